@@ -35,8 +35,6 @@ def name_key(name: str) -> str:
     """The key that all spellings of a name share: NFKC, casefolded, simplified, without outer
     punctuation (unless there is nothing else). It is empty only without any visible character.
     """
-    if _PLAIN_NAME.fullmatch(name):
-        return name.lower()
     folded = _fold(name)
     if len(folded) > _LONGEST_NAME:
         return folded
@@ -179,7 +177,7 @@ _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">", "《": "》", "〈": "〉", "�
 _PAIRS |= {"【": "】", "〔": "〕", "“": "”", "‘": "’", "«": "»", "（": "）"}
 _OPENER = {closer: opener for opener, closer in _PAIRS.items()}
 _QUOTES = frozenset("\"'`“”‘’«»《》〈〉「」『』„‟")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean or fold but case
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean
 _LONGEST_NAME = 400  # characters; longer texts are not names, and keep their ends
 _MEANINGFUL = frozenset("#%&@‰§")  # Unicode calls it punctuation, but "C#" is not "C"
 

@@ -123,7 +123,7 @@ class Describer:
             return False
         few, room = self._options.summarize_fragments, self._options.summarize_tokens
         summary, shown = [row.summary] if row.summary else [], list(texts[:few])
-        if _bytes(shown) > room:
+        if sum(len(text.encode()) for text in shown) > room:  # a token has a byte or more
             sums = itertools.accumulate(map(self._count, shown))
             fitting = [text for text, used in zip(shown, sums, strict=True) if used <= room]
             shown = fitting or ([] if summary else shown[:1])
@@ -151,7 +151,7 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
     A group has `limit` bytes on average, about a quarter of what fits. So hardly any group has to
     be cut for its length, and two levels are enough for thousands of descriptions.
     """
-    if _bytes(texts) <= limit or sum(map(count, texts)) <= limit:
+    if sum(map(count, texts)) <= limit:
         return [list(texts)]
     found: list[list[str]] = [[]]
     tokens = 0
@@ -163,11 +163,6 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
         found[-1].append(text)
         tokens += size
     return found
-
-
-def _bytes(texts: Iterable[str]) -> int:
-    """The bytes of texts; they have as many tokens, or fewer."""
-    return sum(len(text.encode()) for text in texts)
 
 
 def _is_border(text: str, every: int) -> bool:

@@ -102,8 +102,6 @@ def without_prompted_thinking(text: str) -> str:
 
 def _prompted_end(pattern: re.Pattern[str], text: str) -> int:
     """The end of thinking whose beginning is not in the text; 0 if there is none."""
-    if not any(sign in text for sign in ("<", "[/", "◁")):  # with which all ends begin
-        return 0
     end = pattern.search(text)
     if end is None or thinking_at(text, 0, first=True) or _BEGIN.search(text, 0, end.end()):
         return 0

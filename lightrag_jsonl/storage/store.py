@@ -398,9 +398,7 @@ class CompletionCache:
         self._waiting[key] = completion, document
         if self._next is None:
             self._next = asyncio.create_task(self._put_waiting())
-        stored = self._next
-        await asyncio.wait([stored])  # which goes on if the caller is cancelled
-        stored.result()
+        await asyncio.shield(self._next)
 
     async def _put_waiting(self) -> None:
         async with self._lock:
