@@ -3,7 +3,7 @@
 Installs each peer from PyPI in an environment of its own, and gives all of them the same texts, the
 same instant model and the same fast embedder. Prints one JSON object with the figures and their
 ratios to ours, and writes the tables of docs/benchmarks*.md. Each part runs in a fresh process, one at a
-time, with one thread for each numeric library.
+time, with the numeric libraries set up as users have them: their threads cost time, too.
 """
 
 import argparse
@@ -23,7 +23,6 @@ from benchmarks.peers.worker import PARTS, run_part
 from benchmarks.tables import PEER_ROWS, peer_table, put
 
 READMES = {"en": "docs/benchmarks.md", "zh": "docs/benchmarks.zh.md"}
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 PROJECTS = [peer.project for peer in PEERS]
 
 Figures = dict[str, Any]
@@ -69,12 +68,14 @@ def _pythons(projects: Sequence[str], cache: Path) -> tuple[dict[str, Path], dic
 
 
 def _environment() -> dict[str, str]:
-    """The environment variables of measured processes: no real key, one thread for numeric
-    libraries, and the folder of tiktoken's ranks if there is one.
+    """The environment variables of measured processes: those of this one, no real key, and the folder
+    of tiktoken's ranks if there is one.
     """
     ranks = Path(os.environ.get("TIKTOKEN_CACHE_DIR") or data_folder() / "tiktoken")
-    given = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "OPENAI_API_KEY": "unused"}
-    return given | ({"TIKTOKEN_CACHE_DIR": str(ranks.resolve())} if ranks.is_dir() else {})
+    environment = {**os.environ, "OPENAI_API_KEY": "unused"}
+    if ranks.is_dir():
+        environment["TIKTOKEN_CACHE_DIR"] = str(ranks.resolve())
+    return environment
 
 
 def _measure(

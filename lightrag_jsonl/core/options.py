@@ -152,10 +152,11 @@ class QueryParam:
       question visits less than this share as often as the most visited entity beyond its starts.
     - `coverage`: show only as many chunks as hold this part of the visits of the best
       `chunk_top_k`, but at least ten; 1 shows them all.
-    - `least_likeness`: how many standard deviations the nearest passage must be nearer to the
-      question than passages are to each other, unless the question names an entity; else nothing
-      counts as found. 0 turns this off. With an embedder that only counts words, nothing counts as
-      found if no word of the question occurs.
+    - `least_likeness`: nothing counts as found where the question names no entity, uses a word that
+      the documents lack, does not ask about all of them ("Summarize the book."), and no passage is
+      clearly more like it than unrelated texts are: by this many standard deviations of the likeness
+      of unrelated texts to each other. 0 turns this off. With an embedder that only counts words,
+      nothing counts as found if no word of the question occurs.
     - `where`: filter documents by `id`, `title`, `source`, `date` or their metadata. A condition is
       a value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
       `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). Of metadata that is a list, one match is enough.
@@ -183,7 +184,7 @@ class QueryParam:
     lexical: bool = True
     relevance_floor: Share = 0.6
     coverage: Share = 0.97
-    least_likeness: Annotated[float, Meta(ge=0)] = 3.0
+    least_likeness: Annotated[float, Meta(ge=0)] = 1.5
     where: Mapping[str, Any] = field(default_factory=dict)
     fail_response: str | None = None
     similarity_reuse: Cosine | None = None

@@ -36,6 +36,7 @@ from lightrag_jsonl.providers.configured import (
 from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
+from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import OWN_SETTINGS, CompletionCache, Store, read, write
 from lightrag_jsonl.tracing.citations import resolve_citations
@@ -125,6 +126,7 @@ class IndexParts:
             answerer=self._answerer,
             language=self.language,
             cite=resolve_citations,
+            likeness=LikenessScale(embedder, self.language),
             secret_marks=self._new_id is _random_id,
         )
         others = (self._answerer, self._keyword_extractor, self._reranker, self._tokenizer)

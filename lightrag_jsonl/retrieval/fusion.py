@@ -104,6 +104,8 @@ class SearchQuery(NamedTuple):
     """What is searched for: the question, texts for entities (`low`) and for relations (`high`).
 
     `vectors` has a row for each of them, in this order. `lexical` says that they only count words.
+    `likeness_floor` is the cosine from which on a passage is more like the question than unrelated
+    texts are; with None, whatever is asked is searched for.
     """
 
     question: str
@@ -111,6 +113,7 @@ class SearchQuery(NamedTuple):
     high: tuple[str, ...]
     vectors: Vectors
     lexical: bool = False
+    likeness_floor: float | None = None
 
 
 class SearchTask(NamedTuple):

@@ -23,6 +23,7 @@ from lightrag_jsonl.retrieval.context import MARK_SECRET, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges
 from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, fuse, joined
 from lightrag_jsonl.retrieval.keywords import find_keywords, search_texts
+from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.search import search, with_sources
 from lightrag_jsonl.storage.store import Reader, Store, read
 from lightrag_jsonl.storage.store import search as in_snapshot
@@ -49,7 +50,7 @@ class QueryPipeline:
 
     `keyword_extractor` and `answerer`, if given, replace the model for these steps. `cite` finds
     the citations in an answer, given the number in the prompt of each, and the cited numbers that
-    the model was never shown. Without `secret_marks`, the marks in prompts are the same for the same
+    the model was never shown. `likeness` is the scale of the embedder's cosines. Without `secret_marks`, the marks in prompts are the same for the same
     content in every index.
     """
 
@@ -62,6 +63,7 @@ class QueryPipeline:
     answerer: Answerer | None
     language: str
     cite: Cite
+    likeness: LikenessScale
     secret_marks: bool = True
 
     async def retrieve(
@@ -128,7 +130,7 @@ class QueryPipeline:
                 keywords = await find_keywords(context.question, history, *how)
                 context = replace(context, keywords=keywords)
                 await observer.keywords_found(context.keywords)
-            query = await self._query(context)
+            query = await self._query(context, param)
             limit = param.chunk_top_k * (RERANKED if reranker else 1)
             context, direct = await in_snapshot(
                 self.store,
@@ -170,7 +172,7 @@ class QueryPipeline:
             kept.append(turn)
         return tuple(reversed(kept))
 
-    async def _query(self, context: Context) -> SearchQuery:
+    async def _query(self, context: Context, param: QueryParam) -> SearchQuery:
         """The texts to search with and their vectors, all embedded in one call."""
         mode, question = MODES[context.mode], _searched(context)
         low, high = search_texts(mode, context.keywords, question)
@@ -179,7 +181,8 @@ class QueryPipeline:
         vectors = await embed_texts(self.embedder, texts, "query")
         lexical = bool(getattr(self.embedder, "lexical", False))
         rows = vectors[[texts.index(text) for text in wanted]]
-        return SearchQuery(wanted[0], low, high, rows, lexical)
+        floor = await self.likeness.floor(wanted[0], rows[0], param)
+        return SearchQuery(wanted[0], low, high, rows, lexical, floor)
 
     def _fitted(self, found: Context, param: QueryParam, keep: str, reader: Reader) -> Context:
         """What of it fits into the budgets, with its prompt."""

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from lightrag_jsonl.core.text import is_lone, name_key
 from lightrag_jsonl.core.types import Context, Relation
 from lightrag_jsonl.retrieval import facts
 from lightrag_jsonl.retrieval.fusion import (
@@ -19,12 +18,8 @@ from lightrag_jsonl.retrieval.fusion import (
     joined,
 )
 from lightrag_jsonl.retrieval.pagerank import walk_around
-from lightrag_jsonl.retrieval.seeds import (
-    ANY_END,
-    find_seeds,
-    names_an_entity,
-    question_words,
-)
+from lightrag_jsonl.retrieval.scope import may_answer
+from lightrag_jsonl.retrieval.seeds import find_seeds
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -37,8 +32,6 @@ BOTH_ENDS = 1.0  # added further if it names both: the edge asked about comes fi
 OFTEN_MENTIONED = 0.1  # factor of the logarithm of a relation's weight, added to its cosine
 CONNECTED = 0.1  # factor of the logarithm of an entity's degree, added to its cosine
 KEYWORD_SHARE = 0.5  # weight of the nearest keyword beside the question's 1
-SAMPLE = 64  # passages that show how much passages resemble each other
-LEAST_SAMPLE = 40  # a smaller index is searched whatever is asked
 
 
 def search(task: SearchTask, context: Context) -> tuple[Context, list[str]]:
@@ -49,7 +42,7 @@ def search(task: SearchTask, context: Context) -> tuple[Context, list[str]]:
     """
     task = facts.with_filter(task)
     mode, param, seeds = task.mode, task.param, find_seeds(task)
-    if not _is_about(task, seeds):
+    if not may_answer(task, seeds):
         return context, []
     weights = [WORD_COUNTS if task.query.lexical else 1.0, 1.0]
     by_text = fuse([seeds.dense, seeds.lexical], param.fusion, weights=weights)
@@ -88,31 +81,6 @@ def _relevant(task: SearchTask, found: Subgraph, entities: Ids) -> Subgraph:
     best, relations = found.entities[: task.param.top_k], found.relations[: task.param.top_k]
     low, high = np.isin(task.snapshot.graph.ends(relations.ids), entities).T
     return Subgraph(best[np.isin(best.ids, entities)], relations[low & high])
-
-
-def _is_about(task: SearchTask, seeds: Seeds) -> bool:
-    """Whether the index is about the question at all.
-
-    It is if the nearest passage resembles the question clearly more than passages resemble each
-    other, by `least_likeness` standard deviations, or if the question names an entity. Where vectors
-    only count words, a word of the question that occurs is enough, but not a character of a Chinese
-    word. Too few passages are no measure: then it is taken to be.
-    """
-    chunks, least = task.snapshot.graph.chunks, task.param.least_likeness
-    if not least or len(chunks) < LEAST_SAMPLE or not len(seeds.dense):
-        return True
-    if task.query.lexical:
-        words = question_words(task.query.question)
-        lone = filter(is_lone, [*words, *map(name_key, task.query.low)])
-        wanted = [*words, *(f"{char}{ANY_END}" for char in lone)]
-        allowed = None if task.filtered is None else task.filtered["chunk"].tolist()
-        is_near = bool(task.snapshot.search_terms(wanted, 1, allowed)) or not task.param.lexical
-    else:
-        sample = chunks[:: -(-len(chunks) // SAMPLE)]
-        vectors = task.snapshot.vector_matrix("chunk", sample)
-        cosines = (vectors @ vectors.T)[~np.eye(len(sample), dtype=np.bool_)]
-        is_near = seeds.dense.scores[0] >= cosines.mean() + least * cosines.std()
-    return bool(is_near or task.param.ll_keywords or names_an_entity(task))
 
 
 def with_sources(

@@ -221,9 +221,3 @@ def _terms(question: str) -> list[str]:
     ]
     begun = dict.fromkeys([f"{char}{ANY_END}" for char in single])
     return [*(word for word in words if f"{word}{ANY_END}" not in begun), *begun][:TERM_LIMIT]
-
-
-def question_words(question: str) -> list[str]:
-    """The words and bigrams of a question, without function words if it has others."""
-    words = list(dict.fromkeys(search_terms(question)))
-    return [word for word in words if word not in FUNCTION_WORDS] or words
