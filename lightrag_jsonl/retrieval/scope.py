@@ -91,7 +91,7 @@ class LikenessScale:
         are; infinity where vectors only count words, None if whatever is asked should be searched
         for. `vector` is the question's, shape (dim,).
         """
-        if not param.least_likeness or self._language not in LANGUAGES:
+        if not param.least_likeness or not self._language.casefold().startswith(LANGUAGES):
             return None
         if getattr(self._embedder, "lexical", False):
             return math.inf if param.lexical else None
@@ -111,22 +111,24 @@ class LikenessScale:
 
 
 def may_answer(task: SearchTask, seeds: Seeds) -> bool:
-    """Whether the index may hold anything about the question.
+    """Whether the index may hold anything about the question; small talk ("hello") is about nothing.
 
-    It may if the question asks about the whole collection, names an entity, or uses no word that the
-    index lacks, or if the nearest passage reaches the `likeness_floor`. Vectors that only count words
-    say nothing about likeness; with these, one word that occurs is enough.
+    It may if the question asks about the whole collection, if the nearest passage reaches the
+    `likeness_floor`, or if the question names an entity or uses words that occur.
     """
     query = task.query
     if query.likeness_floor is None or task.param.ll_keywords or not len(seeds.dense):
         return True
-    if seeds.dense.scores[0] >= query.likeness_floor:
+    content = content_words(query.question)
+    if not content:
+        return not is_small_talk(query.question)
+    if seeds.dense.scores[0] >= query.likeness_floor or asks_about_everything(query.question):
         return True
-    if asks_about_everything(query.question) or names_an_entity(task):
+    if names_an_entity(task):
         return True
     if task.snapshot.entity_ids({name_key(keyword) for keyword in query.low}):
         return True
-    return _words_occur(task, content_words(query.question))
+    return _words_occur(task, content)
 
 
 # ── words ───────────────────────────────────────────────────────────────────────
@@ -156,6 +158,15 @@ def asks_about_everything(question: str) -> bool:
     return bool(content) and not rest
 
 
+def is_small_talk(question: str) -> bool:
+    """Whether a question without content words greets, thanks or speaks of whoever answers, and of
+    nobody else ("Can you tell what she did?" may be about a text).
+    """
+    text = folded_text(question)
+    spoken = {*search_terms(text), *text}
+    return not spoken.isdisjoint(SMALL_TALK) and spoken.isdisjoint(THIRD_PERSON)
+
+
 class _Unit(NamedTuple):
     """A word, or a character of a Chinese word. It occurs if one of the terms does, or else if a term
     begins with one of the beginnings.
@@ -180,7 +191,7 @@ def _words_occur(task: SearchTask, content: Sequence[str]) -> bool:
     counts = _counts(task, [term for unit in missing for term in unit.beginnings])
     absent = [unit for unit in missing if not any(counts[term] for term in unit.beginnings)]
     most_absent = HALF * len(units) if is_lexical else 0
-    return len(units) > 0 and len(absent) <= most_absent
+    return len(absent) <= most_absent
 
 
 def _counts(task: SearchTask, terms: Sequence[str]) -> dict[str, int]:
@@ -227,10 +238,15 @@ TEXT_WORDS = words(
     timeline title titles tl tldr topic topics treat treated whole word words work works write
     writer written wrote one two three four five six seven eight nine ten"""
 )
-EMPTY_WORDS = FUNCTION_WORDS - TEXT_WORDS | words(
-    """please ok okay hello hi hey goodbye bye thank thanks welcome help show find search define need
-    want mean means test tests today type way use"""
+SMALL_TALK = words(
+    """hello hi hey goodbye bye thank thanks welcome please ok okay help test tests today you your
+    yours yourself 你 您 谢谢 再见 测试"""
 )
+THIRD_PERSON = words(
+    "he she it they him her them his hers its their this that these those 他 她 它 这 那"
+)
+EMPTY_WORDS = (FUNCTION_WORDS - TEXT_WORDS) | SMALL_TALK
+EMPTY_WORDS |= words("show find search define need want mean means type way use")
 _CHINESE_FUNCTION_WORDS = _longest_first(
     """什么样 怎么样 是什么 有什么 为什么 什么 怎么 怎样 如何 多少 哪里 哪儿 哪个 哪些 哪位 哪一 为何 是否 何时 何地 何人
     何处 时候 请问 请 告诉 一下 一个 一种 一些 这个 那个 这些 那些 我们 你们 他们 你好 您好 您 谢谢 再见 测试 可以 没有 不是
