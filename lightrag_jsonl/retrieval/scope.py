@@ -24,7 +24,7 @@ from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 from lightrag_jsonl.retrieval.fusion import SearchTask, Seeds
 from lightrag_jsonl.retrieval.seeds import ANY_END, names_an_entity
 
-HALF = 0.5
+LEAST_OCCURRING = 0.5  # share of words and characters, where vectors only count words
 LANGUAGES = ("en", "zh")  # in others, nobody knows which questions ask about everything
 MOST_WORDS = 64  # content words of a question that are looked up
 STEM_LENGTH = 4  # letters; longer words also occur in another form: "ghosts" in "ghost"
@@ -148,14 +148,13 @@ def asks_about_everything(question: str) -> bool:
     """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？"):
     all its content words name a text, a part that every text has, or what is done with a text.
     """
-    content = content_words(question)
-    rest = [
-        word
-        for word in content
-        if not (word in TEXT_WORDS or word.isdigit())
-        and (not has_cjk(word) or _CHINESE_TEXT_WORDS.sub("", word))
-    ]
-    return bool(content) and not rest
+    content = [word for word in content_words(question) if not word.isdigit()]
+    return bool(content) and all(map(_is_of_any_text, content))
+
+
+def _is_of_any_text(word: str) -> bool:
+    """Whether a content word says nothing about what a text is about."""
+    return word in TEXT_WORDS or (has_cjk(word) and not _CHINESE_TEXT_WORDS.sub("", word))
 
 
 def is_small_talk(question: str) -> bool:
@@ -190,7 +189,7 @@ def _words_occur(task: SearchTask, content: Sequence[str]) -> bool:
         return True
     counts = _counts(task, [term for unit in missing for term in unit.beginnings])
     absent = [unit for unit in missing if not any(counts[term] for term in unit.beginnings)]
-    most_absent = HALF * len(units) if is_lexical else 0
+    most_absent = (1 - LEAST_OCCURRING) * len(units) if is_lexical else 0
     return len(absent) <= most_absent
 
 
