@@ -17,6 +17,8 @@ from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from tests.kit import index
 from tests.replays.carol import chunks
 
+pytestmark = pytest.mark.timeout(600)  # loading a trained model takes minutes on a busy machine
+
 SEARCHING: tuple[Mode, ...] = ("naive", "mix", "walk")
 
 NOTES = (
