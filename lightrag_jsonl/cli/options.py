@@ -72,6 +72,13 @@ reading_options = (
     option("--keep-traces", "How many traces of queries to keep (default 1000).", COUNT),
     option("--gleanings max_gleanings", "Further passes for missed records (default 1).", COUNT),
 )
+file_limit_options = (
+    option("--max-file-seconds", "Time to read one file (default 300).", NUMBER),
+    option("--max-file-memory", "Memory to read one file, in MB (default 2048).", NUMBER),
+    option("--max-file-characters", "Characters in one file (default 50 million).", NUMBER),
+    option("--max-file-cells", "Cells in one table (default 20 million).", NUMBER),
+    option("--max-file-pages", "Pages, slides or sheets in one file (default 100,000).", NUMBER),
+)
 limit_options = (
     option("--concurrency max_concurrent_calls", "Concurrent model calls (default 16).", NUMBER),
     option("--max-calls", "Maximum number of model calls; their answers are kept.", NUMBER),
