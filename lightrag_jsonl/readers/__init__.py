@@ -89,8 +89,6 @@ def read_document(
         raise ConfigError(f"{needs}: pip install 'lightrag-jsonl[files]'") from error
     except ConfigError as error:
         raise ConfigError(f"{path} {str(error).removeprefix('the file ')}") from error
-    except MemoryError:
-        raise
     except Exception as error:
         raise ConfigError(f"{path} cannot be read: {described(error)}") from error
     if not isinstance(document, Document):

@@ -46,7 +46,7 @@ class ReadingProcess:
     def __init__(self, limits: FileLimits | None = None) -> None:
         self._limits = limits or FileLimits()
         self._process: subprocess.Popen[bytes] | None = None
-        self._is_possible = bool(sys.executable) and not getattr(sys, "frozen", False)
+        self._is_possible = True
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -79,8 +79,13 @@ class ReadingProcess:
 
     def _started(self) -> subprocess.Popen[bytes] | None:
         """The process, which is ready to read; None where none can be started."""
+        if self._process is not None and self._process.poll() is not None:
+            self.close()  # it was ended from outside, between two files
         if self._process is not None or not self._is_possible:
             return self._process
+        if not sys.executable or getattr(sys, "frozen", False):
+            self._give_up("this program has no Python interpreter of its own")
+            return None
         try:
             process = self._process = _start()
         except OSError as error:

@@ -100,14 +100,20 @@ def _answer(request: Request) -> Response:
             document = read_document(request.data, PurePath(request.path), limits=request.limits)
             return Response(_storable(document), final=_is_short_of_memory(request))
         except MemoryError:
-            return Response(error=f"{request.path} {_too_much_memory(request)}", final=True)
+            return _out_of_memory(request)
         except ConfigError as error:
+            if isinstance(error.__cause__, MemoryError):
+                return _out_of_memory(request)
             words = str(error)
-            if _is_short_of_memory(request):  # of which a library says what it likes
+            if _is_short_of_memory(request):  # which libraries call by other names
                 words += f"; or it {_too_much_memory(request)}"
             return Response(error=sanitize(words), final=_is_short_of_memory(request))
         finally:
             faulthandler.cancel_dump_traceback_later()
+
+
+def _out_of_memory(request: Request) -> Response:
+    return Response(error=f"{request.path} {_too_much_memory(request)}", final=True)
 
 
 def _too_much_memory(request: Request) -> str:
