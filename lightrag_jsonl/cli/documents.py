@@ -28,6 +28,7 @@ from lightrag_jsonl.cli.options import (
     models,
     option,
     reading_options,
+    take_file_limits,
 )
 from lightrag_jsonl.cli.output import cost_words, emit, skipped_notes, table
 from lightrag_jsonl.cluster import insert_on_ray
@@ -36,7 +37,6 @@ from lightrag_jsonl.indexing.loading import Given, load_documents, path_id
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.opening import open_index
-from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 
 
@@ -115,11 +115,6 @@ def insert(
     upgrade: bool,
     yes: bool,
     ray: str | None,
-    max_file_seconds: int | None,
-    max_file_memory: int | None,
-    max_file_characters: int | None,
-    max_file_cells: int | None,
-    max_file_pages: int | None,
     **options: Any,
 ) -> Reply:
     """Index texts; the index is created if there is none.
@@ -144,14 +139,7 @@ def insert(
     if ray is not None and (sync or upgrade):
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
     sources = find_sources(files)
-    defaults = FileLimits()
-    limits = FileLimits(
-        seconds=max_file_seconds or defaults.seconds,
-        memory=max_file_memory << 20 if max_file_memory else defaults.memory,
-        characters=max_file_characters or defaults.characters,
-        cells=max_file_cells or defaults.cells,
-        pages=max_file_pages or defaults.pages,
-    )
+    limits = take_file_limits(options)
     if id is not None:
         loaded = list(load_documents(sources, limits=limits))
         if len(loaded) != 1 or not isinstance(loaded[0], Document):

@@ -8,7 +8,7 @@ from msgspec import Meta
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.validation import check_fields
 
-Positive: TypeAlias = Annotated[int, Meta(ge=1)]
+AtLeastOne: TypeAlias = Annotated[int, Meta(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class FileLimits:
     """
 
     seconds: Annotated[float, Meta(gt=0, le=1_000_000)] = 300.0
-    memory: Positive = 2 << 30
-    characters: Positive = 50_000_000
-    cells: Positive = 20_000_000
-    pages: Positive = 100_000
+    memory: AtLeastOne = 2 << 30
+    characters: AtLeastOne = 50_000_000
+    cells: AtLeastOne = 20_000_000
+    pages: AtLeastOne = 100_000
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -16,11 +16,12 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers import Readers, is_read_here, read_document
 from lightrag_jsonl.readers.limits import FileLimits, advice
-from lightrag_jsonl.readers.worker import Request, Response, read_message, write_message
+from lightrag_jsonl.readers.worker import FileRequest, FileResponse, read_message, write_message
 
 START_SECONDS: Final = 120.0  # an empty process needs 0.2, but the machine may be busy
 EXIT_SECONDS: Final = 5.0  # for a process whose pipes are closed
-SECRETS: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")  # not for what reads files
+# Variables with these words in their names are not for what reads files.
+NAMES_OF_KEYS: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each takes memory
 # The package itself is not imported: it would load what indexing needs, for a second or more.
 CODE: Final = """
@@ -28,8 +29,8 @@ import sys, types
 package = types.ModuleType("lightrag_jsonl")
 package.__path__ = [sys.argv[1]]
 sys.modules["lightrag_jsonl"] = package
-from lightrag_jsonl.readers.worker import main
-main()
+from lightrag_jsonl.readers.worker import answer_requests
+answer_requests()
 """
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class ReadingProcess:
             process = self._started()
             if process is None:
                 return read_document(data, path, readers, limits=self._limits)
-            return self._ask(process, Request(sanitize(str(path)), data, self._limits))
+            return self._ask(process, FileRequest(sanitize(str(path)), data, self._limits))
 
     def _started(self) -> subprocess.Popen[bytes] | None:
         """The process, which is ready to read; None where none can be started."""
@@ -107,7 +108,7 @@ class ReadingProcess:
             reason,
         )
 
-    def _ask(self, process: subprocess.Popen[bytes], request: Request) -> Document:
+    def _ask(self, process: subprocess.Popen[bytes], request: FileRequest) -> Document:
         alarm = _Alarm(process, self._limits.seconds)
         try:
             with alarm:
@@ -126,7 +127,9 @@ class ReadingProcess:
             raise ConfigError(response.error)
         return response.document
 
-    def _exchange(self, process: subprocess.Popen[bytes], request: Request) -> Response | None:
+    def _exchange(
+        self, process: subprocess.Popen[bytes], request: FileRequest
+    ) -> FileResponse | None:
         """The answer to a request; None if the process was ended, or has ended itself."""
         assert process.stdin is not None and process.stdout is not None
         longest = 8 * self._limits.characters + (1 << 20)  # bytes; a character has four at most
@@ -135,10 +138,10 @@ class ReadingProcess:
             answer = read_message(process.stdout, longest)
         except OSError:
             return None
-        return None if answer is None else msgspec.msgpack.decode(answer, type=Response)
+        return None if answer is None else msgspec.msgpack.decode(answer, type=FileResponse)
 
     def _why_ended(
-        self, process: subprocess.Popen[bytes], request: Request, alarm: "_Alarm"
+        self, process: subprocess.Popen[bytes], request: FileRequest, alarm: "_Alarm"
     ) -> str:
         if alarm.has_rung:
             seconds = f"{self._limits.seconds:,g} seconds"
@@ -174,7 +177,7 @@ def _start() -> subprocess.Popen[bytes]:
     inherited = {
         name: text
         for name, text in os.environ.items()
-        if not any(secret in name.upper() for secret in SECRETS)
+        if not any(secret in name.upper() for secret in NAMES_OF_KEYS)
     }
     more: dict[str, Any] = {}
     if sys.platform == "win32":

@@ -23,10 +23,10 @@ from lightrag_jsonl.readers import read_document
 from lightrag_jsonl.readers.limits import FileLimits, advice
 
 LENGTH: Final = 8  # bytes, before each message
-GRACE: Final = 10.0  # seconds after which this process ends itself, if nobody has ended it
+LATE_SECONDS: Final = 10.0  # seconds after which this process ends itself, if nobody has ended it
 
 
-class Request(msgspec.Struct):
+class FileRequest(msgspec.Struct):
     """A file to read."""
 
     path: str
@@ -34,7 +34,7 @@ class Request(msgspec.Struct):
     limits: FileLimits
 
 
-class Response(msgspec.Struct):
+class FileResponse(msgspec.Struct):
     """The document in a file, or the reason why there is none; the last answer is `final`."""
 
     document: Document | None = None
@@ -42,7 +42,7 @@ class Response(msgspec.Struct):
     final: bool = False
 
 
-def main() -> None:
+def answer_requests() -> None:
     """Answer requests until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback
     requests = os.fdopen(os.dup(0), "rb")
@@ -53,7 +53,7 @@ def main() -> None:
     write_message(responses, b"")
     is_limited = False
     while request_bytes := read_message(requests):
-        request = msgspec.msgpack.decode(request_bytes, type=Request)
+        request = msgspec.msgpack.decode(request_bytes, type=FileRequest)
         del request_bytes
         if not is_limited:
             _limit_memory(request.limits.memory)
@@ -91,14 +91,16 @@ def _limit_memory(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, most))
 
 
-def _answer(request: Request) -> Response:
+def _answer(request: FileRequest) -> FileResponse:
     """The answer to one request; a process that ran out of memory does not answer another."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
         # its thread needs no lock of Python's, unlike all that could be done here
-        faulthandler.dump_traceback_later(request.limits.seconds + GRACE, file=nowhere, exit=True)
+        faulthandler.dump_traceback_later(
+            request.limits.seconds + LATE_SECONDS, file=nowhere, exit=True
+        )
         try:
             document = read_document(request.data, PurePath(request.path), limits=request.limits)
-            return Response(_storable(document), final=_is_short_of_memory(request))
+            return FileResponse(_storable(document), final=_is_short_of_memory(request))
         except MemoryError:
             return _out_of_memory(request)
         except ConfigError as error:
@@ -107,20 +109,20 @@ def _answer(request: Request) -> Response:
             words = str(error)
             if _is_short_of_memory(request):  # which libraries call by other names
                 words += f"; or it {_too_much_memory(request)}"
-            return Response(error=sanitize(words), final=_is_short_of_memory(request))
+            return FileResponse(error=sanitize(words), final=_is_short_of_memory(request))
         finally:
             faulthandler.cancel_dump_traceback_later()
 
 
-def _out_of_memory(request: Request) -> Response:
-    return Response(error=f"{request.path} {_too_much_memory(request)}", final=True)
+def _out_of_memory(request: FileRequest) -> FileResponse:
+    return FileResponse(error=f"{request.path} {_too_much_memory(request)}", final=True)
 
 
-def _too_much_memory(request: Request) -> str:
+def _too_much_memory(request: FileRequest) -> str:
     return f"needs more than {request.limits.memory >> 20:,} MB of memory: {advice('memory')}"
 
 
-def _is_short_of_memory(request: Request) -> bool:
+def _is_short_of_memory(request: FileRequest) -> bool:
     """Whether half of the memory was in use, so that a further request for as much would fail."""
     if sys.platform != "linux":
         return False

@@ -109,9 +109,9 @@ def test_a_process_ends_with_the_one_that_started_it() -> None:
         from pathlib import PurePath
         from lightrag_jsonl.readers.limits import FileLimits
         from lightrag_jsonl.readers import process, worker
-        process.CODE = process.CODE.replace("main()", "worker.GRACE = 0.5; main()").replace(
-            "from lightrag", "from lightrag_jsonl.readers import worker; from lightrag"
-        )
+        call = "answer_requests()"
+        late = "from lightrag_jsonl.readers import worker; worker.LATE_SECONDS = 0.5; "
+        process.CODE = process.CODE.rstrip().removesuffix(call) + late + call
         reading = process.ReadingProcess(FileLimits(seconds=1.0))
         reading._started()
         process._Alarm._ring = lambda self: os._exit(3)

@@ -114,15 +114,17 @@ def test_job_whose_process_dies_is_tried_again_and_then_given_up(
 
 @pytest.fixture
 def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader of tables that takes for ever if one holds the word "hang"."""
+    """A reader of tables that takes for ever if one holds "hang", and dies if one holds "kill"."""
     module = tmp_path / "path" / "sitecustomize.py"
     module.parent.mkdir()
     module.write_text(
-        "import csv\n"
+        "import csv, os\n"
         "plain = csv.reader\n"
         "def reader(lines, **options):\n"
         "    while 'hang' in lines.getvalue():\n"
         "        pass\n"
+        "    if 'kill' in lines.getvalue():\n"
+        "        os._exit(7)\n"
         "    return plain(lines, **options)\n"
         "csv.reader = reader\n",
         encoding="utf-8",
@@ -165,6 +167,18 @@ def test_a_job_that_takes_too_long_fails_and_is_not_repeated(kb: Path) -> None:
     with serving(kb) as server:
         assert server.job(server.upload("second.csv", b"Name,Born\nAda,1815"))["state"] == "done"
         assert server.job(job)["attempts"] == 1
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_job_whose_file_kills_its_reader_fails_once(kb: Path) -> None:
+    """The reason names the file, and neither this server nor the next one reads it again."""
+    with serving(kb) as server:
+        job = server.job(server.upload("first.csv", b"kill,b\n1,2"))
+        assert (job["state"], job["attempts"]) == ("failed", 1)
+        assert "first.csv cannot be read" in job["error"] and "status 7" in job["error"]
+    queue = JobQueue(kb)
+    assert queue.waiting == []
+    queue.close()
 
 
 def test_a_job_that_brought_down_the_server_is_given_up(kb: Path) -> None:
