@@ -15,5 +15,7 @@ with LightRAG(index) as rag:
     print("inserted:", *report.documents)
     print("unchanged:", *report.unchanged)
     print("deleted:", *report.deleted)
+    for file in report.skipped:
+        print("skipped:", file.path, file.reason)
     for failure in report.failures:
         print("failed:", failure.document_id, failure.reason)

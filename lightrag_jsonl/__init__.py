@@ -59,6 +59,7 @@ from lightrag_jsonl.core.types import (
     Rejection,
     Relation,
     RelationMention,
+    SkippedFile,
     Status,
     TraceSummary,
 )
@@ -103,6 +104,7 @@ from lightrag_jsonl.rag.export import GraphFormat as GraphFormat
 from lightrag_jsonl.rag.namespaces import CacheStats as CacheStats
 from lightrag_jsonl.rag.streams import AsyncAnswerStream
 from lightrag_jsonl.readers import Readers as Readers
+from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.tracing.events import Event as Event
 from lightrag_jsonl.tracing.events import Shown as Shown
 from lightrag_jsonl.tracing.events import Stage as Stage
@@ -124,13 +126,13 @@ __all__ = [
     "Answer", "AnswerStream", "AsyncAnswerStream", "AsyncLightRAG", "BudgetError", "Chunk",
     "Citation", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
     "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
-    "EntityMention", "Extraction", "ExtractionReport", "Failure", "FunctionEmbedder",
+    "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FunctionEmbedder",
     "FunctionLLM", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
     "LLMError", "LightRAG", "LightRAGError", "Limits", "LockedError", "MergeReport", "Message",
     "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
     "ProgressCallback", "Prompt", "PromptError", "PromptManager", "QueryParam", "RecordList",
     "Rejection", "Relation", "RelationMention", "ResponseError", "SentenceTransformerEmbedder",
-    "SettingsError", "Status", "StorageError", "Trace", "TraceSummary", "Usage", "VersionError",
+    "SettingsError", "SkippedFile", "Status", "StorageError", "Trace", "TraceSummary", "Usage", "VersionError",
     "parse_jsonl",
 ]  # fmt: skip
 

@@ -19,12 +19,13 @@ from typing import Any
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import Failure, InsertReport
-from lightrag_jsonl.indexing.loading import Given, incoming
+from lightrag_jsonl.indexing.loading import Given, Unread, incoming, with_unread
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.opening import index_arguments
 from lightrag_jsonl.rag.parts import adopt_settings
+from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 
@@ -52,6 +53,7 @@ async def insert_on_ray(
     setup: Setup | None = None,
     shard_characters: int = SHARD_CHARACTERS,
     progress: ProgressCallback | None = None,
+    file_limits: FileLimits | None = None,
 ) -> InsertReport:
     """Index documents on the Ray cluster at `address` ("auto", "local", "HOST:6379", "ray://…").
 
@@ -73,13 +75,13 @@ async def insert_on_ray(
     settings = await rag.admin.settings() | await asyncio.to_thread(rag._settings)
     plan = ShardPlan(settings, rag.options, setup or Setup())
     run = _Run(rag, plan, progress)
-    pending = run.unknown(rag._pending(documents, run.failures))
+    pending = run.unknown(rag._pending(documents, run.unread, file_limits=file_limits))
     with _cluster(address) as ray:
         await run.insert(ray, shards(pending, shard_characters))
     if rag._client.has_model and not run.report.stopped:  # also those an interrupted run owes
         spent = await rag.admin.summarize()
         run.report = replace(run.report, usage=run.report.usage + spent)
-    return replace(run.report, failures=(*run.failures, *run.report.failures))
+    return with_unread(run.report, run.unread)
 
 
 def shards(
@@ -123,7 +125,7 @@ class _Run:
         self, rag: AsyncLightRAG, plan: ShardPlan, progress: ProgressCallback | None
     ) -> None:
         self.report = InsertReport()
-        self.failures: list[Failure] = []
+        self.unread: list[Unread] = []
         self._rag, self._plan, self._progress = rag, plan, progress
         self._merged = self._dealt = 0
 
@@ -136,7 +138,7 @@ class _Run:
                 found = incoming(one)
             except ConfigError as error:
                 name = one.document.id or one.document.source or ""
-                self.failures.append(Failure(name, None, str(error)))
+                self.unread.append(Failure(name, None, str(error)))
                 continue
             if known.get(found.document.id) == found.document.content:
                 unchanged = (*self.report.unchanged, found.document.id)
@@ -172,7 +174,7 @@ class _Run:
             raise LightRAGError(f"a node of the cluster failed: {error.cause!r}") from error
         except ray.exceptions.RayError as error:
             reason = f"the shard was lost {RETRIES + 1} times: {error}".partition("\n")[0]
-            self.failures += [Failure(one.document.id or "", None, reason) for one in shard]
+            self.unread += [Failure(one.document.id or "", None, reason) for one in shard]
         else:
             await self._merge(database, report)
         self._merged += 1

@@ -30,7 +30,8 @@ from tests.servers import Reply, Request, ScriptedServer, chat_reply, embedding_
 DOCS = CHECKOUT / "docs"
 PAGES = [*CHECKOUT.glob("README*.md"), *DOCS.glob("*.md")]
 SETUP = {  # what a page takes for granted
-    "files.md": "Path('mails').mkdir(); Path('mails/a.eml').write_text('From: Ada\\n\\nHello.')",
+    "files.md": "Path('mails').mkdir(); Path('mails/a.eml').write_text('From: Ada\\n\\nHello.'); "
+    "Path('reports').mkdir(); Path('reports/a.csv').write_text('Name,Born\\nAda,1815')",
     "scale.md": "Path('requests.jsonl').touch()",  # the recipe itself runs in tests/tools
     "mcp.md": "rag, question = AsyncLightRAG('kb'), 'Who?'",
 }

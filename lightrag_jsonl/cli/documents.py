@@ -1,6 +1,7 @@
 """`insert`, `retry`, `resume`, `delete`; `status`, `documents` and `rejections`."""
 
 import glob
+import itertools
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -10,10 +11,26 @@ from typing import Any
 
 import click
 
-from lightrag_jsonl import ConfigError, Document, InsertReport, LightRAG, NotFoundError
+from lightrag_jsonl import (
+    ConfigError,
+    Document,
+    InsertReport,
+    LightRAG,
+    NotFoundError,
+    SkippedFile,
+)
 from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command
-from lightrag_jsonl.cli.options import COUNT, NUMBER, limit_options, models, option, reading_options
-from lightrag_jsonl.cli.output import cost_words, emit, table
+from lightrag_jsonl.cli.options import (
+    COUNT,
+    NUMBER,
+    file_limit_options,
+    limit_options,
+    models,
+    option,
+    reading_options,
+    take_file_limits,
+)
+from lightrag_jsonl.cli.output import cost_words, emit, skipped_notes, table
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.indexing.loading import Given, load_documents, path_id
@@ -33,12 +50,23 @@ def find_sources(arguments: Sequence[str]) -> Given | list[Given]:
             found.append(Document(read_stdin(), title="stdin"))
         else:
             is_pattern = glob.has_magic(argument) and not Path(argument).exists()
-            paths = sorted(glob.iglob(argument, recursive=True)) if is_pattern else []  # noqa: PTH207
-            found += [Path(one) for one in paths if Path(one).is_file()] or [Path(argument)]
+            found += (matching_files(argument) if is_pattern else []) or [Path(argument)]
     first = found[0]
     if len(found) == 1 and isinstance(first, Path) and not first.exists():
         raise ConfigError(f"no such file: {first}")  # before an index is created
     return first if len(found) == 1 else found
+
+
+def matching_files(pattern: str) -> list[Path]:
+    """The files that a pattern matches, in order; not what lies behind links, as in a folder."""
+    parts = Path(pattern).parts
+    root = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts))
+    paths = map(Path, sorted(glob.iglob(pattern, recursive=True)))  # noqa: PTH207
+    files = [path for path in paths if path.is_file()]
+    skipped = [path for path in files if path.resolve() != root.resolve() / path.relative_to(root)]
+    for note in skipped_notes([SkippedFile(str(path), "it is a link") for path in skipped]):
+        emit(note, err=True)
+    return [path for path in files if path not in skipped]
 
 
 def known_ids(rag: LightRAG, given: Sequence[str]) -> list[str]:
@@ -76,6 +104,7 @@ upgrade_options = (
     *models,
     *reading_options,
     *limit_options,
+    *file_limit_options,
     option("--id", "The document's id (for one text)."),
 )
 def insert(
@@ -110,17 +139,25 @@ def insert(
     if ray is not None and (sync or upgrade):
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
     sources = find_sources(files)
+    limits = take_file_limits(options)
     if id is not None:
-        loaded = list(load_documents(sources))
+        loaded = list(load_documents(sources, limits=limits))
         if len(loaded) != 1 or not isinstance(loaded[0], Document):
             raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
         sources = replace(loaded[0], id=id)
     with open_index(setup, options, create=True) as rag:
         if ray is None:
-            report = rag.insert(sources, sync=sync)
+            report = rag.insert(sources, sync=sync, file_limits=limits)
         else:  # it reports dead nodes on stdout
             with progress_bars(None) as progress, redirect_stdout(sys.stderr):
-                report = rag.run(insert_on_ray, sources, ray, setup=setup, progress=progress)
+                report = rag.run(
+                    insert_on_ray,
+                    sources,
+                    ray,
+                    setup=setup,
+                    progress=progress,
+                    file_limits=limits,
+                )
         reply = _reply(rag, report, "no documents were inserted")
         if not upgrade or report.stopped:
             return reply
@@ -163,7 +200,9 @@ def resume(rag: LightRAG) -> Reply:
 
 
 def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resume") -> Reply:
-    notes, folder = [], rag.working_dir
+    notes: list[str] = []
+    folder = rag.working_dir
+    notes += skipped_notes(report.skipped)
     if report.extraction.rejections:
         notes.append(f"rejected lines: lightrag-jsonl rejections -w {folder}")
     if report.stopped:

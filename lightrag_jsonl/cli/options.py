@@ -1,6 +1,7 @@
 """Options that several commands share; those for folder and models make up a `Setup`."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,6 +11,7 @@ from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.providers.configured import EMBEDDERS, Setup, chosen
+from lightrag_jsonl.readers.limits import FileLimits
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -72,6 +74,25 @@ reading_options = (
     option("--keep-traces", "How many traces of queries to keep (default 1000).", COUNT),
     option("--gleanings max_gleanings", "Further passes for missed records (default 1).", COUNT),
 )
+file_limit_options = (
+    option("--max-file-seconds", "Time to read one file (default 300).", NUMBER),
+    option("--max-file-memory", "Memory to read one file, in MB (default 2048).", NUMBER),
+    option("--max-file-characters", "Characters in one file (default 50 million).", NUMBER),
+    option("--max-file-cells", "Cells in one table (default 20 million).", NUMBER),
+    option("--max-file-pages", "Pages, slides or sheets in one file (default 100,000).", NUMBER),
+)
+
+
+def take_file_limits(options: dict[str, Any]) -> FileLimits:
+    """The limits of files, which are taken out of the options of a command."""
+    values: dict[str, Any] = {}
+    for field in fields(FileLimits):
+        value = options.pop(f"max_file_{field.name}")
+        if value is not None:
+            values[field.name] = value << 20 if field.name == "memory" else value
+    return FileLimits(**values)
+
+
 limit_options = (
     option("--concurrency max_concurrent_calls", "Concurrent model calls (default 16).", NUMBER),
     option("--max-calls", "Maximum number of model calls; their answers are kept.", NUMBER),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import click
 import msgspec
 
-from lightrag_jsonl.core.types import Failure, Json
+from lightrag_jsonl.core.types import Failure, Json, SkippedFile
 from lightrag_jsonl.core.usage import Usage
 
 CELL_COLUMNS = 60  # of a table's cells but the first ones, which are mostly ids
@@ -141,3 +141,11 @@ def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:
         yield f"failed: {one_line(where)}{others}: {one_line(reason)}"
     if any(failure.chunk_id for failure in failures):
         yield f"retry the failed chunks: lightrag-jsonl retry -w {folder}"
+
+
+def skipped_notes(skipped: Sequence[SkippedFile]) -> Iterator[str]:
+    """The files of folders that were not read, and why."""
+    for item in skipped[:SHOWN_REASONS]:
+        yield f"skipped: {one_line(item.path)}: {item.reason}"
+    if len(skipped) > SHOWN_REASONS:
+        yield f"skipped: {len(skipped) - SHOWN_REASONS:,} more"

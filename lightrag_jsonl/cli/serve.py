@@ -19,6 +19,7 @@ from lightrag_jsonl.cli.options import FILE, FOLDER, NUMBER, models, option
         "--allow-host hosts", "Another host name of this server; may be repeated.", multiple=True
     ),
     option("--max-upload", "The largest upload in MB (default 100).", NUMBER, default=100),
+    option("--max-job-hours", "The longest job in hours (default 24).", NUMBER, default=24),
     option("--max-questions", "Questions answered at once (default 16).", NUMBER, default=16),
 )
 def serve(
@@ -28,6 +29,7 @@ def serve(
     token_file: Path | None,
     hosts: tuple[str, ...],
     max_upload: int,
+    max_job_hours: int,
     max_questions: int,
 ) -> Reply:
     """Serve indexes by HTTP, each under its folder's name.
@@ -56,7 +58,12 @@ def serve(
     if token_file is not None:
         token = token_file.read_text(encoding="utf-8").strip()
     access = Access(host, token, hosts)
-    indexes = Indexes(Limits(upload=max_upload * MEGABYTE, questions=max_questions))
+    limits = Limits(
+        upload=max_upload * MEGABYTE,
+        questions=max_questions,
+        job_seconds=max_job_hours * 3_600.0,
+    )
+    indexes = Indexes(limits)
     indexes.open(folders)
     uvicorn.run(
         create_app(indexes, access),

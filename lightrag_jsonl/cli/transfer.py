@@ -13,7 +13,7 @@ from lightrag_jsonl import LightRAG, StorageError
 from lightrag_jsonl.cli.documents import find_sources, known_ids
 from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command, main
 from lightrag_jsonl.cli.options import FILE, FOLDER, TARGET, models, option, reading_options
-from lightrag_jsonl.cli.output import one_line
+from lightrag_jsonl.cli.output import one_line, skipped_notes
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.configured import Setup
@@ -83,7 +83,8 @@ def export_requests(
     sources = find_sources(files) if files else []
     with open_index(setup, options, create=bool(files)) as rag:
         report = rag.run(export_batch, output, sources, reasoning=reasoning)
-    return Reply(report, failures=report.failures)
+    notes = list(skipped_notes(report.skipped))
+    return Reply(report, notes=notes, failures=report.failures)
 
 
 @index_command(

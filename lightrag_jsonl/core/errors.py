@@ -91,3 +91,8 @@ class NotFoundError(LightRAGError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+def described(error: Exception) -> str:
+    """The type and the words of an error that a library or a user's code raised."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")

@@ -410,6 +410,14 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file in a given folder that is not read, and why: a link, a pipe or a device."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExtractionReport:
     """How extraction went, added up over many chunks, to judge a model by.
 
@@ -447,8 +455,9 @@ class InsertReport:
     """What an insert did; `entities` and `relations` count those that were created or changed.
 
     `documents` lists the ids of documents that became visible, `unchanged` those that were there
-    already, `deleted` those whose files are gone. `stopped` is empty, or the reason why the insert ended
-    early.
+    already, `deleted` those whose files are gone. `skipped` are files in the given folders that are
+    not read since they are links, pipes or devices. `stopped` is empty, or the reason why the insert
+    ended early.
     """
 
     documents: tuple[str, ...] = ()
@@ -461,6 +470,7 @@ class InsertReport:
     extraction: ExtractionReport = ExtractionReport()
     stopped: str = ""
     deleted: tuple[str, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

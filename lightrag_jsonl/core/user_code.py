@@ -13,6 +13,7 @@ import numpy.typing as npt
 from lightrag_jsonl.core import protocols
 from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
+from lightrag_jsonl.core.errors import described as described
 from lightrag_jsonl.core.protocols import Tokenizer, Vectors
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Context, Keywords, Message
@@ -150,11 +151,6 @@ def _named(role: str, kind: type[LightRAGError], part: object) -> Iterator[None]
     except Exception as error:  # the user's own code may raise anything
         name = shown(getattr(part, "name", type(part).__qualname__))
         raise kind(f"{role} {name} failed: {described(error)}") from error
-
-
-def described(error: Exception) -> str:
-    """The type and the words of an error that a user's code raised."""
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _text(value: object) -> str:

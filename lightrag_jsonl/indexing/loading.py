@@ -3,8 +3,9 @@
 import json
 import logging
 import os
+import stat
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
@@ -12,12 +13,16 @@ from typing import Any, TypeAlias
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import digest, name_key, sanitize
-from lightrag_jsonl.core.types import Document, Failure, Json, Page
+from lightrag_jsonl.core.types import Document, Failure, InsertReport, Json, Page, SkippedFile
 from lightrag_jsonl.indexing.chunking import document_pages
-from lightrag_jsonl.readers import READERS, Readers, file_suffix, read_document
+from lightrag_jsonl.readers import READERS, Readers, file_suffix
+from lightrag_jsonl.readers.limits import FileLimits
+from lightrag_jsonl.readers.process import ReadingProcess
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 
 Given: TypeAlias = str | Path | Document
+Unread: TypeAlias = Failure | SkippedFile
+Loaded: TypeAlias = Document | Unread
 LINE_MARK = "#line-"  # in the id of a line, between the path and the digest of its text
 LINES = ".jsonl"  # a file with a document on each line
 DATABASE = "index.sqlite"  # the file of an index
@@ -27,67 +32,164 @@ log = logging.getLogger(__name__)
 
 
 def load_documents(
-    given: Given | Iterable[Given], readers: Readers | None = None
-) -> Iterator[Document | Failure]:
+    given: Given | Iterable[Given],
+    readers: Readers | None = None,
+    limits: FileLimits | None = None,
+) -> Iterator[Loaded]:
     """All documents, each read only when it is needed.
 
     A folder stands for the files in it that can be read, sorted, those of its subfolders included.
-    Files are read by `READERS` and by the user's own `readers` (by suffix, such as ".abc"); the id
-    of a file is its path. A `.jsonl` file has one document a line, and a bad line is a `Failure`. A
+    Links, pipes and devices in it are not read: each gives a `SkippedFile`. Files are read by
+    `READERS` within `limits`, and by the user's own `readers` (by suffix, such as ".abc"); the id of
+    a file is its path. A `.jsonl` file has one document a line, and a bad line is a `Failure`. A
     single text or file that cannot be read raises `ConfigError`; one of several gives a `Failure`,
     and the others are still read.
     """
-    readers = {**READERS, **(readers or {})}
+    readers = readers or {}
     if wrong := [suffix for suffix in readers if suffix != suffix.lower() or suffix[:1] != "."]:
         raise ConfigError(f"a reader's suffix is like '.abc', not {wrong[0]!r}")
-    if isinstance(given, str | Path | Document):
-        yield from _load(given, readers)
-    elif isinstance(given, Iterable) and not isinstance(given, dict | bytes):
-        for one in given:
-            yield from _load_or_fail(one, readers)
-    else:
-        raise _type_error(given)
+    with ReadingProcess(limits) as reading:
+        loader = _Loader(reading, readers)
+        if isinstance(given, str | Path | Document):
+            yield from loader.load(given)
+        elif isinstance(given, Iterable) and not isinstance(given, dict | bytes):
+            for item in given:
+                yield from loader.load_or_fail(item)
+        else:
+            raise _type_error(given)
 
 
-def _load_or_fail(one: Given, readers: Readers) -> Iterator[Document | Failure]:
-    try:
-        yield from _load(one, readers)
-    except ConfigError as error:
-        if not Path(str(one), DATABASE).is_file():  # an index's folder, matched by a pattern
-            yield Failure(str(one), None, str(error))
+class _Loader:
+    """Loads texts, files and folders with these readers."""
+
+    def __init__(self, reading: ReadingProcess, readers: Readers) -> None:
+        self._reading = reading
+        self._readers = readers
+        self._suffixes = [*{**READERS, **readers}, LINES]
+
+    def load_or_fail(self, item: Given) -> Iterator[Loaded]:
+        """As `load`, but what cannot be read is a `Failure`."""
+        try:
+            yield from self.load(item)
+        except ConfigError as error:
+            if not Path(str(item), DATABASE).is_file():  # an index's folder, matched by a pattern
+                yield Failure(str(item), None, str(error))
+
+    def load(self, item: Given) -> Iterator[Loaded]:
+        """The documents of a text, a file or a folder; `ConfigError` if it cannot be read."""
+        if isinstance(item, str | Document):
+            if isinstance(item, str) and os.path.isfile(item):  # noqa: PTH113 - accepts any text
+                words = "%r is read as a text, not as a file: for that, give Path(%r)"
+                log.warning(words, item, item)
+            yield Document(item) if isinstance(item, str) else item
+        elif not isinstance(item, Path):
+            raise _type_error(item)
+        elif item.is_dir():
+            yield from self._load_folder(item)
+        else:
+            yield from self._load_file(item)
+
+    def _load_file(self, path: Path) -> Iterator[Document | Failure]:
+        for document in documents_in(_read_bytes(path), path, self._reading, self._readers):
+            if isinstance(document, Document) and not document.id:
+                id = path_id(path)
+                if file_suffix(path) == LINES:  # a line is known by its text, wherever it stands
+                    id += LINE_MARK + digest(document.text, *(document.pages or ()))
+                document = replace(document, id=id)
+            yield document
+
+    def _load_folder(self, folder: Path) -> Iterator[Loaded]:
+        contents = FolderContents(folder)
+        paths = [path for path in contents.files if file_suffix(path) in self._suffixes]
+        supported = ", ".join(self._suffixes)
+        if not paths and not contents.closed:
+            words = f"{folder} holds no readable file (supported: {supported})"
+            raise ConfigError(
+                words + "".join(f"; {item.path}: {item.reason}" for item in contents.skipped[:1])
+            )
+        unread = Counter(file_suffix(path) or "without suffix" for path in contents.files)
+        unread -= Counter(map(file_suffix, paths))
+        if unread:
+            counts = ", ".join(f"{count} {suffix}" for suffix, count in unread.items())
+            log.warning("%s: skipped %s (supported: %s)", folder, counts, supported)
+        for error in contents.closed:
+            yield Failure(error.filename, None, f"cannot read {error.filename}: {error.strerror}")
+        yield from contents.skipped
+        for path in paths:
+            yield from self.load_or_fail(path)
 
 
-def _load(one: Given, readers: Readers) -> Iterator[Document | Failure]:
-    if isinstance(one, str | Document):
-        if isinstance(one, str) and os.path.isfile(one):  # noqa: PTH113 - accepts any text
-            log.warning("%r is read as a text, not as a file: for that, give Path(%r)", one, one)
-        yield Document(one) if isinstance(one, str) else one
-    elif not isinstance(one, Path):
-        raise _type_error(one)
-    elif one.is_dir():
-        yield from _load_folder(one, readers)
-    else:
-        for found in documents_in(_read_bytes(one), one, readers):
-            if isinstance(found, Document) and not found.id:
-                id = path_id(one)
-                if file_suffix(one) == LINES:  # a line is known by its text, wherever it stands
-                    id += LINE_MARK + digest(found.text, *(found.pages or ()))
-                found = replace(found, id=id)
-            yield found
+class FolderContents:
+    """The regular files in a folder and in its subfolders, sorted, and what else lies there.
+
+    A link is not followed: it can lead out of the folder, in a circle, or to a file that is read
+    anyway. `closed` are errors of folders that cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.files: list[Path] = []
+        self.skipped: list[SkippedFile] = []
+        self.closed: list[OSError] = []
+        for parent, folder_names, names in os.walk(folder, onerror=self.closed.append):
+            for name in [*folder_names]:
+                if _is_link(Path(parent, name)):
+                    folder_names.remove(name)
+                    self._add(Path(parent, name))
+            for name in names:
+                self._add(Path(parent, name))
+        self.files.sort()
+        self.skipped.sort(key=lambda item: item.path)
+
+    def _add(self, path: Path) -> None:
+        if path.name.startswith("~$"):  # open in Office
+            return
+        try:
+            reason = "it is a link" if _is_link(path) else _irregular(path.lstat().st_mode)
+        except OSError:  # it is gone, or its folder is closed: reading it says so
+            reason = ""
+        if reason:
+            self.skipped.append(SkippedFile(str(path), reason))
+        else:
+            self.files.append(path)
+
+
+def _is_link(path: Path) -> bool:
+    """Whether a path is a symbolic link, or a junction of Windows."""
+    return path.is_symlink() or getattr(os.path, "isjunction", lambda path: False)(path)
+
+
+def _irregular(mode: int) -> str:
+    """What a file is that is no regular one, or else nothing."""
+    if stat.S_ISREG(mode):
+        return ""
+    kinds = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISDIR, "folder"))
+    kind = next((name for matches, name in kinds if matches(mode)), "device")
+    return f"it is a {kind}, not a regular file"
 
 
 def documents_in(
-    data: bytes, path: PurePath, readers: Readers | None = None
+    data: bytes, path: PurePath, reading: ReadingProcess, readers: Readers | None = None
 ) -> Iterator[Document | Failure]:
     """The documents in a file's bytes: one on each line of a `.jsonl` file, or else one.
 
     Their source is the path. `ConfigError` if the file cannot be read.
     """
-    document = read_document(data, path, readers)
+    document = reading.read(data, path, readers)
     if file_suffix(path) == LINES:
         yield from _parse_lines(path, document.text)
     else:
         yield replace(document, source=document.source or str(path))
+
+
+def with_unread(report: InsertReport, unread: Sequence[Unread]) -> InsertReport:
+    """The report of an insert, with what could not be read or was skipped before."""
+    failures = [item for item in unread if isinstance(item, Failure)]
+    skipped = [item for item in unread if isinstance(item, SkippedFile)]
+    return replace(
+        report,
+        failures=(*failures, *report.failures),
+        skipped=(*skipped, *report.skipped),
+    )
 
 
 def path_id(path: Path) -> str:
@@ -108,7 +210,7 @@ def gone_files(
         id
         for id in known
         if id.startswith(root) and id not in loaded and not id.startswith(kept)
-        if LINE_MARK in id or not Path(id).exists()
+        if LINE_MARK in id or not Path(id).is_file() or path_id(Path(id)) != id  # a link now
     ]
 
 
@@ -117,38 +219,30 @@ def _type_error(given: object) -> TypeError:
     return TypeError(f"expected {expected}, got {type(given).__name__}")
 
 
-def _load_folder(folder: Path, readers: Readers) -> Iterator[Document | Failure]:
-    closed: list[OSError] = []
-    tree = os.walk(folder, onerror=closed.append)
-    files = sorted(Path(parent, name) for parent, _, names in tree for name in names)
-    files = [path for path in files if not path.name.startswith("~$")]  # open in Office
-    paths = [path for path in files if file_suffix(path) in {*readers, LINES}]
-    supported = ", ".join([*readers, LINES])
-    if not paths and not closed:
-        raise ConfigError(f"{folder} holds no readable file (supported: {supported})")
-    skipped = Counter(file_suffix(path) or "without suffix" for path in files)
-    skipped -= Counter(map(file_suffix, paths))
-    if skipped:
-        counts = ", ".join(f"{n} {suffix}" for suffix, n in skipped.items())
-        log.warning("%s: skipped %s (supported: %s)", folder, counts, supported)
-    for error in closed:
-        yield Failure(error.filename, None, f"cannot read {error.filename}: {error.strerror}")
-    for path in paths:
-        yield from _load_or_fail(path, readers)
-
-
 def read_text(path: Path) -> str:
     """A text file's content; `ConfigError` if it cannot be read, or is no text."""
     return decoded(_read_bytes(path), str(path))
 
 
 def _read_bytes(path: Path) -> bytes:
+    """The bytes of a regular file, or of one that a link leads to.
+
+    What is no regular file is refused: a pipe would be waited for, a device may have no end.
+    """
     try:
-        return path.read_bytes()
+        with open(path, "rb", opener=_open_at_once) as file:
+            if reason := _irregular(os.fstat(file.fileno()).st_mode):
+                raise ConfigError(f"cannot read {path}: {reason}; copy what it gives to a file")
+            return file.read()
     except FileNotFoundError as error:
         raise ConfigError(f"no such file: {path}") from error
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file, and do not wait for the other end of a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # Windows has no such pipes
 
 
 def _parse_lines(path: PurePath, text: str) -> Iterator[Document | Failure]:

@@ -12,9 +12,9 @@ from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.options import QueryFields, QueryParam, Turn
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Answer, Document, Failure, Record
+from lightrag_jsonl.core.types import Answer, Document, Record
 from lightrag_jsonl.core.validation import names_replacements
-from lightrag_jsonl.indexing.loading import Given, gone_files, load_documents
+from lightrag_jsonl.indexing.loading import Given, Unread, gone_files, load_documents, with_unread
 from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.providers import configured, offline
@@ -22,6 +22,7 @@ from lightrag_jsonl.rag.export import network
 from lightrag_jsonl.rag.parts import IndexParts, adopt_settings
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
 from lightrag_jsonl.readers import Readers
+from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import document_statuses, index_status
@@ -66,6 +67,7 @@ class AsyncLightRAG(IndexParts):
         sync: bool = False,
         progress: ShowProgress = None,
         readers: Readers | None = None,
+        file_limits: FileLimits | None = None,
     ) -> types.InsertReport:
         """Index texts (`str`), files and folders (`Path`) and `Document`s.
 
@@ -73,7 +75,7 @@ class AsyncLightRAG(IndexParts):
         more suffixes, such as ".abc", or in place of packaged ones. A file's id is its path, so that
         an edited file replaces its earlier text. With `sync`, documents whose files are gone from
         the given folders are deleted at the end; a folder without any readable file raises
-        `ConfigError`, and nothing is deleted.
+        `ConfigError`, and nothing is deleted. `file_limits` are what reading one file may cost.
 
         A document whose id and content are known is skipped; one with a known id and a new content
         replaces the old one. A bar for each stage is shown in a terminal and in a notebook;
@@ -84,14 +86,14 @@ class AsyncLightRAG(IndexParts):
         writes, this raises `LockedError` if another process keeps writing for longer than
         `IndexOptions.lock_timeout`.
         """
-        failures: list[Failure] = []
+        unread: list[Unread] = []
         await self._record_models()
         if sync and not isinstance(documents, str | Path | Document):
             documents = list(documents)
         folders = _folders(documents) if sync else []
-        pending = self._pending(documents, failures, readers)
+        pending = self._pending(documents, unread, readers, file_limits)
         report = await self._indexing.insert(pending, progress=progress)
-        report = replace(report, failures=(*failures, *report.failures))
+        report = with_unread(report, unread)
         if not folders or report.stopped:
             return report
         known = {one.id for one in await self.documents()}
@@ -105,15 +107,16 @@ class AsyncLightRAG(IndexParts):
     def _pending(
         self,
         documents: Given | Iterable[Given],
-        failures: list[Failure],
+        unread: list[Unread],
         readers: Readers | None = None,
+        file_limits: FileLimits | None = None,
     ) -> Iterator[PendingDocument]:
-        """The documents, read one at a time; those that cannot be read are added to `failures`."""
-        for one in load_documents(documents, readers):
-            if isinstance(one, Failure):
-                failures.append(one)
+        """The documents, read one at a time; what cannot be read, or is skipped, goes to `unread`."""
+        for item in load_documents(documents, readers, file_limits):
+            if isinstance(item, Document):
+                yield PendingDocument(item, self._seconds())
             else:
-                yield PendingDocument(one, self._seconds())
+                unread.append(item)
 
     async def insert_records(
         self,

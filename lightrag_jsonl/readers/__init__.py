@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from lightrag_jsonl.core.encoding import decoded
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.errors import ConfigError, described
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.core.user_code import described
+from lightrag_jsonl.readers.limits import FileLimits, FileMeter
 from lightrag_jsonl.readers.office import read_docx, read_pptx
 from lightrag_jsonl.readers.packed import gunzip
 from lightrag_jsonl.readers.pdf import read_pdf
@@ -18,14 +18,15 @@ from lightrag_jsonl.readers.web import read_epub, read_html
 
 Reader: TypeAlias = Callable[[bytes], Document]
 Readers: TypeAlias = Mapping[str, Reader]  # by suffix, such as ".abc"
+PackagedReader: TypeAlias = Callable[[bytes, FileMeter], Document]
 
 
-def read_plain(data: bytes) -> Document:
+def read_plain(data: bytes, meter: FileMeter) -> Document:
     """A text as it is; the headings of Markdown are found when it is cut into chunks."""
     return Document(decoded(data))
 
 
-READERS: Readers = MappingProxyType(
+READERS: Mapping[str, PackagedReader] = MappingProxyType(
     {
         ".txt": read_plain,
         ".text": read_plain,
@@ -54,18 +55,37 @@ def file_suffix(path: PurePath) -> str:
     return name.suffix.lower()
 
 
-def read_document(data: bytes, path: PurePath, readers: Readers | None = None) -> Document:
+def is_read_here(path: PurePath, readers: Readers | None = None) -> bool:
+    """Whether a file is plain text or read by a user's own reader, so that no process is needed."""
+    suffix = file_suffix(path)
+    return suffix in (readers or {}) or READERS.get(suffix, read_plain) is read_plain
+
+
+def read_document(
+    data: bytes,
+    path: PurePath,
+    readers: Readers | None = None,
+    *,
+    limits: FileLimits | None = None,
+) -> Document:
     """The document in a file's bytes, read as its suffix says, or else as plain text.
 
     `readers` are a user's own, by suffix with the dot; they come before those of `READERS`. The
     title is the name of the file, unless its content has one. `ConfigError` says why a file cannot
-    be read: it is broken, encrypted, empty, or an extra is not installed.
+    be read: it is broken, encrypted, empty, beyond one of the `limits`, or an extra is not installed.
+    A `ReadingProcess` also keeps the limits of seconds and memory, which this function does not.
     """
-    reader = {**READERS, **(readers or {})}.get(file_suffix(path), read_plain)
+    suffix = file_suffix(path)
+    own_reader = (readers or {}).get(suffix)
     try:
-        document = reader(_unpacked(data, path))
+        content = _unpacked(data, path)
+        if own_reader is not None:
+            document = own_reader(content)
+        else:
+            meter = FileMeter(limits or FileLimits())
+            document = READERS.get(suffix, read_plain)(content, meter)
     except ModuleNotFoundError as error:
-        needs = f"{file_suffix(path)} files need the package {error.name}"
+        needs = f"{suffix} files need the package {error.name}"
         raise ConfigError(f"{needs}: pip install 'lightrag-jsonl[files]'") from error
     except ConfigError as error:
         raise ConfigError(f"{path} {str(error).removeprefix('the file ')}") from error

@@ -1,12 +1,13 @@
 """Reads documents of Word, and slides of PowerPoint."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import Any
 
 from lightrag_jsonl.core.text import is_cjk
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.packed import open_zip
 
 SHORT = 2_000  # bytes of UTF-8: so much of neighbouring slides is put together
@@ -14,7 +15,7 @@ _SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "p": "\n", "noBreakHyphen": "-"} 
 _HEADING = re.compile(r"(?i)heading ([1-6])$")
 
 
-def read_docx(data: bytes) -> Document:
+def read_docx(data: bytes, meter: FileMeter) -> Document:
     """Paragraphs and tables in the order of the body, headings marked as in Markdown.
 
     Inserted text counts, deleted text does not. Page numbers are not stored in such a file.
@@ -23,14 +24,20 @@ def read_docx(data: bytes) -> Document:
 
     open_zip(data, ".docx").close()
     opened = docx.Document(BytesIO(data))
-    levels = {style.style_id: _level(style) for style in opened.styles}
+    levels = _heading_levels(opened.styles)
     blocks = opened.element.body.xpath(
         ".//*[self::w:p or self::w:tbl][not(ancestor::w:tbl)][not(ancestor::w:p)]"
     )
-    return Document("\n\n".join(filter(None, (_block(block, levels) for block in blocks))))
+    texts = []
+    for block in blocks:
+        text = _block(block, levels)
+        meter.add_characters(len(text))
+        if text:
+            texts.append(text)
+    return Document("\n\n".join(texts))
 
 
-def _block(block: Any, levels: dict[str, int]) -> str:
+def _block(block: Any, levels: Mapping[str, int]) -> str:
     if block.tag.endswith("}tbl"):
         rows = [[_paragraphs(cell) for cell in row.tc_lst] for row in block.tr_lst]
         return "\n".join(_table(rows))
@@ -51,14 +58,34 @@ def _paragraphs(element: Any) -> str:
     return "".join(pieces).strip()
 
 
-def _level(style: Any) -> int:
-    """The level of a heading's style, 1 for the title; 0 for other styles."""
-    while style is not None:
-        name = style.name or ""
-        if name == "Title" or (found := _HEADING.match(name)):
-            return 1 if name == "Title" else int(found[1])  # type: ignore[index]
-        style = getattr(style, "base_style", None)
-    return 0
+def _heading_levels(styles: Iterable[Any]) -> dict[str, int]:
+    """The level of each style by its id: 1 to 6 for headings and what is based on them, or else 0.
+
+    Each style is looked at once, however long the chains are, and even if they are circles.
+    """
+    levels: dict[str, int] = {}
+    bases: dict[str, str | None] = {}
+    for style in styles:
+        bases[style.style_id] = getattr(style.element, "basedOn_val", None)
+        if level := _level(style.name or ""):
+            levels[style.style_id] = level
+    for style_id in bases:
+        chain: dict[str, None] = {}
+        base: str | None = style_id
+        while base is not None and base in bases and base not in levels and base not in chain:
+            chain[base] = None
+            base = bases[base]
+        level = levels.get(base, 0) if base is not None else 0
+        levels.update(dict.fromkeys(chain, level))
+    return levels
+
+
+def _level(name: str) -> int:
+    """The level of a heading's style, 1 for the title; 0 for the names of other styles."""
+    if name == "Title":
+        return 1
+    heading = _HEADING.match(name)
+    return int(heading[1]) if heading else 0
 
 
 def _table(rows: Iterable[Iterable[str]]) -> Iterator[str]:
@@ -67,7 +94,7 @@ def _table(rows: Iterable[Iterable[str]]) -> Iterator[str]:
         yield "| " + " | ".join(" ".join(cell.split()) for cell in row) + " |"
 
 
-def read_pptx(data: bytes) -> Document:
+def read_pptx(data: bytes, meter: FileMeter) -> Document:
     """The text, tables and notes of slides, each below a heading "Slide 7: Costs".
 
     A slide is a page. Short neighbouring slides, which would be too little for a chunk each, are
@@ -79,6 +106,7 @@ def read_pptx(data: bytes) -> Document:
     pages: list[str] = []
     first = size = 0
     for index, slide in enumerate(pptx.Presentation(BytesIO(data)).slides):
+        meter.add_pages(1)
         title = slide.shapes.title
         heading = " ".join(title.text_frame.text.split()) if title is not None else ""
         others = [shape for shape in slide.shapes if title is None or shape != title]
@@ -91,6 +119,7 @@ def read_pptx(data: bytes) -> Document:
         is_chinese = any(map(is_cjk, "".join([heading, *blocks])))
         name = f"幻灯片 {index + 1}" if is_chinese else f"Slide {index + 1}"
         text = "\n\n".join([f"# {name}: {heading}" if heading else f"# {name}", *blocks])
+        meter.add_characters(len(text))
         length = len(text.encode("utf-8", "replace"))
         if not size or size + length > SHORT:
             first, size = index, 0

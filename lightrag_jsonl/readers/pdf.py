@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import is_cjk
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.limits import FileMeter
 
 FEWEST_LINES = 4  # in a column
 COLUMN = 0.25  # of the width of the text: lines of a column are at least so wide, unlike cells
@@ -20,7 +21,7 @@ FULL = 0.8  # of the longest line: a Chinese line so long goes on in the next on
 _one_at_a_time = threading.Lock()  # PDFium is not made for threads
 
 
-def read_pdf(data: bytes) -> Document:
+def read_pdf(data: bytes, meter: FileMeter) -> Document:
     """The pages of a PDF file; headings in its table of contents are marked as in Markdown.
 
     `ConfigError` if it is broken or encrypted, or if it has no text: pages that were scanned need
@@ -36,8 +37,13 @@ def read_pdf(data: bytes) -> Document:
                 raise ConfigError("is encrypted: save it without its password") from error
             raise ConfigError(f"is not a valid PDF file: {error}") from error
         try:
+            meter.add_pages(len(pdf))
             titles = _titles(pdf)
-            pages = [_page(pdf, index, titles.get(index, ())) for index in range(len(pdf))]
+            pages = []
+            for index in range(len(pdf)):
+                text = _page(pdf, index, titles.get(index, ()))
+                meter.add_characters(len(text))
+                pages.append(text)
         finally:
             pdf.close()
     if not any(map(str.strip, pages)):

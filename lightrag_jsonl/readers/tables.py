@@ -8,25 +8,27 @@ from io import BytesIO, StringIO
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.packed import open_zip
 
 DELIMITERS = ",;\t|"
+LONGEST_SHEET = 1_048_576  # rows, by the specification of Excel; blank ones come one by one
 
 
-def read_csv(data: bytes) -> Document:
+def read_csv(data: bytes, meter: FileMeter) -> Document:
     """The rows of a CSV file; the delimiter is the one that its first line has most of."""
     text = decoded(data)
     header = text.lstrip().split("\n", 1)[0]
     delimiter = max(DELIMITERS, key=header.count)
     rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
     try:
-        return Document("\n\n".join(described_rows(rows)))
+        return Document("\n\n".join(described_rows(rows, meter)))
     except csv.Error as error:
         where = f"cannot be read near line {rows.line_num}"
         raise ConfigError(f"{where}: {error}; perhaps a quotation mark is not closed") from error
 
 
-def read_xlsx(data: bytes) -> Document:
+def read_xlsx(data: bytes, meter: FileMeter) -> Document:
     """The rows of a workbook, a page for each sheet, with the values last computed."""
     import openpyxl
 
@@ -34,28 +36,51 @@ def read_xlsx(data: bytes) -> Document:
     book = openpyxl.load_workbook(BytesIO(data), read_only=True, data_only=True)
     pages = []
     for sheet in book.worksheets:
+        meter.add_pages(1)
         sheet.reset_dimensions()  # which some programs write wrongly
-        rows = ([_words(value) for value in row] for row in sheet.iter_rows(values_only=True))
-        if found := list(described_rows(rows)):
+        rows = (_cell_texts(row) for row in _counted(sheet.iter_rows(values_only=True), meter))
+        if found := list(described_rows(rows, meter)):
             pages.append("\n\n".join([f"# {sheet.title}", *found]))
     return Document("", pages=tuple(pages))
 
 
-def described_rows(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _counted(rows: Iterable[Sequence[object]], meter: FileMeter) -> Iterator[Sequence[object]]:
+    """The rows, whose cells are counted first: a file can state a row or column of any number."""
+    for number, row in enumerate(rows, 1):
+        if number > LONGEST_SHEET:
+            raise ConfigError(f"has more than {LONGEST_SHEET:,} rows, which no sheet can have")
+        meter.add_cells(len(row))
+        yield row
+
+
+def described_rows(rows: Iterable[Sequence[str]], meter: FileMeter) -> Iterator[str]:
     """Each row as "Name: Ada; Born: 1815"; the names are those of the first row that has a value
     beyond the first column: what is above it are titles. They are those of the first row if none has.
     """
-    words = ([" ".join(cell.split()) for cell in cells] for cells in rows)
-    table = [row for row in words if any(row)]
+    table: list[Sequence[str]] = []
+    for row in rows:
+        meter.add_characters(sum(map(len, row)))
+        cells = [" ".join(cell.split()) for cell in row]
+        if any(cells):
+            table.append(cells)
     top = next((number for number, row in enumerate(table) if any(row[1:])), 0)
     yield from (row[0] for row in table[:top])
     header, *body = table[top:] or [[]]
     for row in body:
         names = [*header, *[""] * (len(row) - len(header))]
-        pairs = zip(names, row, strict=False)
+        pairs = list(zip(names, row, strict=False))
+        meter.add_characters(sum(len(name) for name, cell in pairs if cell))
         yield "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
     if header and not body:
         yield "; ".join(filter(None, header))
+
+
+def _cell_texts(row: Sequence[object]) -> list[str]:
+    """The texts of a row's cells, without the blank ones at its end."""
+    texts = [_words(value) for value in row]
+    while texts and not texts[-1]:
+        texts.pop()
+    return texts
 
 
 def _words(value: object) -> str:

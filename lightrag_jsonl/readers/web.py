@@ -8,6 +8,7 @@ from zipfile import ZipFile
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.packed import open_zip
 
 LARGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
@@ -20,7 +21,7 @@ BLOCKS = frozenset(
 NO_TEXT = frozenset(["head", "script", "style", "template", "svg", "math", "rt", "rp"])
 
 
-def read_html(data: bytes) -> Document:
+def read_html(data: bytes, meter: FileMeter) -> Document:
     """The main text of a web page, without menus and the like; headings as in Markdown."""
     import trafilatura
 
@@ -31,6 +32,7 @@ def read_html(data: bytes) -> Document:
         main = trafilatura.extract(text, output_format="markdown", include_comments=False) or ""
     if len(main) < max(SHORT, len(everything) / 10):
         main = everything
+    meter.add_characters(len(main))
     return Document(main, title=about.title, date=about.date)
 
 
@@ -69,8 +71,11 @@ def _collapsed(text: str | None) -> str | None:
     return " " * text[0].isspace() + words + " " * (text[-1].isspace() and bool(words))
 
 
-def read_epub(data: bytes) -> Document:
-    """The chapters of an e-book, each a page, in reading order. `ConfigError` if it is encrypted."""
+def read_epub(data: bytes, meter: FileMeter) -> Document:
+    """The chapters of an e-book, each a page, in reading order. `ConfigError` if it is encrypted.
+
+    A file that is named several times is a chapter where it is named first.
+    """
     with open_zip(data, ".epub") as book:
         roots = _all(_xml(book, "META-INF/container.xml"), "rootfile")
         package = roots[0].get("full-path", "") if roots else ""
@@ -79,16 +84,18 @@ def read_epub(data: bytes) -> Document:
         names = set(book.namelist())
         encrypted = "META-INF/encryption.xml"
         locked = book.read(encrypted).decode("utf-8", "replace") if encrypted in names else ""
-        pages = []
+        pages: dict[str, str] = {}
         for reference in _all(opf, "itemref"):
             href = unquote(items.get(reference.get("idref"), "")).partition("#")[0]
             path = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
             if href and f'"{path}"' in locked:
                 raise ConfigError("is encrypted (DRM)")
-            if href and path in names:
-                pages.append(html_text(decoded(book.read(path))))
+            if href and path in names and path not in pages:
+                meter.add_pages(1)
+                pages[path] = html_text(decoded(book.read(path)))
+                meter.add_characters(len(pages[path]))
     title = next((one.text for one in _all(opf, "title")), None)
-    return Document("", title=title, pages=tuple(filter(None, pages)))
+    return Document("", title=title, pages=tuple(filter(None, pages.values())))
 
 
 def _xml(book: ZipFile, path: str) -> Any:

@@ -16,7 +16,7 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.rag.opening import open_async
-from lightrag_jsonl.server.jobs import JobQueue
+from lightrag_jsonl.server.jobs import JOB_SECONDS, JobQueue
 from lightrag_jsonl.server.metrics import Metrics
 from lightrag_jsonl.server.sharing import SharedStream
 from lightrag_jsonl.storage.store import Snapshot, search
@@ -30,7 +30,9 @@ MEGABYTE: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What a client may ask for: sizes in bytes, `question` in characters, the rest are numbers."""
+    """What a client may ask for: sizes in bytes, `question` in characters, `job_seconds` for one job,
+    the rest are numbers.
+    """
 
     upload: int = 100 * MEGABYTE
     body: int = MEGABYTE
@@ -38,6 +40,7 @@ class Limits:
     questions: int = 16
     jobs: int = 1_000
     jobs_bytes: int = 1_000 * MEGABYTE
+    job_seconds: float = JOB_SECONDS
 
 
 class Busy(Exception):
@@ -59,10 +62,18 @@ class EntityLine(msgspec.Struct, frozen=True):
 class Index:
     """One index; `LockedError` if another server has it."""
 
-    def __init__(self, name: str, folder: Path, metrics: Metrics, opener: Opener) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        metrics: Metrics,
+        opener: Opener,
+        *,
+        job_seconds: float = JOB_SECONDS,
+    ) -> None:
         self.name, self.folder, self._metrics = name, folder, metrics
         self.rag = opener(folder)
-        self.jobs = JobQueue(folder)
+        self.jobs = JobQueue(folder, seconds=job_seconds)
         self.agents: Starlette | None = None  # answers programs that act on a person's behalf
         self._asked: dict[bytes, SharedStream[Item]] = {}
         self._directory: tuple[int, dict[str, EntityLine]] = (-1, {})
@@ -148,7 +159,13 @@ class Indexes:
             if name in self.by_name:
                 first = self.by_name[name].folder
                 raise ConfigError(f"{first} and {folder} have the same name: rename one of them")
-            self.by_name[name] = Index(name, folder, self.metrics, self.opener)
+            self.by_name[name] = Index(
+                name,
+                folder,
+                self.metrics,
+                self.opener,
+                job_seconds=self.limits.job_seconds,
+            )
 
     def get(self, name: str) -> Index:
         """The index of this name; `NotFoundError` lists those that there are."""

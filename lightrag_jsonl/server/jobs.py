@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import sys
 import time
 import uuid
@@ -18,11 +19,16 @@ from lightrag_jsonl.core.errors import LockedError, NotFoundError
 from lightrag_jsonl.core.types import Json
 
 Kind: TypeAlias = Literal["upload", "insert", "delete", "retry"]
-State: TypeAlias = Literal["waiting", "running", "done", "failed"]
+State: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 ATTEMPTS: Final = 3  # of a job whose process dies; then the job itself is to blame
+JOB_SECONDS: Final = 24 * 3_600.0  # a book takes a day with a model that reads a chunk a minute
 KEPT: Final = 1_000  # ended jobs that are remembered
 LONGEST_LINE: Final = 1 << 26  # bytes of a report, which lists every failure
+TOO_LONG: Final = (
+    "the job took more than {hours:g} hours (`serve --max-job-hours`). What it has indexed stays, and"
+    " a retry goes on with the rest"
+)
 TOKEN: Final = "LIGHTRAG_JSONL_TOKEN"  # the variable with the server's token
 
 log = logging.getLogger(__name__)
@@ -49,7 +55,7 @@ class Job(msgspec.Struct):
     @property
     def ended(self) -> bool:
         """Whether nothing remains to be done."""
-        return self.state in ("done", "failed")
+        return self.state in ("done", "failed", "cancelled")
 
 
 class Message(msgspec.Struct):
@@ -64,11 +70,13 @@ class JobQueue:
     """The jobs of one index, oldest first.
 
     A job is a file, and another with its content; both have a name made here. Jobs that were not
-    ended when the server was, are done after its next start. `LockedError` if another server has
-    the folder.
+    ended when the server was, are done after its next start. A job ends as failed after `seconds`.
+    `LockedError` if another server has the folder.
     """
 
-    def __init__(self, index_folder: Path) -> None:
+    def __init__(self, index_folder: Path, *, seconds: float = JOB_SECONDS) -> None:
+        self._seconds = seconds
+        self._child: asyncio.subprocess.Process | None = None  # does the job in hand
         self._index_folder, self._folder = index_folder, index_folder / "jobs"
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._lock = FileLock(self._folder / "lock", thread_local=False)
@@ -85,6 +93,9 @@ class JobQueue:
         for content in self._folder.glob("*.data"):  # uploads that broke off
             if content.stem not in self._jobs:
                 content.unlink()
+        for job in self.waiting:
+            if job.attempts >= ATTEMPTS:
+                self._end(job, error=f"the server was killed {job.attempts} times during this job")
         self._wake = asyncio.Event()
         self._wake.set()
 
@@ -123,6 +134,15 @@ class JobQueue:
         self._wake.set()
         return job
 
+    def cancel(self, id: str) -> Job:
+        """End a job that waits or runs; what it has indexed stays. `NotFoundError` if there is none."""
+        job = self.get(id)
+        if job.state == "running" and self._child is not None:
+            _kill(self._child)
+        if not job.ended:
+            self._end(job, state="cancelled")
+        return job
+
     def close(self) -> None:
         """Let another server have the jobs."""
         self._lock.release()
@@ -151,6 +171,8 @@ class JobQueue:
             start_new_session=True,
         )
         assert child.stdin is not None and child.stdout is not None
+        self._child = child
+        job: Job | None = None
         try:
             while child.returncode is None and (waiting := self.waiting):
                 job = waiting[0]
@@ -159,26 +181,55 @@ class JobQueue:
                 with contextlib.suppress(ConnectionError):  # it died; the loop below sees that
                     child.stdin.write(msgspec.json.encode(job) + b"\n")
                     await child.stdin.drain()
-                while not job.ended and (line := await child.stdout.readline()):
-                    self._note(job, msgspec.json.decode(line, type=Message))
-                if not job.ended:
+                if not await self._follow(job, child.stdout):
                     status = await child.wait()
-                    if job.attempts >= ATTEMPTS:
+                    if not job.ended and job.attempts >= ATTEMPTS:
                         self._end(job, error=f"the indexing process exited (status {status})")
                     return
+        except asyncio.CancelledError:  # the server ends; that is not the fault of the job
+            if job is not None and not job.ended:
+                job.attempts -= 1
+                self._save(job)
+            raise
         finally:
+            self._child = None
             if child.returncode is None:
-                child.kill()  # the index survives that at any time
+                _kill(child)
             await child.wait()
+
+    async def _follow(self, job: Job, reports: asyncio.StreamReader) -> bool:
+        """Note what the process reports of a job; whether it can do another one afterwards."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                while line := await reports.readline():
+                    if job.ended:  # it was cancelled meanwhile
+                        return False
+                    self._note(job, msgspec.json.decode(line, type=Message))
+                    if job.ended:
+                        return True
+        except TimeoutError:
+            self._end(job, error=TOO_LONG.format(hours=self._seconds / 3_600))
+            if self._child is not None:
+                _kill(self._child)
+        return False
 
     def _note(self, job: Job, message: Message) -> None:
         job.progress = message.progress or job.progress
         if message.report or message.error:
             self._end(job, message.report, message.error)
 
-    def _end(self, job: Job, report: dict[str, Json] | None = None, error: str = "") -> None:
-        job.report, job.error = report or {}, error
-        job.state, job.ended_at = "failed" if error else "done", time.time()
+    def _end(
+        self,
+        job: Job,
+        report: dict[str, Json] | None = None,
+        error: str = "",
+        *,
+        state: State | None = None,
+    ) -> None:
+        job.report = report or {}
+        job.error = error
+        job.state = state or ("failed" if error else "done")
+        job.ended_at = time.time()
         self._save(job)
         (self._folder / f"{job.id}.data").unlink(missing_ok=True)
         ended = [old for old in self._jobs.values() if old.ended]
@@ -194,3 +245,12 @@ class JobQueue:
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)
+
+
+def _kill(child: asyncio.subprocess.Process) -> None:
+    """End a process and what it has started; the index survives that at any time."""
+    with contextlib.suppress(ProcessLookupError):
+        if sys.platform == "win32":
+            child.kill()  # what it has started ends when its pipes are closed
+        else:
+            os.killpg(child.pid, signal.SIGKILL)  # it leads a session of its own

@@ -306,6 +306,11 @@ async def job(call: Call) -> Job:
     return call.index.jobs.get(call.request.path_params["id"])
 
 
+async def cancel(call: Call) -> Job:
+    """End a job that waits or runs; what it has indexed stays. A job that has ended stays as it is."""
+    return call.index.jobs.cancel(call.request.path_params["id"])
+
+
 # ── the index, its traces and its graph ─────────────────────────────────────────
 
 
@@ -387,6 +392,7 @@ ROUTES: Final = (
     Route("POST", f"{INDEX}/retry", retry, body=Nothing, result=Job, status=202),
     Route("GET", f"{INDEX}/jobs", jobs, Page, result=Part[Job]),
     Route("GET", f"{INDEX}/jobs/{{id}}", job, result=Job),
+    Route("POST", f"{INDEX}/jobs/{{id}}/cancel", cancel, body=Nothing, result=Job),
     Route("POST", f"{INDEX}/query", query, body=Question, result=Answered),
     Route("POST", f"{INDEX}/retrieve", retrieve, body=Question, result=t.Context),
     Route("POST", f"{INDEX}/stream", stream, body=Question, media=EVENTS),

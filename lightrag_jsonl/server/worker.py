@@ -23,6 +23,7 @@ from lightrag_jsonl.indexing.loading import LINES, document_from, documents_in
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.readers import file_suffix
+from lightrag_jsonl.readers.process import ReadingProcess
 from lightrag_jsonl.server.jobs import Job, Message
 
 SECONDS_BETWEEN: Final = 0.2  # of reports on progress
@@ -87,10 +88,10 @@ async def do(
         found = [document_from(value, where="document") for value in values]
         report = await rag.insert(found, progress=progress)
     else:
-        read = list(uploaded(job.about, content.read_bytes()))
-        documents = [one for one in read if isinstance(one, Document)]
+        loaded = list(uploaded(job.about, content.read_bytes()))
+        documents = [item for item in loaded if isinstance(item, Document)]
         inserted = await rag.insert(documents, progress=progress)
-        unread = tuple(one for one in read if isinstance(one, Failure))
+        unread = tuple(item for item in loaded if isinstance(item, Failure))
         report = replace(inserted, failures=unread + inserted.failures)
     return dict(msgspec.to_builtins(report, enc_hook=str))
 
@@ -100,8 +101,9 @@ def uploaded(about: dict[str, Any], content: bytes) -> Iterator[Document | Failu
     path = PurePath(about["name"])
     keys = ("title", "date") if file_suffix(path) == LINES else ("title", "date", "id")
     given = {key: about[key] for key in keys if about.get(key)}
-    for one in documents_in(content, path):
-        yield replace(one, **given) if isinstance(one, Document) else one
+    with ReadingProcess() as reading:
+        for item in documents_in(content, path, reading):
+            yield replace(item, **given) if isinstance(item, Document) else item
 
 
 def _progress(send: Send) -> Callable[[Progress], None]:

@@ -17,9 +17,16 @@ from anyio import to_thread
 from lightrag_jsonl.core import types
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import Completion, Failure, InsertReport, Message, Record
+from lightrag_jsonl.core.types import (
+    Completion,
+    Failure,
+    InsertReport,
+    Message,
+    Record,
+    SkippedFile,
+)
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.loading import Given, read_text
+from lightrag_jsonl.indexing.loading import Given, Unread, read_text
 from lightrag_jsonl.llm.client import request_key
 from lightrag_jsonl.providers.openai import read_completion
 from lightrag_jsonl.rag import AsyncLightRAG
@@ -47,6 +54,7 @@ class BatchExport:
     pending: int
     unchanged: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +125,24 @@ async def export_batch(
     Without requests, a file left from an earlier round is removed, so that it is not sent again.
     `reasoning` writes the requests as reasoning models take them. `ConfigError` without a model.
     """
-    model, failures = rag._client.llm, list[Failure]()
-    unchanged, unreadable = await rag._indexing.defer(list(rag._pending(documents, failures)))
+    model = rag._client.llm
+    unread: list[Unread] = []
+    unchanged, unreadable = await rag._indexing.defer(list(rag._pending(documents, unread)))
     work = await _open_work(rag)
     if work.complete:
         await _insert_complete(rag, work, finish=False)
         work = await _open_work(rag)
     lines = [_line(model, id, request, reasoning) for id, request in work.requests.items()]
     files = tuple(map(str, await to_thread.run_sync(_write, lines, path)))
-    failed = (*failures, *unreadable)
-    return BatchExport(work.round, len(lines), files, work.pending, tuple(unchanged), failed)
+    return BatchExport(
+        round=work.round,
+        requests=len(lines),
+        files=files,
+        pending=work.pending,
+        unchanged=tuple(unchanged),
+        failures=(*(item for item in unread if isinstance(item, Failure)), *unreadable),
+        skipped=tuple(item for item in unread if isinstance(item, SkippedFile)),
+    )
 
 
 async def import_batch(

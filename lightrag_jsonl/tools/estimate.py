@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lightrag_jsonl.core.options import ExtractionPrompt
-from lightrag_jsonl.core.types import Chunk, Completion, Failure, Message, Record, ResponseType
+from lightrag_jsonl.core.types import (
+    Chunk,
+    Completion,
+    Document,
+    Failure,
+    Message,
+    Record,
+    ResponseType,
+)
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 from lightrag_jsonl.indexing.loading import Given, load_documents
@@ -120,6 +128,7 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
         for document in load_documents(documents):
             if isinstance(document, Failure):
                 failures.append(document)
+            if not isinstance(document, Document):
                 continue
             pages = document_pages(document.id or "", document)
             chunks = chunk_pages(pages, tokenizer=rag._tokenizer, size=size, overlap=overlap)

@@ -1,6 +1,7 @@
 """insert, retry, resume, delete, status, documents: what goes in, what is reported and remembered."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,41 @@ def test_folders_patterns_stdin_and_odd_names(texts: Path, tmp_path: Path) -> No
         assert run("insert", "-w", kb, "--id", "note", "-", stdin=text).exit_code == 0
     found = {one["id"]: one for one in run_json("documents", "-w", kb)}
     assert found["note"]["characters"] == len(CHINESE)
+
+
+def test_links_in_folders_and_patterns_are_listed(texts: Path, tmp_path: Path) -> None:
+    """They are not read, the status is 0, and each is named with the reason; --json has them, too."""
+    secret = tmp_path / "outside" / "secret.txt"
+    secret.parent.mkdir()
+    secret.write_text(CHINESE, encoding="utf-8")
+    (texts / "out.txt").symlink_to(secret)
+    (texts / "folder").symlink_to(secret.parent)
+    os.mkfifo(texts / "pipe.txt")
+    report = run_json("insert", "-w", tmp_path / "kb", texts)
+    assert len(report["documents"]) == 2 and not report["failures"]
+    assert [Path(item["path"]).name for item in report["skipped"]] == [
+        "folder",
+        "out.txt",
+        "pipe.txt",
+    ]
+    again = run("insert", "-w", tmp_path / "kb", f"{texts}/**/*.txt")
+    assert again.exit_code == 0
+    assert f"skipped: {texts}/folder/secret.txt: it is a link" in again.stderr
+    assert f"skipped: {texts}/out.txt: it is a link" in again.stderr
+    named = run("insert", "-w", tmp_path / "kb", texts / "pipe.txt")
+    assert named.exit_code == 1 and "it is a pipe, not a regular file" in named.stderr
+    assert run("insert", "-w", tmp_path / "kb", texts / "out.txt").exit_code == 0
+    ids = {Path(one["id"]).name for one in run_json("documents", "-w", tmp_path / "kb")}
+    assert ids == {"a.txt", "b.md", "secret.txt"}
+
+
+def test_limits_of_a_file_are_options(tmp_path: Path) -> None:
+    """A table beyond one is refused with the name of the option, which lets it in."""
+    table = tmp_path / "table.csv"
+    table.write_text("Name,Born\n" + "Marie Curie,1867\n" * 20, encoding="utf-8")
+    few = run("insert", "-w", tmp_path / "kb", table, "--max-file-characters", 100)
+    assert few.exit_code == 1 and "--max-file-characters" in few.stderr
+    assert run("insert", "-w", tmp_path / "kb", table).exit_code == 0
 
 
 def test_one_unreadable_file_of_several(texts: Path, tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 import json
 import os
+import socket
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.types import Document, Failure
+from lightrag_jsonl.core.types import Document, Failure, SkippedFile
 from lightrag_jsonl.indexing.loading import document_from, load_documents
 
 
@@ -129,10 +131,9 @@ def test_what_is_no_document_is_a_mistake() -> None:
         document_from([], where="here")
 
 
-def test_a_closed_folder_and_a_broken_link_are_failures(tmp_path: Path) -> None:
+def test_a_closed_folder_and_a_bad_file_are_failures(tmp_path: Path) -> None:
     """What cannot be read of a folder is a failure each, and the rest is read."""
     (tmp_path / "good.txt").write_text("Ann met Bob.", encoding="utf-8")
-    (tmp_path / "gone.txt").symlink_to(tmp_path / "nothing.txt")
     write(tmp_path / "bad.txt", b"\0\1\2")
     closed = tmp_path / "closed"
     closed.mkdir()
@@ -144,7 +145,7 @@ def test_a_closed_folder_and_a_broken_link_are_failures(tmp_path: Path) -> None:
         closed.chmod(0o700)
     assert "good" in [one.title for one in found if isinstance(one, Document)]
     failures = {Path(one.document_id).name: one.reason for one in found if isinstance(one, Failure)}
-    assert "no such file" in failures["gone.txt"] and "no text file" in failures["bad.txt"]
+    assert "no text file" in failures["bad.txt"]
     if os.getuid() != 0:  # whom no folder is closed to
         assert "Permission denied" in failures["closed"]
 
@@ -158,3 +159,83 @@ def test_the_name_of_a_file_as_a_text_is_reported(
     assert list(load_documents(texts)) == [Document(text) for text in texts]
     (message,) = caplog.messages
     assert message.endswith(f"give Path({name!r})")
+
+
+def odd_folder(tmp_path: Path) -> Path:
+    """A folder with a text, and with all that a folder can hold besides files and folders."""
+    secret = write(tmp_path / "outside" / "secret.txt", "the password")
+    folder = tmp_path / "in"
+    text = write(folder / "good.txt", "Ann met Bob.")
+    (folder / "out.txt").symlink_to(secret)
+    (folder / "twice.txt").symlink_to(text)
+    (folder / "gone.txt").symlink_to(folder / "nothing.txt")
+    (folder / "zero.txt").symlink_to("/dev/zero")
+    (folder / "outside").symlink_to(secret.parent)
+    (folder / "circle").symlink_to(folder)
+    os.mkfifo(folder / "pipe.txt")
+    return folder
+
+
+def test_a_folder_is_read_without_its_links_and_pipes(tmp_path: Path) -> None:
+    """Each is listed with the reason, whatever its name; the regular files are read."""
+    folder = odd_folder(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        here = Path.cwd()
+        os.chdir(folder)  # the name of a socket is short
+        try:
+            listener.bind("socket.txt")
+        finally:
+            os.chdir(here)
+        loaded = list(load_documents(folder))
+    assert [item.text for item in loaded if isinstance(item, Document)] == ["Ann met Bob."]
+    reasons = {
+        Path(item.path).name: item.reason for item in loaded if isinstance(item, SkippedFile)
+    }
+    links = ("out.txt", "twice.txt", "gone.txt", "zero.txt", "outside", "circle")
+    assert reasons == {
+        **dict.fromkeys(links, "it is a link"),
+        "pipe.txt": "it is a pipe, not a regular file",
+        "socket.txt": "it is a socket, not a regular file",
+    }
+    assert len(loaded) == 1 + len(reasons)
+
+
+def test_a_folder_of_links_alone_says_so(tmp_path: Path) -> None:
+    """Nothing in it can be read, and the first link is named."""
+    folder = tmp_path / "links"
+    folder.mkdir()
+    (folder / "a.txt").symlink_to(write(tmp_path / "a.txt", "Ada"))
+    with pytest.raises(ConfigError, match=r"no readable file.*a\.txt: it is a link"):
+        list(load_documents(folder))
+
+
+def test_a_file_that_is_named_may_be_a_link_but_not_a_pipe(tmp_path: Path) -> None:
+    """A link to a text is read, under the id of that text; pipes and devices have no content."""
+    folder = odd_folder(tmp_path)
+    (document,) = load_documents(folder / "out.txt")
+    assert isinstance(document, Document) and document.text == "the password"
+    assert document.id == str(tmp_path / "outside" / "secret.txt")
+    for name, kind in (("pipe.txt", "pipe"), ("zero.txt", "device")):
+        with pytest.raises(ConfigError, match=f"cannot read .*{name}: it is a {kind}"):
+            list(load_documents(folder / name))
+    with pytest.raises(ConfigError, match=r"no such file: .*gone\.txt"):
+        list(load_documents(folder / "gone.txt"))
+    failures = list(load_documents([folder / "pipe.txt", folder / "gone.txt"]))
+    assert all(isinstance(item, Failure) for item in failures)
+
+
+def test_a_file_that_became_a_link_is_gone(tmp_path: Path) -> None:
+    """`sync` removes its document, and those of a folder that a link now stands for."""
+    folder = tmp_path / "in"
+    for name in ("stays.txt", "file.txt", "sub/a.txt"):
+        write(folder / name, f"Ada wrote {name} in Rome.")
+    with LightRAG(tmp_path / "kb") as rag:
+        assert len(rag.insert(folder, sync=True).documents) == 3
+        (folder / "file.txt").rename(tmp_path / "file.txt")
+        (folder / "file.txt").symlink_to(tmp_path / "file.txt")
+        (folder / "sub").rename(tmp_path / "sub")
+        (folder / "sub").symlink_to(tmp_path / "sub")
+        report = rag.insert(folder, sync=True)
+        assert [Path(item.path).name for item in report.skipped] == ["file.txt", "sub"]
+        assert [Path(id).name for id in report.deleted] == ["file.txt", "a.txt"]
+        assert [Path(one.id).name for one in rag.documents()] == ["stays.txt"]

@@ -1,6 +1,7 @@
 """The table of readers: gzip, archives, a user's own reader, folders, and a missing extra."""
 
 import gzip
+import os
 from pathlib import Path, PurePath
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from lightrag_jsonl import ConfigError, Document, LightRAG
 from lightrag_jsonl.indexing.loading import load_documents
 from lightrag_jsonl.readers import packed, read_document
+from tests.conftest import CHECKOUT
 from tests.processes import run_python
 
 
@@ -79,15 +81,17 @@ def test_without_the_extra_it_says_which_one(tmp_path: Path) -> None:
     """A PDF names the extra, once for all files; texts and CSV are read without it."""
     for name in ("a.pdf", "b.pdf", "c.csv"):
         (tmp_path / name).write_bytes(b"a,b\n1,2")
+    absent = tmp_path / "path" / "sitecustomize.py"
+    absent.parent.mkdir()
+    absent.write_text("import sys\nsys.modules['pypdfium2'] = None\n", encoding="utf-8")
     code = """if True:
-        import sys
-        sys.modules["pypdfium2"] = None
         from lightrag_jsonl.indexing.loading import load_documents
         from pathlib import Path
         for one in load_documents(Path()):
             print(getattr(one, "reason", one))
     """
-    done = run_python(code, cwd=tmp_path)
+    search_path = os.pathsep.join(map(str, (absent.parent, CHECKOUT)))
+    done = run_python(code, cwd=tmp_path, PYTHONPATH=search_path)
     needs = ".pdf files need the package pypdfium2: pip install 'lightrag-jsonl[files]'"
     assert done.stdout.split("\n")[:2] == [needs, needs], done.stderr
     assert "Document(text='a: 1; b: 2'" in done.stdout

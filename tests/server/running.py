@@ -60,7 +60,7 @@ class Running:
         """A job once it has ended."""
         return wait_for(
             lambda: self.get(f"/indexes/{index}/jobs/{job['id']}"),
-            lambda found: found["state"] in ("done", "failed"),
+            lambda found: found["state"] in ("done", "failed", "cancelled"),
         )
 
     def events(self, path: str, body: object) -> list[tuple[str, Any]]:

@@ -20,6 +20,7 @@ import schemathesis
 from schemathesis import Case
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from lightrag_jsonl.server.indexes import Limits
 from lightrag_jsonl.server.jobs import JobQueue
 from tests.cli.conftest import process, run
 from tests.conftest import CHECKOUT
@@ -109,6 +110,99 @@ def test_job_whose_process_dies_is_tried_again_and_then_given_up(
         first, second = map(server.job, both)
     assert (first["state"], first["attempts"]) == ("failed", 3) and "exited" in first["error"]
     assert second["state"] == "done"
+
+
+@pytest.fixture
+def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader of tables that takes for ever if one holds "hang", and dies if one holds "kill"."""
+    module = tmp_path / "path" / "sitecustomize.py"
+    module.parent.mkdir()
+    module.write_text(
+        "import csv, os\n"
+        "plain = csv.reader\n"
+        "def reader(lines, **options):\n"
+        "    while 'hang' in lines.getvalue():\n"
+        "        pass\n"
+        "    if 'kill' in lines.getvalue():\n"
+        "        os._exit(7)\n"
+        "    return plain(lines, **options)\n"
+        "csv.reader = reader\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(str(module.parent))
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_job_can_be_cancelled(kb: Path) -> None:
+    """One that runs, though its file is read for ever, and one that waits; the others are done.
+
+    A job that has ended stays as it is, and nothing of a cancelled one is kept or done again.
+    """
+    with serving(kb) as server:
+        first = server.upload("first.csv", b"hang,b\n1,2")
+        second = server.upload("second.csv", b"Name,Born\nAda,1815")
+        third = server.upload("third.csv", b"Name,Born\nBob,1820")
+        wait_for(lambda: server.get(f"/indexes/kb/jobs/{first['id']}")["state"] == "running")
+        for job in (second, first):
+            path = f"/indexes/kb/jobs/{job['id']}/cancel"
+            assert server.post(path, {})["state"] == "cancelled"
+        done = server.job(third)
+        assert (done["state"], done["attempts"]) == ("done", 1)
+        path = f"/indexes/kb/jobs/{third['id']}/cancel"
+        assert server.post(path, {})["state"] == "done"
+        server.post("/indexes/kb/jobs/absent/cancel", {}, 404)
+        assert not [*(kb / "jobs").glob("*.data")]
+    with serving(kb) as server:
+        states = [job["state"] for job in server.get("/indexes/kb/jobs")["items"]]
+        assert states == ["done", "cancelled", "cancelled"]
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_job_that_takes_too_long_fails_and_is_not_repeated(kb: Path) -> None:
+    """The reason names the limit; the job that follows is done."""
+    with serving(kb, limits=Limits(job_seconds=1.5)) as server:
+        job = server.job(server.upload("first.csv", b"hang,b\n1,2"))
+        assert job["state"] == "failed" and "--max-job-hours" in job["error"]
+        assert job["attempts"] == 1
+    with serving(kb) as server:
+        assert server.job(server.upload("second.csv", b"Name,Born\nAda,1815"))["state"] == "done"
+        assert server.job(job)["attempts"] == 1
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_job_whose_file_kills_its_reader_fails_once(kb: Path) -> None:
+    """The reason names the file, and neither this server nor the next one reads it again."""
+    with serving(kb) as server:
+        job = server.job(server.upload("first.csv", b"kill,b\n1,2"))
+        assert (job["state"], job["attempts"]) == ("failed", 1)
+        assert "first.csv cannot be read" in job["error"] and "status 7" in job["error"]
+    queue = JobQueue(kb)
+    assert queue.waiting == []
+    queue.close()
+
+
+def test_a_job_that_brought_down_the_server_is_given_up(kb: Path) -> None:
+    """After three starts; a server that was stopped in good order counts none."""
+    queue = JobQueue(kb)
+    job = queue.add("retry", {})
+    job.state = "running"
+    job.attempts = 3
+    queue._save(job)
+    queue.close()
+    queue = JobQueue(kb)
+    assert queue.waiting == [] and "killed 3 times" in queue.get(job.id).error
+    queue.close()
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_server_that_is_stopped_does_not_count_an_attempt(kb: Path) -> None:
+    """The job is done after the next start, however often the server is started anew."""
+    with serving(kb) as server:
+        job = server.upload("first.csv", b"hang,b\n1,2")
+        wait_for(lambda: server.get(f"/indexes/kb/jobs/{job['id']}")["state"] == "running")
+    queue = JobQueue(kb)
+    assert [(one.id, one.attempts) for one in queue.waiting] == [(job["id"], 0)]
+    queue.close()
 
 
 def test_broken_off_uploads_leave_nothing(kb: Path) -> None:

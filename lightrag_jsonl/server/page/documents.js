@@ -97,10 +97,11 @@ function problems(failures = [], id = "", open = false) {
     h("ul", {}, reasons));
 }
 
-function job({ kind, about, state, progress, error, report }) {
+function job({ id, kind, about, state, progress, error, report }) {
   const { chunks_done: value, chunks_known: max } = progress;
   return h("li", { class: "card" },
-    h("div", { class: "row" }, h("span", { class: "grow", t: `job_${kind}`, n: about.name ?? "" }), badge(state)),
+    h("div", { class: "row" }, h("span", { class: "grow", t: `job_${kind}`, n: about.name ?? "" }), badge(state),
+      (state === "waiting" || state === "running") && h("button", { t: "cancel_job", onclick: guarded(() => change(`/jobs/${id}/cancel`, {})) })),
     state === "running" && h("progress", max ? { value, max } : {}),
     error && h("p", { class: "warn" }, error),
     report.unchanged?.length > 0 && h("p", { class: "soft", t: "unchanged" }),

@@ -1,0 +1,70 @@
+"""What reading one file may cost, and the count of what it has cost so far."""
+
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.validation import check_fields
+
+AtLeastOne: TypeAlias = Annotated[int, Meta(ge=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """What reading one file may cost; a file beyond a limit is refused, with the limit's name.
+
+    Plain text is not limited by them: it is as large as its file. Wrong values raise `ConfigError`.
+
+    - `seconds`: a PDF file of 5,000 dense pages takes about one minute.
+    - `memory`: bytes of the process that reads, where the system limits them (Linux). 250 MB of XML,
+      the most that a packed file may hold, need 1 to 2 GB.
+    - `characters`: of the text. Long novels have 3 million; a table repeats its header in each row.
+    - `cells`: of all sheets of a table, blank ones included. The longest sheet of Excel, 1,048,576
+      rows, has 19 columns then.
+    - `pages`: also sheets, slides and chapters.
+    """
+
+    seconds: Annotated[float, Meta(gt=0, le=1_000_000)] = 300.0
+    memory: AtLeastOne = 2 << 30
+    characters: AtLeastOne = 50_000_000
+    cells: AtLeastOne = 20_000_000
+    pages: AtLeastOne = 100_000
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+class FileMeter:
+    """Counts what is read of a file; `ConfigError` as soon as a limit is passed."""
+
+    def __init__(self, limits: FileLimits) -> None:
+        self._limits = limits
+        self._characters = 0
+        self._cells = 0
+        self._pages = 0
+
+    def add_characters(self, count: int) -> None:
+        """Count characters of text."""
+        self._characters += count
+        self._check("characters", self._characters, self._limits.characters)
+
+    def add_cells(self, count: int) -> None:
+        """Count cells of a table."""
+        self._cells += count
+        self._check("cells", self._cells, self._limits.cells)
+
+    def add_pages(self, count: int) -> None:
+        """Count pages, slides, sheets or chapters."""
+        self._pages += count
+        self._check("pages", self._pages, self._limits.pages)
+
+    def _check(self, name: str, count: int, limit: int) -> None:
+        if count > limit:
+            raise ConfigError(f"has more than {limit:,} {name}: split it, or {advice(name)}")
+
+
+def advice(name: str) -> str:
+    """How to raise the limit of this name."""
+    return f"raise the limit (FileLimits.{name}, or insert --max-file-{name})"

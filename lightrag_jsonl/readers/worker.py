@@ -1,0 +1,142 @@
+"""The process that reads files: it takes one request after another, and answers each.
+
+A message is its length, as eight bytes, and so many bytes of MessagePack. What is imported here
+delays the first file, so it is little.
+"""
+
+import contextlib
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import warnings
+from pathlib import PurePath
+from typing import IO, Final
+
+import msgspec
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers import read_document
+from lightrag_jsonl.readers.limits import FileLimits, advice
+
+LENGTH: Final = 8  # bytes, before each message
+LATE_SECONDS: Final = 10.0  # seconds after which this process ends itself, if nobody has ended it
+
+
+class FileRequest(msgspec.Struct):
+    """A file to read."""
+
+    path: str
+    data: bytes
+    limits: FileLimits
+
+
+class FileResponse(msgspec.Struct):
+    """The document in a file, or the reason why there is none; the last answer is `final`."""
+
+    document: Document | None = None
+    error: str = ""
+    final: bool = False
+
+
+def answer_requests() -> None:
+    """Answer requests until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback
+    requests = os.fdopen(os.dup(0), "rb")
+    responses = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    logging.disable()  # what a library finds odd in a file is nothing that a user could change
+    warnings.simplefilter("ignore")
+    write_message(responses, b"")
+    is_limited = False
+    while request_bytes := read_message(requests):
+        request = msgspec.msgpack.decode(request_bytes, type=FileRequest)
+        del request_bytes
+        if not is_limited:
+            _limit_memory(request.limits.memory)
+            is_limited = True
+        response = _answer(request)
+        del request
+        write_message(responses, msgspec.msgpack.encode(response))
+        if response.final:
+            break
+
+
+def write_message(stream: IO[bytes], message: bytes) -> None:
+    """Write a message at once."""
+    stream.write(len(message).to_bytes(LENGTH, "big"))
+    stream.write(message)
+    stream.flush()
+
+
+def read_message(stream: IO[bytes], longest: int | None = None) -> bytes | None:
+    """The next message; None if the stream has ended, or the message exceeds `longest` bytes."""
+    head = stream.read(LENGTH)
+    length = int.from_bytes(head, "big")
+    if len(head) < LENGTH or (longest is not None and length > longest):
+        return None
+    message = stream.read(length)
+    return message if len(message) == length else None
+
+
+def _limit_memory(memory: int) -> None:
+    """Let requests for more memory fail, on the systems that can."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, most))
+
+
+def _answer(request: FileRequest) -> FileResponse:
+    """The answer to one request; a process that ran out of memory does not answer another."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
+        # its thread needs no lock of Python's, unlike all that could be done here
+        faulthandler.dump_traceback_later(
+            request.limits.seconds + LATE_SECONDS, file=nowhere, exit=True
+        )
+        try:
+            document = read_document(request.data, PurePath(request.path), limits=request.limits)
+            return FileResponse(_storable(document), final=_is_short_of_memory(request))
+        except MemoryError:
+            return _out_of_memory(request)
+        except ConfigError as error:
+            if isinstance(error.__cause__, MemoryError):
+                return _out_of_memory(request)
+            words = str(error)
+            if _is_short_of_memory(request):  # which libraries call by other names
+                words += f"; or it {_too_much_memory(request)}"
+            return FileResponse(error=sanitize(words), final=_is_short_of_memory(request))
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def _out_of_memory(request: FileRequest) -> FileResponse:
+    return FileResponse(error=f"{request.path} {_too_much_memory(request)}", final=True)
+
+
+def _too_much_memory(request: FileRequest) -> str:
+    return f"needs more than {request.limits.memory >> 20:,} MB of memory: {advice('memory')}"
+
+
+def _is_short_of_memory(request: FileRequest) -> bool:
+    """Whether half of the memory was in use, so that a further request for as much would fail."""
+    if sys.platform != "linux":
+        return False
+    import resource
+
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return 2048 * kilobytes > request.limits.memory
+
+
+def _storable(document: Document) -> Document:
+    """The document without lone surrogates, which a message cannot hold."""
+    return Document(
+        text=sanitize(document.text),
+        title=document.title and sanitize(document.title),
+        date=document.date and sanitize(document.date),
+        pages=document.pages and tuple(sanitize(page) for page in document.pages),
+    )
