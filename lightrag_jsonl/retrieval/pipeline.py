@@ -100,16 +100,18 @@ class QueryPipeline:
         cut_off = await self._write(context, param, meter, put, streamed=put_piece is not None)
         await put("", last=True)
         text, prompt_numbers = "".join(pieces), tuple(numbering.numbers)
-        cited = text, context, prompt_numbers
-        citations, invented = await read(self.store, lambda reader: self.cite(reader, *cited))
+        cited = await read(
+            self.store, lambda reader: self.cite(reader, text, context, prompt_numbers)
+        )
         answer = Answer(
-            text,
-            citations,
-            context,
+            text=text,
+            citations=cited.citations,
+            context=context,
             usage=meter.spent,
-            invented=invented,
+            invented=cited.invented,
             truncated=cut_off,
             prompt_numbers=prompt_numbers,
+            claims=cited.claims,
         )
         await observer.answered(answer)
         log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
