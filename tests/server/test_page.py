@@ -397,7 +397,7 @@ def test_entities_may_have_the_names_of_properties(kb: Path, page: Page) -> None
             search = page.wait("#graph input")
             search.clear()
             search.send_keys(name)
-            page.wait("#graph [role=status]", "Found: 1")
+            page.wait("#graph .side li:only-child .line", name)
             search.send_keys(Keys.ENTER)
             page.wait("#graph aside h2", name)
             rest = [one for one in PROPERTIES if one != name]
