@@ -299,7 +299,7 @@ class Context:
     the titles (or sources) that readers are shown, `dates` to their dates, if they have one;
     `paged` are those with more than one page. `language` is the index's. With `none_selected`, the
     model was asked to choose relations and chose none: the remaining items were found by the question's
-    text.
+    text. `response_type` is the form of the answer that was asked for.
     """
 
     question: str = ""
@@ -316,6 +316,7 @@ class Context:
     paged: frozenset[str] = frozenset()
     language: str = "en"
     none_selected: bool = False
+    response_type: str = ""
 
     @property
     def empty(self) -> bool:

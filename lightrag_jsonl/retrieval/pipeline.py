@@ -121,7 +121,12 @@ class QueryPipeline:
         self, question: str, param: QueryParam, observer: QueryObserver, meter: UsageMeter
     ) -> Context:
         """What a model would be shown; calls to the model on the way are counted by `meter`."""
-        context = Context(self._checked(question, param), param.mode, language=self.language)
+        context = Context(
+            self._checked(question, param),
+            param.mode,
+            language=self.language,
+            response_type=param.response_type or "",
+        )
         mode, direct, history = MODES[param.mode], list[str](), self._history(param)
         reranker = self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
         if mode.searches and not self.store.is_empty():

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
-resource = pytest.importorskip("resource", reason="limits of open files are those of Unix")
+pytest.importorskip("resource", reason="limits of open files are those of Unix")
+import resource
 
 from lightrag_jsonl.server import routing
 from lightrag_jsonl.server.connections import FEWEST, MOST, most_connections
@@ -60,31 +61,36 @@ def test_silent_connections_make_room_for_others(kb: Path) -> None:
     """Beyond the limit, those that have waited longest for a request are closed, and a client that
     asks is answered each time.
     """
-    with serving(kb, connections=8, header_seconds=3_600) as server:
-        with connected(server.url, 30) as silent:
-            assert [health(server) for _ in range(5)] == [200] * 5
-            assert all(is_closed(client) for client in silent[:22])
-            silent[-1].sendall(REQUEST)
-            assert b"200 OK" in silent[-1].recv(1 << 16)
+    with (
+        serving(kb, connections=8, header_seconds=3_600) as server,
+        connected(server.url, 30) as silent,
+    ):
+        assert [health(server) for _ in range(5)] == [200] * 5
+        assert all(is_closed(client) for client in silent[:22])
+        silent[-1].sendall(REQUEST)
+        assert b"200 OK" in silent[-1].recv(1 << 16)
 
 
 def test_answers_in_progress_are_kept_and_the_next_connection_is_refused(kb: Path) -> None:
     """With all connections being answered, a further one gets a 503, and the answers go on."""
     llm = PacedLLM(["one ", "two"])
     ask = post("/indexes/kb/stream", {"question": "Who was Marie Curie?", "mode": "naive"})
-    with serving_model(kb, llm, connections=2, header_seconds=3_600) as server:
-        with connected(server.url, 2) as busy:
-            for client in busy:
-                client.sendall(ask)
-                assert b"200 OK" in client.recv(1 << 12)
-            with connected(server.url, 1) as (late,):
-                assert late.recv(1 << 12).startswith(b"HTTP/1.1 503 ")
-            llm.turns.release(9)
-            for client in busy:
-                seen = b""
-                while b"event: answer" not in seen:
-                    assert (piece := client.recv(1 << 16))
-                    seen += piece
+    with (
+        serving_model(kb, llm, connections=2, header_seconds=3_600) as server,
+        connected(server.url, 2) as busy,
+    ):
+        for client in busy:
+            client.sendall(ask)
+            assert b"200 OK" in client.recv(1 << 12)
+        with connected(server.url, 1) as (late,):
+            assert late.recv(1 << 12).startswith(b"HTTP/1.1 503 ")
+        llm.turns.release(9)
+        for client in busy:
+            seen = b""
+            while b"event: answer" not in seen:
+                piece = client.recv(1 << 16)
+                assert piece
+                seen += piece
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", REQUEST[:-2], REQUEST + b"GET /he"])
