@@ -13,11 +13,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 HEADER_SECONDS: Final = 20.0  # until the headers of a request are complete
 WRITE_SECONDS: Final = 30.0  # in which a client takes 48 KB of what waits for it
 KEEP_ALIVE_SECONDS: Final = 5  # between two requests of a connection
-FEWEST: Final = 16
-MOST: Final = 4_096
+FEWEST_CONNECTIONS: Final = 16
+MOST_CONNECTIONS: Final = 4_096
 UNKNOWN_LIMIT: Final = 1_024  # of open files, where the system does not tell
 WARNING_SECONDS: Final = 60.0  # between two warnings
-FULL: Final = (
+REFUSAL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nConnection: close\r\n"
     b"Content-Length: 0\r\n\r\n"
 )
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 def most_connections() -> int:
     """Half of the files that this process may open: the rest is for databases and models."""
-    return min(max(_open_files() // 2, FEWEST), MOST)
+    return min(max(_open_files() // 2, FEWEST_CONNECTIONS), MOST_CONNECTIONS)
 
 
 def uvicorn_settings(
@@ -41,13 +41,13 @@ def uvicorn_settings(
     """
     most = most_connections() if connections is None else connections
 
-    class Protocol(LimitedProtocol):
+    class ServedProtocol(LimitedProtocol):
         limit_connections = most
         limit_header_seconds = header_seconds
         limit_write_seconds = write_seconds
 
     backlog = max(most // 8, 1)
-    return {"http": Protocol, "backlog": backlog, "timeout_keep_alive": KEEP_ALIVE_SECONDS}
+    return {"http": ServedProtocol, "backlog": backlog, "timeout_keep_alive": KEEP_ALIVE_SECONDS}
 
 
 class LimitedProtocol(H11Protocol):
@@ -55,10 +55,10 @@ class LimitedProtocol(H11Protocol):
     that waits for a request; if all are being answered, it gets a 503.
     """
 
-    limit_connections = MOST
+    limit_connections = MOST_CONNECTIONS
     limit_header_seconds = HEADER_SECONDS
     limit_write_seconds = WRITE_SECONDS
-    _next_warning = 0.0
+    next_warning = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, and wait for a request."""
@@ -113,7 +113,7 @@ class LimitedProtocol(H11Protocol):
             oldest = min(waiting, key=lambda protocol: protocol.waiting_since)
             oldest.drop()
         else:
-            self.transport.write(FULL)
+            self.transport.write(REFUSAL)
             self.transport.close()
         self._warn()
 
@@ -124,8 +124,8 @@ class LimitedProtocol(H11Protocol):
 
     def _warn(self) -> None:
         now = self.loop.time()
-        if now >= LimitedProtocol._next_warning:
-            LimitedProtocol._next_warning = now + WARNING_SECONDS
+        if now >= LimitedProtocol.next_warning:
+            LimitedProtocol.next_warning = now + WARNING_SECONDS
             words = "more than %d connections: those that have waited longest are closed"
             log.warning(words, self.limit_connections)
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
 GRAPH = "graph_chunk_entity_relation.graphml"
-DOCUMENTS = "kv_store_full_docs.json"
-CHUNKS = "kv_store_text_chunks.json"
+DOCUMENTS_FILE = "kv_store_full_docs.json"
+CHUNKS_FILE = "kv_store_text_chunks.json"
 SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 QUOTES = "\"'“”"
 NO_FILE = ("", "unknown_source", "no-file-path")
@@ -100,7 +100,7 @@ def read_folder(folder: Path) -> ForeignIndex:
         raise ConfigError(
             f"{folder} is not a working directory of LightRAG or nano-graphrag: no {GRAPH}{hint}"
         )
-    for path in (folder / name for name in (GRAPH, DOCUMENTS, CHUNKS)):
+    for path in (folder / name for name in (GRAPH, DOCUMENTS_FILE, CHUNKS_FILE)):
         if path.is_symlink():
             raise ConfigError(f"{path} is a symbolic link: put the file itself there")
     try:
@@ -108,7 +108,9 @@ def read_folder(folder: Path) -> ForeignIndex:
     except (nx.NetworkXException, ParseError, ValueError, LookupError) as error:
         raise ConfigError(f"{folder / GRAPH} is not GraphML ({error})") from error
     return ForeignIndex(
-        documents=_entries(folder / DOCUMENTS), chunks=_entries(folder / CHUNKS), graph=graph
+        documents=_entries(folder / DOCUMENTS_FILE),
+        chunks=_entries(folder / CHUNKS_FILE),
+        graph=graph,
     )
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("resource", reason="limits of open files are those of Unix")
 import resource
 
 from lightrag_jsonl.server import routing
-from lightrag_jsonl.server.connections import FEWEST, MOST, most_connections
+from lightrag_jsonl.server.connections import FEWEST_CONNECTIONS, MOST_CONNECTIONS, most_connections
 from lightrag_jsonl.server.indexes import Limits
 from tests.server.running import SECONDS, PacedLLM, Running, serving, serving_model, wait_for
 from tests.server.test_serving import process_serving
@@ -153,7 +153,12 @@ def test_a_body_that_trickles_is_given_up(kb: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_limit_is_well_below_that_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of it, within bounds, also where the system has none."""
-    for files, most in ((1_024, 512), (8, FEWEST), (1 << 20, MOST), (resource.RLIM_INFINITY, 512)):
+    for files, most in (
+        (1_024, 512),
+        (8, FEWEST_CONNECTIONS),
+        (1 << 20, MOST_CONNECTIONS),
+        (resource.RLIM_INFINITY, 512),
+    ):
         limits = (files, files)
         monkeypatch.setattr(resource, "getrlimit", lambda _, limits=limits: limits)
         assert most_connections() == most

@@ -92,16 +92,17 @@ def sentence_limit(response_type: str) -> int | None:
     if found is None:
         return None
     number = found["number"].casefold()
-    return max(_NUMBERS.get(number) or int(number), 1)
+    return max(_COUNTS.get(number) or int(number), 1)
 
 
-_NUMBERS: Mapping[str, int] = {
+_COUNTS: Mapping[str, int] = {
     **{"a": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
     **{"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6},
 }
-_NUMBER = r"a|single|one|two|three|four|five|six|\d{1,3}"
+_COUNT_WORD = r"a|single|one|two|three|four|five|six|\d{1,3}"
 _SENTENCES = re.compile(  # the last number counts: "two or three short sentences"
-    rf"\b(?P<number>{_NUMBER})(?:\s+(?!(?:{_NUMBER})\b)\w+){{0,2}}\s+sentences?\b", re.IGNORECASE
+    rf"\b(?P<number>{_COUNT_WORD})(?:\s+(?!(?:{_COUNT_WORD})\b)\w+){{0,2}}\s+sentences?\b",
+    re.IGNORECASE,
 )
 _SENTENCES_CHINESE = re.compile(
     r"(?P<number>[一二两三四五六]|\d{1,3})\s*个?[^，。；\s\d一二两三四五六]{0,4}?句"
