@@ -36,7 +36,7 @@ def main() -> None:
 def cited(claim: str, passage: str) -> Citation:
     """The citation of a passage by a claim."""
     chunk = Chunk("c", "d", 0, 1, 0, len(passage), passage)
-    return resolve_citations(NO_INDEX, f"{claim} [1]", Context(chunks=(chunk,)), (1,))[0][0]
+    return resolve_citations(NO_INDEX, f"{claim} [1]", Context(chunks=(chunk,)), (1,)).citations[0]
 
 
 def _chinese(data: Path) -> dict[str, float]:

@@ -38,6 +38,7 @@ from lightrag_jsonl.core.types import (
     Answer,
     Chunk,
     Citation,
+    CitedClaim,
     Completion,
     Context,
     DeleteReport,
@@ -124,7 +125,7 @@ __version__ = "0.1.0"
 # Ports and types are left out, so that `import *` cannot replace a user's own names.
 __all__ = [
     "Answer", "AnswerStream", "AsyncAnswerStream", "AsyncLightRAG", "BudgetError", "Chunk",
-    "Citation", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
+    "Citation", "CitedClaim", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
     "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
     "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FunctionEmbedder",
     "FunctionLLM", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",

@@ -1,5 +1,9 @@
 """`demo`: index the samples and ask questions, in English and Chinese, without any model."""
 
+import os
+import shlex
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,15 +18,16 @@ from lightrag_jsonl.cli.samples import sample_documents, sample_questions
 from lightrag_jsonl.core.types import Language
 
 COLUMNS = 92
+PROGRAM = "lightrag-jsonl"
 INTRODUCTION = """\
 Two small collections, indexed and queried without a model: language rules read the texts, and
 answers are put together from their sentences; [n] leads to the source of each."""
 END = f"""
 {"─" * COLUMNS}
 Next, query these indexes, or index your own files:
-  lightrag-jsonl query -w {{folder}}/en "Who was Niels Bohr?"
-  lightrag-jsonl query -w {{folder}}/zh "张骞去了哪里？"
-  lightrag-jsonl insert -w kb FILES"""
+  {{command}} query -w {{english}} "Who was Niels Bohr?"
+  {{command}} query -w {{chinese}} "张骞去了哪里？"
+  {{command}} insert -w kb FILES"""
 QUESTIONS: dict[Language, tuple[int, ...]] = {"en": (0, 3), "zh": (3, 5)}
 TITLES = {"en": "English", "zh": "中文"}
 SHOWN_ENTITIES, SHOWN_RELATIONS = 6, 4
@@ -50,7 +55,33 @@ def demo(folder: Path | None) -> Reply:
             answers = {question: rag.query(question, mode="local") for question in questions}
             lines += _lines(rag, TITLES[language], answers)
             value.append({"language": language, "status": rag.status(), "answers": answers})
-    return Reply(value, "\n".join([*lines, END.format(folder=folder)]))
+    end = END.format(
+        command=command_line(),
+        english=shlex.quote(str(folder / "en")),
+        chinese=shlex.quote(str(folder / "zh")),
+    )
+    return Reply(value, "\n".join([*lines, end]))
+
+
+def command_line() -> str:
+    """The words that start this program again in the current folder, as it was started now.
+
+    The script may lie in an environment that is not on the path, such as `.venv/bin`.
+    """
+    script = Path(sys.argv[0])
+    if script.stem == PROGRAM:
+        return shlex.quote(_callable_name(script))
+    return f"{shlex.quote(_callable_name(Path(sys.executable)))} -m lightrag_jsonl"
+
+
+def _callable_name(program: Path) -> str:
+    """A program's name if the shell finds it by that, or else its path, from here if it is below."""
+    on_path = shutil.which(program.name)
+    if on_path is not None and Path(on_path).absolute() == program.absolute():
+        return program.name
+    path = program.absolute()
+    folder = Path.cwd()
+    return f".{os.sep}{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
 
 
 def _lines(rag: LightRAG, title: str, answers: Mapping[str, Answer]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from lightrag_jsonl import LightRAG, NotFoundError, TraceSummary
 from lightrag_jsonl.cli.group import Reply, index_command, main
 from lightrag_jsonl.cli.options import COUNT, NUMBER, TARGET, option
 from lightrag_jsonl.cli.output import emit, in_words, one_line, table
+from lightrag_jsonl.core.types import unsupported_lines
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.rdf import source_uri
@@ -196,6 +197,7 @@ def _citation_lines(event: events.Answered, reader: Reader) -> Iterator[str]:
         where = f"characters {one.start}–{one.end}" if one.supported else "unsupported"
         item = event.prompt_numbers[one.number - 1]
         yield f"[{one.number}] {sources.where(one.chunk_id)}, {where} (item {item} of the prompt)"
+    yield from unsupported_lines(event.answer, event.claims)
     yield from (f"[{number}] was cited, but not sent to the model" for number in event.invented)
 
 

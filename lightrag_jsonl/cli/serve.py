@@ -47,6 +47,7 @@ def serve(
         import uvicorn
 
         from lightrag_jsonl.server.app import create_app
+        from lightrag_jsonl.server.connections import uvicorn_settings
         from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, Limits
         from lightrag_jsonl.server.security import Access
     except ModuleNotFoundError as error:
@@ -73,6 +74,7 @@ def serve(
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=5,
+        **uvicorn_settings(),
     )
     return Reply(None, "")
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lightrag_jsonl.core.display import html_table, short_repr
-from lightrag_jsonl.core.text import clipped, digest
+from lightrag_jsonl.core.text import CITATION_MARKER, clipped, digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
@@ -299,7 +299,7 @@ class Context:
     the titles (or sources) that readers are shown, `dates` to their dates, if they have one;
     `paged` are those with more than one page. `language` is the index's. With `none_selected`, the
     model was asked to choose relations and chose none: the remaining items were found by the question's
-    text.
+    text. `response_type` is the form of the answer that was asked for.
     """
 
     question: str = ""
@@ -316,6 +316,7 @@ class Context:
     paged: frozenset[str] = frozenset()
     language: str = "en"
     none_selected: bool = False
+    response_type: str = ""
 
     @property
     def empty(self) -> bool:
@@ -366,8 +367,31 @@ class Citation:
     paged: bool = False
 
 
-# The citations of an answer, and the cited numbers that the model was never shown.
-Cited: TypeAlias = tuple[tuple[Citation, ...], tuple[int, ...]]
+@dataclass(frozen=True, slots=True)
+class CitedClaim:
+    """A claim of an answer, and one number that it cites.
+
+    `start` and `end` are the characters of the claim in the answer, `marker` the place of the bracket
+    with the number. `citations` are the places in `Answer.citations` of the sentences that support
+    this claim, or of the passage that does not: `supported` says which. The same number can support
+    one claim and not another.
+    """
+
+    number: int
+    start: int
+    end: int
+    marker: int
+    supported: bool
+    citations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The citations of an answer, its claims, and the cited numbers that the model was never shown."""
+
+    citations: tuple[Citation, ...] = ()
+    claims: tuple[CitedClaim, ...] = ()
+    invented: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,10 +399,11 @@ class Answer:
     """An answer and where it came from.
 
     Citations are numbered in the order of their first use; citation n has the number
-    `prompt_numbers[n - 1]` in `context.prompt`. `invented` holds the cited numbers that the model
-    was never shown. `truncated` says that the model stopped at its token limit. `str(answer)` is the
-    text followed by its sources, each place once; documents that share a title are distinguished by
-    their ids.
+    `prompt_numbers[n - 1]` in `context.prompt`. `claims` says of each cited number in the text whether
+    its passage supports the claim before it. `invented` holds the cited numbers that the model was
+    never shown. `truncated` says that the model stopped at its token limit. `str(answer)` is the text
+    followed by its sources, each place once, and by the claims without support; documents that share
+    a title are distinguished by their ids.
     """
 
     text: str
@@ -389,15 +414,20 @@ class Answer:
     invented: tuple[int, ...] = ()
     truncated: bool = False
     prompt_numbers: tuple[int, ...] = ()
+    claims: tuple[CitedClaim, ...] = ()
 
     def __str__(self) -> str:
         if not self.citations:
             return self.text
-        return "\n".join([self.text, "", *source_lines(self.citations, self.context.language)])
+        return "\n".join([self.text, "", *self._lines()])
 
     def _repr_html_(self) -> str:
-        sources = source_lines(self.citations, self.context.language)
-        return html_table(self.text, ([line] for line in sources))
+        return html_table(self.text, ([line] for line in self._lines()))
+
+    def _lines(self) -> Iterator[str]:
+        language = self.context.language
+        yield from source_lines(self.citations, language)
+        yield from unsupported_lines(self.text, self.claims, language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -592,6 +622,28 @@ _SOURCE_WORDS: Mapping[Language, tuple[str, str, str, str, str, str]] = {
     "zh": ("第 {} 页", "：", "“{}”", "，", "（未获支持：此处没有这样说的句子）",
            "（另有引用此处的说法未获支持）"),
 }  # fmt: skip
+
+
+def unsupported_lines(
+    text: str, claims: Iterable[CitedClaim], language: str = "en"
+) -> Iterator[str]:
+    """The claims of an answer that a cited passage does not support, each with the numbers."""
+    numbers: dict[str, dict[int, None]] = {}
+    for claim in claims:
+        if not claim.supported:
+            words = CITATION_MARKER.sub(" ", text[claim.start : claim.end]).replace("**", "")
+            quote = clipped(" ".join(words.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
+            numbers.setdefault(quote, {})[claim.number] = None
+    for quote, cited in numbers.items():
+        marks = "".join(f"[{number}]" for number in sorted(cited))
+        yield _UNSUPPORTED_CLAIM[known_language(language)].format(marks, quote)
+
+
+_CLAIM_BORDER = " ,，、;；:：-–—.。*#|"
+_UNSUPPORTED_CLAIM: Mapping[Language, str] = {
+    "en": "(!) not supported by {}: “{}”",
+    "zh": "(!) {}不支持此说法：“{}”",
+}
 
 
 def unique_labels(labels: Iterable[tuple[str, str]]) -> dict[str, str]:

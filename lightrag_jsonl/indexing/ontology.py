@@ -213,6 +213,8 @@ def _file_content(path: Path) -> Mapping[str, Json]:
     """A file's mapping; JSON is YAML, too."""
     import yaml
 
+    if path.exists() and not path.is_file():  # a pipe would be read for ever
+        raise ConfigError(f"ontology {path}: is not a regular file")
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:

@@ -167,6 +167,8 @@ def read_prompt(path: Path) -> Prompt:
     `PromptError` if the file has another form. Only `# system` and `# user` begin a part; other
     headings belong to the part they are in.
     """
+    if path.exists() and not path.is_file():  # a pipe would be read for ever
+        raise PromptError(f"{path}: is not a regular file")
     try:
         match = _FILE.match(path.read_text(encoding="utf-8-sig") + "\n")
         if match is None:

@@ -102,16 +102,18 @@ class QueryPipeline:
         cut_off = await self._write(context, param, meter, put, streamed=put_piece is not None)
         await put("", last=True)
         text, prompt_numbers = "".join(pieces), tuple(numbering.numbers)
-        cited = text, context, prompt_numbers
-        citations, invented = await read(self.store, lambda reader: self.cite(reader, *cited))
+        cited = await read(
+            self.store, lambda reader: self.cite(reader, text, context, prompt_numbers)
+        )
         answer = Answer(
-            text,
-            citations,
-            context,
+            text=text,
+            citations=cited.citations,
+            context=context,
             usage=meter.spent,
-            invented=invented,
+            invented=cited.invented,
             truncated=cut_off,
             prompt_numbers=prompt_numbers,
+            claims=cited.claims,
         )
         await observer.answered(answer)
         log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
@@ -121,7 +123,12 @@ class QueryPipeline:
         self, question: str, param: QueryParam, observer: QueryObserver, meter: UsageMeter
     ) -> Context:
         """What a model would be shown; calls to the model on the way are counted by `meter`."""
-        context = Context(self._checked(question, param), param.mode, language=self.language)
+        context = Context(
+            self._checked(question, param),
+            param.mode,
+            language=self.language,
+            response_type=param.response_type or "",
+        )
         mode, direct, history = MODES[param.mode], list[str](), self._history(param)
         reranker = self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
         if mode.searches and not self.store.is_empty():

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import signal
+import stat
 import sys
 import time
 import uuid
@@ -15,7 +17,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from filelock import FileLock, Timeout
 
-from lightrag_jsonl.core.errors import LockedError, NotFoundError
+from lightrag_jsonl.core.errors import LockedError, NotFoundError, StorageError
 from lightrag_jsonl.core.types import Json
 
 Kind: TypeAlias = Literal["upload", "insert", "delete", "retry"]
@@ -30,6 +32,7 @@ TOO_LONG: Final = (
     " a retry goes on with the rest"
 )
 TOKEN: Final = "LIGHTRAG_JSONL_TOKEN"  # the variable with the server's token
+JOB_ID: Final = re.compile("[0-9a-f]{32}")  # as `uuid4().hex` makes them
 
 log = logging.getLogger(__name__)
 
@@ -71,27 +74,30 @@ class JobQueue:
 
     A job is a file, and another with its content; both have a name made here. Jobs that were not
     ended when the server was, are done after its next start. A job ends as failed after `seconds`.
-    `LockedError` if another server has the folder.
+    Whoever prepared the folder may have written anything into it: a file that is no job under its own
+    name, or a link, is set aside. `LockedError` if another server has the folder, `StorageError` if a
+    link leads out of it.
     """
 
     def __init__(self, index_folder: Path, *, seconds: float = JOB_SECONDS) -> None:
         self._seconds = seconds
-        self._child: asyncio.subprocess.Process | None = None  # does the job in hand
-        self._index_folder, self._folder = index_folder, index_folder / "jobs"
+        self._child: asyncio.subprocess.Process | None = None  # the process of the running job
+        self._index_folder = index_folder
+        self._folder = index_folder / "jobs"
+        lock_file = self._folder / "lock"
+        for path in (self._folder, lock_file):
+            _refuse_link(path)
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        self._lock = FileLock(self._folder / "lock", thread_local=False)
+        self._lock = FileLock(lock_file, thread_local=False)
         try:
             self._lock.acquire(timeout=0)
         except Timeout as error:
             words = f"another server has the jobs of {index_folder}: stop it first"
             raise LockedError(words, path=index_folder) from error
-        decode = msgspec.json.Decoder(Job).decode
-        found = [decode(path.read_bytes()) for path in self._folder.glob("*.json")]
-        self._jobs = {
-            job.id: job for job in sorted(found, key=lambda job: (job.created_at, job.id))
-        }
+        jobs = sorted(_load_jobs(self._folder), key=lambda job: (job.created_at, job.id))
+        self._jobs = {job.id: job for job in jobs}
         for content in self._folder.glob("*.data"):  # uploads that broke off
-            if content.stem not in self._jobs:
+            if content.stem not in self._jobs and not content.is_dir():
                 content.unlink()
         for job in self.waiting:
             if job.attempts >= ATTEMPTS:
@@ -240,7 +246,8 @@ class JobQueue:
     def _save(self, job: Job) -> None:
         path = self._folder / f"{job.id}.json"
         new = path.with_suffix(".new")
-        with new.open("wb") as file:
+        new.unlink(missing_ok=True)
+        with new.open("xb") as file:  # never through a link that lies there
             file.write(msgspec.json.encode(job))
             file.flush()
             os.fsync(file.fileno())
@@ -254,3 +261,33 @@ def _kill(child: asyncio.subprocess.Process) -> None:
             child.kill()  # what it has started ends when its pipes are closed
         else:
             os.killpg(child.pid, signal.SIGKILL)  # it leads a session of its own
+
+
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise StorageError(f"{path} is a symbolic link: remove it", path=path)
+
+
+def _load_jobs(folder: Path) -> Iterator[Job]:
+    """The jobs in a folder; files that hold none are set aside."""
+    for path in sorted(folder.glob("*.json")):
+        try:
+            yield _load_job(path)
+        except ValueError as error:
+            aside = path.with_suffix(".refused")
+            path.replace(aside)
+            log.warning("%s is no job (%s): it is now called %s", path, error, aside.name)
+
+
+def _load_job(path: Path) -> Job:
+    """The job in a file; `ValueError` if the file, its name or its content cannot be trusted."""
+    if not JOB_ID.fullmatch(path.stem):
+        raise ValueError("its name is not the id of a job")
+    content = path.with_suffix(".data")
+    for file in (path, content):
+        if os.path.lexists(file) and not stat.S_ISREG(file.lstat().st_mode):
+            raise ValueError(f"{file.name} is a link or a special file")
+    job = msgspec.json.decode(path.read_bytes(), type=Job)
+    if job.id != path.stem:
+        raise ValueError("it has the id of another job")
+    return job

@@ -130,7 +130,11 @@ Question = msgspec.defstruct("Question", _question_fields(), forbid_unknown_fiel
 
 
 class Answered(Struct):
-    """An answer; `sources` names them in words, one for each number that is cited."""
+    """An answer; `sources` names them in words, one for each number that is cited.
+
+    Each of the `claims` is one cited number: whether it supports the claim before it, and by which of
+    the `citations`.
+    """
 
     text: str
     citations: tuple[t.Citation, ...]
@@ -139,6 +143,7 @@ class Answered(Struct):
     usage: Usage
     invented: tuple[int, ...]
     truncated: bool
+    claims: tuple[t.CitedClaim, ...]
 
 
 class Part(Struct, Generic[Item]):
@@ -166,9 +171,16 @@ class ChunkList(Struct):
 
 def answered(answer: t.Answer) -> Answered:
     """An answer as REST writes it."""
-    sources = [*t.source_lines(answer.citations, answer.context.language)]
-    found = answer.text, answer.citations, sources, answer.trace_id, answer.usage
-    return Answered(*found, answer.invented, answer.truncated)
+    return Answered(
+        text=answer.text,
+        citations=answer.citations,
+        sources=[*t.source_lines(answer.citations, answer.context.language)],
+        trace_id=answer.trace_id,
+        usage=answer.usage,
+        invented=answer.invented,
+        truncated=answer.truncated,
+        claims=answer.claims,
+    )
 
 
 # ── questions ───────────────────────────────────────────────────────────────────

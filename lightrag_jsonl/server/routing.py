@@ -21,6 +21,7 @@ from lightrag_jsonl.server.indexes import Busy, Index, Indexes
 Result = TypeVar("Result")
 
 PIECE_SECONDS: Final = 30  # the longest pause of a client that sends a body
+SLOWEST: Final = 1_000  # bytes a second that it must send on average
 STATUS: Final[dict[type[Exception], tuple[int, str]]] = {
     Busy: (429, "busy"),
     errors.NotFoundError: (404, "not_found"),
@@ -193,16 +194,23 @@ def check_media_type(request: Request, wanted: str) -> None:
 
 
 async def read_body(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """The body in pieces; 413 as soon as it is too large, 408 if the client stops sending."""
-    size, too_large = 0, HTTPException(413, f"the body has more than {limit:,} bytes")
+    """The body in pieces; 413 as soon as it is too large, 408 if the client stops sending, or sends
+    too slowly.
+    """
+    size = 0
+    started = time.monotonic()
+    too_large = HTTPException(413, f"the body has more than {limit:,} bytes")
     if int(request.headers.get("content-length", 0)) > limit:
         raise too_large
     pieces = aiter(request.stream())
     try:
         while True:
             piece = await asyncio.wait_for(anext(pieces), PIECE_SECONDS)
-            if (size := size + len(piece)) > limit:
+            size += len(piece)
+            if size > limit:
                 raise too_large
+            if time.monotonic() - started > PIECE_SECONDS + size / SLOWEST:
+                raise TimeoutError
             yield piece
     except StopAsyncIteration:
         return

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
 GRAPH = "graph_chunk_entity_relation.graphml"
+DOCUMENTS_FILE = "kv_store_full_docs.json"
+CHUNKS_FILE = "kv_store_text_chunks.json"
 SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 QUOTES = "\"'“”"
 NO_FILE = ("", "unknown_source", "no-file-path")
@@ -89,7 +91,7 @@ def _stored(reader: Reader, ids: Sequence[str]) -> ImportCounts:
 
 
 def read_folder(folder: Path) -> ForeignIndex:
-    """Read a working directory; `ConfigError` if it is none, or a file in it is damaged."""
+    """Read a working directory; `ConfigError` if it is none, or a file in it is damaged or a link."""
     import networkx as nx
 
     if not (folder / GRAPH).is_file():
@@ -98,12 +100,18 @@ def read_folder(folder: Path) -> ForeignIndex:
         raise ConfigError(
             f"{folder} is not a working directory of LightRAG or nano-graphrag: no {GRAPH}{hint}"
         )
+    for path in (folder / name for name in (GRAPH, DOCUMENTS_FILE, CHUNKS_FILE)):
+        if path.is_symlink():
+            raise ConfigError(f"{path} is a symbolic link: put the file itself there")
     try:
         graph = nx.Graph(nx.read_graphml(folder / GRAPH))
     except (nx.NetworkXException, ParseError, ValueError, LookupError) as error:
         raise ConfigError(f"{folder / GRAPH} is not GraphML ({error})") from error
-    documents = _entries(folder / "kv_store_full_docs.json")
-    return ForeignIndex(documents, _entries(folder / "kv_store_text_chunks.json"), graph)
+    return ForeignIndex(
+        documents=_entries(folder / DOCUMENTS_FILE),
+        chunks=_entries(folder / CHUNKS_FILE),
+        graph=graph,
+    )
 
 
 def _entries(path: Path) -> dict[str, Record]:

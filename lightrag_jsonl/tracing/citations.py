@@ -4,13 +4,13 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lightrag_jsonl.core.numbering import marked_numbers
 from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans, split_citations
-from lightrag_jsonl.core.types import Chunk, Citation, Cited, Context
+from lightrag_jsonl.core.types import Chunk, Citation, Cited, CitedClaim, Context
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing.events import Shown
@@ -20,6 +20,7 @@ CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
 
 _LEADING = re.compile(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
 _ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")
+_JOINTS = ",，、;；。."
 _ENOUGH_SHARE = 0.2
 _ENOUGH_TERMS = 2
 _FUNCTION_WORDS = frozenset(
@@ -33,65 +34,129 @@ _FUNCTION_WORDS = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A claim in the text of an answer with one of its numbers, and the terms of the claim."""
+
+    number: int
+    start: int
+    end: int
+    marker: int
+    terms: frozenset[str]
+
+
 def resolve_citations(
     reader: Reader, text: str, context: Context, prompt_numbers: Sequence[int]
 ) -> Cited:
     """Resolve every number that an answer cites to the sentence that shares most with the citing
     one: of a chunk, or of the first stored chunks of a fact. Citation n cites the item that has the
-    number `prompt_numbers[n - 1]` in the prompt.
+    number `prompt_numbers[n - 1]` in the prompt. Each claim has its own support: a number may be
+    right for one claim and wrong for another.
     """
     shown = numbered_items(context, {})
     items = {n: shown[number - 1] for n, number in enumerate(prompt_numbers, 1)}
     passages = {chunk.id: chunk for chunk in context.chunks}
-    cited = _cited_numbers(text)
+    claims = list(_claims(text))
     facts = [item for item in items.values() if item.kind != "chunk"]
     ids = {id for item in facts for id in item.chunk_ids[:CITED_CHUNKS]}
     stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
-    if stored:
-        other = with_documents(reader, replace(context, chunks=tuple(stored.values())))
-        context = replace(
-            context,
-            documents={**other.documents, **context.documents},
-            dates={**other.dates, **context.dates},
-            paged=context.paged | other.paged,
-        )
-    citations: dict[Citation, None] = {}
-    for number, sentence in cited:
-        if (item := items.get(number)) is None:
+    context = _with_documents(reader, context, stored)
+    citations: dict[Citation, int] = {}
+    resolved: dict[tuple[int, frozenset[str]], tuple[int, ...]] = {}
+    supported: set[tuple[int, frozenset[str]]] = set()
+    for claim in claims:
+        key = (claim.number, claim.terms)
+        item = items.get(claim.number)
+        if item is None or key in resolved:
             continue
         chunks = passages if item.kind == "chunk" else stored
         named = [chunks[id] for id in item.chunk_ids[:CITED_CHUNKS] if id in chunks]
-        found = [_citation(number, item, chunk, sentence, context) for chunk in named]
-        supported = [one for one in found if one.supported]
-        citations.update(dict.fromkeys(supported or found[:1]))
-    invented = dict.fromkeys(number for number, _ in cited if number not in items)
-    return tuple(citations), tuple(invented)
+        candidates = [_citation(claim.number, item, chunk, claim.terms, context) for chunk in named]
+        supporting = [citation for citation in candidates if citation.supported]
+        if supporting:
+            supported.add(key)
+        cited = supporting or candidates[:1]
+        resolved[key] = tuple(citations.setdefault(one, len(citations)) for one in cited)
+    return Cited(
+        citations=tuple(citations),
+        claims=tuple(
+            CitedClaim(
+                number=claim.number,
+                start=claim.start,
+                end=claim.end,
+                marker=claim.marker,
+                supported=(claim.number, claim.terms) in supported,
+                citations=resolved[claim.number, claim.terms],
+            )
+            for claim in claims
+            if claim.number in items
+        ),
+        invented=tuple(dict.fromkeys(one.number for one in claims if one.number not in items)),
+    )
 
 
-def _cited_numbers(text: str) -> list[tuple[int, frozenset[str]]]:
-    """Each cited number with the terms of the claim before it: of the part of the sentence since the
-    previous markers, or of the sentence if the part has too few.
+def _with_documents(reader: Reader, context: Context, stored: dict[str, Chunk]) -> Context:
+    """The context, in which the documents of stored chunks are described, too."""
+    if not stored:
+        return context
+    other = with_documents(reader, replace(context, chunks=tuple(stored.values())))
+    return replace(
+        context,
+        documents={**other.documents, **context.documents},
+        dates={**other.dates, **context.dates},
+        paged=context.paged | other.paged,
+    )
+
+
+def _claims(text: str) -> Iterator[_Claim]:
+    """Each cited number with the claim before it: the part of the sentence since the previous
+    markers, or the sentence if the part has too few terms.
     """
     spans = sentence_spans(text)
-    found: dict[tuple[int, frozenset[str]], None] = {}
-    end, terms = 0, frozenset[str]()
+    claim_start = claim_end = end = 0
+    terms = frozenset[str]()
     markers = [one for one in split_citations(text)[0] if not isinstance(one, str)]
     for marker in markers:
         if end == 0 or text[end : marker.start()].strip():
-            index = max(bisect_right(spans, (marker.start(), len(text))) - 1, 0)
-            start = spans[index][0]
-            # Marks that open a sentence belong to the previous one, if that is on the same line.
-            leading = _LEADING.match(text, start)
-            joined = index > 0 and "\n" not in text[spans[index - 1][1] : start]
-            if joined and leading and marker.start() < leading.end():
-                index -= 1
-            start, stop = spans[index]
-            terms = _stems(text[max(start, end) : marker.start()])
+            start, stop = _cited_sentence(text, spans, marker)
+            claim_start = max(start, end)
+            claim_end = marker.start()
+            terms = _stems(text[claim_start:claim_end])
             if len(terms) < _ENOUGH_TERMS:
+                claim_start = start
+                claim_end = stop
                 terms = _stems(CITATION_MARKER.sub(" ", text[start:stop]))
+            claim_start, claim_end = _trimmed(text, claim_start, claim_end)
         end = marker.end()
-        found.update(dict.fromkeys((number, terms) for number in marked_numbers(marker)))
-    return list(found)
+        for number in marked_numbers(marker):
+            yield _Claim(
+                number=number, start=claim_start, end=claim_end, marker=marker.start(), terms=terms
+            )
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without white space, and without what joins it to the part before it."""
+    while start < end and (text[start].isspace() or text[start] in _JOINTS):
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _cited_sentence(
+    text: str, spans: Sequence[tuple[int, int]], marker: re.Match[str]
+) -> tuple[int, int]:
+    """The span of the sentence that a marker belongs to.
+
+    Marks that open a sentence belong to the previous one, if that is on the same line.
+    """
+    index = max(bisect_right(spans, (marker.start(), len(text))) - 1, 0)
+    start = spans[index][0]
+    leading = _LEADING.match(text, start)
+    joined = index > 0 and "\n" not in text[spans[index - 1][1] : start]
+    if joined and leading and marker.start() < leading.end():
+        index -= 1
+    return spans[index]
 
 
 def _citation(

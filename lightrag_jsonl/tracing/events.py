@@ -165,7 +165,9 @@ class AnswerChunk(_Event, frozen=True, tag="chunk"):
 class Answered(_Event, frozen=True, tag="answer"):
     """The whole answer, with resolved citations; `invented` are cited numbers that were not shown.
 
-    Citation n is of the item that was shown with the number `prompt_numbers[n - 1]`. With `reused` it was written for an earlier question; with `truncated` it was cut off.
+    Citation n is of the item that was shown with the number `prompt_numbers[n - 1]`. With `reused` it
+    was written for an earlier question; with `truncated` it was cut off. `claims` says of each cited
+    number whether it supports the claim before it.
     """
 
     answer: str
@@ -174,6 +176,7 @@ class Answered(_Event, frozen=True, tag="answer"):
     reused: bool = False
     truncated: bool = False
     prompt_numbers: tuple[int, ...] = ()
+    claims: tuple[t.CitedClaim, ...] = ()
 
     @property
     def triples(self) -> tuple[Triple, ...]:

@@ -16,12 +16,14 @@
     return [heading, text];
   };
 
+  /* A number that does not support its claim says so, and marks nothing. */
   const open = (link, target) => {
-    const number = target.dataset.number || "";
+    const weak = link.classList.contains("unsupported");
+    const number = weak ? "" : target.dataset.number || "";
     title.textContent = target.dataset.title || target.querySelector("summary").textContent;
     const chunks = target.dataset.chunks === undefined ? [target.id] : target.dataset.chunks.split(" ");
     const note = document.createElement("p");
-    note.textContent = target.dataset.note || "";
+    note.textContent = [weak && link.title, target.dataset.note].filter(Boolean).join("\n");
     body.replaceChildren(note, ...chunks.filter(Boolean).flatMap((chunk) => copy(chunk, number)));
     note.hidden = !note.textContent;
     for (const old of document.querySelectorAll(".current")) old.classList.remove("current");

@@ -3,18 +3,33 @@
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
 
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.numbering import marked_numbers
 from lightrag_jsonl.core.text import sanitize, split_citations
-from lightrag_jsonl.core.types import Chunk, Citation, known_language, source_lines
+from lightrag_jsonl.core.types import (
+    Chunk,
+    Citation,
+    known_language,
+    source_lines,
+    unsupported_lines,
+)
 from lightrag_jsonl.tracing.trace import Sources, Trace
 
 _MOST_EDGES = 48  # more cannot be read in one drawing
 _WIDTH, _ROW, _MARGIN = 920, 24, 72  # of the drawing, a node's row at least, and around all
 _SPACIOUS = 440  # the height of the rows together, if few nodes leave room
+
+
+@dataclass(frozen=True, slots=True)
+class CitedNumber:
+    """A number in an answer, and whether its passage supports the claim before it."""
+
+    number: int
+    supported: bool
 
 
 def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
@@ -41,7 +56,8 @@ def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
         style=style,
         script=script,
         hash=_hash,
-        answer=_answer_parts(trace.answer or ""),
+        unsupported_lines=list(unsupported_lines(trace.answer or "", trace.claims, language)),
+        answer=_answer_parts(trace),
         cards={id: f"c{index}" for index, id in enumerate(present)},
         marked={id: list(_marked(sources.chunks[id], trace.citations)) for id in present},
         edges=edges,
@@ -74,10 +90,21 @@ def layout(edges: Sequence[Edge]) -> tuple[tuple[int, int], dict[str, tuple[floa
     return (_WIDTH, 2 * _MARGIN + row * len(graph)), found
 
 
-def _answer_parts(answer: str) -> Iterator[str | int]:
-    """The text between the citations of an answer, and the cited numbers."""
-    for piece in split_citations(answer)[0]:
-        yield from (piece,) if isinstance(piece, str) else marked_numbers(piece)
+def _answer_parts(trace: Trace) -> Iterator[str | CitedNumber]:
+    """The text between the citations of an answer, and the cited numbers.
+
+    A trace that has no claims was recorded by an older version: it says only whether all claims of a
+    number are supported.
+    """
+    doubtful = {citation.number for citation in trace.citations if not citation.supported}
+    support = {(claim.marker, claim.number): claim.supported for claim in trace.claims}
+    for piece in split_citations(trace.answer or "")[0]:
+        if isinstance(piece, str):
+            yield piece
+            continue
+        for number in marked_numbers(piece):
+            supported = support.get((piece.start(), number), number not in doubtful)
+            yield CitedNumber(number, supported)
 
 
 def _marked(chunk: Chunk, citations: Sequence[Citation]) -> Iterator[tuple[str, str]]:

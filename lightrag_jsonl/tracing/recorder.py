@@ -86,9 +86,17 @@ class Recorder(QueryObserver):
         await self._notify(events.AnswerChunk(self.session.trace_id, "", end_of_stream=True))
         cited = dict.fromkeys([citation.document for citation in answer.citations])
         sources = tuple(cited or answer.context.documents.values())
-        found = answer.text, answer.citations, answer.invented, reused, answer.truncated
         await self._record(
-            events.Answered(self.session.trace_id, *found, answer.prompt_numbers),
+            events.Answered(
+                self.session.trace_id,
+                answer=answer.text,
+                citations=answer.citations,
+                invented=answer.invented,
+                reused=reused,
+                truncated=answer.truncated,
+                prompt_numbers=answer.prompt_numbers,
+                claims=answer.claims,
+            ),
             events.End(self.session.trace_id, self.clock(), sources, usage=answer.usage),
         )
 

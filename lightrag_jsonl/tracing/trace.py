@@ -33,7 +33,8 @@ class Trace:
       answer's prompt.
     - `answer`: None until it is complete. `prompt_numbers`: citation n is of the item that was shown
       with the number `prompt_numbers[n - 1]`. `reused`: it was written for an earlier question.
-      `truncated`: the model stopped at its token limit.
+      `truncated`: the model stopped at its token limit. `claims`: which of its claims the cited
+      passages support.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Trace:
     reused: bool = False
     truncated: bool = False
     prompt_numbers: tuple[int, ...] = ()
+    claims: tuple[t.CitedClaim, ...] = ()
     sources: tuple[str, ...] = ()
     ended_at: datetime | None = None
     __repr__ = short_repr

@@ -1,14 +1,18 @@
 """entities, cache, vacuum, reembed, rebuild, doctor, demo: whether an index is sound, and keeping it so."""
 
 import contextlib
+import os
 import shlex
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
 from tests.cli.conftest import run, run_json
+from tests.conftest import CHECKOUT
 from tests.kit import entity, view
 
 
@@ -101,6 +105,34 @@ def test_demo_shows_both_languages(tmp_path: Path) -> None:
     for language in ("en", "zh"):
         assert str(tmp_path / "demo" / language) in result.stdout
         assert run("status", "-w", tmp_path / "demo" / language).exit_code == 0
+
+
+@pytest.mark.parametrize("way", ["script", "module"])
+def test_demo_prints_commands_that_run(tmp_path: Path, way: str) -> None:
+    """Started by a path or as a module, where no folder of programs has it: the next commands, copied
+    into a shell, work.
+    """
+    script = Path(sys.executable).with_name("lightrag-jsonl")
+    if way == "script" and not script.exists():
+        pytest.skip("the package is not installed")
+    start = [script] if way == "script" else [sys.executable, "-m", "lightrag_jsonl"]
+    environment = {**os.environ, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(CHECKOUT)}
+    where = {"cwd": tmp_path, "env": environment, "encoding": "utf-8", "capture_output": True}
+    shown = subprocess.run([*start, "demo", "-w", "two words"], check=True, **where).stdout
+    english, chinese, _ = shown.rstrip().split("\n")[-3:]
+    for command, word in ((english, "Bohr"), (chinese, "张骞")):
+        done = subprocess.run(command.strip(), shell=True, **where)
+        assert done.returncode == 0, done.stderr
+        assert word in done.stdout
+
+
+def test_demo_answers_its_questions_from_its_samples(tmp_path: Path) -> None:
+    """Each answer on the first screen holds what the samples say."""
+    tours = run_json("demo", "-w", tmp_path / "demo")
+    answers = {question: one for tour in tours for question, one in tour["answers"].items()}
+    for words in (["Ernest Rutherford"], ["hafnium", "Dirk Coster"], ["张骞"], ["麴文泰"]):
+        assert any(all(word in one["text"] for word in words) for one in answers.values()), words
+    assert not any("protactinium" in one["text"] for one in answers.values())
 
 
 def test_doctor_names_no_address_for_a_model_of_a_program(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from lightrag_jsonl.core.types import (
     Answer,
     Citation,
+    CitedClaim,
     Context,
     known_language,
     source_lines,
@@ -46,3 +49,36 @@ def test_an_answer_prints_its_sources() -> None:
     assert str(Answer("没有。")) == "没有。"
     other = replace(CITED, number=2, document_id="d2")
     assert "红楼梦 (d1)" in str(replace(answer, citations=(CITED, other)))
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "claim", "line"),
+    [
+        (
+            "en",
+            "The lamp burns oil [1]. **Penguins** govern the harbor [1][2].",
+            "**Penguins** govern the harbor",
+            "(!) not supported by [1][2]: “Penguins govern the harbor”",
+        ),
+        (
+            "zh",
+            "灯用油点亮［1］。火星上住着三位木匠🍵［1］［2］。",
+            "火星上住着三位木匠🍵",
+            "(!) [1][2]不支持此说法：“火星上住着三位木匠🍵”",
+        ),
+    ],
+)
+def test_an_answer_says_which_claims_have_no_support(
+    language: str, text: str, claim: str, line: str
+) -> None:
+    """Below the sources, once for each claim with all its numbers; supported claims are not listed."""
+    start = text.index(claim)
+    places = {"start": start, "end": start + len(claim), "marker": start + len(claim)}
+    wrong = [CitedClaim(number, supported=False, **places) for number in (1, 2, 1)]
+    right = CitedClaim(1, start=0, end=5, marker=6, supported=True)
+    answer = Answer(text, (CITED,), Context(language=language), claims=(right, *wrong))
+
+    assert str(answer).split("\n")[-1] == line
+    assert str(answer).count("(!)") == 1
+    assert "(!)" not in str(replace(answer, claims=(right,)))
+    assert claim.strip("*") in answer._repr_html_()

@@ -1,6 +1,7 @@
 """What an ontology promises: read in any usual spelling, and enforced on every record."""
 
 import json
+import os
 
 import pytest
 
@@ -193,6 +194,13 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
             path.write_bytes(content)
         with pytest.raises(ConfigError, match=f"/{name}: "):
             Ontology.load(path)
+
+
+def test_a_pipe_is_no_ontology(tmp_path):
+    """A path that an index remembers may lead to a pipe; it is refused instead of waited for."""
+    os.mkfifo(tmp_path / "ontology.json")
+    with pytest.raises(ConfigError, match="not a regular file"):
+        Ontology.load(tmp_path / "ontology.json")
 
 
 def test_classes_in_a_circle_do_not_hang():

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -337,3 +338,10 @@ def test_a_table_may_be_a_list_of_fields():
     for bad in ({}, [], [3], "no json", 7):
         with pytest.raises(PromptError, match="schema"):
             row_schema(bad)
+
+
+def test_a_pipe_is_no_prompt(tmp_path):
+    """A folder that an index remembers may hold a pipe; it is refused instead of waited for."""
+    os.mkfifo(tmp_path / "answer.md")
+    with pytest.raises(PromptError, match="not a regular file"):
+        PromptManager.load(tmp_path)

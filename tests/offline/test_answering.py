@@ -9,6 +9,7 @@ import pytest
 from lightrag_jsonl.core.text import CITATION_MARKER
 from lightrag_jsonl.core.types import Chunk, Context, Entity, Keywords, Language, Relation
 from lightrag_jsonl.providers.offline import ExtractiveAnswerer
+from lightrag_jsonl.providers.offline.answering import sentence_limit
 
 MARLEY = "Marley was dead. Old Marley was as dead as a door-nail [3]. The weather was foggy."
 SCROOGE = "Scrooge was the partner of Marley. He was a squeezing, covetous old sinner."
@@ -206,3 +207,80 @@ def test_code_is_not_quoted() -> None:
     """Blocks of code, badges and tags are no sentences."""
     text = "[![Click](a.svg)](b)\n\n```python\nimport Click\n```\n\nClick makes <b>Click</b> tools."
     assert answer("Does Click import?", context(text, facts=False)).startswith("Click makes Click")
+
+
+@pytest.mark.parametrize(
+    ("form", "most"),
+    [
+        ("One sentence", 1),
+        ("a single short sentence", 1),
+        ("At most 2 sentences.", 2),
+        ("Two or three sentences", 3),
+        ("2-3 sentences", 3),
+        ("一句话", 1),
+        ("用一句话回答", 1),
+        ("不超过两句", 2),
+        ("２个短句", 2),
+        ("两三句话", 3),
+        ("Multiple Paragraphs", None),
+        ("一段话", None),
+        ("A table with one row 🧮", None),
+        ("", None),
+    ],
+)
+def test_a_form_may_limit_the_sentences(form: str, most: int | None) -> None:
+    """As people write it in both languages; other forms limit nothing."""
+    assert sentence_limit(form) == most
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "question", "form", "line"),
+    [
+        (
+            "en",
+            "Ada Moor kept bees in Lund. She was born in Vale. She wrote two books on honey.",
+            "Where was Ada Moor born?",
+            "One sentence",
+            "She was born in Vale. [1]",
+        ),
+        (
+            "zh",
+            "沈知微在湖州养蚕。她出生在绍兴🐛。她写过两本关于丝绸的书。",
+            "沈知微出生在哪里？",
+            "一句话",
+            "她出生在绍兴🐛。 [1]",
+        ),
+    ],
+)
+def test_one_sentence_is_one_sentence(
+    language: Language, text: str, question: str, form: str, line: str
+) -> None:
+    """The best one and nothing else, also where a pronoun stands for what the text is about."""
+    title = text[:8] if language == "en" else text[:3]
+    found = replace(context(text, facts=False), documents={"d": title}, response_type=form)
+    assert answer(question, found, language) == line
+
+
+def test_a_name_leads_from_one_sentence_to_the_next() -> None:
+    """What a first sentence names is looked for in a second one, before what only shares words with
+    the question, in both languages; and what adds nothing is left out.
+    """
+    english = context(
+        "At the Arden Works they invented a new glaze.",
+        "Tom Reed was born in Selby. Tom Reed died in 1902.",
+        "Ann Holt invented a glaze there, and called it Selby white.",
+        facts=False,
+    )
+    names = replace(english, entities=(Entity("Selby", "place", ""),))
+    text = answer("Which glaze is called after the town where Tom Reed was born?", names)
+    assert text.startswith("Tom Reed was born in Selby. [2] Ann Holt invented a glaze there")
+    assert "Arden" not in text and "1902" not in text
+    chinese = context(
+        "青石镇的匠人发明了一种釉料。",
+        "陆文衡出生在白沙镇。",
+        "何氏在白沙镇发明了釉料，名叫雪釉。",
+        facts=False,
+    )
+    names = replace(chinese, entities=(Entity("白沙镇", "place", ""),))
+    text = answer("陆文衡出生的地方发明了什么釉料？", names, "zh")
+    assert "雪釉" in text and "青石镇" not in text

@@ -19,6 +19,7 @@ import uvicorn
 from lightrag_jsonl import AsyncLightRAG, Completion, Message
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.server.app import STATIC, create_app
+from lightrag_jsonl.server.connections import uvicorn_settings
 from lightrag_jsonl.server.indexes import Indexes, Limits
 from lightrag_jsonl.server.security import Access
 
@@ -91,13 +92,16 @@ def serving(
     limits: Limits | None = None,
     opener: Callable[[Path], AsyncLightRAG] = open_async,
     static: Path = STATIC,
+    **connections: Any,
 ) -> Iterator[Running]:
-    """A server in a thread, on a free port."""
+    """A server in a thread, on a free port; `connections` are the arguments of `uvicorn_settings`."""
     indexes = Indexes(limits or Limits(), opener=opener)
     indexes.open(folders)
     access = access or Access()
     app = create_app(indexes, access, static=static)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", access_log=False))
+    limited = uvicorn_settings(**connections)
+    config = uvicorn.Config(app, port=0, log_level="critical", access_log=False, **limited)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     wait_for(lambda: server.started)

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.server.app import STATIC
 from lightrag_jsonl.server.security import Access
 from tests.server.running import SECONDS, PacedLLM, Running, serving, serving_model
@@ -348,7 +350,8 @@ def test_answers_say_which_citations_have_no_support_and_show_markdown(
     with serving_model(kb, llm) as server:
         page.open(server)
         page.ask("Where was Marie Curie born?")
-        page.wait("#ask .foot .line:has(.weak)", "No sentence here supports the answer.")
+        words = "No sentence here supports this claim: “She was born on Mars”"
+        page.wait("#ask .foot .line:has(.weak)", words)
         assert page.wait(".answer h4").text == "Marie Curie"
         assert [one.text for one in page.all(".answer li")] == [
             "She was born on Mars 1.",
@@ -358,3 +361,112 @@ def test_answers_say_which_citations_have_no_support_and_show_markdown(
         assert page.wait(".answer code").text == "argv[1]"
         assert page.wait(".answer td:nth-child(2)").text == "Mars 1"
         assert len(page.all(".answer button.number")) == 4
+
+
+# Properties that every object of JavaScript has, the prototype included.
+PROPERTIES = ("__proto__", "constructor", "toString", "hasOwnProperty", "valueOf")
+
+
+def test_entities_may_have_the_names_of_properties(kb: Path, page: Page) -> None:
+    """In the graph, the lists and the evidence they are entities like others; types and documents, too."""
+    records: list[Record] = [
+        {"type": "entity", "name": name, "entity_type": name, "description": f"{name} runs."}
+        for name in PROPERTIES
+    ]
+    records += [
+        {
+            "type": "relationship",
+            "source": first,
+            "target": second,
+            "keywords": ["calls"],
+            "description": f"{first} calls {second}.",
+        }
+        for first, second in combinations(PROPERTIES, 2)
+    ]
+    text = " ".join(f"{first} calls {second}." for first, second in combinations(PROPERTIES, 2))
+    with LightRAG(kb) as rag:
+        report = rag.insert_records(Document(text, id="__proto__", title="__proto__"), records)
+        assert not report.failures
+    with serving(kb) as server:
+        names = [one["name"] for one in server.get("/indexes/kb/entities", q="", limit=50)["items"]]
+        assert {*PROPERTIES} <= {*names}
+        page.open(server, "graph")
+        page.wait("#graph aside h2")
+        for name in PROPERTIES:
+            page.wait("#graph button", "Clear").click()
+            search = page.wait("#graph input")
+            search.clear()
+            search.send_keys(name)
+            page.wait("#graph .side li:only-child .line", name)
+            search.send_keys(Keys.ENTER)
+            page.wait("#graph aside h2", name)
+            rest = [one for one in PROPERTIES if one != name]
+            assert all(page.wait("#graph aside .line", other) for other in rest)
+            page.wait("#graph canvas")
+            chips = {one.text for one in page.all("#graph .chips .chip")}
+            assert {name.lower() for name in PROPERTIES} <= chips
+        page.wait("#graph aside .link").click()
+        page.wait("#passage h3", "__proto__")
+        page.press(Keys.ESCAPE)
+        page.run("location.hash = '#ask'")
+        page.ask("What does constructor call, and what does __proto__ call?")
+        page.wait("#ask .foot h3")
+        page.wait("#ask .side .line", "constructor")
+        assert not page.all("#notice") and not page.all("article .warn")
+
+
+@pytest.mark.parametrize(
+    ("text", "true", "false"),
+    [
+        (
+            "The lighthouse of Norby was built in 1871. 🐧 Its lamp burns whale oil.",
+            "🐧 The lighthouse of Norby was built in 1871",
+            "Penguins govern the harbor",
+        ),
+        (
+            "龙井茶产于杭州西湖一带。清明之前采摘的最为珍贵。",
+            "🍵龙井茶产于杭州西湖一带",
+            "火星上住着三位木匠",
+        ),
+    ],
+    ids=["English", "Chinese"],
+)
+def test_a_false_claim_is_marked_where_another_one_is_right(
+    kb: Path, page: Page, text: str, true: str, false: str
+) -> None:
+    """The number behind the claim has a mark and words that say so, whatever else cites the passage,
+    and opens it without a marked sentence; on the page of the trace as well.
+    """
+    with LightRAG(kb) as rag:
+        rag.insert(Document(text, id="own", title="Own"))
+    llm = PacedLLM([f"**{true} [1].** \n\n- {false} [1].\n- {true} [1].\n"])
+    llm.turns.release(9)
+    with serving_model(kb, llm) as server:
+        page.open(server)
+        page.run("document.querySelector('#ask .filters [name=title]').value = 'Own'")
+        page.ask(f"{true}?")
+        page.wait("#ask .foot .line .claim", false)
+        marks = "[...document.querySelectorAll('.answer button.number')]"
+        weak = page.run(f"{marks}.map(one => one.classList.contains('weak'))")
+        assert weak == [False, True, False]
+        shown = f"{marks}.map(one => getComputedStyle(one, '::after').content)"
+        assert [mark for mark in page.run(shown) if "?" in mark] == ['" ?"']
+        labels = page.run(f"{marks}.map(one => one.ariaLabel.includes('No sentence here'))")
+        assert labels == weak
+        page.all(".answer button.number")[1].click()
+        page.wait("#passage .warn", "No sentence here supports this claim.")
+        assert not page.all("#passage mark")
+        page.press(Keys.ESCAPE)
+        page.all(".answer button.number")[2].click()
+        page.wait("#passage mark", text[:10])
+        assert not page.all("#passage .warn")
+        page.press(Keys.ESCAPE)
+        page.driver.get(page.wait("#ask .foot a").get_attribute("href") or "")
+        page.wait("#answer .note", false)
+        trace = "[...document.querySelectorAll('#answer a.cite')]"
+        assert page.run(f"{trace}.map(one => one.classList.contains('unsupported'))") == weak
+        page.all("#answer a.cite")[1].click()
+        page.wait("#panel p", "no sentence of the cited text supports this")
+        assert not page.all("#panel mark.on")
+        page.all("#answer a.cite")[2].click()
+        page.wait("#panel mark.on", text[:10])

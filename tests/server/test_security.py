@@ -1,5 +1,6 @@
 """The threat list of docs/server.md, line by line."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,16 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
 
-from lightrag_jsonl import AsyncLightRAG, ConfigError, LockedError
+from lightrag_jsonl import AsyncLightRAG, ConfigError, LockedError, StorageError
 from lightrag_jsonl.server.app import ROUTES
 from lightrag_jsonl.server.indexes import Indexes, Limits
+from lightrag_jsonl.server.jobs import JobQueue
 from lightrag_jsonl.server.security import Access
 from tests.server.running import PacedLLM, Running, serving, serving_model, wait_for
 from tests.servers import ScriptedServer, chat_reply
 
 TOKEN = "a-long-enough-token"
+JOB_ID = "0123456789abcdef" * 2
 EVIL = "http://evil.example"
 POSTS = [route.path for route in ROUTES if route.method == "POST"]
 
@@ -155,6 +158,93 @@ def test_names_of_uploads_are_no_paths(server: Running, kb: Path) -> None:
     }
     found = server.get("/indexes/kb/documents", q="../../evil")["items"]
     assert [one["title"] for one in found] == ["/etc/passwd"]
+
+
+def job_text(id: str, kind: str = "upload") -> str:
+    return f'{{"id": "{id}", "kind": "{kind}", "created_at": 1, "about": {{"name": "a.txt"}}}}'
+
+
+@pytest.mark.parametrize(
+    ("stem", "text", "reason"),
+    [
+        ("x", job_text("../../victim/settings"), "its name"),
+        ("x", job_text("x"), "its name"),
+        (JOB_ID, job_text("../../victim/settings"), "another job"),
+        (JOB_ID, job_text("/tmp/settings"), "another job"),
+        (JOB_ID, job_text(JOB_ID[::-1]), "another job"),
+        (JOB_ID.upper(), job_text(JOB_ID.upper()), "its name"),
+        (f"{JOB_ID}\n", job_text(f"{JOB_ID}\\n"), "its name"),
+        ("０" * 32, job_text("０" * 32), "its name"),
+        ("任务", job_text("任务"), "its name"),
+        (JOB_ID, job_text(JOB_ID, kind="run"), "Invalid enum"),
+        (JOB_ID, "{", "truncated"),
+        (JOB_ID, "\udcff", "invalid"),
+    ],
+)
+def test_prepared_jobs_are_set_aside(
+    kb: Path, caplog: pytest.LogCaptureFixture, stem: str, text: str, reason: str
+) -> None:
+    """A file of `jobs` whose job has another id than its name, or no id of a job, is not done: it gets
+    another name, the log says why, and no file outside the folder is read, written or deleted.
+    """
+    victim = kb.parent / "victim"
+    victim.mkdir()
+    for ending in ("data", "json", "new"):
+        (victim / f"settings.{ending}").write_text("precious", encoding="utf-8")
+    (kb / "jobs").mkdir()
+    prepared = kb / "jobs" / f"{stem}.json"
+    prepared.write_bytes(text.encode(errors="surrogateescape"))
+    with serving(kb) as server:
+        assert server.get("/indexes/kb/jobs")["total"] == 0
+    assert not prepared.exists() and prepared.with_suffix(".refused").is_file()
+    assert reason in caplog.text and "it is now called" in caplog.text
+    assert {path.read_text(encoding="utf-8") for path in victim.iterdir()} == {"precious"}
+    assert len([*victim.iterdir()]) == 3
+
+
+@pytest.mark.parametrize("ending", ["json", "data"])
+def test_links_and_pipes_among_the_jobs_are_set_aside(kb: Path, ending: str) -> None:
+    """A job whose file or content is a link or a pipe is not read, whatever it leads to."""
+    secret = kb.parent / "secret.txt"
+    secret.write_text(job_text(JOB_ID), encoding="utf-8")
+    (kb / "jobs").mkdir()
+    file = kb / "jobs" / f"{JOB_ID}.{ending}"
+    for make in (lambda: file.symlink_to(secret), lambda: os.mkfifo(file)):
+        if ending == "data":
+            (kb / "jobs" / f"{JOB_ID}.json").write_text(job_text(JOB_ID), encoding="utf-8")
+        make()
+        queue = JobQueue(kb)
+        assert queue.newest() == [] and not os.path.lexists(file)
+        queue.close()
+    assert secret.read_text(encoding="utf-8") == job_text(JOB_ID)
+
+
+def test_job_is_never_written_through_a_link(kb: Path) -> None:
+    """A link that lies where a job is saved is replaced, and what it leads to stays as it is."""
+    secret = kb.parent / "secret.txt"
+    secret.write_text("precious", encoding="utf-8")
+    (kb / "jobs").mkdir()
+    (kb / "jobs" / f"{JOB_ID}.json").write_text(job_text(JOB_ID, kind="retry"), encoding="utf-8")
+    (kb / "jobs" / f"{JOB_ID}.new").symlink_to(secret)
+    with serving(kb) as server:
+        assert server.job({"id": JOB_ID})["state"] == "done"
+    assert secret.read_text(encoding="utf-8") == "precious"
+    assert not (kb / "jobs" / f"{JOB_ID}.json").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["jobs", "jobs/lock", "writer.lock", "index.sqlite-wal"])
+def test_folder_with_links_is_not_served(kb: Path, name: str) -> None:
+    """A link in an index's folder, through which the server would write elsewhere, is an error."""
+    outside = kb.parent / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("precious", encoding="utf-8")
+    link = kb / name
+    link.parent.mkdir(exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(outside if name == "jobs" else outside / "file")
+    with pytest.raises(StorageError, match="is a symbolic link"):
+        Indexes().open([kb])
+    assert [path.read_text(encoding="utf-8") for path in outside.iterdir()] == ["precious"]
 
 
 def test_static_files_end_at_their_folder(kb: Path, tmp_path: Path) -> None:

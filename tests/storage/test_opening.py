@@ -224,3 +224,26 @@ def test_a_sealed_folder_is_reported_once(
         assert len(rag.documents()) == 1
     (message,) = caplog.messages
     assert message.endswith("can only be read: answers and traces are not kept")
+
+
+@pytest.mark.parametrize("name", database.FILE_NAMES)
+def test_links_in_the_folder_are_refused(kb: Path, tmp_path: Path, name: str) -> None:
+    """A prepared folder cannot lead to another index, or let a file of somebody else be written."""
+    other = tmp_path / "other"
+    shutil.copytree(kb, other)
+    target = other / name
+    target.touch()
+    before = target.read_bytes()
+    (kb / name).unlink(missing_ok=True)
+    (kb / name).symlink_to(target)
+    with pytest.raises(StorageError, match="is a symbolic link"):
+        SQLiteStore(kb)
+    assert target.read_bytes() == before
+
+
+def test_link_to_a_folder_opens_the_index_in_it(kb: Path, tmp_path: Path) -> None:
+    """The folder itself may be named by a link: whoever opens it has chosen that."""
+    link = tmp_path / "知识库"
+    link.symlink_to(kb)
+    with contextlib.closing(SQLiteStore(link)) as store, store.reader() as reader:
+        assert reader.documents()

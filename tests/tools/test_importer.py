@@ -157,3 +157,15 @@ def test_damaged_files_are_named(
         with pytest.raises(ConfigError, match=words) as caught:
             rag.run(import_index, folder)
         assert name in str(caught.value) and rag.status().documents == {}
+
+
+@pytest.mark.parametrize("name", ["graph_chunk_entity_relation.graphml", "kv_store_full_docs.json"])
+def test_links_in_a_working_directory_are_refused(
+    foreign: Foreign, tmp_path: Path, name: str
+) -> None:
+    """A working directory from somebody else cannot bring texts of this machine into an index."""
+    foreign.write()
+    elsewhere = (foreign.folder / name).rename(tmp_path / "elsewhere")
+    (foreign.folder / name).symlink_to(elsewhere)
+    with pytest.raises(ConfigError, match="is a symbolic link"):
+        imported(foreign.folder, tmp_path)

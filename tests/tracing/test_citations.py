@@ -26,7 +26,7 @@ def chunk(text: str, *, start: int = 0, id: str = "c1") -> Chunk:
 
 
 def cited(answer: str, *chunks: Chunk) -> tuple[Citation, ...]:
-    return resolved(answer, Context(chunks=chunks))[0]
+    return resolved(answer, Context(chunks=chunks)).citations
 
 
 def resolved(answer: str, context: Context, held: dict[str, Chunk] | None = None) -> Cited:
@@ -106,10 +106,12 @@ def test_invented_numbers_are_reported_once() -> None:
     context = Context(chunks=(chunk(ENGLISH),), documents={"d1": "Lives"})
     answer = "Radium [1, 7]. Polonium [7][2-3]."
 
-    citations, invented = resolved(answer, context)
+    found = resolved(answer, context)
 
-    assert {(one.number, one.document, one.chunk_id) for one in citations} == {(1, "Lives", "c1")}
-    assert invented == (7, 2, 3)
+    assert {(one.number, one.document, one.chunk_id) for one in found.citations} == {
+        (1, "Lives", "c1")
+    }
+    assert found.invented == (7, 2, 3)
 
 
 def test_a_relation_cites_every_chunk_it_was_read_from() -> None:
@@ -124,7 +126,7 @@ def test_a_relation_cites_every_chunk_it_was_read_from() -> None:
     chunks["c3"] = chunk("Something else.", id="c3")
     context = Context(relations=(fact,), chunks=(cut,))
 
-    found, _ = resolved("The Nobel Prize followed [1][2].", context, chunks)
+    found = resolved("The Nobel Prize followed [1][2].", context, chunks).citations
 
     assert [(one.number, one.chunk_id, one.kind, one.text, one.supported) for one in found] == [
         (1, "c1", "chunk", "", False),
@@ -133,6 +135,76 @@ def test_a_relation_cites_every_chunk_it_was_read_from() -> None:
     ]
     assert {one.document for one in found} == {"Lives"}
     assert found[1].label == "Curie — won → prize"
+
+
+LIGHTHOUSE = "The lighthouse of Norby was built in 1871. Its lamp burns whale oil."
+TEA = "龙井茶产于杭州西湖一带。清明之前采摘的最为珍贵。"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "claims"),
+    [
+        (
+            LIGHTHOUSE,
+            "The lighthouse of Norby was built in 1871 [1]. Penguins govern the harbor [1].",
+            [
+                ("The lighthouse of Norby was built in 1871", True),
+                ("Penguins govern the harbor", False),
+            ],
+        ),
+        (
+            LIGHTHOUSE,
+            "Penguins govern the harbor [1], while its lamp burns whale oil [1].",
+            [("Penguins govern the harbor", False), ("while its lamp burns whale oil", True)],
+        ),
+        (
+            TEA,
+            "龙井茶产于杭州西湖一带［1］。火星上住着三位木匠［1］。",
+            [("龙井茶产于杭州西湖一带", True), ("火星上住着三位木匠", False)],
+        ),
+        (
+            TEA,
+            "🍵火星上住着三位木匠【1】；清明之前采摘的最为珍贵【1】。",
+            [("🍵火星上住着三位木匠", False), ("清明之前采摘的最为珍贵", True)],
+        ),
+        (
+            LIGHTHOUSE,
+            "Penguins govern the harbor. [1] Its lamp burns whale oil. [1]",
+            [("Penguins govern the harbor.", False), ("Its lamp burns whale oil.", True)],
+        ),
+    ],
+    ids=["two sentences", "one sentence", "Chinese", "Chinese, one sentence", "marker after"],
+)
+def test_support_belongs_to_the_claim(
+    text: str, answer: str, claims: list[tuple[str, bool]]
+) -> None:
+    """Where one claim cites a passage rightly, another one that cites the same passage is still
+    marked as unsupported; each has its own sentences, and its own place in the answer.
+    """
+    found = resolved(answer, Context(chunks=(chunk(text),)))
+
+    assert [(answer[one.start : one.end], one.supported) for one in found.claims] == claims
+    for claim in found.claims:
+        marker = CITATION_MARKER.match(answer, claim.marker)
+        assert marker is not None and claim.number in marked_numbers(marker)
+        sentences = [found.citations[place] for place in claim.citations]
+        assert [one.supported for one in sentences] == [claim.supported]
+
+
+def test_a_claim_may_be_supported_by_one_of_its_numbers() -> None:
+    """Two numbers behind one claim are judged one by one."""
+    chunks = chunk(LIGHTHOUSE), chunk("Sheep graze on the hill.", id="c2")
+    found = resolved("The lamp burns whale oil [1][2].", Context(chunks=chunks))
+    assert [(one.number, one.supported) for one in found.claims] == [(1, True), (2, False)]
+    assert found.claims[0].start == found.claims[1].start
+
+
+@given(st.text("ab 中。.[]12\n🍵", max_size=60))
+def test_claims_lie_in_the_answer(answer: str) -> None:
+    """Whatever is written, a claim is a part of the answer, and its marker is one of its brackets."""
+    for claim in resolved(answer, Context(chunks=(chunk("ab 中 12"),))).claims:
+        assert 0 <= claim.start <= claim.end <= len(answer)
+        assert answer[claim.marker] in "[［【"
 
 
 texts = st.text("abc [1]. [2] 中文。ß İ １\n!ǅ", max_size=80)

@@ -32,7 +32,12 @@ from lightrag_jsonl.providers.offline.sentences import (
 from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 
 _MOST = 5  # the most sentences of an answer
-_LEAST = 2  # so many sentences are used even if they are weak, unless they share no term
+_LEAST = 2  # so many sentences are used even if they are weak, if they add something
+_FAINT = 0.15  # times the best score: such a sentence is left out in any case
+_ALIKE = 0.8  # a sentence that adds nothing must say so much of what the first one says
+_IMPLIED = 0.5  # the weight of a term that a sentence has by its pronoun only
+_BRIDGE = 0.5  # the weight of a name that an earlier sentence brought in, next to what is asked
+_EARLY = 10  # a pronoun among so many first words may be the sentence's subject
 _WEAK = 0.45  # times the best score: weaker sentences are left out
 _RANK_DECAY = 0.08  # how fast scores fall with the rank of the chunk
 _LONGEST = 400  # characters of one quoted sentence
@@ -50,11 +55,13 @@ _NOTHING: Mapping[Language, str] = {
 
 
 class ExtractiveAnswerer:
-    """An `Answerer` without a model: quotes 2 to 5 sentences (fewer if fewer fit), each with `[n]`.
+    """An `Answerer` without a model: quotes up to 5 sentences, or as many as the context's
+    `response_type` asks for, each with `[n]`.
 
     Sentences are scored by the terms of the question and of its low-level keywords, by their rarity
-    in the context and by the rank of the chunk. If no chunk contains any of the terms, descriptions
-    are quoted; if nothing speaks of what the keywords name, nothing is.
+    in the context and by the rank of the chunk. The names in a chosen sentence count for the next
+    one, which must say something of the question that is not said yet. If no chunk contains any of
+    the terms, descriptions are quoted; if nothing speaks of what the keywords name, nothing is.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -74,8 +81,32 @@ def select_answer(question: str, context: Context, language: Language) -> str:
         best = _best(question, find_keywords(question, (), language), context)
     if not best:
         return _NOTHING[asked_in]
-    quoted = " ".join(f"{quote.text} [{quote.number}]" for quote in best)
-    return f"{quoted}\n\n{_CLOSING[asked_in]}"
+    limit = sentence_limit(context.response_type)
+    quoted = " ".join(f"{quote.text} [{quote.number}]" for quote in best[:limit])
+    return quoted if limit else f"{quoted}\n\n{_CLOSING[asked_in]}"
+
+
+def sentence_limit(response_type: str) -> int | None:
+    """The most sentences that a form such as "One sentence" or "两三句话" allows; None if it names none."""
+    found = _SENTENCES.search(response_type) or _SENTENCES_CHINESE.search(response_type)
+    if found is None:
+        return None
+    number = found["number"].casefold()
+    return max(_COUNTS.get(number) or int(number), 1)
+
+
+_COUNTS: Mapping[str, int] = {
+    **{"a": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
+    **{"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6},
+}
+_COUNT_WORD = r"a|single|one|two|three|four|five|six|\d{1,3}"
+_SENTENCES = re.compile(  # the last number counts: "two or three short sentences"
+    rf"\b(?P<number>{_COUNT_WORD})(?:\s+(?!(?:{_COUNT_WORD})\b)\w+){{0,2}}\s+sentences?\b",
+    re.IGNORECASE,
+)
+_SENTENCES_CHINESE = re.compile(
+    r"(?P<number>[一二两三四五六]|\d{1,3})\s*个?[^，。；\s\d一二两三四五六]{0,4}?句"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +118,7 @@ class _Quote:
     text: str
     terms: frozenset[str]
     heading: str = ""
+    implied: frozenset[str] = frozenset()  # terms of what its pronoun stands for
 
     def defines(self, name: str) -> bool:
         """Whether it defines a name; under a heading with the name also by "This is a …"."""
@@ -127,10 +159,28 @@ def _quotes(items: Iterable[tuple[str, str, str]], first: int) -> list[_Quote]:
             if number < len(spans) and (HEADING.match(text, start) or line == title):
                 heading += f" {line}"
                 continue
-            terms = _terms(f"{heading} {line}").union(filter(is_cjk, folded_text(line)))
-            quotes.setdefault(line.casefold(), _Quote(first + rank, rank, line, terms, heading))
+            subject = title if _refers_back(line) else ""
+            terms = _terms(heading) | _said(line) if heading else _said(line)
+            found = _Quote(
+                number=first + rank,
+                rank=rank,
+                text=line,
+                terms=terms,
+                heading=heading,
+                implied=_said(subject) - terms if subject else frozenset(),
+            )
+            quotes.setdefault(line.casefold(), found)
             heading = ""
     return list(quotes.values())
+
+
+def _refers_back(sentence: str) -> bool:
+    """Whether a pronoun may be its subject, which is then what the text is about: its title."""
+    words = sentence.split(maxsplit=_EARLY)[:_EARLY]
+    return any(_PRONOUN.fullmatch(word) for word in words) or sentence[:1] in "他她它"
+
+
+_PRONOUN = re.compile(r"(?:he|she|they|it|his|her|their|its)\W?", re.IGNORECASE)
 
 
 def _on_one_line(sentence: str) -> str:
@@ -169,7 +219,7 @@ def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
     wanted = asked.union(char for char in characters if char not in FUNCTION_CHARACTERS)
     for quotes in (chunks, descriptions):
         if _concern(named, asked, quotes) and any(asked & quote.terms for quote in quotes):
-            return _select(wanted, quotes)
+            return _select(wanted, quotes, [entity.name for entity in context.entities])
     parts = frozenset(folded_text("".join(low)))
     held = [one for one in chunks if all(_holds(one.text, name) for name in low)]
     return _select(parts, held) if all(map(is_cjk, parts)) else []
@@ -192,29 +242,60 @@ def _concern(
     )
 
 
-def _select(asked: frozenset[str], quotes: Sequence[_Quote]) -> list[_Quote]:
-    """The best quotes, best first; each is valued by the terms that earlier ones lack."""
-    counts = Counter(term for quote in quotes for term in quote.terms & asked)
-    rarity = {term: math.log(1 + len(quotes) / count) for term, count in counts.items()}
-    found = [quote for quote in quotes if quote.terms & asked]
-    left = [quote for quote in found if not quote.only_names(asked)] or found
+def _select(
+    asked: frozenset[str], quotes: Sequence[_Quote], names: Sequence[str] = ()
+) -> list[_Quote]:
+    """The best quotes, best first; each is valued by the terms that earlier ones lack.
+
+    The `names` in a chosen quote are looked for in the next one: where "the city where he was born"
+    is asked about, the quote that says which city this is leads to those about it.
+    """
+    rarity = _rarity(quotes)
+    related = [quote for quote in quotes if quote.terms & asked]
+    left = [quote for quote in related if not quote.only_names(asked)] or related
     covered: Counter[str] = Counter()
-    chosen, best = list[_Quote](), 0.0
+    bridges: frozenset[str] = frozenset()
+    chosen: list[_Quote] = []
+    best = enough = 0.0
     while left and len(chosen) < _MOST:
-        scores = [_score(quote, asked, rarity, covered) for quote in left]
+        weights = {term: _BRIDGE * rarity.get(term, 0.0) for term in bridges}
+        weights |= {term: rarity.get(term, 0.0) / (1 + covered[term]) for term in asked}
+        scores = [_score(quote, weights) for quote in left]
         at = min(range(len(left)), key=lambda i: (-scores[i], left[i].rank, i))
-        best = best or scores[at]
-        if len(chosen) >= _LEAST and scores[at] < _WEAK * best:
+        quote = left.pop(at)
+        if scores[at] < best * (_FAINT if len(chosen) < _LEAST else _WEAK):
             break
-        chosen.append(left.pop(at))
-        covered.update(chosen[-1].terms & asked)
+        said = sum(rarity[term] for term in sorted(quote.terms & asked))
+        new = quote.terms & asked - covered.keys()
+        if said < enough and not any(_has_meaning(term) for term in new):
+            continue
+        chosen.append(quote)
+        best = best or scores[at]
+        enough = enough or _ALIKE * said
+        covered.update(asked & _said(quote.text))
+        bridges = bridges.union(*(_said(name) for name in names if name in quote.text))
     return chosen
 
 
-def _score(
-    quote: _Quote, asked: frozenset[str], rarity: Mapping[str, float], covered: Counter[str]
-) -> float:
-    shared = sum(rarity[term] / (1 + covered[term]) for term in sorted(quote.terms & asked))
+def _has_meaning(term: str) -> bool:
+    """Whether a term says something by itself: no lone Chinese character, and no pair with 在 or 的."""
+    return not is_lone(term) and not set(term) & set(FUNCTION_CHARACTERS)
+
+
+def _said(text: str) -> frozenset[str]:
+    """The terms of a text, and its Chinese characters."""
+    return _terms(text).union(filter(is_cjk, folded_text(text)))
+
+
+def _rarity(quotes: Sequence[_Quote]) -> dict[str, float]:
+    """How rare each term is among the quotes."""
+    counts = Counter(term for quote in quotes for term in quote.terms)
+    return {term: math.log(1 + len(quotes) / count) for term, count in counts.items()}
+
+
+def _score(quote: _Quote, weights: Mapping[str, float]) -> float:
+    shared = sum(weights[term] for term in sorted(quote.terms & weights.keys()))
+    shared += _IMPLIED * sum(weights[term] for term in sorted(quote.implied & weights.keys()))
     return shared / (1 + _RANK_DECAY * quote.rank) / (1 + len(quote.text) / _LONGEST / 2)
 
 

@@ -3,7 +3,7 @@
 import { events, indexPath, request, token } from "./api.js";
 import { $, errorWords, guarded, h } from "./dom.js";
 import { Drawing } from "./drawing.js";
-import { markdown } from "./markdown.js";
+import { markdown, withoutMarkers } from "./markdown.js";
 import { openCitations, openSources, place } from "./passage.js";
 import { t, translate } from "./strings.js";
 
@@ -109,12 +109,12 @@ async function receive(question, turn, signal) {
 
 function finish(question, turn, answer) {
   history = [...history, { role: "user", content: question }, { role: "assistant", content: answer.text }];
-  turn.text.replaceChildren(...markdown(answer.text, (number) => citationButton(number, answer.citations)));
+  turn.text.replaceChildren(...markdown(answer.text, answer.claims, (number, claim) => citationButton(number, answer.citations, claim)));
   turn.text.classList.add("written");
   if (answer.truncated) turn.foot.append(h("p", { class: "warn", t: "cut_off" }));
   const sources = [...Map.groupBy(answer.citations, (one) => one.number)].map(([number, cited]) =>
-    line(() => openCitations(cited), h("span", { class: numberClass(cited) }, number),
-      h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), ...cited.map(({ text, supported }) => [" ", supported ? text : h("span", { t: "unsupported" })]).flat())));
+    line(() => openCitations(shownFirst(cited)), h("span", { class: numberClass(cited) }, number),
+      h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), cited.map(({ text, supported }) => supported && ` ${text}`), unsupportedClaims(answer, number))));
   if (sources.length) turn.foot.append(h("h3", { t: "sources" }), h("ul", { class: "list" }, sources));
   const trace = { href: answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`), target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
   const again = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence) };
@@ -130,11 +130,26 @@ async function openTrace(event) {
   tab.location = URL.createObjectURL(page);
 }
 
-function citationButton(number, citations) {
-  const cited = citations.filter((one) => one.number === number);
+// The button of a number: it shows what its claim rests on, and says if that is nothing.
+function citationButton(number, citations, claim) {
+  const cited = claim ? claim.citations.map((place) => citations[place]) : citations.filter((one) => one.number === number);
   if (!cited.length) return h("s", { class: "number" }, number);
-  const label = `${t("passage")} ${number}: ${cited[0].document}`;
-  return h("button", { class: numberClass(cited), "aria-label": label, onclick: () => openCitations(cited) }, number);
+  const supported = claim ? claim.supported : cited.every((one) => one.supported);
+  const name = `${t("passage")} ${number}: ${cited[0].document}`;
+  const label = supported ? name : `${name}. ${t("unsupported")}`;
+  const properties = { class: supported ? "number" : "number weak", "aria-label": label, title: supported ? null : label };
+  return h("button", { ...properties, onclick: () => openCitations(cited) }, number);
+}
+
+// The sentences that support a claim; without any, the passage that does not.
+const shownFirst = (cited) => (cited.some(({ supported }) => supported) ? cited.filter(({ supported }) => supported) : cited);
+
+// The claims that a number is cited for and does not support, in words.
+function unsupportedClaims({ text, claims }, number) {
+  const characters = [...text];
+  const wrong = claims.filter((claim) => claim.number === number && !claim.supported);
+  const quotes = new Set(wrong.map(({ start, end }) => withoutMarkers(characters.slice(start, end).join(""))));
+  return [...quotes].map((quote) => h("span", { class: "claim" }, h("span", { t: "unsupported_claim", n: quote })));
 }
 
 const numberClass = (cited) => (cited.some(({ supported }) => supported) ? "number" : "number weak");

@@ -21,6 +21,10 @@ function drawName(context, { label, x, y, size }, { labelSize, labelFont, labelC
   context.fillText(label, x, y + size + labelSize);
 }
 
+// The key of an entity's node. Libraries keep nodes in plain objects, where the entity "constructor"
+// would be taken for what every object has.
+const keyOf = (name) => `=${name}`;
+
 const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
 
 export class Drawing {
@@ -49,16 +53,16 @@ export class Drawing {
 
   // Add nodes ({name, type, degree}) around one that is drawn, and relations; false if it is full.
   add(nodes, relations, around) {
-    this.#chosen = around;
-    const center = this.#graph.hasNode(around) ? this.#graph.getNodeAttributes(around) : { x: 0, y: 0 };
-    const fresh = nodes.filter(({ name }) => !this.#graph.hasNode(name));
+    this.#chosen = keyOf(around);
+    const center = this.#graph.hasNode(this.#chosen) ? this.#graph.getNodeAttributes(this.#chosen) : { x: 0, y: 0 };
+    const fresh = nodes.filter(({ name }) => !this.#graph.hasNode(keyOf(name)));
     const room = MOST_NODES - this.#graph.order;
     for (const [at, node] of fresh.slice(0, room).entries()) {
       const [x, y] = [center.x + Math.cos(at), center.y + Math.sin(at)]; // until they are laid out
       const size = 5 + Math.min(9, 2 * Math.log2(1 + (node.degree ?? 1)));
-      this.#graph.addNode(node.name, { x, y, size, label: node.name, kind: node.type });
+      this.#graph.addNode(keyOf(node.name), { x, y, size, label: node.name, kind: node.type });
     }
-    for (const { source, target } of relations) {
+    for (const [source, target] of relations.map((one) => [keyOf(one.source), keyOf(one.target)])) {
       const isDrawn = this.#graph.hasNode(source) && this.#graph.hasNode(target);
       if (isDrawn && source !== target) this.#graph.mergeEdge(source, target, { size: 1.5 });
     }
@@ -73,7 +77,7 @@ export class Drawing {
   }
 
   types() {
-    return [...new Set(this.#graph.mapNodes((_name, { kind }) => kind))].sort();
+    return [...new Set(this.#graph.mapNodes((_key, { kind }) => kind))].sort();
   }
 
   #layout() {
@@ -84,7 +88,7 @@ export class Drawing {
   }
 
   #move(places) {
-    this.#graph.updateEachNodeAttributes((name, attributes) => ({ ...attributes, ...places[name] }));
+    this.#graph.updateEachNodeAttributes((key, attributes) => ({ ...attributes, ...places[key] }));
   }
 
   #shown() {
@@ -102,7 +106,7 @@ export class Drawing {
         labelDensity: 0.7,
         labelGridCellSize: 90,
         stagePadding: 64,
-        nodeReducer: (name, attributes) => this.#styled(name, attributes),
+        nodeReducer: (key, attributes) => this.#styled(key, attributes),
         defaultDrawNodeLabel: drawName,
         defaultDrawNodeHover: drawName,
       });
@@ -111,7 +115,7 @@ export class Drawing {
       this.#container.replaceChildren(h("p", { class: "soft", t: "no_webgl" }));
       return;
     }
-    this.#sigma.on("clickNode", ({ node }) => this.#onnode(node));
+    this.#sigma.on("clickNode", ({ node }) => this.#onnode(this.#graph.getNodeAttribute(node, "label")));
     this.#restyle();
   }
 
@@ -119,8 +123,8 @@ export class Drawing {
     this.#sigma?.setSettings({ defaultEdgeColor: themeColor("--edge"), labelColor: { color: themeColor("--ink") } });
   }
 
-  #styled(name, attributes) {
-    const chosen = name === this.#chosen;
+  #styled(key, attributes) {
+    const chosen = key === this.#chosen;
     const hidden = !chosen && this.#type !== "" && attributes.kind !== this.#type;
     return { ...attributes, color: colorOf(attributes.kind), hidden, forceLabel: chosen || this.#graph.order < 10 };
   }

@@ -7,17 +7,17 @@ import { $, guarded, h } from "./dom.js";
 import { showGraph, startGraph } from "./graph.js";
 import { switchLanguage, translate } from "./strings.js";
 
-const VIEWS = { ask: () => {}, graph: showGraph, documents: showDocuments };
+const VIEWS = new Map(Object.entries({ ask: () => {}, graph: showGraph, documents: showDocuments }));
 
 function show() {
   const [, view = "ask"] = location.hash.match(/^#(ask|graph|documents)$/) ?? [];
-  for (const name of Object.keys(VIEWS)) {
+  for (const name of VIEWS.keys()) {
     $(`#${name}`).hidden = name !== view;
     $(`nav a[href="#${name}"]`).ariaCurrent = name === view ? "page" : null;
   }
   $("#passage").close();
   scrollTo(0, 0);
-  VIEWS[view]();
+  VIEWS.get(view)();
 }
 
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
@@ -48,7 +48,7 @@ const start = guarded(async () => {
   $("textarea").focus();
 });
 
-for (const name of Object.keys(VIEWS)) {
+for (const name of VIEWS.keys()) {
   $("nav").append(h("a", { href: `#${name}`, t: name }));
   $("main").append(h("section", { id: name, class: "view", hidden: true }));
 }

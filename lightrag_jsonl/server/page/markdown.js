@@ -1,10 +1,13 @@
 // Markdown as elements, its citations as buttons; code cites nothing but a number alone. Data never becomes markup.
+// Where the server found a citation, its place in the text stands for it until its button is made.
 
 import { Lexer, Tokenizer } from "marked";
 import { h } from "./dom.js";
 
-const MARKER = /[[［【]\s*(\d+(?:\s*[,，、;；-]\s*\d+)*)\s*[\]］】](?!\((?:https?:|#))/;
-const TAGS = { paragraph: "p", blockquote: "blockquote", strong: "b", em: "i", del: "del" };
+const NUMBERS = String.raw`[[［【]\s*(\d+(?:\s*[,，、;；‐-―−~～－-]\s*\d+)*)\s*[\]］】]`;
+const MARKER = new RegExp(String.raw`\[\uE000(\d+)\uE001\]|${NUMBERS}(?!\((?:https?:|#))`);
+const AT_MARKER = new RegExp(NUMBERS, "y");
+const TAGS = new Map(Object.entries({ paragraph: "p", blockquote: "blockquote", strong: "b", em: "i", del: "del" }));
 
 class Plain extends Tokenizer {
   def() {} // "[1]: …" is a citation, and no link
@@ -19,16 +22,42 @@ class Plain extends Tokenizer {
   }
 }
 
-// The elements of a text; `button` makes the one of a citation's number.
-export function markdown(text, button) {
-  const cited = (words) => words.split(MARKER).flatMap((piece, at) =>
-    at % 2 ? piece.match(/\d+/g).map((number) => button(Number(number))) : piece);
+// The text with "[\uE000place\uE001]" for every marker of a claim, in brackets as Markdown reads the marker. Places count characters, and not UTF-16 units.
+function placed(text, claims) {
+  const characters = [...text.replace(/[\uE000\uE001]/g, " ")];
+  let rest = characters.length;
+  let marked = "";
+  for (const place of [...new Set(claims.map(({ marker }) => marker))].sort((a, b) => b - a)) {
+    const after = characters.slice(place, rest).join("");
+    AT_MARKER.lastIndex = 0;
+    const [marker = ""] = AT_MARKER.exec(after) ?? [];
+    marked = `${marker && `[\uE000${place}\uE001]`}${after.slice(marker.length)}${marked}`;
+    rest = place;
+  }
+  return characters.slice(0, rest).join("") + marked;
+}
+
+// The words of a claim, without the numbers that it cites.
+export const withoutMarkers = (text) =>
+  text.replace(new RegExp(NUMBERS, "g"), " ").replaceAll("**", "").replace(/\s+/g, " ").replace(/^[\s,，、;；:：.。*#|-]+|[\s,，、;；:：.。*#|-]+$/g, "");
+
+// The elements of a text; `button` makes the one of a citation's number, and of its claim if it has one.
+export function markdown(text, claims, button) {
+  const atMarkers = Map.groupBy(claims, ({ marker }) => String(marker));
+  const cited = (words) => {
+    const pieces = words.split(MARKER); // text, place of a claim, numbers, text, …
+    return pieces.flatMap((piece, at) => {
+      if (at % 3 === 0 || piece === undefined) return piece ?? [];
+      if (at % 3 === 1) return (atMarkers.get(piece) ?? []).map((claim) => button(claim.number, claim));
+      return piece.match(/\d+/g).map((number) => button(Number(number)));
+    });
+  };
   const all = (tokens) => tokens.flatMap(element);
   const row = (tag, cells) => h("tr", {}, cells.map(({ tokens }) => h(tag, {}, all(tokens))));
 
   function element(token) {
     const { type, raw, tokens } = token;
-    if (type in TAGS) return h(TAGS[type], {}, all(tokens));
+    if (TAGS.has(type)) return h(TAGS.get(type), {}, all(tokens));
     if (type === "heading") return h(`h${Math.min(token.depth + 2, 6)}`, {}, all(tokens));
     if (type === "list") return h(token.ordered ? "ol" : "ul", { start: token.ordered && token.start },
       token.items.map((item) => h("li", {}, all(item.tokens))));
@@ -44,7 +73,7 @@ export function markdown(text, button) {
   }
 
   try {
-    return all(new Lexer({ breaks: true, gfm: true, tokenizer: new Plain() }).lex(text));
+    return all(new Lexer({ breaks: true, gfm: true, tokenizer: new Plain() }).lex(placed(text, claims)));
   } catch { // nested too deeply
     return cited(text);
   }

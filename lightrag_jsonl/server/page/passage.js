@@ -6,7 +6,8 @@ import { $, guarded, h } from "./dom.js";
 // Show up to eight passages behind an entity or a relation: {entity, target}.
 export const openSources = guarded(async (params) => {
   const { chunks, documents } = await get(indexPath("/sources"), params);
-  open(chunks.slice(0, 8).map((chunk) => card(chunk, documents[chunk.document_id])));
+  const titles = new Map(Object.entries(documents));
+  open(chunks.slice(0, 8).map((chunk) => card(chunk, titles.get(chunk.document_id))));
 });
 
 // Show the passages that citations name, each once.
@@ -14,7 +15,7 @@ export const openCitations = guarded(async (citations) => {
   const ids = [...new Set(citations.map((one) => one.chunk_id))];
   const found = await Promise.all(ids.map((chunk) => get(indexPath("/sources"), { chunk })));
   open(found.map(({ chunks: [chunk], documents }) =>
-    card(chunk, documents[chunk.document_id], citations.filter((one) => one.chunk_id === chunk.id))));
+    card(chunk, new Map(Object.entries(documents)).get(chunk.document_id), citations.filter((one) => one.chunk_id === chunk.id))));
 });
 
 // Where a passage is, in words.

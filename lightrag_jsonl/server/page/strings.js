@@ -1,6 +1,6 @@
 // All words of the page, in English and Chinese. `{}` stands for a number or a name.
 
-const WORDS = {
+const WORDS = new Map(Object.entries({
   views: ["Views", "视图"],
   ask: ["Ask", "提问"],
   graph: ["Graph", "图谱"],
@@ -42,7 +42,8 @@ const WORDS = {
   trace: ["How this answer came about ↗", "此回答的由来 ↗"],
   passage: ["Passage", "原文"],
   page_of: ["page {}", "第 {} 页"],
-  unsupported: ["No sentence here supports the answer.", "此处没有支持该回答的句子。"],
+  unsupported: ["No sentence here supports this claim.", "此处没有支持这一说法的句子。"],
+  unsupported_claim: ["No sentence here supports this claim: “{}”", "此处没有支持这一说法的句子：“{}”"],
   show_evidence: ["Show evidence", "查看依据"],
   // Graph
   search_entity: ["Search an entity…", "搜索实体……"],
@@ -103,13 +104,13 @@ const WORDS = {
   error_embedder: ["The embedding model failed.", "嵌入模型出错。"],
   error_locked: ["The index is in use elsewhere.", "索引正被占用。"],
   error_budget: ["A limit of model calls is reached.", "已达到模型调用上限。"],
-};
+}));
 
 let language = localStorage.getItem("language") ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
 
 // The words for a key, with a value in their gap; "" for an unknown key.
 export function t(key, value = "") {
-  return (WORDS[key]?.[language === "zh" ? 1 : 0] ?? "").replace("{}", () => value);
+  return (WORDS.get(key)?.[language === "zh" ? 1 : 0] ?? "").replace("{}", () => value);
 }
 
 export const format = (number) => number.toLocaleString(language === "zh" ? "zh-CN" : "en");

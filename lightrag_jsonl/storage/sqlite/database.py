@@ -20,6 +20,7 @@ from lightrag_jsonl.storage.sqlite.views import Memory, SQLiteView, ViewStore
 FORMAT = 9
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
+FILE_NAMES = (FILE_NAME, *(f"{FILE_NAME}-{end}" for end in ("wal", "shm", "journal")), LOCK_NAME)
 PAGE_BYTES = 2048
 BUSY_SECONDS = 30.0
 PRAGMAS = (
@@ -61,7 +62,8 @@ class SQLiteStore(ViewStore):
 
     `folder` is created if necessary; with `create` False, `StorageError` says that there is no
     index. A folder that cannot be written to is opened for reading (`read_only`). `CorruptError` or
-    `VersionError` is raised for a file of another program, or of another format.
+    `VersionError` is raised for a file of another program, or of another format; `StorageError` if a
+    file in the folder is a link, through which a prepared folder could change another index.
     """
 
     ONLY_READ = "cannot be written to: its index can only be read; copy the folder to change it"
@@ -270,4 +272,10 @@ def _resolved(folder: Path, *, create: bool) -> Path:
             f"there is no index in {folder}: insert documents first, or name another folder",
             path=folder,
         )
+    for path in (folder / name for name in FILE_NAMES):
+        if path.is_symlink():
+            raise StorageError(
+                f"{path} is a symbolic link: put the file itself there, or name its own folder",
+                path=folder,
+            )
     return folder
