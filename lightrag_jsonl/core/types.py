@@ -18,6 +18,7 @@ Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
 Claim: TypeAlias = Literal["", "create", "edit", "delete"]  # what a person did; "": read in a text
 DocumentState: TypeAlias = Literal["pending", "done", "partial", "failed"]
+Finish: TypeAlias = Literal["stop", "length", "filter", "error"]
 
 HEADING_SEPARATOR = " › "  # between the headings of a path
 PERSON, PROVIDED = "person", "records"  # extractors: an edit by hand, and ready-made records
@@ -43,11 +44,20 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer; `finish` is "length" if it stopped at the token limit."""
+    """A model's answer.
+
+    `finish` is "stop" if the answer is whole, "length" if it stopped at the token limit, "filter" if
+    a content filter withheld the rest, and "error" if it was broken off for any other reason.
+    """
 
     text: str
-    finish: Literal["stop", "length"] = "stop"
+    finish: Finish = "stop"
     usage: Usage = Usage()
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether the rest was withheld or lost, so that going on from there is of no use."""
+        return self.finish in ("filter", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,9 +386,9 @@ class Answer:
 
     Citations are numbered in the order of their first use; citation n has the number
     `prompt_numbers[n - 1]` in `context.prompt`. `invented` holds the cited numbers that the model
-    was never shown. `truncated` says that the model stopped at its token limit. `str(answer)` is the
-    text followed by its sources, each place once; documents that share a title are distinguished by
-    their ids.
+    was never shown. `truncated` says that the answer is not whole: the model stopped at its token
+    limit, or a content filter or an error cut it off. `str(answer)` is the text followed by its
+    sources, each place once; documents that share a title are distinguished by their ids.
     """
 
     text: str

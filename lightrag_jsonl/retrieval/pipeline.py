@@ -197,7 +197,7 @@ class QueryPipeline:
         *,
         streamed: bool,
     ) -> bool:
-        """Put out the answer; whether the model's limit cut it off."""
+        """Put out the answer; whether the model's limit, a filter or an error cut it off."""
         searches, given = MODES[context.mode].searches, param.fail_response
         if searches and context.empty:
             words = self.client.prompts.render("no-context")[-1].content.strip()
@@ -210,7 +210,9 @@ class QueryPipeline:
         reply = await self.client.chat(messages, meter, put if streamed else None)
         if not streamed:
             await put(reply.readable_text)
-        return reply.cut_off
+        if reply.broken_off:
+            log.warning("the answer is not whole: %s", reply.broken_off)
+        return reply.cut_off or bool(reply.broken_off)
 
     def _messages(self, context: Context, param: QueryParam) -> Sequence[Message]:
         """What the model is asked: the mode's prompt, or else the conversation and the question."""
