@@ -1,16 +1,25 @@
 """The error tree: what went wrong, where, and what to do about it."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.usage import Usage
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.core.types import InsertReport
 
 FREE = Usage()
 
 
 class LightRAGError(Exception):
-    """Base of every error of this package; `usage` is what the operation had cost until then."""
+    """Base of every error of this package.
+
+    `usage` is what the operation had cost until then. `report` is what an insert, resume or retry
+    had done when the error stopped it; None for all other operations.
+    """
 
     usage = FREE
+    report: "InsertReport | None" = None
 
 
 class ConfigError(LightRAGError, ValueError):

@@ -46,6 +46,7 @@ class IndexPipeline:
         language: str,
         settings: Callable[[], Mapping[str, str]],
         record_schema: Schema | None = None,
+        patient: bool = False,
     ) -> None:
         self._store = store
         self._extractor, self._tokenizer, self._language = extractor, tokenizer, language
@@ -55,7 +56,9 @@ class IndexPipeline:
         describer = Describer(client, options, tokenizer, language)
         relations = options.relation_vectors
         self._writer = commits.IndexWriter(store, describer, self._embedder, relations, settings)
-        self._insert = partial(Insert, self._writer, extractor, tokenizer, options, record_schema)
+        self._insert = partial(
+            Insert, self._writer, extractor, tokenizer, options, record_schema, patient=patient
+        )
         self._lock = asyncio.Lock()
 
     # ── documents ───────────────────────────────────────────────────────────────

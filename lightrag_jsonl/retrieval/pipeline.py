@@ -24,6 +24,7 @@ from lightrag_jsonl.retrieval.edge_selection import select_edges
 from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, fuse, joined
 from lightrag_jsonl.retrieval.keywords import find_keywords, search_texts
 from lightrag_jsonl.retrieval.search import search, with_sources
+from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Reader, Store, read
 from lightrag_jsonl.storage.store import search as in_snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -200,8 +201,7 @@ class QueryPipeline:
         """Put out the answer; whether the model's limit, a filter or an error cut it off."""
         searches, given = MODES[context.mode].searches, param.fail_response
         if searches and context.empty:
-            words = self.client.prompts.render("no-context")[-1].content.strip()
-            await put(words if given is None else given)
+            await put(await self._no_answer() if given is None else given)
             return False
         if searches and self.answerer is not None:
             await put(await write_answer(self.answerer, context.question, context))
@@ -213,6 +213,13 @@ class QueryPipeline:
         if reply.broken_off:
             log.warning("the answer is not whole: %s", reply.broken_off)
         return reply.cut_off or bool(reply.broken_off)
+
+    async def _no_answer(self) -> str:
+        """What a reader is told if nothing was found: nothing fits, or nothing was read at all."""
+        prompts, unread = self.client.prompts, await read(self.store, unread_documents)
+        if unread is None:
+            return prompts.render("no-context")[-1].content.strip()
+        return prompts.render("nothing-indexed", unread._asdict())[-1].content.strip()
 
     def _messages(self, context: Context, param: QueryParam) -> Sequence[Message]:
         """What the model is asked: the mode's prompt, or else the conversation and the question."""

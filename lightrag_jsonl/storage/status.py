@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from lightrag_jsonl.core.text import first_words
 from lightrag_jsonl.core.types import Context, DocumentStatus, ExtractionReport, Failure, Status
@@ -13,6 +14,7 @@ from lightrag_jsonl.storage.store import Reader
 
 UNNAMED = re.compile(r"doc-(?:[0-9a-f]{16}){1,2}")  # id of a text given none; LightRAG's are longer
 TITLE_LENGTH = 40  # characters, of a text without a title
+STOPPED = "insert.stopped"  # the setting that holds why the last insert ended early, or ""
 ALL_REFUSED = "no line of the answer could be read as a record"
 
 
@@ -58,6 +60,30 @@ def index_status(reader: Reader) -> Status:
         format=int(recorded.get("format", 0)),
         bytes_on_disk=0,
         extraction=sum(reports, ExtractionReport()),
+    )
+
+
+class Unread(NamedTuple):
+    """Documents of which a query finds nothing, and why: those that wait, and those that failed."""
+
+    pending: int
+    failed: int
+    pending_reason: str
+    failed_reason: str
+
+
+def unread_documents(reader: Reader) -> Unread | None:
+    """Why an index holds nothing that was read; None if a document was read, in whole or in part."""
+    counts = reader.counts().documents
+    if counts.get("done", 0) or counts.get("partial", 0):
+        return None
+    reports = reader.chunk_reports() if counts.get("failed", 0) else ()
+    reasons = (report.error for report in reports if report.error)
+    return Unread(
+        pending=counts.get("pending", 0),
+        failed=counts.get("failed", 0),
+        pending_reason=reader.settings().get(STOPPED, ""),
+        failed_reason=next(iter(reasons), ""),
     )
 
 

@@ -193,7 +193,8 @@ async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
 
 async def _insert_complete(rag: AsyncLightRAG, work: _OpenWork, *, finish: bool) -> InsertReport:
     """Insert the documents whose answers are all there (with `finish` all), and retry failed chunks."""
-    indexing = rag._index_pipeline(rag._model_client(_Collector(rag._client.llm.name, LLMError)))
+    client = rag._model_client(_Collector(rag._client.llm.name, LLMError))
+    indexing = rag._index_pipeline(client, patient=True)
     renewed = await indexing.retry()
     insert = indexing.resume() if finish else indexing.insert(work.complete, tolerant=True)
     inserted = await insert
