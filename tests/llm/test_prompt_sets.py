@@ -53,8 +53,8 @@ VARIABLES: dict[str, object] = {
     "classes": ["Person"],
     "object_properties": ["leads: Person -> Group"],
     "datatype_properties": ["born: Person -> date"],
-    "pending": 2,
-    "failed": 1,
+    "pending": "2",
+    "failed": "1",
     "pending_reason": "连接失败",
     "failed_reason": "no answer 🌍",
 }
