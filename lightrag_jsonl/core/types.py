@@ -458,7 +458,8 @@ class InsertReport:
 
     `documents` lists the ids of documents that became visible, `unchanged` those that were there
     already, `deleted` those whose files are gone. `stopped` is empty, or the reason why the insert ended
-    early.
+    early. `shortened` lists the chunks that are too long for the embedder, which reads only their
+    beginning; they are no failures, since a retry would not change that.
     """
 
     documents: tuple[str, ...] = ()
@@ -471,6 +472,7 @@ class InsertReport:
     extraction: ExtractionReport = ExtractionReport()
     stopped: str = ""
     deleted: tuple[str, ...] = ()
+    shortened: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ FINISHES: Mapping[str, Finish] = {
         "filter",
     ),
 }  # fmt: skip
+UNAVAILABLE = frozenset({401, 402, 404, 408, 429, 502, 503, 504, 529})  # statuses of HTTP
+HARMLESS = "word"  # a text that every embedder takes
 TOLERANCE = 1e-3  # by which a unit vector's length may be off
 
 
@@ -53,6 +55,15 @@ async def embed_texts(
         rows = await abandonable(embedder.embed(texts, kind=kind))
     source = f"embedder {embedder.name!r}"
     return normalize_vectors(rows, count=len(texts), dim=embedder.dim, source=source)
+
+
+async def can_embed(embedder: protocols.Embedder, kind: Literal["query", "passage"]) -> bool:
+    """Whether an embedder is well, so that what it refuses is about the text."""
+    try:
+        await embed_texts(embedder, [HARMLESS], kind)
+    except EmbeddingError:
+        return False
+    return True
 
 
 async def find_keywords(
@@ -177,7 +188,16 @@ def _named(role: str, kind: type[LightRAGError], part: object) -> Iterator[None]
         raise
     except Exception as error:  # the user's own code may raise anything
         name = shown(getattr(part, "name", type(part).__qualname__))
-        raise kind(f"{role} {name} failed: {described(error)}") from error
+        failure = kind(f"{role} {name} failed: {described(error)}")
+        if isinstance(failure, EmbeddingError):
+            failure.unavailable = _is_unavailable(error)
+        raise failure from error
+
+
+def _is_unavailable(error: Exception) -> bool:
+    """Whether a user's embedder could not ask its server, by the error of its client."""
+    status = getattr(error, "status_code", None)
+    return isinstance(error, OSError) or status in UNAVAILABLE
 
 
 def described(error: Exception) -> str:

@@ -37,12 +37,12 @@ from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.extraction import LLMExtractor
 from lightrag_jsonl.indexing.loading import IncomingDocument, incoming, plain_json
 from lightrag_jsonl.indexing.mentions import provided_extractions
-from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
-from lightrag_jsonl.storage.status import ALL_REFUSED, STOPPED
+from lightrag_jsonl.storage.status import ALL_REFUSED, STOPPED, failures_without_vector
 from lightrag_jsonl.storage.store import Reader, read, write
 
 AHEAD = 640  # chunks of documents that are being read and not committed yet
@@ -75,6 +75,7 @@ class Insert(UsageMeter):
         super().__init__()
         self.unchanged: list[str] = []
         self.failures: list[Failure] = []
+        self._shortened: list[Failure] = []
         self._writer = writer
         self._extractor = extractor
         self._tokenizer = tokenizer
@@ -143,7 +144,8 @@ class Insert(UsageMeter):
             chunks=done.ok + done.empty + done.partial + done.failed,
             entities=sum(kind == "entity" for kind, _ in self._rows),
             relations=sum(kind == "relation" for kind, _ in self._rows),
-            failures=tuple(sorted(self.failures, key=lambda f: (f.document_id, f.chunk_id or ""))),
+            failures=_sorted(self.failures),
+            shortened=_sorted(self._shortened),
             usage=self.spent,
             extraction=done,
             stopped=self._stopped,
@@ -201,6 +203,7 @@ class Insert(UsageMeter):
         except BudgetError as error:  # nothing left for summaries: the descriptions stand in
             self._stopped = str(error)
             change = await commit()
+        await self._note_refusals(change)
         self._rows |= {(kind, row) for kind in GRAPH_KINDS for row in change.graph.rows(kind)}
         for one in self._group:
             del self._uncommitted[one.document.id]
@@ -212,6 +215,17 @@ class Insert(UsageMeter):
                     self.failures.append(Failure(one.document.id, chunk.id, reason))
         self._group.clear()
         self._show()
+
+    async def _note_refusals(self, change: IndexChange) -> None:
+        """Name the chunks whose texts the embedder refused, or of which it read only the beginning."""
+        if any(change.refusals.values()):
+            find = partial(failures_without_vector, change.refusals)
+            self.failures += await read(self._writer.store, find)
+        if too_long := change.shortened.get("chunk"):
+            chunks = await read(self._writer.store, methodcaller("chunks", too_long))
+            self._shortened += [
+                Failure(chunk.document_id, chunk.id, too_long[row]) for row, chunk in chunks.items()
+            ]
 
     def _show(self, step: str = "", done: int = 0, known: int = 0) -> None:
         """Report progress, with that of the step of a commit that is under way."""
@@ -372,6 +386,11 @@ class Insert(UsageMeter):
         if not self._stopped:
             self._stopped = f"stopped: {error}; progress saved, fix this first"
             self._error = error
+
+
+def _sorted(failures: Iterable[Failure]) -> tuple[Failure, ...]:
+    """Failures by document and chunk."""
+    return tuple(sorted(failures, key=lambda one: (one.document_id, one.chunk_id or "")))
 
 
 async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:

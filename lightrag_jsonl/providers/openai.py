@@ -349,7 +349,7 @@ class OpenAIEmbedder:
                 self._connection.check_length(response.content)
                 return json.loads(response.content).get("data")
         except LLMError as error:
-            raise EmbeddingError(str(error)) from error.__cause__
+            raise EmbeddingError(str(error), unavailable=not error.refused) from error.__cause__
 
     def clip(self, text: str) -> str:
         """The beginning of a passage, at most `max_tokens` long, which the model reads."""

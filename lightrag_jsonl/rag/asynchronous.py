@@ -151,7 +151,8 @@ class AsyncLightRAG(IndexParts):
     async def retry(
         self, *, upgrade: bool = False, progress: ShowProgress = None
     ) -> types.InsertReport:
-        """Repeat the extraction of failed chunks, and complete that of partial chunks.
+        """Repeat the extraction of failed chunks, complete that of partial chunks, and embed the texts
+        that the embedder refused.
 
         With `upgrade`, also repeat it for chunks that were extracted without a model, with another
         model, or with another revision of the prompt. A chunk that fails keeps its earlier result. After an

@@ -104,6 +104,7 @@ class SearchQuery(NamedTuple):
     """What is searched for: the question, texts for entities (`low`) and for relations (`high`).
 
     `vectors` has a row for each of them, in this order. `lexical` says that they only count words.
+    If the question could not be `embedded`, they are zeros, and nothing is searched by vectors.
     """
 
     question: str
@@ -111,6 +112,7 @@ class SearchQuery(NamedTuple):
     high: tuple[str, ...]
     vectors: Vectors
     lexical: bool = False
+    embedded: bool = True
 
 
 class SearchTask(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.numbering import CitationNumbering
 from lightrag_jsonl.core.observer import QueryObserver
@@ -17,7 +17,7 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Answerer, Embedder, KeywordExtractor, Reranker, Tokenizer
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Answer, Cited, Context, Message
-from lightrag_jsonl.core.user_code import embed_texts, rerank_scores, write_answer
+from lightrag_jsonl.core.user_code import can_embed, embed_texts, rerank_scores, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval.context import MARK_SECRET, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges
@@ -177,8 +177,17 @@ class QueryPipeline:
         low, high = search_texts(mode, context.keywords, question)
         wanted = [self.tokenizer.truncate(text, SEARCH_TOKENS) for text in (question, *low, *high)]
         texts = list(dict.fromkeys(wanted))
-        vectors = await embed_texts(self.embedder, texts, "query")
         lexical = bool(getattr(self.embedder, "lexical", False))
+        try:
+            vectors = await embed_texts(self.embedder, texts, "query")
+        except EmbeddingError as error:
+            if error.unavailable or not await can_embed(self.embedder, "query"):
+                raise
+            log.warning(
+                "searching by words alone, since the question cannot be embedded: %s", error
+            )
+            none = np.zeros((len(wanted), self.embedder.dim), np.float32)
+            return SearchQuery(wanted[0], low, high, none, lexical, embedded=False)
         rows = vectors[[texts.index(text) for text in wanted]]
         return SearchQuery(wanted[0], low, high, rows, lexical)
 

@@ -26,12 +26,15 @@ def test_a_wrong_key_or_model_is_raised_in_python(
 ) -> None:
     """By insert, resume and retry, with a report that says that nothing became visible."""
     server = ScriptedServer(respond=lambda request: error_reply(status, message))
-    with server, LightRAG(
-        tmp_path,
-        llm=OpenAILLM("m", base_url=server.base_url, api_key="a-secret"),
-        embedder=HashEmbedder(dim=64),
-        tokenizer=FittedTokenizer(),
-    ) as rag:
+    with (
+        server,
+        LightRAG(
+            tmp_path,
+            llm=OpenAILLM("m", base_url=server.base_url, api_key="a-secret"),
+            embedder=HashEmbedder(dim=64),
+            tokenizer=FittedTokenizer(),
+        ) as rag,
+    ):
         for change in (lambda: rag.insert(DOCUMENTS), rag.resume):
             with pytest.raises(LLMError, match=advice) as caught:
                 change()
