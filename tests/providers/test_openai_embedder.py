@@ -95,8 +95,10 @@ def test_wrong_answers_and_failures_are_embedding_errors(reply: Reply, words: st
 
 @pytest.mark.parametrize(
     ("status", "unavailable"),
-    [(400, False), (403, False), (413, False), (422, False), (500, False)]
-    + [(401, True), (402, True), (404, True), (429, True), (502, True), (503, True), (504, True)],
+    [
+        *((status, False) for status in (400, 403, 413, 422, 500)),
+        *((status, True) for status in (401, 402, 404, 429, 502, 503, 504)),
+    ],
 )
 def test_a_refused_text_differs_from_a_server_that_cannot_be_asked(
     status: int, unavailable: bool
