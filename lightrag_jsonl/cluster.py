@@ -201,6 +201,7 @@ class _Run:
             entities=known.entities + merged.entities,
             relations=known.relations + merged.relations,
             failures=(*known.failures, *report.failures),
+            shortened=(*known.shortened, *report.shortened),
             usage=known.usage + report.usage,
             extraction=known.extraction + report.extraction,
             stopped=known.stopped or report.stopped,

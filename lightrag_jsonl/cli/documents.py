@@ -186,6 +186,9 @@ def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resu
     notes, folder = [], rag.working_dir
     if report.extraction.rejections:
         notes.append(f"rejected lines: lightrag-jsonl rejections -w {folder}")
+    if report.shortened:
+        chunks = len(report.shortened)
+        notes.append(f"{chunks} chunks are too long for the embedder: it read their beginning only")
     if report.stopped:
         notes.append(f"{report.stopped}; continue with: lightrag-jsonl {go_on} -w {folder}")
     elif pending := rag.status().documents.get("pending"):

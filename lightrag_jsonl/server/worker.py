@@ -65,7 +65,7 @@ async def _work(folder: Path, send: Send) -> None:
             stopped = str(report.get("stopped", ""))
             send(Message(report={"kind": job.kind, **report}, error=stopped))
         except LightRAGError as error:
-            send(_stopped(job, error))
+            send(stopped_message(job, error))
         except OSError as error:
             send(Message(error=str(error)))
         except Exception as error:
@@ -73,7 +73,7 @@ async def _work(folder: Path, send: Send) -> None:
             send(Message(error=f"{type(error).__name__}: see the server's log"))
 
 
-def _stopped(job: Job, error: LightRAGError) -> Message:
+def stopped_message(job: Job, error: LightRAGError) -> Message:
     """The error that ended a job, with the report of what was done until then, if there is one."""
     if error.report is None:
         return Message(error=str(error))

@@ -168,6 +168,13 @@ def test_finish_waits_for_nothing(rag: LightRAG, requests: Path) -> None:
     assert set(rag.graph) == {"Scrooge", "Marley"}
 
 
+def test_finish_gives_up_on_any_number_of_missing_answers(rag: LightRAG, requests: Path) -> None:
+    """However many in a row never came: no document is left waiting."""
+    rag.run(export_batch, requests, [Document(f"{SHORT} {n}", id=f"d{n}") for n in range(60)])
+    report = rag.run(import_batch, [run_batch(requests, lambda request: None)], finish=True)
+    assert report.pending == 0 and len(report.inserted.failures) == 60
+
+
 def test_what_an_answer_lost_is_a_request_of_the_next_round(rag: LightRAG, requests: Path) -> None:
     """What could be read is visible until then. An answer that a content filter cut off is no answer:
     its document waits.
