@@ -150,6 +150,8 @@ class Insert(UsageMeter):
             extraction=done,
             stopped=self._stopped,
         )
+        if self._unanswered and self._unanswered == report.chunks:
+            log.warning("no chunk got an answer: %s", report.failures[0].reason)
         documents, failures = len(report.documents), len(report.failures)
         log.info(
             "inserted %d documents, %d chunks; %d failures", documents, report.chunks, failures

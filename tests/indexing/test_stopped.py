@@ -75,6 +75,17 @@ async def test_an_embedder_that_cannot_be_asked_stops_with_a_report(tmp_path: Pa
         assert report is not None and (report.documents, report.usage.calls) == ((), 2)
 
 
+async def test_a_wrong_address_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One document is no reason to stop: it failed, as its status, a warning and a query say."""
+    with ScriptedServer() as server:
+        llm = OpenAILLM("m", base_url=server.base_url, api_key="a-secret", max_retries=0)
+    async with index(tmp_path, llm, options=IndexOptions(max_gleanings=0)) as rag:
+        report = await rag.insert(DOCUMENTS[0])
+        assert "no connection" in report.failures[0].reason and "no connection" in caplog.text
+        answer = await rag.query("Who?", {"mode": "naive", "where": {"id": "nothing"}})
+        assert "no connection" in answer.text and "retry" in answer.text
+
+
 async def test_a_limit_that_the_user_set_is_no_error(tmp_path: Path) -> None:
     """It is `stopped` in the report; a query of the empty index names it."""
     options = IndexOptions(max_calls=0)
