@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lightrag_jsonl.core.errors import ConfigError, LightRAGError
+from lightrag_jsonl.core.errors import ConfigError, LightRAGError, LLMError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import Failure, InsertReport
 from lightrag_jsonl.indexing.loading import Given, Unread, incoming, with_unread
@@ -81,7 +81,13 @@ async def insert_on_ray(
     if rag._client.has_model and not run.report.stopped:  # also those an interrupted run owes
         spent = await rag.admin.summarize()
         run.report = replace(run.report, usage=run.report.usage + spent)
-    return with_unread(run.report, run.unread)
+    report = with_unread(run.report, run.unread)
+    if report.stopped:  # there are no limits of cost, so it is an error of the nodes
+        error = LLMError(report.stopped, permanent=True)
+        error.report = report
+        error.usage = report.usage
+        raise error
+    return report
 
 
 def shards(
@@ -112,7 +118,12 @@ def make_shard(
 
         async def insert() -> InsertReport:
             async with AsyncLightRAG(**{**arguments, "options": plan.options}) as rag:
-                return await rag._indexing.insert(documents, tolerant=True, summarize=False)
+                try:
+                    return await rag._indexing.insert(documents, tolerant=True, summarize=False)
+                except LightRAGError as error:  # what was read until then is merged
+                    if error.report is None:
+                        raise
+                    return error.report
 
         report = asyncio.run(insert())
         return (folder / FILE_NAME).read_bytes(), report
@@ -192,6 +203,7 @@ class _Run:
             entities=known.entities + merged.entities,
             relations=known.relations + merged.relations,
             failures=(*known.failures, *report.failures),
+            shortened=(*known.shortened, *report.shortened),
             usage=known.usage + report.usage,
             extraction=known.extraction + report.extraction,
             stopped=known.stopped or report.stopped,

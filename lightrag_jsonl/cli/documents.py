@@ -3,9 +3,10 @@
 import glob
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from lightrag_jsonl import (
     Document,
     InsertReport,
     LightRAG,
+    LightRAGError,
     NotFoundError,
     SkippedFile,
 )
@@ -147,17 +149,11 @@ def insert(
         sources = replace(loaded[0], id=id)
     with open_index(setup, options, create=True) as rag:
         if ray is None:
-            report = rag.insert(sources, sync=sync, file_limits=limits)
+            report = _reported(partial(rag.insert, sources, sync=sync, file_limits=limits))
         else:  # it reports dead nodes on stdout
             with progress_bars(None) as progress, redirect_stdout(sys.stderr):
-                report = rag.run(
-                    insert_on_ray,
-                    sources,
-                    ray,
-                    setup=setup,
-                    progress=progress,
-                    file_limits=limits,
-                )
+                on_ray = partial(insert_on_ray, setup=setup, progress=progress, file_limits=limits)
+                report = _reported(partial(rag.run, on_ray, sources, ray))
         reply = _reply(rag, report, "no documents were inserted")
         if not upgrade or report.stopped:
             return reply
@@ -176,7 +172,7 @@ def retry(rag: LightRAG, upgrade: bool, yes: bool) -> Reply:
     """
     if upgrade:
         return _upgraded(rag, yes)
-    return _reply(rag, rag.retry(), "no failed chunks", go_on="retry")
+    return _reply(rag, _reported(rag.retry), "no failed chunks", go_on="retry")
 
 
 def _upgraded(rag: LightRAG, yes: bool) -> Reply:
@@ -187,7 +183,8 @@ def _upgraded(rag: LightRAG, yes: bool) -> Reply:
         emit(f"upgrade: {cost}", err=True)
     elif found.chunks:
         click.confirm(f"upgrade {cost}?", abort=True, err=True)
-    return _reply(rag, rag.retry(upgrade=True), "nothing to upgrade", go_on="retry --upgrade")
+    report = _reported(partial(rag.retry, upgrade=True))
+    return _reply(rag, report, "nothing to upgrade", go_on="retry --upgrade")
 
 
 @index_command(*models, *limit_options)
@@ -196,7 +193,17 @@ def resume(rag: LightRAG) -> Reply:
 
     Model and options are those of that insert, unless others are given.
     """
-    return _reply(rag, rag.resume(), "nothing is pending")
+    return _reply(rag, _reported(rag.resume), "nothing is pending")
+
+
+def _reported(change: Callable[[], InsertReport]) -> InsertReport:
+    """What a change of the index did, also if an error stopped it, which the report then names."""
+    try:
+        return change()
+    except LightRAGError as error:
+        if error.report is None:
+            raise
+        return error.report
 
 
 def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resume") -> Reply:
@@ -205,6 +212,9 @@ def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resu
     notes += skipped_notes(report.skipped)
     if report.extraction.rejections:
         notes.append(f"rejected lines: lightrag-jsonl rejections -w {folder}")
+    if report.shortened:
+        chunks = len(report.shortened)
+        notes.append(f"{chunks} chunks are too long for the embedder: it read their beginning only")
     if report.stopped:
         notes.append(f"{report.stopped}; continue with: lightrag-jsonl {go_on} -w {folder}")
     elif pending := rag.status().documents.get("pending"):

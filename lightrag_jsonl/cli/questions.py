@@ -122,7 +122,10 @@ def _notes(
 ) -> Iterator[str]:
     """What cannot be seen in an answer or a context: what is wrong with it, or why it is empty."""
     if answer is not None and answer.truncated:
-        yield "note: the answer is incomplete: the model reached its token limit"
+        yield (
+            "note: the answer is incomplete: the model reached its token limit, or a content filter "
+            "or an error of its server cut it off"
+        )
     if answer is not None and answer.invented:
         numbers = ", ".join(f"[{number}]" for number in answer.invented)
         yield f"note: {numbers} in the answer: no such source was sent to the model"

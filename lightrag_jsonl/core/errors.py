@@ -1,16 +1,25 @@
 """The error tree: what went wrong, where, and what to do about it."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.usage import Usage
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.core.types import InsertReport
 
 FREE = Usage()
 
 
 class LightRAGError(Exception):
-    """Base of every error of this package; `usage` is what the operation had cost until then."""
+    """Base of every error of this package.
+
+    `usage` is what the operation had cost until then. `report` is what an insert, resume or retry
+    had done when the error stopped it; None for all other operations.
+    """
 
     usage = FREE
+    report: "InsertReport | None" = None
 
 
 class ConfigError(LightRAGError, ValueError):
@@ -27,7 +36,8 @@ class LLMError(LightRAGError, RuntimeError):
     `transient`: it may succeed if repeated, after `retry_after` seconds if the server sent it.
     `permanent`: every other call would fail, too (a refused key, an unknown model). `cost` is what
     is known, or must be assumed, to have been paid. A timeout is not transient: a model slower than
-    it would be paid for every attempt.
+    it would be paid for every attempt. `refused`: the server took the request and refused it, or
+    failed at it, so that other requests may succeed.
     """
 
     def __init__(
@@ -37,12 +47,14 @@ class LLMError(LightRAGError, RuntimeError):
         transient: bool = False,
         retry_after: float | None = None,
         permanent: bool = False,
+        refused: bool = False,
         cost: Usage = FREE,
     ) -> None:
         super().__init__(message)
         self.transient = transient
         self.retry_after = retry_after
         self.permanent = permanent
+        self.refused = refused
         self.cost = cost
 
 
@@ -59,7 +71,15 @@ class BudgetError(LightRAGError):
 
 
 class EmbeddingError(LightRAGError, RuntimeError):
-    """An embedder failed or returned vectors of the wrong shape."""
+    """An embedder failed or returned vectors of the wrong shape.
+
+    `unavailable`: it could not be asked (no connection, a refused key, too many requests), so that
+    every other text would fail, too. Otherwise the texts may be to blame, and others are tried.
+    """
+
+    def __init__(self, message: str, *, unavailable: bool = False) -> None:
+        super().__init__(message)
+        self.unavailable = unavailable
 
 
 class StorageError(LightRAGError):

@@ -18,6 +18,7 @@ Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
 Claim: TypeAlias = Literal["", "create", "edit", "delete"]  # what a person did; "": read in a text
 DocumentState: TypeAlias = Literal["pending", "done", "partial", "failed"]
+Finish: TypeAlias = Literal["stop", "length", "filter", "error"]
 
 HEADING_SEPARATOR = " › "  # between the headings of a path
 PERSON, PROVIDED = "person", "records"  # extractors: an edit by hand, and ready-made records
@@ -43,11 +44,20 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer; `finish` is "length" if it stopped at the token limit."""
+    """A model's answer.
+
+    `finish` is "stop" if the answer is whole, "length" if it stopped at the token limit, "filter" if
+    a content filter withheld the rest, and "error" if it was broken off for any other reason.
+    """
 
     text: str
-    finish: Literal["stop", "length"] = "stop"
+    finish: Finish = "stop"
     usage: Usage = Usage()
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether the rest was withheld or lost, so that going on from there is of no use."""
+        return self.finish in ("filter", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,9 +411,10 @@ class Answer:
     Citations are numbered in the order of their first use; citation n has the number
     `prompt_numbers[n - 1]` in `context.prompt`. `claims` says of each cited number in the text whether
     its passage supports the claim before it. `invented` holds the cited numbers that the model was
-    never shown. `truncated` says that the model stopped at its token limit. `str(answer)` is the text
-    followed by its sources, each place once, and by the claims without support; documents that share
-    a title are distinguished by their ids.
+    never shown. `truncated` says that the answer is not whole: the model stopped at its token limit,
+    or a content filter or an error cut it off. `str(answer)` is the text followed by its sources,
+    each place once, and by the claims without support; documents that share a title are distinguished
+    by their ids.
     """
 
     text: str
@@ -486,8 +497,9 @@ class InsertReport:
 
     `documents` lists the ids of documents that became visible, `unchanged` those that were there
     already, `deleted` those whose files are gone. `skipped` are files in the given folders that are
-    not read since they are links, pipes or devices. `stopped` is empty, or the reason why the insert
-    ended early.
+    not read since they are links, pipes or devices. `shortened` lists the chunks that are too long
+    for the embedder, which reads only their beginning; they are no failures, since a retry would not
+    change that. `stopped` is empty, or the reason why the insert ended early.
     """
 
     documents: tuple[str, ...] = ()
@@ -501,6 +513,7 @@ class InsertReport:
     stopped: str = ""
     deleted: tuple[str, ...] = ()
     skipped: tuple[SkippedFile, ...] = ()
+    shortened: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import index
 from typing import Literal
@@ -16,7 +16,7 @@ from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGErro
 from lightrag_jsonl.core.errors import described as described
 from lightrag_jsonl.core.protocols import Tokenizer, Vectors
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Completion, Context, Keywords, Message
+from lightrag_jsonl.core.types import Completion, Context, Finish, Keywords, Message
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import shown
 
@@ -24,6 +24,27 @@ log = logging.getLogger(__name__)
 
 Scores = npt.NDArray[np.float64]
 ONE_CALL = Usage(calls=1)
+# How servers say that an answer is whole, that it reached a limit, and that a filter cut it off: by
+# OpenAI, Azure, Gemini, Anthropic, Cohere, DeepSeek, Mistral, vLLM and TGI. All else is an error.
+FINISHES: Mapping[str, Finish] = {
+    **dict.fromkeys(
+        ["", "stop", "end", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed",
+         "tool_calls", "tool_use", "function_call", "finish_reason_stop"],
+        "stop",
+    ),
+    **dict.fromkeys(
+        ["length", "max_tokens", "max_output_tokens", "model_length", "max_length", "token_limit",
+         "model_context_window_exceeded", "finish_reason_max_tokens"],
+        "length",
+    ),
+    **dict.fromkeys(
+        ["filter", "content_filter", "content_filtered", "safety", "image_safety", "recitation", "language",
+         "blocklist", "prohibited_content", "spii", "refusal", "sensitive"],
+        "filter",
+    ),
+}  # fmt: skip
+UNAVAILABLE = frozenset({401, 402, 404, 408, 429, 502, 503, 504, 529})  # statuses of HTTP
+HARMLESS = "word"  # a text that every embedder takes
 TOLERANCE = 1e-3  # by which a unit vector's length may be off
 
 
@@ -35,6 +56,15 @@ async def embed_texts(
         rows = await abandonable(embedder.embed(texts, kind=kind))
     source = f"embedder {embedder.name!r}"
     return normalize_vectors(rows, count=len(texts), dim=embedder.dim, source=source)
+
+
+async def can_embed(embedder: protocols.Embedder, kind: Literal["query", "passage"]) -> bool:
+    """Whether an embedder is well, so that what it refuses is about the text."""
+    try:
+        await embed_texts(embedder, [HARMLESS], kind)
+    except EmbeddingError:
+        return False
+    return True
 
 
 async def find_keywords(
@@ -67,7 +97,7 @@ async def rerank_scores(
 def checked_completion(completion: object, model: str, *, most: int) -> Completion:
     """A completion of plain values, which counts as a call; `LLMError` if it has no text.
 
-    A longer text than `most` characters is cut off there.
+    A longer text than `most` characters is cut off there. Its `finish` may be any server's word.
     """
     if not isinstance(completion, Completion) or not isinstance(completion.text, str):
         raise LLMError(f"{model} answered without a text: {shown(completion)}", cost=ONE_CALL)
@@ -77,8 +107,17 @@ def checked_completion(completion: object, model: str, *, most: int) -> Completi
     is_cut = len(completion.text) > most
     if is_cut:
         log.warning("%s: an answer is cut off at %d characters", model, most)
-    text, ended = sanitize(completion.text[:most]), not is_cut and completion.finish != "length"
-    return Completion(text, "stop" if ended else "length", usage)
+    finish = finish_of(completion.finish)
+    text = sanitize(completion.text[:most])
+    return Completion(text, "length" if is_cut else finish, usage)
+
+
+def finish_of(reason: object) -> Finish:
+    """How an answer ended, by a server's word for it; no word at all is no sign of a loss."""
+    finish = FINISHES.get(str(reason or "").casefold(), "error")
+    if finish == "error" and reason != "error":
+        log.warning("an answer with the unknown finish reason %r counts as incomplete", reason)
+    return finish
 
 
 class CheckedTokenizer:
@@ -150,7 +189,16 @@ def _named(role: str, kind: type[LightRAGError], part: object) -> Iterator[None]
         raise
     except Exception as error:  # the user's own code may raise anything
         name = shown(getattr(part, "name", type(part).__qualname__))
-        raise kind(f"{role} {name} failed: {described(error)}") from error
+        failure = kind(f"{role} {name} failed: {described(error)}")
+        if isinstance(failure, EmbeddingError):
+            failure.unavailable = _is_unavailable(error)
+        raise failure from error
+
+
+def _is_unavailable(error: Exception) -> bool:
+    """Whether a user's embedder could not ask its server, by the error of its client."""
+    status = getattr(error, "status_code", None)
+    return isinstance(error, OSError) or status in UNAVAILABLE
 
 
 def _text(value: object) -> str:

@@ -6,8 +6,9 @@ from datetime import date
 from functools import partial
 from operator import attrgetter
 
+from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import digest
-from lightrag_jsonl.core.types import PERSON, Kind
+from lightrag_jsonl.core.types import PERSON, Failure, Kind
 from lightrag_jsonl.indexing import aliases, merging
 from lightrag_jsonl.indexing.claims import (
     Edits,
@@ -37,6 +38,7 @@ from lightrag_jsonl.storage.rows import (
     RelationMentionRow,
     StoredChunk,
 )
+from lightrag_jsonl.storage.status import failures_without_vector
 from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
 
 Step = Callable[[str, int, int], None]  # the step, items done, items known
@@ -90,6 +92,16 @@ class IndexWriter:
         step("writing", 1, 1)
         return change
 
+    async def embed_refused(self) -> list[Failure]:
+        """Ask the embedder again for what it refused; returns what it still refuses."""
+        texts = await read(self.store, refused_texts)
+        if not any(texts.values()):
+            return []
+        reasons, vectors = await self.embedder.embed_refused(texts)
+        if any(vectors.values()):
+            await write(self.store, partial(_put_vectors, vectors))
+        return await read(self.store, partial(failures_without_vector, reasons))
+
     def _write(self, change: IndexChange, writer: Transaction) -> None:
         graph = change.graph
         writer.delete_documents(change.old_documents)
@@ -99,8 +111,7 @@ class IndexWriter:
             writer.put_document(document, pages)
         writer.put_chunks([*change.chunks, *change.read_again])
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
-        for kind, vectors in change.vectors.items():
-            writer.put_vectors(kind, vectors)
+        _put_vectors(change.vectors, writer)
         writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
         writer.delete_graph_rows("entity", list(graph.rows("entity", gone=True)))
         writer.delete_pending(change.pending)
@@ -120,6 +131,25 @@ def index_texts(change: IndexChange, *, with_relations: bool) -> Texts:
     for kind in GRAPH_KINDS if with_relations else GRAPH_KINDS[:1]:
         texts[kind] = {id: embedded_text(row) for id, row in change.graph.rows(kind).items()}
     return texts
+
+
+def _put_vectors(
+    vectors: Mapping[Kind, Mapping[int, tuple[bytes, Vectors]]], writer: Transaction
+) -> None:
+    for kind, rows in vectors.items():
+        writer.put_vectors(kind, rows)
+
+
+def refused_texts(reader: Reader) -> Texts:
+    """The texts of the rows that have no vector, since the embedder refused them."""
+    entities = reader.entity_rows(ids=reader.refused_rows("entity"))
+    relations = reader.relation_rows(ids=reader.refused_rows("relation"))
+    chunks = reader.chunks(reader.refused_rows("chunk"))
+    return {
+        "chunk": {row: chunk.text for row, chunk in chunks.items()},
+        "entity": {row: embedded_text(entity) for row, entity in entities.items()},
+        "relation": {row: embedded_text(relation) for row, relation in relations.items()},
+    }
 
 
 def all_texts(with_relations: bool, reader: Reader) -> Texts:

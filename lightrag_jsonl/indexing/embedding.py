@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from hashlib import sha256
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import TypeAlias
 
 from anyio import to_thread
@@ -11,10 +11,11 @@ from anyio import to_thread
 from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.core.user_code import embed_texts
+from lightrag_jsonl.indexing.isolation import Embedding, IsolatingEmbedder
 from lightrag_jsonl.indexing.merging import IndexChange, StepCallback
 from lightrag_jsonl.storage.rows import EntityRow, GraphRow, winner
 from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
+from lightrag_jsonl.storage.vector_index import NO_VECTOR
 
 Texts: TypeAlias = Mapping[Kind, Mapping[int, str]]  # by kind and row id
 Digests: TypeAlias = dict[int, tuple[bytes, str]]  # by row id, with the part that is embedded
@@ -32,7 +33,7 @@ class PassageEmbedder:
     def __init__(self, embedder: Embedder, store: Store, *, batch_size: int) -> None:
         self._embedder = embedder
         self._store = store
-        self._batch_size = batch_size
+        self._texts = IsolatingEmbedder(embedder, batch_size)
         self._remote = bool(getattr(embedder, "remote", False))
         self._clip: Callable[[str], str] = getattr(embedder, "clip", str)  # to the part it reads
 
@@ -41,14 +42,39 @@ class PassageEmbedder:
         await to_thread.run_sync(getattr, self._embedder, "dim")
 
     async def embed(self, texts: Texts, change: IndexChange, step: StepCallback) -> None:
-        """Put the vectors of those texts into a change that have none yet."""
+        """Put the vectors of those texts into a change that have none yet.
+
+        A text that the embedder refuses gets `NO_VECTOR`, and is not tried again before a retry.
+        """
         wanted, vectors = await read(self._store, partial(self._compare, texts, change))
         missing = _distinct(wanted, without=vectors)
-        vectors |= await self._make(missing, step, keep=self._remote)
+        made = await self._make(missing, step, keep=self._remote)
+        vectors |= {key: _stored_vector(embedding) for key, embedding in made.items()}
         for kind, rows in wanted.items():
             change.vectors[kind] = {row: (key, vectors[key]) for row, (key, _) in rows.items()}
+            change.refusals[kind] = _reasons(rows, made, attrgetter("refusal"))
+            change.shortened[kind] = _reasons(rows, made, _shortened_words)
         if self._remote:
             change.cached_vectors += vectors
+
+    async def embed_refused(
+        self, texts: Texts
+    ) -> tuple[dict[Kind, dict[int, str]], dict[Kind, dict[int, tuple[bytes, Vectors]]]]:
+        """Ask again for the vectors of refused texts: the reasons of those that are refused again,
+        and the vectors of the others, by kind and row.
+        """
+        digests = {kind: self.digests(rows) for kind, rows in texts.items()}
+        made = await self._make(_distinct(digests), lambda done, known: None, keep=False)
+        reasons: dict[Kind, dict[int, str]] = {}
+        vectors: dict[Kind, dict[int, tuple[bytes, Vectors]]] = {}
+        for kind, rows in digests.items():
+            reasons[kind] = _reasons(rows, made, attrgetter("refusal"))
+            vectors[kind] = {
+                row: (key, _stored_vector(made[key]))
+                for row, (key, _) in rows.items()
+                if not made[key].refusal
+            }
+        return reasons, vectors
 
     async def replace_all(
         self, texts: Texts, settings: Mapping[str, str], step: StepCallback
@@ -73,7 +99,8 @@ class PassageEmbedder:
                 for start in range(0, len(keys), AT_ONCE):
                     some = keys[start : start + AT_ONCE]
                     vectors = writer.cached_vectors({key for _, key in some})
-                    writer.put_vectors(kind, {row: (key, vectors[key]) for row, key in some})
+                    found = {row: (key, vectors.get(key, NO_VECTOR)) for row, key in some}
+                    writer.put_vectors(kind, found)
             writer.delete_cached_vectors([key for key, _ in items])
             writer.put_settings(settings)
 
@@ -90,24 +117,29 @@ class PassageEmbedder:
 
     async def _make(
         self, texts: Mapping[bytes, str], step: StepCallback, *, keep: bool
-    ) -> dict[bytes, Vectors]:
-        """The vectors of texts, by digest; with `keep`, each batch is stored as it comes."""
-        keys, vectors = list(texts), {}
+    ) -> dict[bytes, Embedding]:
+        """The embeddings of texts, by digest; with `keep`, each batch is stored as it comes."""
+        keys = list(texts)
+        embeddings: dict[bytes, Embedding] = {}
+        size = self._texts.batch_size
 
         async def embed_batch(start: int) -> None:
-            batch = keys[start : start + self._batch_size]
-            rows = await embed_texts(self._embedder, list(map(texts.__getitem__, batch)), "passage")
-            made = dict(zip(batch, rows, strict=True))
+            batch = keys[start : start + size]
+            made = await self._texts.embed([texts[key] for key in batch])
+            embedded = dict(zip(batch, made, strict=True))
             if keep:
-                store = methodcaller("put_cached_vectors", made)
+                vectors = {
+                    key: one.vector for key, one in embedded.items() if one.vector is not None
+                }
+                store = methodcaller("put_cached_vectors", vectors)
                 await write(self._store, store, durable=False)
-            vectors.update(made)
-            step(len(vectors), len(keys))
+            embeddings.update(embedded)
+            step(len(embeddings), len(keys))
 
         step(0, len(keys))
-        starts = range(0, len(keys), self._batch_size)
+        starts = range(0, len(keys), size)
         await finish_all(map(embed_batch, starts))  # those that succeed may be kept
-        return vectors
+        return embeddings
 
     def _compare(
         self, texts: Texts, change: IndexChange, reader: Reader
@@ -131,6 +163,24 @@ def _distinct(digests: Mapping[Kind, Digests], without: Collection[bytes] = ()) 
     """Each text once, by its digest."""
     texts = dict(one for rows in digests.values() for one in rows.values())
     return {key: text for key, text in texts.items() if key not in without}
+
+
+def _stored_vector(embedding: Embedding) -> Vectors:
+    return NO_VECTOR if embedding.vector is None else embedding.vector
+
+
+def _reasons(
+    rows: Digests, made: Mapping[bytes, Embedding], reason: Callable[[Embedding], str]
+) -> dict[int, str]:
+    """What is to be said of the rows whose text was not embedded as it is."""
+    reasons = {row: reason(made[key]) for row, (key, _) in rows.items() if key in made}
+    return {row: words for row, words in reasons.items() if words}
+
+
+def _shortened_words(embedding: Embedding) -> str:
+    if not embedding.cut:
+        return ""
+    return f"only the first {embedding.characters:,} characters are embedded ({embedding.cut})"
 
 
 def embedded_text(row: GraphRow) -> str:

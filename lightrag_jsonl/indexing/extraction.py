@@ -19,11 +19,21 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector
 from lightrag_jsonl.llm.client import ModelClient, Records, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
+from lightrag_jsonl.storage.status import ALL_REFUSED
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
 
+STATEMENTS = frozenset({"entity", "relationship"})  # records about the text, not about the answer
+STILL_CUT_OFF = (
+    "the answer was still cut off after {} continuations: raise max_extract_tokens or max_resumes, or "
+    "use smaller chunks"
+)
 LEAST_RECORDS = 100  # that every chunk may have, however short it is
+LOST = frozenset({"array", "multiline", "malformed", "too_deep", "schema"})  # a record was meant
+INTENDED = frozenset(
+    {"ontology", "self_relation", "limit"}
+)  # refusals that a better answer repeats
 NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
 
 
@@ -86,7 +96,8 @@ class LLMExtractor:
         )
         try:
             await chat.read_first()
-            if chat.found_something and chunk.tokens >= self._options.glean_min_tokens:
+            is_long = chunk.tokens >= self._options.glean_min_tokens
+            if chat.found_something and is_long and not chat.error:
                 await chat.glean()
         except LLMError as error:
             if error.permanent:
@@ -143,17 +154,18 @@ class _Conversation:
             self._go_on(self.last_answer, "glean-extract")
             self.collector.declared, before = None, now
             self.gleaned.append(await self._read(await self._ask()))
-            if not self.gleaned[-1]:
+            if not self.gleaned[-1] or self.error:
                 return
 
     def extraction(self) -> Extraction:
         """Everything that was read."""
         found = self.collector.extraction()
         lost = [one for one in self.rejections if self.unfinished or one.reason != "truncated"]
-        failed = bool(self.error) or _some_are_refused(lost)
         state: ChunkState = "ok" if found.entities else "empty"
-        if failed or self.collector.rejections:
-            state = "partial" if self.records or not failed else "failed"
+        if self.error and not found.entities:
+            state = "failed"
+        elif self.error or _some_are_refused(lost) or self.collector.rejections:
+            state = "partial"
         return replace(
             found,
             state=state,
@@ -193,36 +205,80 @@ class _Conversation:
         return answer
 
     def _problem(self, answer: Records) -> str:
-        """Why an answer is unusable: no record can be read, or the first one has no text, although
-        the prompt asks for one record at least.
+        """Why an answer is unusable: no record about the text can be read, or the first one has no
+        text, although the prompt asks for one record at least.
         """
-        if answer.result.records:
+        if self._statements(answer):
             return ""
+        if answer.reply.broken_off:
+            return answer.reply.broken_off
         is_first = len(self.messages) <= 2  # the system's turn and the user's
         asks = self.options.extraction == GRAPH_PROMPT and bool(self.collector.text.strip())
         if is_first and asks and not answer.reply.text_without_thinking.strip():
             return "the answer was empty, twice"
+        if answer.result.records and not _is_cut_off(answer):
+            return self._lost_records(answer, is_first=is_first)
         if _some_are_refused(answer.result.rejections) or _is_cut_off(answer):
-            return "no line of the answer could be read as a record"
+            return ALL_REFUSED
         return ""
+
+    def _lost_records(self, answer: Records, *, is_first: bool) -> str:
+        """Which records are missing from an answer that only says that it is done.
+
+        Later answers may count the records of all answers, so only the first one is held to that.
+        """
+        lost = sum(line.reason in LOST for line in answer.result.rejections)
+        if lost:
+            return f"none of the {lost} records of the answer could be read"
+        declared = _declared(answer) if is_first else 0
+        return f"the answer declares {declared} records and holds none" if declared else ""
+
+    def _statements(self, answer: Records) -> int:
+        """The number of records that say something about the text."""
+        records = answer.result.records
+        if self.options.extraction != GRAPH_PROMPT:
+            return len(records)
+        return sum(record.get("type") in STATEMENTS for record in records)
 
     async def _read(self, answer: Records) -> int:
         """Add an answer's mentions; while it is cut off, let the model go on after its last whole
         record. Returns how many new names and pairs that brought.
         """
-        new = self._add(answer)
+        new = await self._add(answer)
         for _ in range(self.options.max_resumes):
-            if not _is_cut_off(answer) or not answer.result.records:
+            if self.error or not _is_cut_off(answer) or not answer.result.records:
                 break
             whole = (json.dumps(record, ensure_ascii=False) for record in answer.result.records)
             self._go_on("\n".join(whole), "resume-extract")
             self.resumed += 1
             answer = await self._ask()
-            new += self._add(answer)
-        self.unfinished |= _is_cut_off(answer)
+            new += await self._add(answer)
+        if _is_cut_off(answer):
+            self.unfinished = True
+            await self._fail(STILL_CUT_OFF.format(self.options.max_resumes), answer)
         return new
 
-    def _add(self, answer: Records) -> int:
+    async def _fail(self, problem: str, answer: Records) -> None:
+        """Note why the rest of the chunk is missing; a retry asks for this answer again."""
+        self.error = self.error or problem
+        if self.client.stores_answers:  # in a rehearsal the answer must stay for the real reading
+            await self.client.forget(answer.reply)
+
+    async def _add(self, answer: Records) -> int:
+        """Add an answer's mentions; returns how many new names and pairs these are."""
+        refused_before = len(self.collector.rejections)
+        new = self._collect(answer)
+        refused = self.collector.rejections[refused_before:]
+        refused = [line for line in refused if line.reason not in INTENDED]
+        lost = len(refused) + sum(line.reason in LOST for line in answer.result.rejections)
+        total = lost + self._statements(answer) - len(refused)
+        if answer.reply.broken_off:
+            await self._fail(answer.reply.broken_off, answer)
+        elif lost > total - lost:  # a single bad record costs itself alone
+            await self._fail(f"{lost} of {total} records of the answer could not be read", answer)
+        return new
+
+    def _collect(self, answer: Records) -> int:
         result = answer.result
         records = [*zip(result.line_numbers, result.records, strict=True)]
         room = self.most_records - self.records
@@ -251,6 +307,13 @@ class _Conversation:
 
     def _go_on(self, answer: str, prompt: str) -> None:
         self.messages += [Message("assistant", answer), *self.client.prompts.render(prompt, {})]
+
+
+def _declared(answer: Records) -> int:
+    """How many records the answer says it holds."""
+    records = [record for record in answer.result.records if record.get("type") == "done"]
+    counts = [record.get(kind) for record in records for kind in ("entities", "relationships")]
+    return sum(count for count in counts if isinstance(count, int) and count > 0)
 
 
 def _is_cut_off(answer: Records) -> bool:

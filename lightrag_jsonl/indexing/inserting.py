@@ -12,7 +12,13 @@ from operator import methodcaller
 import msgspec
 
 from lightrag_jsonl.core.aio import abandonable, gather_all
-from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError, LLMError
+from lightrag_jsonl.core.errors import (
+    BudgetError,
+    ConfigError,
+    EmbeddingError,
+    LightRAGError,
+    LLMError,
+)
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor, Tokenizer
 from lightrag_jsonl.core.text import name_key, sanitize
@@ -31,12 +37,12 @@ from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.extraction import LLMExtractor
 from lightrag_jsonl.indexing.loading import IncomingDocument, incoming, plain_json
 from lightrag_jsonl.indexing.mentions import provided_extractions
-from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
-from lightrag_jsonl.storage.status import ALL_REFUSED
+from lightrag_jsonl.storage.status import ALL_REFUSED, STOPPED, failures_without_vector
 from lightrag_jsonl.storage.store import Reader, read, write
 
 AHEAD = 640  # chunks of documents that are being read and not committed yet
@@ -50,6 +56,7 @@ log = logging.getLogger(__name__)
 class Insert(UsageMeter):
     """One insert, what it did and what it spent; without `summarize`, no summary is asked for.
 
+    It ends if too many chunks in a row get no answer, unless it is `patient`.
     What is committed together depends on the documents only, not on how long they take.
     """
 
@@ -61,24 +68,28 @@ class Insert(UsageMeter):
         options: IndexOptions,
         record_schema: Schema | None,
         *,
+        patient: bool = False,
         progress: ProgressCallback | None = None,
         summarize: bool = True,
     ) -> None:
         super().__init__()
         self.unchanged: list[str] = []
         self.failures: list[Failure] = []
+        self._shortened: list[Failure] = []
         self._writer = writer
         self._extractor = extractor
         self._tokenizer = tokenizer
         self._options = options
         self._sizes = options.chunk_tokens, options.chunk_overlap
         self._record_schema = record_schema
+        self._patient = patient
         self._progress = progress
         self._deferred: set[GraphKey] | None = set() if summarize else None
         self._reading: deque[Task[ExtractedDocument | None]] = deque()
         self._group: list[ExtractedDocument] = []  # to be committed next
         self._uncommitted: dict[str, int] = {}  # chunks of begun documents, by id
         self._stopped = ""  # why no further call is made
+        self._error: LightRAGError | None = None  # that stopped it, unless that was a budget
         self._given = self._calls = self._unanswered = 0
         self._refused: ConfigError | None = None  # of the last document that cannot be indexed
         self._chunks_known = self._chunks_done = 0
@@ -91,7 +102,7 @@ class Insert(UsageMeter):
         await self._commit_all(self._prepared(given))
         if self._refused is not None and self._given == 1 and not tolerant:
             raise self._refused
-        return self._report()
+        return await self._finished()
 
     async def retry(
         self, stored: Iterable[StoredDocument], *, upgrade: bool = False
@@ -107,7 +118,22 @@ class Insert(UsageMeter):
                     yield document
 
         await self._commit_all(unfinished())
-        return self._report()
+        return await self._finished()
+
+    async def _finished(self) -> InsertReport:
+        """The report; an error that stopped the insert is raised with it.
+
+        Why documents wait is recorded, so that a query of an empty index can say it.
+        """
+        report, store = self._report(), self._writer.store
+        recorded = await read(store, methodcaller("settings"))
+        if recorded.get(STOPPED, "") != report.stopped:
+            await write(store, methodcaller("put_settings", {STOPPED: report.stopped}))
+        if self._error is not None:
+            self._error.usage = self.spent
+            self._error.report = report
+            raise self._error
+        return report
 
     def _report(self) -> InsertReport:
         """What was done, in an order that does not depend on timing."""
@@ -118,11 +144,14 @@ class Insert(UsageMeter):
             chunks=done.ok + done.empty + done.partial + done.failed,
             entities=sum(kind == "entity" for kind, _ in self._rows),
             relations=sum(kind == "relation" for kind, _ in self._rows),
-            failures=tuple(sorted(self.failures, key=lambda f: (f.document_id, f.chunk_id or ""))),
+            failures=_sorted(self.failures),
+            shortened=_sorted(self._shortened),
             usage=self.spent,
             extraction=done,
             stopped=self._stopped,
         )
+        if self._unanswered and self._unanswered == report.chunks:
+            log.warning("no chunk got an answer: %s", report.failures[0].reason)
         documents, failures = len(report.documents), len(report.failures)
         log.info(
             "inserted %d documents, %d chunks; %d failures", documents, report.chunks, failures
@@ -132,7 +161,10 @@ class Insert(UsageMeter):
     # ── in order ────────────────────────────────────────────────────────────────
 
     async def _commit_all(self, documents: AsyncIterator[ExtractedDocument]) -> None:
-        """Read and commit documents; what is in flight when an embedder fails comes to its end."""
+        """Read and commit documents; what is in flight when an embedder fails comes to its end.
+
+        The embedder's error is kept for the end, as one of the model is.
+        """
         with self.attach_usage():
             try:
                 async for document in documents:
@@ -142,9 +174,8 @@ class Insert(UsageMeter):
                     self._reading.append(asyncio.create_task(self._extracted(document)))
                 await self._take_all()
             except EmbeddingError as error:
-                self._stop(str(error))
+                self._stop(error)
                 await asyncio.gather(*self._reading, return_exceptions=True)
-                raise
             finally:
                 for task in self._reading:
                     task.cancel()
@@ -174,6 +205,7 @@ class Insert(UsageMeter):
         except BudgetError as error:  # nothing left for summaries: the descriptions stand in
             self._stopped = str(error)
             change = await commit()
+        await self._note_refusals(change)
         self._rows |= {(kind, row) for kind in GRAPH_KINDS for row in change.graph.rows(kind)}
         for one in self._group:
             del self._uncommitted[one.document.id]
@@ -185,6 +217,17 @@ class Insert(UsageMeter):
                     self.failures.append(Failure(one.document.id, chunk.id, reason))
         self._group.clear()
         self._show()
+
+    async def _note_refusals(self, change: IndexChange) -> None:
+        """Name the chunks whose texts the embedder refused, or of which it read only the beginning."""
+        if any(change.refusals.values()):
+            find = partial(failures_without_vector, change.refusals)
+            self.failures += await read(self._writer.store, find)
+        if too_long := change.shortened.get("chunk"):
+            chunks = await read(self._writer.store, methodcaller("chunks", too_long))
+            self._shortened += [
+                Failure(chunk.document_id, chunk.id, too_long[row]) for row, chunk in chunks.items()
+            ]
 
     def _show(self, step: str = "", done: int = 0, known: int = 0) -> None:
         """Report progress, with that of the step of a commit that is under way."""
@@ -300,7 +343,7 @@ class Insert(UsageMeter):
             self._stopped = str(error)
             return None
         except LLMError as error:  # permanent
-            self._stop(str(error))
+            self._stop(error)
             return None
         self._check_answered(extraction)
         self._chunks_done += 1
@@ -312,8 +355,10 @@ class Insert(UsageMeter):
         answered = extraction.records or extraction.rejections or extraction.truncated
         unanswered = extraction.state == "failed" and extraction.error and not answered
         self._unanswered = self._unanswered + 1 if unanswered else 0
-        if self._unanswered >= max(UNANSWERED, 2 * self._options.max_concurrent_calls):
-            self._stop(f"{self._unanswered} chunks in a row got no answer ({extraction.error})")
+        most = max(UNANSWERED, 2 * self._options.max_concurrent_calls)
+        if self._unanswered >= most and not self._patient:
+            chunks = f"{self._unanswered} chunks in a row got no answer"
+            self._stop(LLMError(f"{chunks} ({extraction.error})", transient=True))
 
     # ── what may be spent ───────────────────────────────────────────────────────
 
@@ -338,8 +383,16 @@ class Insert(UsageMeter):
         self._calls += max(0, usage.calls - 1)
         super().add(usage)
 
-    def _stop(self, reason: str) -> None:
-        self._stopped = self._stopped or (f"stopped: {reason}; progress saved, fix this first")
+    def _stop(self, error: LightRAGError) -> None:
+        """Make no further call; the first reason is the one that is told."""
+        if not self._stopped:
+            self._stopped = f"stopped: {error}; progress saved, fix this first"
+            self._error = error
+
+
+def _sorted(failures: Iterable[Failure]) -> tuple[Failure, ...]:
+    """Failures by document and chunk."""
+    return tuple(sorted(failures, key=lambda one: (one.document_id, one.chunk_id or "")))
 
 
 async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:

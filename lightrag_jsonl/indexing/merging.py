@@ -86,8 +86,10 @@ class IndexChange:
     `chunks` are new; of those `read_again` the extraction was repeated. `chunk_texts` are of chunks
     that need a vector. `old_documents` and `old_chunks` (row ids) go; documents that were `pending`
     wait no longer. `vectors` come with the digests of their texts; of those in `cached_vectors` the
-    stored vectors are used now; `known_vectors` are others, by the same digests. `purge` holds the names of entities whose queries go, too, with all
-    else that may quote deleted documents; `purged` counts the answers and queries that went.
+    stored vectors are used now; `known_vectors` are others, by the same digests. `refusals` says why
+    rows have no vector, `shortened` of which texts only the beginning is embedded. `purge` holds the
+    names of entities whose queries go, too, with all else that may quote deleted documents; `purged`
+    counts the answers and queries that went.
     """
 
     graph: GraphChange = field(default_factory=GraphChange)
@@ -102,6 +104,8 @@ class IndexChange:
     vectors: dict[Kind, dict[int, tuple[bytes, Vectors]]] = field(default_factory=dict)
     cached_vectors: list[bytes] = field(default_factory=list)
     known_vectors: Mapping[bytes, Vectors] = field(default_factory=dict)
+    refusals: dict[Kind, dict[int, str]] = field(default_factory=dict)
+    shortened: dict[Kind, dict[int, str]] = field(default_factory=dict)
     rebuilt: bool = False
     purge: set[str] | None = None
     purged: tuple[int, int] = 0, 0

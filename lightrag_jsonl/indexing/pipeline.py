@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from operator import methodcaller
 
@@ -46,6 +47,7 @@ class IndexPipeline:
         language: str,
         settings: Callable[[], Mapping[str, str]],
         record_schema: Schema | None = None,
+        patient: bool = False,
     ) -> None:
         self._store = store
         self._extractor, self._tokenizer, self._language = extractor, tokenizer, language
@@ -55,7 +57,9 @@ class IndexPipeline:
         describer = Describer(client, options, tokenizer, language)
         relations = options.relation_vectors
         self._writer = commits.IndexWriter(store, describer, self._embedder, relations, settings)
-        self._insert = partial(Insert, self._writer, extractor, tokenizer, options, record_schema)
+        self._insert = partial(
+            Insert, self._writer, extractor, tokenizer, options, record_schema, patient=patient
+        )
         self._lock = asyncio.Lock()
 
     # ── documents ───────────────────────────────────────────────────────────────
@@ -86,7 +90,8 @@ class IndexPipeline:
                 return await self._insert(progress=show).insert(pending, tolerant=True)
 
     async def retry(self, *, upgrade: bool = False, progress: ShowProgress = None) -> InsertReport:
-        """Ask again for every chunk that failed, and for the missing part of chunks read in part.
+        """Ask again for every chunk that failed, for the missing part of chunks read in part, and for
+        the vectors of texts that the embedder refused.
 
         With `upgrade`, also read again every chunk that another extractor read.
         """
@@ -94,7 +99,11 @@ class IndexPipeline:
             async with self._writing():
                 stored = await read(self._store, methodcaller("documents"))
                 unfinished = (one for one in stored if upgrade or one.state != "done")
-                return await self._insert(progress=show).retry(unfinished, upgrade=upgrade)
+                report = await self._insert(progress=show).retry(unfinished, upgrade=upgrade)
+                refused = await self._writer.embed_refused()
+                known = {(one.document_id, one.chunk_id) for one in report.failures}
+                again = [one for one in refused if (one.document_id, one.chunk_id) not in known]
+                return replace(report, failures=(*report.failures, *again))
 
     def upgradable(self) -> Iterator[tuple[Chunk, ...]]:
         """The chunks of each document that `retry` with `upgrade` would read."""

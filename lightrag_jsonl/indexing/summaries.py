@@ -112,6 +112,8 @@ class Describer:
         if not reply.text_without_thinking.strip():
             await self._client.forget(reply)
             raise LLMError(f"the model wrote an empty summary of {title!r}")
+        if reply.broken_off:
+            raise LLMError(f"the summary of {title!r}: {reply.broken_off}")
         return reply.text_without_thinking.strip()
 
     def _set_description(self, row: GraphRow, texts: Sequence[str]) -> bool:

@@ -24,7 +24,14 @@ from lightrag_jsonl.core.errors import (
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Completion, Json, JsonlResult, Message, ResponseType
+from lightrag_jsonl.core.types import (
+    Completion,
+    Finish,
+    Json,
+    JsonlResult,
+    Message,
+    ResponseType,
+)
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion, described
 from lightrag_jsonl.llm.json_values import read_json
@@ -35,6 +42,10 @@ from lightrag_jsonl.llm.thinking import ThinkingFilter, without_prompted_thinkin
 
 FIRST_PAUSE = 0.5  # seconds before the second try; twice as long before the third
 LONGEST_PAUSE = 60.0
+BROKEN_OFF: Mapping[Finish, str] = {
+    "filter": "a content filter of the model's server cut the answer off",
+    "error": "the model's server broke the answer off",
+}
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +120,11 @@ class Reply:
         """Whether the model stopped at its token limit."""
         return self.completion.finish == "length"
 
+    @property
+    def broken_off(self) -> str:
+        """Why the rest of the answer was withheld or lost; "" if it was not."""
+        return BROKEN_OFF.get(self.completion.finish, "")
+
 
 @dataclass(frozen=True, slots=True)
 class Records:
@@ -181,7 +197,7 @@ class ModelClient:
         self._llm = llm
         self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to check
         self._cache = cache
-        self._stores = store_answers
+        self.stores_answers = store_answers
         self._limits = limits or Limits()
         self._in_flight: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
@@ -292,8 +308,8 @@ class ModelClient:
             return Reply(messages, completion, key, False, paid.spent)
 
     async def _store(self, request: _Request, key: bytes, completion: Completion) -> None:
-        """Store an answer; if that fails, an answer to a question is still given."""
-        if not self._stores:
+        """Store an answer that is not broken off; if that fails, one to a question is still given."""
+        if not self.stores_answers or completion.broken_off:
             return
         try:
             await self._cache.put(key, completion, request.document)
@@ -331,9 +347,9 @@ class ModelClient:
         paid.add(completion.usage)
         log.debug("%s: %s, %.2f s", request.prompt, completion.usage, time.monotonic() - started)
         if request.for_reader and not completion.text.strip():
-            cut_off = completion.finish == "length"
-            limit = " before its token limit" if cut_off else ""
-            raise LLMError(f"{name} wrote nothing{limit}", transient=not cut_off)
+            reasons = {"length": " before its token limit", "filter": f": {BROKEN_OFF['filter']}"}
+            reason = reasons.get(completion.finish, "")
+            raise LLMError(f"{name} wrote nothing{reason}", transient=not reason)
         return completion
 
     async def _complete(self, request: _Request) -> Completion:

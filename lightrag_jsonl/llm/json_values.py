@@ -39,6 +39,8 @@ _STRING_OR_BRACE = re.compile(
     re.MULTILINE,
 )
 _STRICT_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{}\]]', re.DOTALL)
+_ESCAPE = re.compile(r'\\(?P<valid>["\\/bfnrt]|u[0-9a-fA-F]{4})?(?P<letters>[a-z]{2})?')
+_COMMANDS = frozenset("bfrt")  # they also begin commands of LaTeX, as in beta and frac
 _ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 
 
@@ -124,15 +126,31 @@ def closing_brace(text: str, start: int, end: int, depth: int = 0) -> tuple[int,
 
 
 def _repaired(text: str) -> Record | None:
-    """The record that a closed object with unescaped quotes inside its values means.
+    """The record that a closed object with unescaped quotes or backslashes in its values means.
 
     Nothing is completed: this changes how text is quoted, and gives up if a quote can be read in
     two ways.
     """
+    text = _with_backslashes(text)
     with contextlib.suppress(ValueError, RecursionError):
         record: Record = _clean(_DECODER.decode(_STRING.sub(_escaped, text)))
         return None if is_too_deep(text) else record
     return None
+
+
+def _with_backslashes(text: str) -> str:
+    """The text with backslashes escaped that begin no escape of JSON, as in LaTeX's `\\hat`.
+
+    Where there is one, `\\beta` is a command, too, and no backspace.
+    """
+    if all(escape["valid"] for escape in _ESCAPE.finditer(text)):
+        return text
+
+    def escaped(escape: re.Match[str]) -> str:
+        is_command = escape["valid"] in _COMMANDS and escape["letters"]
+        return escape[0] if escape["valid"] and not is_command else f"\\{escape[0]}"
+
+    return _ESCAPE.sub(escaped, text)
 
 
 def _escaped(string: re.Match[str]) -> str:

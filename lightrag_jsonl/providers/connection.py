@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 10.0
+NOT_ABOUT_THE_TEXT = frozenset({401, 402, 404, 405, 407, 408, 409, 425, 429})  # refusals of HTTP
+MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
 
 
@@ -172,8 +174,15 @@ class Connection:
         for key in filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY"))):
             message = message.replace(key, "***")
         after = float(wait) if re.fullmatch(r"\d+(\.\d+)?", wait) else None
-        flags = {"transient": known.transient, "permanent": known.permanent}
-        return LLMError(message, **flags, retry_after=after, cost=known.cost)
+        is_refusal = status == 500 or (status // 100 == 4 and status not in NOT_ABOUT_THE_TEXT)
+        return LLMError(
+            message,
+            transient=known.transient,
+            permanent=known.permanent,
+            refused=is_refusal and not known.permanent,
+            retry_after=after,
+            cost=known.cost,
+        )
 
 
 def message_of(body: object) -> str:
@@ -181,7 +190,7 @@ def message_of(body: object) -> str:
     while isinstance(body, Mapping):
         body = next((body[key] for key in ("message", "error", "detail") if body.get(key)), "")
     words = " ".join(str(body or "").split())
-    return "an HTML page" if words.startswith("<") else words[:LONGEST_DETAIL]
+    return "an HTML page" if MARKUP.match(words) else words[:LONGEST_DETAIL]
 
 
 def checked_url(url: str) -> str:

@@ -16,13 +16,12 @@ from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LLMError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import default_tokenizer
-from lightrag_jsonl.core.types import Completion, Json, Message, ResponseType
+from lightrag_jsonl.core.types import Completion, Finish, Json, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.core.user_code import ONE_CALL, normalize_vectors
+from lightrag_jsonl.core.user_code import ONE_CALL, finish_of, normalize_vectors
 from lightrag_jsonl.providers.connection import Connection, message_of
 
 JsonObject: TypeAlias = dict[str, Json]
-Finish: TypeAlias = Literal["stop", "length"]
 
 DIMS: Mapping[str, int] = {
     "text-embedding-3-small": 1536,
@@ -187,7 +186,7 @@ class ChatStream:
                     raise
         if reason is None:
             raise LLMError(f"{llm.name}: the response ended early", cost=self.usage)
-        self.finish = _finish(reason)
+        self.finish = finish_of(reason)
 
 
 def read_completion(answer: Mapping[str, Any]) -> Completion:
@@ -197,16 +196,12 @@ def read_completion(answer: Mapping[str, Any]) -> Completion:
     if choice is None:
         why = message_of(answer) or "there are no choices"
         raise LLMError(f"the server gave no answer: {why}", transient=True, cost=cost)
-    message, finish = choice.get("message") or {}, _finish(choice.get("finish_reason"))
+    message, finish = choice.get("message") or {}, finish_of(choice.get("finish_reason"))
     content = message.get("content")
     if content is None and finish != "length":
         why = message.get("refusal") or f"finish reason {choice.get('finish_reason')!r}"
         raise LLMError(f"the model gave no text ({why})", cost=cost)
     return Completion(sanitize(content or ""), finish, cost)
-
-
-def _finish(reason: object) -> Finish:
-    return "length" if reason in ("length", "max_tokens", "model_length") else "stop"
 
 
 def _usage(counts: Any) -> Usage:
@@ -354,7 +349,7 @@ class OpenAIEmbedder:
                 self._connection.check_length(response.content)
                 return json.loads(response.content).get("data")
         except LLMError as error:
-            raise EmbeddingError(str(error)) from error.__cause__
+            raise EmbeddingError(str(error), unavailable=not error.refused) from error.__cause__
 
     def clip(self, text: str) -> str:
         """The beginning of a passage, at most `max_tokens` long, which the model reads."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from lightrag_jsonl.core import types
 from lightrag_jsonl.core.address import Address, as_address
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import QueryFields, QueryParam, Turn
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Answer, Document, Record
@@ -82,7 +82,10 @@ class AsyncLightRAG(IndexParts):
         `progress=False` shows none, and a function is called with a `Progress` instead.
 
         A file or document that cannot be read or indexed becomes a failure in the report; a file
-        that cannot be read and is the only one given raises `ConfigError`. Like every method that
+        that cannot be read and is the only one given raises `ConfigError`. An error that would stop
+        every further document (a wrong key or address, an unknown model, no answers any more) is
+        raised, with what was done until then as its `report`; a limit of calls or tokens that is
+        reached is no error, but `stopped` in the report. Like every method that
         writes, this raises `LockedError` if another process keeps writing for longer than
         `IndexOptions.lock_timeout`.
         """
@@ -92,7 +95,12 @@ class AsyncLightRAG(IndexParts):
             documents = list(documents)
         folders = _folders(documents) if sync else []
         pending = self._pending(documents, unread, readers, file_limits)
-        report = await self._indexing.insert(pending, progress=progress)
+        try:
+            report = await self._indexing.insert(pending, progress=progress)
+        except LightRAGError as error:
+            if error.report is not None:
+                error.report = with_unread(error.report, unread)
+            raise
         report = with_unread(report, unread)
         if not folders or report.stopped:
             return report
@@ -139,17 +147,19 @@ class AsyncLightRAG(IndexParts):
         return await self._indexing.insert([pending], progress=False, summarize=False)
 
     async def resume(self, *, progress: ShowProgress = None) -> types.InsertReport:
-        """Continue with the documents that an interrupted insert left pending."""
+        """Continue with the documents that an interrupted insert left pending; raises as `insert`."""
         return await self._indexing.resume(progress=progress)
 
     async def retry(
         self, *, upgrade: bool = False, progress: ShowProgress = None
     ) -> types.InsertReport:
-        """Repeat the extraction of failed chunks, and complete that of partial chunks.
+        """Repeat the extraction of failed chunks, complete that of partial chunks, and embed the texts
+        that the embedder refused.
 
         With `upgrade`, also repeat it for chunks that were extracted without a model, with another
         model, or with another revision of the prompt. A chunk that fails keeps its earlier result. After an
-        interruption, call it again to continue. `ConfigError` without a model or `extractor`.
+        interruption, call it again to continue. `ConfigError` without a model or `extractor`; what
+        stops it is raised as by `insert`.
         """
         if upgrade and isinstance(self._extractor, offline.OfflineExtractor):
             raise ConfigError("an upgrade needs a model: none was given")

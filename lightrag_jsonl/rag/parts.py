@@ -137,7 +137,7 @@ class IndexParts:
         """Made at first use, since questions need neither it nor the ontology that it reads."""
         return self._index_pipeline(self._client)
 
-    def _index_pipeline(self, client: ModelClient) -> IndexPipeline:
+    def _index_pipeline(self, client: ModelClient, *, patient: bool = False) -> IndexPipeline:
         return IndexPipeline(
             self._store,
             client,
@@ -148,6 +148,7 @@ class IndexParts:
             language=self.language,
             settings=self._settings,
             record_schema=self._prompts.schema("extract-graph", {}),
+            patient=patient,
         )
 
     def _model_client(

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.errors import EmbeddingError, StorageError
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.protocols import Embedder
+from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Answer
-from lightrag_jsonl.core.user_code import embed_texts
+from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.storage.store import Store, read, write
 
@@ -42,7 +42,9 @@ class AnswerCache:
 
     async def find(self, question: str, param: QueryParam, meter: UsageMeter) -> Answer | None:
         """The answer of the most similar question above the threshold; its `usage` is `meter`'s."""
-        (vector,) = await embed_texts(self.embedder, [question], "query")
+        vector = await self._vector(question)
+        if vector is None:
+            return None
         signature = self._signature(param)
         stored = await read(self.store, lambda reader: reader.reusable_answers(signature))
         scores = np.array([other @ vector for _, other, _ in stored])
@@ -59,13 +61,25 @@ class AnswerCache:
         """Store an answer for reuse, unless the index has changed since this generation."""
         if self.store.read_only:
             return
-        (vector,) = await embed_texts(self.embedder, [question], "query")
+        vector = await self._vector(question)
+        if vector is None:
+            return
         text = msgspec.json.encode(answer).decode()
         values = self._signature(param), question, vector, text, generation
         try:
             await write(self.store, lambda tx: tx.put_reusable_answer(*values), durable=False)
         except StorageError as error:  # the caller still gets the answer
             log.warning("the answer is not stored for reuse: %s", error)
+
+    async def _vector(self, question: str) -> Vectors | None:
+        """The question's vector; None if the embedder refuses it."""
+        try:
+            (vector,) = await embed_texts(self.embedder, [question], "query")
+        except EmbeddingError as error:
+            if error.unavailable or not await can_embed(self.embedder, "query"):
+                raise
+            return None
+        return vector  # type: ignore[no-any-return]
 
     async def _same(self, question: str, other: str, meter: UsageMeter) -> bool:
         """Whether the model says that two questions mean the same; False without a model."""

@@ -106,6 +106,7 @@ class SearchQuery(NamedTuple):
     `vectors` has a row for each of them, in this order. `lexical` says that they only count words.
     `likeness_floor` is the cosine from which on a passage is more like the question than unrelated
     texts are; with None, whatever is asked is searched for.
+    If the question could not be `embedded`, they are zeros, and nothing is searched by vectors.
     """
 
     question: str
@@ -114,6 +115,7 @@ class SearchQuery(NamedTuple):
     vectors: Vectors
     lexical: bool = False
     likeness_floor: float | None = None
+    embedded: bool = True
 
 
 class SearchTask(NamedTuple):

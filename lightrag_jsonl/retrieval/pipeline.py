@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.numbering import CitationNumbering
 from lightrag_jsonl.core.observer import QueryObserver
@@ -17,7 +17,7 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Answerer, Embedder, KeywordExtractor, Reranker, Tokenizer
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Answer, Cited, Context, Message
-from lightrag_jsonl.core.user_code import embed_texts, rerank_scores, write_answer
+from lightrag_jsonl.core.user_code import can_embed, embed_texts, rerank_scores, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval.context import MARK_SECRET, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges
@@ -25,6 +25,7 @@ from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, fuse,
 from lightrag_jsonl.retrieval.keywords import find_keywords, search_texts
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.search import search, with_sources
+from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Reader, Store, read
 from lightrag_jsonl.storage.store import search as in_snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -185,8 +186,17 @@ class QueryPipeline:
         low, high = search_texts(mode, context.keywords, question)
         wanted = [self.tokenizer.truncate(text, SEARCH_TOKENS) for text in (question, *low, *high)]
         texts = list(dict.fromkeys(wanted))
-        vectors = await embed_texts(self.embedder, texts, "query")
         lexical = bool(getattr(self.embedder, "lexical", False))
+        try:
+            vectors = await embed_texts(self.embedder, texts, "query")
+        except EmbeddingError as error:
+            if error.unavailable or not await can_embed(self.embedder, "query"):
+                raise
+            log.warning(
+                "searching by words alone, since the question cannot be embedded: %s", error
+            )
+            none = np.zeros((len(wanted), self.embedder.dim), np.float32)
+            return SearchQuery(wanted[0], low, high, none, lexical, embedded=False)
         rows = vectors[[texts.index(text) for text in wanted]]
         floor = await self.likeness.floor(wanted[0], rows[0], param)
         return SearchQuery(wanted[0], low, high, rows, lexical, floor)
@@ -207,11 +217,10 @@ class QueryPipeline:
         *,
         streamed: bool,
     ) -> bool:
-        """Put out the answer; whether the model's limit cut it off."""
+        """Put out the answer; whether the model's limit, a filter or an error cut it off."""
         searches, given = MODES[context.mode].searches, param.fail_response
         if searches and context.empty:
-            words = self.client.prompts.render("no-context")[-1].content.strip()
-            await put(words if given is None else given)
+            await put(await self._no_answer() if given is None else given)
             return False
         if searches and self.answerer is not None:
             await put(await write_answer(self.answerer, context.question, context))
@@ -220,7 +229,16 @@ class QueryPipeline:
         reply = await self.client.chat(messages, meter, put if streamed else None)
         if not streamed:
             await put(reply.readable_text)
-        return reply.cut_off
+        if reply.broken_off:
+            log.warning("the answer is not whole: %s", reply.broken_off)
+        return reply.cut_off or bool(reply.broken_off)
+
+    async def _no_answer(self) -> str:
+        """What a reader is told if nothing was found: nothing fits, or nothing was read at all."""
+        prompts, unread = self.client.prompts, await read(self.store, unread_documents)
+        if unread is None:
+            return prompts.render("no-context")[-1].content.strip()
+        return prompts.render("nothing-indexed", unread._asdict())[-1].content.strip()
 
     def _messages(self, context: Context, param: QueryParam) -> Sequence[Message]:
         """What the model is asked: the mode's prompt, or else the conversation and the question."""

@@ -46,7 +46,8 @@ def search(task: SearchTask, context: Context) -> tuple[Context, list[str]]:
         return context, []
     weights = [WORD_COUNTS if task.query.lexical else 1.0, 1.0]
     by_text = fuse([seeds.dense, seeds.lexical], param.fusion, weights=weights)
-    by_text = by_text if mode.chunks else NO_HITS
+    by_words_alone = not task.query.embedded  # then passages stand in, also in modes without them
+    by_text = by_text if mode.chunks or by_words_alone else NO_HITS
     if not mode.graph:
         return _loaded(task, context, Subgraph(), by_text[: task.chunk_limit], by_text)
     choose = param.selection != "score"

@@ -67,6 +67,8 @@ def _nearest(
     task: SearchTask, kind: Kind, vectors: Vectors, limit: int, reasons: Sequence[str]
 ) -> list[Hits]:
     """The nearest rows of each vector, with its reason."""
+    if not task.query.embedded:
+        return [NO_HITS] * len(reasons)
     allowed = None if task.filtered is None else task.filtered[kind]
     ids, scores = task.snapshot.search_vectors(kind, vectors, limit, allowed)
     return [Hits.of(*found) for found in zip(ids, scores, reasons, strict=True)]

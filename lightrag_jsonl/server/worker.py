@@ -65,11 +65,21 @@ async def _work(folder: Path, send: Send) -> None:
             report = await do(job, rag, folder / "jobs" / f"{job.id}.data", _progress(send))
             stopped = str(report.get("stopped", ""))
             send(Message(report={"kind": job.kind, **report}, error=stopped))
-        except (LightRAGError, OSError) as error:
+        except LightRAGError as error:
+            send(stopped_message(job, error))
+        except OSError as error:
             send(Message(error=str(error)))
         except Exception as error:
             log.exception("job %s failed", job.id)
             send(Message(error=f"{type(error).__name__}: see the server's log"))
+
+
+def stopped_message(job: Job, error: LightRAGError) -> Message:
+    """The error that ended a job, with the report of what was done until then, if there is one."""
+    if error.report is None:
+        return Message(error=str(error))
+    report = msgspec.to_builtins(error.report, enc_hook=str)
+    return Message(report={"kind": job.kind, **report}, error=error.report.stopped)
 
 
 async def do(

@@ -151,7 +151,13 @@ class Reader(Protocol):
         """For each row that has a vector, the digest of the text it was made from."""
 
     def vectors(self, kind: Kind, rows: Collection[int]) -> dict[int, Vectors]:
-        """Stored vectors by row id: float32 of shape (dim,), rounded to float16."""
+        """Stored vectors by row id: float32 of shape (dim,), rounded to float16; or `NO_VECTOR`."""
+
+    def refused_rows(self, kind: Kind) -> list[int]:
+        """The rows whose vector is `NO_VECTOR`, ascending: the embedder refused their text.
+
+        No search by vectors finds them.
+        """
 
     def cached_vectors(self, digests: Collection[bytes] | None = None) -> dict[bytes, Vectors]:
         """Vectors that were paid for and not used yet, by the digest of their text: those of these

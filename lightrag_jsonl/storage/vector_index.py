@@ -11,6 +11,7 @@ Value = TypeVar("Value", bound=np.generic)
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+NO_VECTOR: Vectors = np.zeros(1, np.float32)  # stored for a text that the embedder refused
 TIES = 16  # further neighbours, so that of equal vectors at the end the lowest ids remain
 
 

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.protocols import LLM, Embedder, Extractor, Reranker, Tokenizer
-from lightrag_jsonl.core.types import Completion, Message, ResponseType
+from lightrag_jsonl.core.types import Completion, Finish, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.testing.stores import (
@@ -167,7 +167,7 @@ class LLMContract(Contract[LLM]):
     def test_it_answers_with_text_and_usage(self) -> None:
         """An answer is a Completion; tokens are never negative."""
         done = asyncio.run(self.make().complete([Message("user", "Say yes.")], max_tokens=16))
-        assert isinstance(done.text, str) and done.finish in ("stop", "length")
+        assert isinstance(done.text, str) and done.finish in get_args(Finish)
         assert min(done.usage.input_tokens, done.usage.output_tokens) >= 0
 
 

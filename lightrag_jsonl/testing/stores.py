@@ -15,6 +15,7 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.store import Store, Transaction
+from lightrag_jsonl.storage.vector_index import NO_VECTOR
 
 refused = TestCase().assertRaises  # this package does not need pytest
 
@@ -261,6 +262,25 @@ class StoreContract:
             assert snapshot.alias_claims(entities=[1]) == [(1, "居里"), (3, "radium")]
             found = snapshot.entity_ids(["radium", "ra", "x"])
             assert snapshot.aliases() == aliases and found == {"radium": 1, "ra": 1}
+
+    def test_refused_texts_have_no_vector(self, tmp_path: Path) -> None:
+        """They are listed, and no search by vectors finds them; a vector takes their place."""
+        store = self.filled(tmp_path, 1)
+        with store.transaction() as transaction:
+            assert transaction.refused_rows("entity") == []
+            transaction.put_vectors("entity", {1: (b"refused", NO_VECTOR)})
+        queries, rows = np.stack([ROWS[0], ROWS[1]]), np.array([1, 2])
+        with store.snapshot() as snapshot:
+            assert snapshot.refused_rows("entity") == [1] and snapshot.refused_rows("chunk") == []
+            assert snapshot.vector_digests("entity", [1]) == {1: b"refused"}
+            assert 1 not in snapshot.search_vectors("entity", queries, 9)[0]
+            assert np.isnan(snapshot.vector_scores("entity", queries, rows)[:, 0]).all()
+            matrix = snapshot.vector_matrix("entity", rows)
+            assert not matrix[0].any() and np.allclose(matrix[1], ROWS[1], atol=1e-3)
+        assert store.check() == []
+        with store.transaction() as transaction:
+            transaction.put_vectors("entity", {1: (b"new", ROWS[2])})
+            assert transaction.refused_rows("entity") == []
 
     def test_vectors_are_replaced_and_found(self, tmp_path: Path) -> None:
         """A vector takes the place of the earlier one, and search finds it by inner product."""

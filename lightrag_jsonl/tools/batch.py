@@ -27,7 +27,7 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given, Unread, read_text
-from lightrag_jsonl.llm.client import request_key
+from lightrag_jsonl.llm.client import BROKEN_OFF, request_key
 from lightrag_jsonl.providers.openai import read_completion
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.storage.rows import PendingDocument
@@ -183,7 +183,7 @@ async def import_batch(
 async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
     """Go through every pending chunk as an insert would, and collect the unanswered requests."""
     collector = _Collector(rag._client.llm.name, BudgetError)
-    extractor = rag._model_extractor(rag._model_client(collector))
+    extractor = rag._model_extractor(rag._model_client(collector, store_answers=False))
     work = _OpenWork(requests=collector.requests)
     for document, chunks in rag._indexing.pending_work():
         answered = 0
@@ -209,7 +209,8 @@ async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
 
 async def _insert_complete(rag: AsyncLightRAG, work: _OpenWork, *, finish: bool) -> InsertReport:
     """Insert the documents whose answers are all there (with `finish` all), and retry failed chunks."""
-    indexing = rag._index_pipeline(rag._model_client(_Collector(rag._client.llm.name, LLMError)))
+    client = rag._model_client(_Collector(rag._client.llm.name, LLMError))
+    indexing = rag._index_pipeline(client, patient=True)
     renewed = await indexing.retry()
     insert = indexing.resume() if finish else indexing.insert(work.complete, tolerant=True)
     inserted = await insert
@@ -277,4 +278,6 @@ def _answer(record: Record) -> Completion:
     completion = read_completion(body)
     if completion.finish == "length" and not completion.text.strip():
         raise LLMError("the answer was cut off before its first word")
+    if completion.broken_off:
+        raise LLMError(BROKEN_OFF[completion.finish])
     return completion

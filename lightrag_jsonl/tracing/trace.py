@@ -33,8 +33,8 @@ class Trace:
       answer's prompt.
     - `answer`: None until it is complete. `prompt_numbers`: citation n is of the item that was shown
       with the number `prompt_numbers[n - 1]`. `reused`: it was written for an earlier question.
-      `truncated`: the model stopped at its token limit. `claims`: which of its claims the cited
-      passages support.
+      `truncated`: the model's token limit, a content filter or an error cut the answer off. `claims`:
+      which of its claims the cited passages support.
     """
 
     id: str

@@ -191,6 +191,20 @@ def test_a_failed_chunk_is_reported_and_retried(texts: Path, tmp_path: Path) -> 
     assert second.exit_code == 0, second.output
 
 
+def test_a_wrong_key_is_told_by_insert_and_by_query(texts: Path, tmp_path: Path) -> None:
+    """Status 3, the reason and how to go on; a question is answered by what waits, not by "nothing found"."""
+    kb = tmp_path / "kb"
+    with ScriptedServer(respond=lambda request: error_reply(401, "wrong key")) as server:
+        url = ("--base-url", server.base_url)
+        first = run("insert", "-w", kb, "--llm", "m", *url, texts)
+        second = run("resume", "-w", kb, *url)
+        answer = run("query", "-w", kb, *url, "--mode", "naive", "Who was born in Warsaw?")
+    for result in (first, second):
+        assert result.exit_code == 3 and "check the key" in result.stderr
+        assert f"lightrag-jsonl resume -w {kb}" in result.stderr
+    assert "2 documents wait" in answer.stdout and "check the key" in answer.stdout
+
+
 def test_resume_goes_on_with_the_options_of_the_insert(texts: Path, tmp_path: Path) -> None:
     """After a limit was reached, with the model and chunk sizes of the insert, but without its limit; in
     Python, too.

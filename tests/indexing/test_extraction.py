@@ -223,8 +223,10 @@ async def test_answers_that_get_lost_are_counted_and_end_the_insert(tmp_path: Pa
     llm = ScriptedLLM(lambda request: lost)
     one_by_one = IndexOptions(max_concurrent_calls=1)
     async with index(tmp_path, llm, options=one_by_one) as rag:
-        report = await rag.insert([Document(f"Ann met Bob on day {n}.") for n in range(30)])
-    assert "16 chunks in a row got no answer" in report.stopped
+        with pytest.raises(LLMError, match="16 chunks in a row got no answer") as caught:
+            await rag.insert([Document(f"Ann met Bob on day {n}.") for n in range(30)])
+    report = caught.value.report
+    assert report is not None and report.usage == caught.value.usage
     assert report.usage == Usage(calls=len(llm.requests)) and 16 <= report.usage.calls <= 17
     assert report.extraction.usage.calls == report.extraction.failed
 

@@ -25,6 +25,7 @@ IDS = {
     "kg-edge-selection": "jsonl",
     "review-names": "jsonl",
     "no-context": "text",
+    "nothing-indexed": "text",
     "extract-definitions": "jsonl",
     "extract-relationships": "jsonl",
     "extract-topics": "jsonl",
@@ -52,6 +53,10 @@ VARIABLES: dict[str, object] = {
     "classes": ["Person"],
     "object_properties": ["leads: Person -> Group"],
     "datatype_properties": ["born: Person -> date"],
+    "pending": "2",
+    "failed": "1",
+    "pending_reason": "连接失败",
+    "failed_reason": "no answer 🌍",
 }
 FIXED_TOKENS = 650  # specification 1, section 4, allows 700
 

@@ -195,6 +195,21 @@ def test_inner_quotes_are_repaired_in_an_object_that_closes(text: str, value: Re
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'{"a": "$\sigma$ 是标准差"}', {"a": r"$\sigma$ 是标准差"}),
+        (r'{"a": "\beta, \theta, \frac{1}{2} and \mu"}', {"a": r"\beta, \theta, \frac{1}{2} and \mu"}),
+        (r'{"a": "C:\Users\me", "b": "one\nTwo \"quoted\" \\ \u4e2d"}', {"a": r"C:\Users\me", "b": 'one\nTwo "quoted" \\ 中'}),
+        (r'{"a": "\_ and \t tab"}', {"a": "\\_ and \t tab"}),
+    ],
+)  # fmt: skip
+def test_backslashes_that_escape_nothing_are_kept_as_written(text: str, value: Record) -> None:
+    """As in LaTeX and in paths; escapes of JSON beside them mean what they mean."""
+    result = parse_jsonl(text)
+    assert result.records == (value,) and reasons(result) == [(1, "repaired")]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         '{"entity":"dog","defi{"entity":"bird","definition":"y"}',

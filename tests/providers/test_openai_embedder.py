@@ -93,6 +93,34 @@ def test_wrong_answers_and_failures_are_embedding_errors(reply: Reply, words: st
         embed(server, "a", "b")
 
 
+@pytest.mark.parametrize(
+    ("status", "unavailable"),
+    [
+        *((status, False) for status in (400, 403, 413, 422, 500)),
+        *((status, True) for status in (401, 402, 404, 429, 502, 503, 504)),
+    ],
+)
+def test_a_refused_text_differs_from_a_server_that_cannot_be_asked(
+    status: int, unavailable: bool
+) -> None:
+    """What may be about the text is told from what concerns every text; the server's words remain,
+    also where they begin like markup.
+    """
+    reply = error_reply(status, "<400> InvalidParameter: 第 3 段")
+    with ScriptedServer([reply]) as server, pytest.raises(EmbeddingError) as caught:
+        embed(server, "a", max_retries=0)
+    assert caught.value.unavailable is unavailable and "第 3 段" in str(caught.value)
+
+
+def test_no_connection_is_no_refusal() -> None:
+    """Of a server that is gone, nothing is learned about a text."""
+    with ScriptedServer() as server:
+        model = embedder(server, dim=2, max_retries=0)
+    with pytest.raises(EmbeddingError) as caught:
+        asyncio.run(model.embed(["a"], kind="passage"))
+    assert caught.value.unavailable
+
+
 def test_clip_is_what_the_model_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short texts stay; long ones are cut with room for the tokenizer's error; no limit, no cut."""
     monkeypatch.setattr(openai, "default_tokenizer", FittedTokenizer)

@@ -69,11 +69,25 @@ CHOICE = {"message": {"content": "a"}, "finish_reason": "stop"}
     [
         (chat_reply("half", finish="length").body, Completion("half", "length", Usage(7, 5, 0, 1))),
         (chat_reply(None, finish="length").body, Completion("", "length", Usage(7, 5, 0, 1))),
+        (chat_reply("a", finish="MAX_TOKENS").body, Completion("a", "length", Usage(7, 5, 0, 1))),
+        (chat_reply("a", finish="STOP").body, Completion("a", "stop", Usage(7, 5, 0, 1))),
+        (chat_reply("a", finish="SAFETY").body, Completion("a", "filter", Usage(7, 5, 0, 1))),
+        (chat_reply("a", finish="what?").body, Completion("a", "error", Usage(7, 5, 0, 1))),
         (chat_reply("\ud83c乔").body, Completion("\ufffd乔", usage=Usage(7, 5, 0, 1))),
         ({"choices": [CHOICE], "usage": DEEPSEEK}, Completion("a", usage=Usage(9, 1, 8, 1))),
         ({"choices": [CHOICE]}, Completion("a", usage=Usage(calls=1))),
     ],
-    ids=["cut", "only thought", "half an emoji", "DeepSeek", "uncounted"],
+    ids=[
+        "cut",
+        "only thought",
+        "Gemini: cut",
+        "Gemini: whole",
+        "filtered",
+        "unknown",
+        "half an emoji",
+        "DeepSeek",
+        "uncounted",
+    ],
 )
 def test_answers_are_read_as_they_come(body: dict[str, object], expected: Completion) -> None:
     """An answer that met the token limit says so, even if nothing but thought came; cached tokens

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, IndexOptions, LightRAG, Message, OpenAILLM
+from lightrag_jsonl.llm.client import BROKEN_OFF
 from lightrag_jsonl.testing import ReplayLLM, Request, ScriptedLLM
 from lightrag_jsonl.tools import batch
 from lightrag_jsonl.tools.batch import export_batch, import_batch
@@ -165,6 +166,34 @@ def test_finish_waits_for_nothing(rag: LightRAG, requests: Path) -> None:
     report = rag.run(import_batch, [run_batch(requests, lambda one: result(one, MORE))])
     assert report.inserted.documents == ("b",) and rag.status().documents == {"done": 2}
     assert set(rag.graph) == {"Scrooge", "Marley"}
+
+
+def test_finish_gives_up_on_any_number_of_missing_answers(rag: LightRAG, requests: Path) -> None:
+    """However many in a row never came: no document is left waiting."""
+    rag.run(export_batch, requests, [Document(f"{SHORT} {n}", id=f"d{n}") for n in range(60)])
+    report = rag.run(import_batch, [run_batch(requests, lambda request: None)], finish=True)
+    assert report.pending == 0 and len(report.inserted.failures) == 60
+
+
+def test_what_an_answer_lost_is_a_request_of_the_next_round(rag: LightRAG, requests: Path) -> None:
+    """What could be read is visible until then. An answer that a content filter cut off is no answer:
+    its document waits.
+    """
+    rag.run(export_batch, requests, [Document(SHORT, id="a"), Document("Other: " + SHORT, id="b")])
+    first = lines(requests)[0]["custom_id"]
+    lossy = ENTITY + '\n{"type": "entity"}\n{"type": "relationship"}'
+
+    def answer(request: Line) -> Line:
+        is_first = request["custom_id"] == first
+        return result(request, lossy) if is_first else result(request, ENTITY, "content_filter")
+
+    report = rag.run(import_batch, [run_batch(requests, answer)])
+    assert [reason for _, reason in report.failed] == [BROKEN_OFF["filter"]]
+    assert ["2 of 3 records" in one.reason for one in report.inserted.failures] == [True]
+    assert rag.status().documents == {"partial": 1, "pending": 1} and "Scrooge" in rag.graph
+    assert rag.run(export_batch, requests).requests == 2
+    rag.run(import_batch, [run_batch(requests, lambda one: result(one, MORE))])
+    assert rag.status().documents == {"done": 2}
 
 
 def test_requests_have_the_form_that_providers_take(

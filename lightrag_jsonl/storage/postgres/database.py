@@ -66,6 +66,7 @@ TRANSLATIONS = (  # of SQLite's schema: a pattern, and what replaces it
     (r"ON stated_aliases \(key\)", "ON stated_aliases USING hash (key)"),
     (r"UNIQUE \(low, high\)", "UNIQUE (low, high) DEFERRABLE INITIALLY DEFERRED"),
     (r"\bdata BLOB NOT NULL .*", "data halfvec NOT NULL"),
+    (r"x'0000'", "'[0]'::halfvec"),
     (r"INTEGER NOT NULL CHECK \(\w+ IN \(0, 1\)\)", "boolean NOT NULL"),
     (r"json_valid\((\w+)\)", r"\1 IS JSON"),
     (r"\bTEXT\b", 'text COLLATE "C"'),

@@ -88,6 +88,7 @@ class PostgresView(SQLiteView):
     BYTES = "octet_length(text)"
     AS_JSON = "::json"
     IN_TEXT = "strpos"
+    NO_VECTOR = "'[0]'::halfvec"
     OWN, METADATA = OWN, "d.metadata::jsonb"
     PRESENT, MEETS, IS_ONE, COMPARES = PRESENT, MEETS, IS_ONE, COMPARES
 
@@ -178,7 +179,8 @@ class PostgresView(SQLiteView):
         return np.asarray(data.to_numpy(), np.float32)
 
     def dimension(self, kind: Kind) -> int:
-        query = f"SELECT vector_dims(data) FROM {kind}_vectors ORDER BY id LIMIT 1"
+        rows = f"{kind}_vectors WHERE data <> {self.NO_VECTOR}"
+        query = f"SELECT vector_dims(data) FROM {rows} ORDER BY id LIMIT 1"
         return int([*self._rows(query), (0,)][0][0])
 
     def _index_vectors(self, kind: Kind) -> None:
@@ -235,7 +237,8 @@ class PostgresSnapshot(PostgresView, SQLiteSnapshot):
     def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
         stored = self.vectors(kind, rows.tolist())
         none = np.zeros(self.dimension(kind), np.float32)
-        found = [stored.get(row, none) for row in rows.tolist()]
+        whole = {row: vector for row, vector in stored.items() if len(vector) == len(none)}
+        found = [whole.get(row, none) for row in rows.tolist()]
         return np.array(found, np.float32).reshape(len(rows), len(none))
 
     def search_terms(

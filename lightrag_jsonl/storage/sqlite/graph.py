@@ -61,6 +61,7 @@ class GraphTables(Tables):
     """Mentions, entities, relations and vectors; the methods are those of the port."""
 
     IN_TEXT = "instr"
+    NO_VECTOR = "x'0000'"
 
     def next_ids(self) -> r.NextIds:
         return r.NextIds(*self._rows(f"SELECT {NEXT_IDS}")[0])
@@ -239,6 +240,10 @@ class GraphTables(Tables):
         found = self._select("id, data", f"{kind}_vectors", "id", rows)
         return {row: self._unpacked(data) for row, data in found}
 
+    def refused_rows(self, kind: Kind) -> list[int]:
+        query = f"SELECT id FROM {kind}_vectors WHERE data = {self.NO_VECTOR} ORDER BY id"
+        return [row for (row,) in self._rows(query)]
+
     def put_vectors(self, kind: Kind, vectors: Mapping[int, tuple[bytes, Vectors]]) -> None:
         rows = []
         for row, (digest, vector) in sorted(vectors.items()):
@@ -262,14 +267,16 @@ class GraphTables(Tables):
 
     def dimension(self, kind: Kind) -> int:
         """The length of the vectors of a kind; 0 if there is none."""
-        query = f"SELECT coalesce((SELECT length(data) / 2 FROM {kind}_vectors LIMIT 1), 0)"
+        rows = f"{kind}_vectors WHERE data <> {self.NO_VECTOR} LIMIT 1"
+        query = f"SELECT coalesce((SELECT length(data) / 2 FROM {rows}), 0)"
         return int(self._rows(query)[0][0])
 
     def vector_rows(
         self, kind: Kind, dim: int, rows: Collection[int] | None = None
     ) -> tuple[Ids, Vectors]:
         """Row ids (n,), ascending, and vectors (n, dim) of all or some rows that have such ones."""
-        columns = f"id, CASE WHEN length(data) = {2 * dim} THEN data END"
+        is_one = f"length(data) = {2 * dim} AND data <> {self.NO_VECTOR}"
+        columns = f"id, CASE WHEN {is_one} THEN data END"
         found = [row for row in self._select(columns, f"{kind}_vectors", "id", rows) if row[1]]
         matrix = self._unpacked(b"".join([row[1] for row in found])).reshape(len(found), dim)
         return np.array([row[0] for row in found], np.int64), matrix

@@ -177,6 +177,10 @@ CREATE TABLE chunk_vectors (
     digest BLOB NOT NULL,
     data BLOB NOT NULL CHECK (length(data) >= 2)
 ) STRICT;
+-- Rows whose text the embedder refused: a vector of one zero.
+CREATE INDEX entity_vectors_refused ON entity_vectors (id) WHERE data = x'0000';
+CREATE INDEX relation_vectors_refused ON relation_vectors (id) WHERE data = x'0000';
+CREATE INDEX chunk_vectors_refused ON chunk_vectors (id) WHERE data = x'0000';
 CREATE TABLE cached_vectors (
     id INTEGER PRIMARY KEY,
     digest BLOB NOT NULL UNIQUE,
