@@ -59,7 +59,17 @@ class BudgetError(LightRAGError):
 
 
 class EmbeddingError(LightRAGError, RuntimeError):
-    """An embedder failed or returned vectors of the wrong shape."""
+    """An embedder failed or returned vectors of the wrong shape.
+
+    `transient` and `retry_after` are those of `LLMError`.
+    """
+
+    def __init__(
+        self, message: str, *, transient: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.transient = transient
+        self.retry_after = retry_after
 
 
 class StorageError(LightRAGError):

@@ -23,6 +23,7 @@ from lightrag_jsonl.core.errors import (
 )
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.core.retrying import retries_of, with_retries
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Json, JsonlResult, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
@@ -32,9 +33,6 @@ from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
 from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
 from lightrag_jsonl.llm.thinking import ThinkingFilter, without_prompted_thinking, without_thinking
-
-FIRST_PAUSE = 0.5  # seconds before the second try; twice as long before the third
-LONGEST_PAUSE = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -303,16 +301,12 @@ class ModelClient:
             log.warning("%s: the model's answer is not stored: %s", request.prompt, error)
 
     async def _call(self, request: _Request, paid: UsageMeter) -> Completion:
-        """The model's answer; transient errors are retried twice, unless some of it was shown."""
-        for pause in (FIRST_PAUSE, 2 * FIRST_PAUSE):
-            try:
-                return await self._attempt(request, paid)
-            except LLMError as error:
-                if not error.transient or request.shown:
-                    raise
-                wait = min(error.retry_after or pause, LONGEST_PAUSE)
-            await asyncio.sleep(wait)
-        return await self._attempt(request, paid)
+        """The model's answer; transient errors are retried, unless some of it was shown."""
+        return await with_retries(
+            lambda: self._attempt(request, paid),
+            retries=retries_of(self.llm),
+            may_repeat=lambda: not request.shown,
+        )
 
     async def _attempt(self, request: _Request, paid: UsageMeter) -> Completion:
         """One attempt; its cost is counted even if it fails, as a call if nobody knows its tokens."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LLMError
 from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.retrying import with_retries
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import default_tokenizer
 from lightrag_jsonl.core.types import Completion, Json, Message, ResponseType
@@ -45,8 +46,9 @@ class OpenAILLM:
     """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
 
     - `temperature`: None sends none. `extra_body`: merged into every request.
-    - `timeout`: how many seconds the server may be silent. A request not answered by then is sent
-      again, up to `max_retries` times; each attempt may be billed.
+    - `timeout`: how many seconds the server may be silent. A request not answered by then fails.
+    - `max_retries`: how often a request that failed in passing is repeated, by an index that uses
+      this model; one call of a method here is one request.
     - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, for the
       server to force the answer to follow it, unless it refuses that. "grounded" also limits entity
       names to those given.
@@ -74,10 +76,11 @@ class OpenAILLM:
             raise ConfigError(f"constrain must be 'auto', 'off' or 'grounded', not {constrain!r}")
         self.model = model
         self.name = name or model
+        self.max_retries = max_retries
         self.constrain = constrain
         self._temperature = temperature
         self._extra_body = dict(extra_body or {})
-        self._connection = Connection(base_url, api_key, timeout, max_retries, max_answer_bytes)
+        self._connection = Connection(base_url, api_key, timeout, max_answer_bytes)
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
 
     async def complete(
@@ -285,6 +288,8 @@ class OpenAIEmbedder:
       vectors. For other models give it, or reading `.dim` sends one request and waits.
     - `query_prefix`, `passage_prefix`: put before every text.
     - `max_tokens`: the longest text the model reads.
+    - `max_retries`: how often a request that failed in passing is repeated, by an index that uses
+      this embedder; one call of `embed` is one request.
     - `max_answer_bytes`: a longer answer is not read to its end, and fails.
     - `spec`: the name that makes it again; "" if a name is not enough.
 
@@ -311,6 +316,7 @@ class OpenAIEmbedder:
         known = DIMS.get(model)
         self.model = model
         self.max_tokens = max_tokens or (OPENAI_MAX_TOKENS if known else None)
+        self.max_retries = max_retries
         self.name = f"{model} + {passage_prefix!r}" if passage_prefix else model
         self.spec = "" if query_prefix or passage_prefix or extra_body else f"openai:{model}"
         self._dim = dim or known
@@ -318,16 +324,22 @@ class OpenAIEmbedder:
         self._extra_body = dict(extra_body or {})
         if known and self._dim != known:
             self._extra_body.setdefault("dimensions", dim)
-        self._connection = Connection(base_url, api_key, timeout, max_retries, max_answer_bytes)
+        self._connection = Connection(base_url, api_key, timeout, max_answer_bytes)
 
     @property
     def dim(self) -> int:
         """The length of a vector; if it is unknown, this sends one small request and waits."""
         if self._dim is None:
             with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
-                vectors = thread.submit(asyncio.run, self.embed(["dim"], kind="query")).result()
+                vectors = thread.submit(asyncio.run, self._sample()).result()
             self._dim = vectors.shape[1]
         return self._dim
+
+    async def _sample(self) -> Vectors:
+        """The vector of a short text, which shows how long vectors are."""
+        return await with_retries(
+            lambda: self.embed(["dim"], kind="query"), retries=self.max_retries
+        )
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """float32 of shape (len(texts), dim), rows of unit length, in the order of `texts`."""
@@ -354,7 +366,9 @@ class OpenAIEmbedder:
                 self._connection.check_length(response.content)
                 return json.loads(response.content).get("data")
         except LLMError as error:
-            raise EmbeddingError(str(error)) from error.__cause__
+            raise EmbeddingError(
+                str(error), transient=error.transient, retry_after=error.retry_after
+            ) from error.__cause__
 
     def clip(self, text: str) -> str:
         """The beginning of a passage, at most `max_tokens` long, which the model reads."""
