@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.errors import LLMError
@@ -16,7 +17,8 @@ from lightrag_jsonl.core.types import (
     Rejection,
     known_language,
 )
-from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector
+from lightrag_jsonl.indexing.examples import Examples
+from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector, graph_records
 from lightrag_jsonl.llm.client import ModelClient, Records, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 
@@ -62,6 +64,20 @@ class LLMExtractor:
         prompt = self._options.extraction
         return f"{prompt} {self._client.prompts.prompt(prompt).revision}/{self._client.llm.name}"
 
+    @cached_property
+    def _examples(self) -> Examples:
+        """What the prompt's own examples say, in whatever set of prompts."""
+        prompt = self._options.extraction
+        empty = {"text": "", "background": ""}
+        inputs = self._client.prompts.prompt(prompt).inputs
+        variables = {**self._variables, **{name: empty[name] for name in empty if name in inputs}}
+        is_graph = prompt == GRAPH_PROMPT
+        return Examples.of(
+            self._client.prompts.render(prompt, variables),
+            normalize_graph_record if is_graph else graph_records,
+            with_terms=self._ontology is None,
+        )
+
     async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
         """Ask about one chunk; if the model fails, the extraction has an `error`, and nothing is raised.
 
@@ -74,7 +90,12 @@ class LLMExtractor:
             self._client,
             self._options,
             MentionCollector(
-                chunk.text, self._options.extraction, self._ontology, self._options.limits
+                text=chunk.text,
+                prompt=self._options.extraction,
+                ontology=self._ontology,
+                limits=self._options.limits,
+                examples=self._examples,
+                background=chunk.background,
             ),
             variables,
             [*self._client.prompts.render(self._options.extraction, variables)],
