@@ -117,9 +117,14 @@ class Examples:
         return False
 
     def _is_all_from_examples(self, statement: Statement, source: "SourceWords") -> bool:
-        """Whether every content word is an example's, and none is in the text."""
-        words = statement.words.union(*map(_words_of_name, statement.names))
-        return bool(words) and words <= self.words and not any(map(source.has_word, words))
+        """Whether all words of the names are an example's, and most others, and none is the text's."""
+        name_words = frozenset[str]().union(*map(_words_of_name, statement.names))
+        if not name_words <= self.words or any(map(source.has_word, name_words)):
+            return False
+        own_words = statement.words - self.words
+        is_about_text = any(map(source.has_word, own_words))
+        has_words = bool(name_words or statement.words)
+        return has_words and not is_about_text and 2 * len(own_words) <= len(statement.words)
 
     def _repeats_a_statement(self, statement: Statement, source: "SourceWords") -> bool:
         """Whether most of what the record says is most of what one example says, and not in the text."""

@@ -25,6 +25,8 @@ from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
 
+LEAST_ANSWER = 1_024  # tokens that every answer may have, however short its chunk is
+ANSWER_PER_TOKEN = 4  # tokens of an answer for each of its chunk; real ones have two
 LEAST_RECORDS = 100  # that every chunk may have, however short it is
 NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
 
@@ -104,6 +106,7 @@ class LLMExtractor:
             self._client.scheduler.next_priority(),
             chunk.document_id,
             max(LEAST_RECORDS, int(chunk.tokens * self._options.limits.records_per_token)),
+            answer_limit(chunk.tokens, most=self._options.max_extract_tokens),
         )
         try:
             await chat.read_first()
@@ -130,6 +133,7 @@ class _Conversation:
     priority: int
     document: str
     most_records: int
+    max_tokens: int | None
     last_answer: str = ""
     records: int = 0
     rejections: list[Rejection] = field(default_factory=list)
@@ -149,6 +153,8 @@ class _Conversation:
         """Ask for the mentions; an answer without a readable record is asked for once more."""
         answer = await self._ask()
         if self._problem(answer):
+            if _is_cut_off(answer):  # a model that thinks at length needs more room
+                self.max_tokens = self.options.max_extract_tokens
             answer = await self._ask()
         self.error = self._problem(answer)
         await self._read(answer)
@@ -204,7 +210,7 @@ class _Conversation:
             messages=self.messages,
             normalize=normalize_graph_record if is_graph else None,
             names=self.names,
-            max_tokens=self.options.max_extract_tokens,
+            max_tokens=self.max_tokens,
             meter=self.meter,
             priority=self.priority,
             document=self.document,
@@ -233,13 +239,16 @@ class _Conversation:
         """
         new = self._add(answer)
         for _ in range(self.options.max_resumes):
-            if not _is_cut_off(answer) or not answer.result.records:
+            if not _is_cut_off(answer) or not answer.result.records or _is_loop(answer):
                 break
             whole = (json.dumps(record, ensure_ascii=False) for record in answer.result.records)
             self._go_on("\n".join(whole), "resume-extract")
             self.resumed += 1
             answer = await self._ask()
-            new += self._add(answer)
+            more = self._add(answer)
+            new += more
+            if not more:  # it only writes again what is there
+                break
         self.unfinished |= _is_cut_off(answer)
         return new
 
@@ -264,6 +273,7 @@ class _Conversation:
             self.options.extraction,
             self.variables,
             messages=[*self.messages, Message("assistant", self.last_answer), *question],
+            max_tokens=self.max_tokens,
             meter=self.meter,
             priority=self.priority,
             document=self.document,
@@ -276,6 +286,17 @@ class _Conversation:
 
 def _is_cut_off(answer: Records) -> bool:
     return answer.result.truncated or answer.reply.cut_off
+
+
+def _is_loop(answer: Records) -> bool:
+    """Whether the model repeated itself until the reading ended: it would go on doing so."""
+    return any(rejection.reason == "repeated" for rejection in answer.result.rejections)
+
+
+def answer_limit(tokens: int, *, most: int | None) -> int:
+    """How long an answer about a chunk of so many tokens may be, `most` at most; in tokens."""
+    limit = max(LEAST_ANSWER, ANSWER_PER_TOKEN * tokens)
+    return limit if most is None else min(limit, most)
 
 
 def _some_are_refused(rejections: Iterable[Rejection]) -> bool:

@@ -29,6 +29,7 @@ from lightrag_jsonl.core.types import Completion, Json, JsonlResult, Message, Re
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion, described
 from lightrag_jsonl.llm.json_values import read_json
+from lightrag_jsonl.llm.loops import LoopDetector
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
 from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
@@ -365,10 +366,11 @@ def request_key(
 async def _read_stream(source: AsyncIterator[str], request: _Request, most: int) -> Completion:
     """Read a model's stream to its end, passing on each piece, except for leading thinking.
 
-    Of more than `most` characters the rest is not read.
+    Of more than `most` characters the rest is not read, nor is it once the model repeats itself.
     """
     text, length = list[str](), 0
     thinking = ThinkingFilter()
+    loops = LoopDetector()
     try:
         async for piece in source:
             if piece and not isinstance(piece, str):
@@ -378,6 +380,11 @@ async def _read_stream(source: AsyncIterator[str], request: _Request, most: int)
             length += len(text[-1])
             if length > most:
                 break
+            if loops.feed(text[-1]):
+                log.warning("%s: the answer is cut off, since it repeats itself", request.prompt)
+                return Completion(
+                    "".join(text), "length", getattr(source, "usage", None) or ONE_CALL
+                )
     finally:
         if close := getattr(source, "aclose", None):
             await close()

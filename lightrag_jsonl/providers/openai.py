@@ -32,6 +32,8 @@ DIMS: Mapping[str, int] = {
 }
 OPENAI_MAX_TOKENS = 8191  # the longest text that the models in DIMS read
 NAME_FIELDS = frozenset({"name", "source", "target", "entity", "subject", "object"})
+LIST_ITEMS = 10  # of a list in a constrained answer whose schema sets no limit
+ITEM_CHARACTERS = 100  # of a text in such a list: a name or a keyword
 _REFUSABLE = {  # fields that a server may refuse, each with words that occur in its refusal
     "max_tokens": "max_completion_tokens",
     "temperature": "temperature",
@@ -228,9 +230,10 @@ def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None
     """The `response_format` of an answer whose records follow `schema`; with `names`, fields that
     name entities hold one of these (an empty sequence restricts nothing).
 
-    Definitions are moved to the top, where references lead to.
+    Definitions are moved to the top, where references lead to. Lists get an end where the schema
+    gives them none, since a small model that is forced to follow it may not find one.
     """
-    record: dict[str, Any] = dict(schema)
+    record: dict[str, Any] = _limit_lists(dict(schema))
     definitions = record.pop("$defs", {})
     if names:
         record = _limit_names(record)
@@ -243,6 +246,21 @@ def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None
         "$defs": definitions,
     }
     return {"type": "json_schema", "json_schema": {"name": "records", "schema": wrapped}}
+
+
+def _limit_lists(schema: Any) -> Any:
+    """A schema whose lists of texts are short, and hold short texts."""
+    if isinstance(schema, list):
+        return [_limit_lists(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    limited = {key: _limit_lists(part) for key, part in schema.items()}
+    if limited.get("type") == "array":
+        limited.setdefault("maxItems", LIST_ITEMS)
+        items = limited.get("items")
+        if isinstance(items, dict) and items.get("type") == "string" and "enum" not in items:
+            items.setdefault("maxLength", ITEM_CHARACTERS)
+    return limited
 
 
 def _limit_names(schema: Any) -> Any:
