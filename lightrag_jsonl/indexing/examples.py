@@ -25,7 +25,7 @@ LONGEST_PART = 3  # characters of words that are looked for as a whole, never in
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class RecordStatement:
     """What a record says: keys of the names it is about, of other names, and its content words."""
 
     names: frozenset[str]
@@ -33,7 +33,7 @@ class Statement:
     words: frozenset[str]
 
     @classmethod
-    def of(cls, record: Record, *, with_terms: bool = True) -> "Statement":
+    def of(cls, record: Record, *, with_terms: bool = True) -> "RecordStatement":
         """The statement of a record of `extract-graph`.
 
         Without `with_terms` the names of relations and attributes do not count: an ontology gives
@@ -53,7 +53,7 @@ class Statement:
 class Examples:
     """The statements in the examples of a prompt."""
 
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[RecordStatement, ...] = ()
     with_terms: bool = True
 
     @cached_property
@@ -83,7 +83,7 @@ class Examples:
         lines = [line[max(0, line.find('{"')) :] for line in text.split("\n")]
         records = parse_jsonl("\n".join(lines)).records
         statements = [
-            Statement.of(part, with_terms=with_terms)
+            RecordStatement.of(part, with_terms=with_terms)
             for record in records
             for part in expand(record)
         ]
@@ -93,14 +93,14 @@ class Examples:
         """Whether a record of `extract-graph` comes from an example and not from the text."""
         if not self.statements:
             return False
-        statement = Statement.of(record, with_terms=self.with_terms)
+        statement = RecordStatement.of(record, with_terms=self.with_terms)
         return (
             self._names_a_stranger(statement, source)
             or self._is_all_from_examples(statement, source)
             or self._repeats_a_statement(statement, source)
         )
 
-    def _names_a_stranger(self, statement: Statement, source: "SourceWords") -> bool:
+    def _names_a_stranger(self, statement: RecordStatement, source: "SourceWords") -> bool:
         """Whether a name is an example's and not in the text.
 
         If a part of the name is in the text, its other part may be a model's knowledge; then the
@@ -116,7 +116,7 @@ class Examples:
                 return True
         return False
 
-    def _is_all_from_examples(self, statement: Statement, source: "SourceWords") -> bool:
+    def _is_all_from_examples(self, statement: RecordStatement, source: "SourceWords") -> bool:
         """Whether all words of the names are an example's, and most others, and none is the text's."""
         name_words = frozenset[str]().union(*map(_words_of_name, statement.names))
         if not name_words <= self.words or any(map(source.has_word, name_words)):
@@ -126,7 +126,7 @@ class Examples:
         has_words = bool(name_words or statement.words)
         return has_words and not is_about_text and 2 * len(own_words) <= len(statement.words)
 
-    def _repeats_a_statement(self, statement: Statement, source: "SourceWords") -> bool:
+    def _repeats_a_statement(self, statement: RecordStatement, source: "SourceWords") -> bool:
         """Whether most of what the record says is most of what one example says, and not in the text."""
         strange_words = {word for word in statement.words if not source.has_word(word)}
         for example in self.statements:

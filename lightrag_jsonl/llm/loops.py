@@ -1,6 +1,6 @@
 """Notices that a model repeats itself, while its answer is still being written."""
 
-LEAST_REPEATED = 1_000  # characters that have to be repetitions; rows of dashes are shorter
+LEAST_LOOP = 1_000  # characters that have to be repetitions; rows of dashes are shorter
 LEAST_REPEATS = 6
 LONGEST_CYCLE = 1_500  # characters
 LOOK_EVERY = 250  # characters between two looks
@@ -33,5 +33,5 @@ def ends_in_a_loop(text: str) -> bool:
     if len(end) < LOOK_EVERY or before < 0:
         return False
     cycle = len(text) - len(end) - before
-    size = max(LEAST_REPEATED, LEAST_REPEATS * cycle)
+    size = max(LEAST_LOOP, LEAST_REPEATS * cycle)
     return len(text) >= size and text[-size:-cycle] == text[-size + cycle :]
