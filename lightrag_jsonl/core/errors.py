@@ -75,11 +75,21 @@ class EmbeddingError(LightRAGError, RuntimeError):
 
     `unavailable`: it could not be asked (no connection, a refused key, too many requests), so that
     every other text would fail, too. Otherwise the texts may be to blame, and others are tried.
+    `transient` and `retry_after` are those of `LLMError`.
     """
 
-    def __init__(self, message: str, *, unavailable: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        unavailable: bool = False,
+        transient: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.unavailable = unavailable
+        self.transient = transient
+        self.retry_after = retry_after
 
 
 class StorageError(LightRAGError):

@@ -74,7 +74,8 @@ class IndexOptions:
       `glean_min_tokens` are asked about only once. `glean_check`: first ask in a word whether
       anything was missed, where as much was read as the model declared.
     - `max_resumes`: how often the model is asked to go on with an answer that was cut off.
-    - `max_extract_tokens`: the longest answer about a chunk; None sets no limit.
+    - `max_extract_tokens`: the longest answer about a chunk, however long the chunk is: each answer
+      has four tokens for each of its chunk, and 1,024 at least. None sets no such ceiling.
     - `max_concurrent_calls`: model calls in flight at a time.
     - `embed_batch_size`: texts embedded in one call.
     - `relation_vectors`: whether relations have vectors of their own.

@@ -2,12 +2,17 @@
 
 import contextlib
 import functools
+import hashlib
 import logging
+import math
+import os
 import re
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import regex
@@ -23,10 +28,12 @@ log = logging.getLogger(__name__)
 
 DEFAULT_ENCODING = "o200k_base"
 DOWNLOAD_SECONDS = 5.0
+LOOK_SECONDS = 0.05  # between two looks whether the ranks have arrived
+RANKS_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # tiktoken's own
 
 
 def default_tokenizer() -> Tokenizer:
-    """o200k by tiktoken if its ranks are cached or can be fetched within 5 s (once), or the fitted."""
+    """o200k by tiktoken if its ranks are cached, or fetched within 5 s (once); else the fitted one."""
     return FittedTokenizer() if _encoding(DEFAULT_ENCODING) is None else TiktokenTokenizer()
 
 
@@ -47,7 +54,7 @@ class TiktokenTokenizer:
     """Exact tokens of one of OpenAI's encodings; special tokens in a text count as ordinary text.
 
     Its ranks come from tiktoken's cache (`TIKTOKEN_CACHE_DIR`) or the network, at the first count,
-    which raises `ConfigError` if they are not available within 5 s.
+    which raises `ConfigError` if they are neither cached nor fetched within 5 s.
     """
 
     additive = True
@@ -160,19 +167,35 @@ def _pieces(text: str) -> Iterator[str]:
 
 @functools.cache
 def _encoding(name: str) -> "Encoding | None":
-    """tiktoken's encoding, with ranks from its cache or the network; None after 5 s without them."""
-    found: list[Encoding] = []
+    """tiktoken's encoding, with ranks from its cache or the network; None after 5 s without them.
+
+    Only the network has a limit, which tiktoken itself does not set. Ranks that are cached are read
+    however long that takes: a busy machine must not choose the tokenizer of a new index.
+    """
+    import tiktoken  # before the clock runs
+
+    encodings: list[Encoding] = []
 
     def load() -> None:
-        import tiktoken
-
         with contextlib.suppress(OSError, ValueError, ImportError):
-            found.append(tiktoken.get_encoding(name))
+            encodings.append(tiktoken.get_encoding(name))
 
     thread = threading.Thread(target=load, name="token-ranks", daemon=True)
     thread.start()
-    thread.join(DOWNLOAD_SECONDS)  # tiktoken itself sets no limit
-    return found[0] if found else None
+    waits = math.ceil(DOWNLOAD_SECONDS / LOOK_SECONDS)
+    while thread.is_alive() and waits > 0:
+        thread.join(LOOK_SECONDS)
+        if not _are_ranks_cached(name):
+            waits -= 1
+    return encodings[0] if encodings else None
+
+
+def _are_ranks_cached(name: str) -> bool:
+    """Whether tiktoken has an encoding's ranks in a file, in the folder and by the name it uses."""
+    default = str(Path(tempfile.gettempdir()) / "data-gym-cache")
+    folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR", default))
+    file = hashlib.sha1(RANKS_URL.format(name).encode(), usedforsecurity=False).hexdigest()
+    return bool(folder) and (Path(folder) / file).exists()
 
 
 # Lengths per token were chosen by counting against o200k: eight letters of a Latin word, six

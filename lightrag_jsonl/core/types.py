@@ -30,7 +30,7 @@ ResponseType: TypeAlias = Literal["text", "json", "jsonl"]
 RejectionReason: TypeAlias = Literal[
     "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
     "schema", "unknown_id", "duplicate_id", "self_relation", "empty_name", "ontology",
-    "limit",
+    "limit", "example", "repeated",
 ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.errors import LLMError
@@ -16,7 +17,8 @@ from lightrag_jsonl.core.types import (
     Rejection,
     known_language,
 )
-from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector
+from lightrag_jsonl.indexing.examples import Examples
+from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector, graph_records
 from lightrag_jsonl.llm.client import ModelClient, Records, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.storage.status import ALL_REFUSED
@@ -29,6 +31,11 @@ STILL_CUT_OFF = (
     "the answer was still cut off after {} continuations: raise max_extract_tokens or max_resumes, or "
     "use smaller chunks"
 )
+REPEATING = (
+    "the model repeated itself until the answer was ended: use another model or smaller chunks"
+)
+LEAST_ANSWER = 1_024  # tokens that every answer may have, however short its chunk is
+ANSWER_PER_TOKEN = 4  # tokens of an answer for each of its chunk; real ones have two
 LEAST_RECORDS = 100  # that every chunk may have, however short it is
 LOST = frozenset({"array", "multiline", "malformed", "too_deep", "schema"})  # a record was meant
 INTENDED = frozenset(
@@ -72,6 +79,20 @@ class LLMExtractor:
         prompt = self._options.extraction
         return f"{prompt} {self._client.prompts.prompt(prompt).revision}/{self._client.llm.name}"
 
+    @cached_property
+    def _examples(self) -> Examples:
+        """What the prompt's own examples say, in whatever set of prompts."""
+        prompt = self._options.extraction
+        empty = {"text": "", "background": ""}
+        inputs = self._client.prompts.prompt(prompt).inputs
+        variables = {**self._variables, **{name: empty[name] for name in empty if name in inputs}}
+        is_graph = prompt == GRAPH_PROMPT
+        return Examples.of(
+            self._client.prompts.render(prompt, variables),
+            normalize_graph_record if is_graph else graph_records,
+            with_terms=self._ontology is None,
+        )
+
     async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
         """Ask about one chunk; if the model fails, the extraction has an `error`, and nothing is raised.
 
@@ -84,7 +105,12 @@ class LLMExtractor:
             self._client,
             self._options,
             MentionCollector(
-                chunk.text, self._options.extraction, self._ontology, self._options.limits
+                text=chunk.text,
+                prompt=self._options.extraction,
+                ontology=self._ontology,
+                limits=self._options.limits,
+                examples=self._examples,
+                background=chunk.background,
             ),
             variables,
             [*self._client.prompts.render(self._options.extraction, variables)],
@@ -93,6 +119,7 @@ class LLMExtractor:
             self._client.scheduler.next_priority(),
             chunk.document_id,
             max(LEAST_RECORDS, int(chunk.tokens * self._options.limits.records_per_token)),
+            answer_limit(chunk.tokens, most=self._options.max_extract_tokens),
         )
         try:
             await chat.read_first()
@@ -120,6 +147,7 @@ class _Conversation:
     priority: int
     document: str
     most_records: int
+    max_tokens: int | None
     last_answer: str = ""
     records: int = 0
     rejections: list[Rejection] = field(default_factory=list)
@@ -139,6 +167,8 @@ class _Conversation:
         """Ask for the mentions; an answer without a readable record is asked for once more."""
         answer = await self._ask()
         if self._problem(answer):
+            if _is_cut_off(answer):  # a model that thinks at length needs more room
+                self.max_tokens = self.options.max_extract_tokens
             answer = await self._ask()
         self.error = self._problem(answer)
         await self._read(answer)
@@ -195,7 +225,7 @@ class _Conversation:
             messages=self.messages,
             normalize=normalize_graph_record if is_graph else None,
             names=self.names,
-            max_tokens=self.options.max_extract_tokens,
+            max_tokens=self.max_tokens,
             meter=self.meter,
             priority=self.priority,
             document=self.document,
@@ -246,16 +276,22 @@ class _Conversation:
         """
         new = await self._add(answer)
         for _ in range(self.options.max_resumes):
-            if self.error or not _is_cut_off(answer) or not answer.result.records:
+            if self.error or _is_loop(answer):
+                break
+            if not _is_cut_off(answer) or not answer.result.records:
                 break
             whole = (json.dumps(record, ensure_ascii=False) for record in answer.result.records)
             self._go_on("\n".join(whole), "resume-extract")
             self.resumed += 1
             answer = await self._ask()
-            new += await self._add(answer)
+            brought = await self._add(answer)
+            new += brought
+            if not brought:  # it only writes again what is there
+                break
         if _is_cut_off(answer):
             self.unfinished = True
-            await self._fail(STILL_CUT_OFF.format(self.options.max_resumes), answer)
+            reason = REPEATING if _is_loop(answer) else STILL_CUT_OFF.format(self.resumed)
+            await self._fail(reason, answer)
         return new
 
     async def _fail(self, problem: str, answer: Records) -> None:
@@ -299,6 +335,7 @@ class _Conversation:
             self.options.extraction,
             self.variables,
             messages=[*self.messages, Message("assistant", self.last_answer), *question],
+            max_tokens=self.max_tokens,
             meter=self.meter,
             priority=self.priority,
             document=self.document,
@@ -318,6 +355,17 @@ def _declared(answer: Records) -> int:
 
 def _is_cut_off(answer: Records) -> bool:
     return answer.result.truncated or answer.reply.cut_off
+
+
+def _is_loop(answer: Records) -> bool:
+    """Whether the model repeated itself until the reading ended: it would go on doing so."""
+    return any(rejection.reason == "repeated" for rejection in answer.result.rejections)
+
+
+def answer_limit(tokens: int, *, most: int | None) -> int:
+    """How long an answer about a chunk of so many tokens may be, `most` at most; in tokens."""
+    limit = max(LEAST_ANSWER, ANSWER_PER_TOKEN * tokens)
+    return limit if most is None else min(limit, most)
 
 
 def _some_are_refused(rejections: Iterable[Rejection]) -> bool:

@@ -25,6 +25,7 @@ from lightrag_jsonl.core.types import (
     RejectionReason,
     RelationMention,
 )
+from lightrag_jsonl.indexing.examples import Examples, SourceWords
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.llm.reader import shortened
 from lightrag_jsonl.llm.schemas import Schema
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 Problem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
+COPIED = "it repeats the example of the prompt, and says nothing of the text"
 ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
 RELATION_FIELDS = attrgetter(*RelationMention.__slots__)
 
@@ -43,13 +45,16 @@ RELATION_FIELDS = attrgetter(*RelationMention.__slots__)
 class MentionCollector:
     """Collects the mentions of one chunk from the records that answer a prompt, each once.
 
-    `declared` holds the numbers of entities and relations that the model says it wrote.
+    `declared` holds the numbers of entities and relations that the model says it wrote. Copies of
+    the prompt's `examples` are refused, unless the text or its `background` holds their words.
     """
 
     text: str
     prompt: str = GRAPH_PROMPT
     ontology: "Ontology | None" = None
     limits: Limits = Limits()
+    examples: Examples = Examples()
+    background: str = ""
     entities: dict[EntityMention, None] = field(default_factory=dict)
     relations: dict[RelationMention, None] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
@@ -65,8 +70,12 @@ class MentionCollector:
                 self.reject(line, record, "ontology", violation)
                 continue
             record = self.ontology.declared(record) if self.ontology else record
-            for one in [record] if self.prompt == GRAPH_PROMPT else graph_records(record):
-                if problem := self._add(one):
+            parts = [record] if self.prompt == GRAPH_PROMPT else [*graph_records(record)]
+            if any(self.examples.is_copy(part, self._source_words) for part in parts):
+                self.reject(line, record, "example", COPIED)
+                continue
+            for part in parts:
+                if problem := self._add(part):
                     self.reject(line, record, *problem)
         return len(self._keys) - before
 
@@ -156,6 +165,10 @@ class MentionCollector:
 
     def _too_long(self, what: str) -> Problem:
         return "limit", f"{what} has more than {self.limits.name_characters} characters"
+
+    @cached_property
+    def _source_words(self) -> SourceWords:
+        return SourceWords(f"{self.background}\n{self.text}")
 
     # ── where names occur ───────────────────────────────────────────────────────
 

@@ -23,6 +23,7 @@ from lightrag_jsonl.core.errors import (
 )
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.core.retrying import retries_of, with_retries
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
     Completion,
@@ -35,13 +36,12 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion, described
 from lightrag_jsonl.llm.json_values import read_json
+from lightrag_jsonl.llm.loops import LoopDetector
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
 from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
 from lightrag_jsonl.llm.thinking import ThinkingFilter, without_prompted_thinking, without_thinking
 
-FIRST_PAUSE = 0.5  # seconds before the second try; twice as long before the third
-LONGEST_PAUSE = 60.0
 BROKEN_OFF: Mapping[Finish, str] = {
     "filter": "a content filter of the model's server cut the answer off",
     "error": "the model's server broke the answer off",
@@ -319,16 +319,12 @@ class ModelClient:
             log.warning("%s: the model's answer is not stored: %s", request.prompt, error)
 
     async def _call(self, request: _Request, paid: UsageMeter) -> Completion:
-        """The model's answer; transient errors are retried twice, unless some of it was shown."""
-        for pause in (FIRST_PAUSE, 2 * FIRST_PAUSE):
-            try:
-                return await self._attempt(request, paid)
-            except LLMError as error:
-                if not error.transient or request.shown:
-                    raise
-                wait = min(error.retry_after or pause, LONGEST_PAUSE)
-            await asyncio.sleep(wait)
-        return await self._attempt(request, paid)
+        """The model's answer; transient errors are retried, unless some of it was shown."""
+        return await with_retries(
+            lambda: self._attempt(request, paid),
+            retries=retries_of(self.llm),
+            may_repeat=lambda: not request.shown,
+        )
 
     async def _attempt(self, request: _Request, paid: UsageMeter) -> Completion:
         """One attempt; its cost is counted even if it fails, as a call if nobody knows its tokens."""
@@ -387,10 +383,11 @@ def request_key(
 async def _read_stream(source: AsyncIterator[str], request: _Request, most: int) -> Completion:
     """Read a model's stream to its end, passing on each piece, except for leading thinking.
 
-    Of more than `most` characters the rest is not read.
+    Of more than `most` characters the rest is not read, nor is it once the model repeats itself.
     """
     text, length = list[str](), 0
     thinking = ThinkingFilter()
+    loops = LoopDetector()
     try:
         async for piece in source:
             if piece and not isinstance(piece, str):
@@ -400,6 +397,11 @@ async def _read_stream(source: AsyncIterator[str], request: _Request, most: int)
             length += len(text[-1])
             if length > most:
                 break
+            if loops.feed(text[-1]):
+                log.warning("%s: the answer is cut off, since it repeats itself", request.prompt)
+                return Completion(
+                    "".join(text), "length", getattr(source, "usage", None) or ONE_CALL
+                )
     finally:
         if close := getattr(source, "aclose", None):
             await close()

@@ -7,6 +7,7 @@ are not read as records.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from operator import attrgetter
 
@@ -21,6 +22,8 @@ from lightrag_jsonl.llm.thinking import PROMPTED_END, thinking_at
 
 Normalize = Callable[[Record], Iterable[Record]]
 
+REPEATS = 10  # of one object or line in an answer; small models loop, others write one twice or so
+LEAST_REPEATED = 20  # characters of a line without a record; brackets and dashes come back anyway
 _MAX_TEXT = 2_000  # characters of a rejection
 _DETAILS = {
     "malformed": "invalid JSON, or an unclosed object",
@@ -84,6 +87,8 @@ class JsonlReader:
         self._text, self._at, self._line = "", 0, 1  # whole lines, and where reading is in them
         self._ended, self._first = False, True  # whether the text ended; whether no content came
         self._arrays: list[int] = []  # the lines on which those that are open begin
+        self._repeats: Counter[str] = Counter()  # of objects and of what is none
+        self._in_loop = False  # whether the model repeats itself, so that the rest is not read
         self._reading = self._read_lines()
 
     def feed(self, piece: str) -> list[Record]:
@@ -122,13 +127,17 @@ class JsonlReader:
     # ── lines and their parts; these methods yield where they need more text ────
 
     def _read_lines(self) -> Iterator[None]:
-        while not self._ended or self._at < len(self._text):
+        while not self._in_loop and (not self._ended or self._at < len(self._text)):
             if self._at >= len(self._text):
                 self._text, self._at = "", 0
                 yield
             elif not self._read_plain_line():
                 yield from self._read_line()
-        if self._arrays and not any(one.reason == "truncated" for one in self._rejections):
+        if (
+            self._arrays
+            and not self._in_loop
+            and not any(one.reason == "truncated" for one in self._rejections)
+        ):
             detail = "the text ends inside this array"
             self._rejections.insert(0, Rejection(self._arrays[0], "[", "truncated", detail))
 
@@ -149,7 +158,7 @@ class JsonlReader:
     def _read_line(self) -> Iterator[None]:
         yield from self._skip_beginning()
         outer = len(self._arrays)  # arrays that were opened before this line
-        while True:
+        while not self._in_loop:
             self._skip_gap()
             outer = min(outer, len(self._arrays))
             if _END_OF_LINE.match(self._text, self._at):
@@ -240,7 +249,8 @@ class JsonlReader:
         else:
             part = self._text[start:end].strip()
             is_json = "{" in part or part[:1] in ("[", '"', "}")
-            self._reject(self._line, part, "malformed" if is_json else "not_json")
+            if len(part) < LEAST_REPEATED or not self._is_loop(self._line, part):
+                self._reject(self._line, part, "malformed" if is_json else "not_json")
         self._move(end)
 
     def _find(
@@ -255,16 +265,28 @@ class JsonlReader:
 
     def _accept(self, line: int, text: str, record: Record, *, repaired: bool = False) -> None:
         """Keep the records that an object stands for, or reject them by the schema."""
+        if self._is_loop(line, text):
+            return
         before = len(self._records)
-        for one in self._normalize(record) if self._normalize else (record,):
-            fault = self._schema.error(one) if self._schema else None
+        for plain in self._normalize(record) if self._normalize else (record,):
+            new = self._schema.with_short_lists(plain) if self._schema else plain
+            fault = self._schema.error(new) if self._schema else None
             if fault is None:
-                self._records.append(one)
+                self._records.append(new)
                 self._line_numbers.append(line)
             else:
                 self._reject(line, text, "schema", fault)
         if repaired and len(self._records) > before:
             self._reject(line, text, "repaired", "kept after its quoting was repaired")
+
+    def _is_loop(self, line: int, text: str) -> bool:
+        """Whether a part comes back for the `REPEATS`th time: then nothing more is read."""
+        self._repeats[text] += 1
+        if self._repeats[text] == REPEATS and not self._in_loop:
+            detail = f"written {REPEATS} times; the rest of the answer is not read"
+            self._rejections.append(Rejection(line, shortened(text.strip()), "repeated", detail))
+            self._in_loop = True
+        return self._in_loop
 
     def _reject(self, line: int, text: str, reason: RejectionReason, detail: str = "") -> None:
         """Note what was not read; very long texts are shortened."""

@@ -1,14 +1,14 @@
 """Compiled JSON Schemas (Draft 2020-12) that say in words what is wrong with a record, and where."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from jsonschema_rs import Draft202012Validator
 
 from lightrag_jsonl.core.errors import PromptError
-from lightrag_jsonl.core.types import Json
+from lightrag_jsonl.core.types import Json, Record
 
 _MAX_FAULTS = 3  # named in one message
 _MAX_LENGTH = 200  # characters of one fault
@@ -32,6 +32,17 @@ class Schema:
             reason = getattr(error, "message", "") or str(error)
             raise PromptError(f"not a valid JSON Schema: {_short(reason)}") from error
         self._field, self._branches = _branches(self.source)
+        self._list_limits = dict(_list_limits(self.source))
+
+    def with_short_lists(self, record: Record) -> Record:
+        """A record whose lists end where the schema says: one long list costs no whole record."""
+        kind = record.get(self._field) if self._field else None
+        shortened = dict(record)
+        for name, value in record.items():
+            limit = self._list_limits.get((kind if isinstance(kind, str) else None, name))
+            if limit is not None and isinstance(value, list):
+                shortened[name] = value[:limit]
+        return shortened
 
     def error(self, record: Json) -> str | None:
         """None for a valid value; otherwise what is wrong and where.
@@ -65,6 +76,18 @@ def _branches(schema: Mapping[str, Any]) -> tuple[str, dict[str, Draft202012Vali
             compiled = [Draft202012Validator({**rest, "allOf": part}) for part in parts]
             return name, dict(zip(constants, compiled, strict=True))
     return "", {}
+
+
+def _list_limits(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str | None, str], int]]:
+    """The `maxItems` of each list, by the constant that names its branch, if any, and its field."""
+    field, _ = _branches(schema)
+    for branch in schema.get("oneOf", []) if field else [schema]:
+        properties = branch.get("properties", {})
+        kind = properties[field]["const"] if field else None
+        for name, settings in properties.items():
+            limit = settings.get("maxItems") if isinstance(settings, dict) else None
+            if isinstance(limit, int):
+                yield (kind, name), limit
 
 
 def _faults(validator: Draft202012Validator, record: Json) -> str:

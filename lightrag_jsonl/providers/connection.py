@@ -4,9 +4,11 @@ import asyncio
 import ipaddress
 import os
 import re
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -38,7 +40,9 @@ _NO_CONNECTION = Failure(
     "no connection; is the server running, is the base URL right (and HTTP_PROXY, if it is set)?",
     transient=True,
 )
-_BROKEN_OFF = Failure("the connection was closed before the response was complete", cost=ONE_CALL)
+_BROKEN_OFF = Failure(
+    "the connection was closed before the response was complete", transient=True, cost=ONE_CALL
+)
 _TOO_SLOW = Failure("timed out; raise the timeout or use smaller chunks", cost=ONE_CALL)
 _NO_CREDIT = Failure("the account has no credit left", permanent=True)
 _FAILURES: Mapping[object, Failure] = {  # by code, status and its hundreds, exception's name
@@ -52,11 +56,13 @@ _FAILURES: Mapping[object, Failure] = {  # by code, status and its hundreds, exc
     402: _NO_CREDIT,
     403: Failure("this key may not use this model"),  # gateways refuse single texts with it, too
     404: Failure("check the model's name, and the base URL (it ends in /v1)", permanent=True),
+    408: Failure("the server waited too long for the request", transient=True),
+    409: Failure("the server is busy with the same thing", transient=True),
     429: Failure("too many requests; lower max_concurrent_calls or try later", transient=True),
     504: _TOO_SLOW,
     3: Failure("check the base URL, from which it leads elsewhere", permanent=True),
     4: Failure("the server refused the request"),
-    5: Failure("the server failed, even after retries; try later", transient=True),
+    5: Failure("the server failed; try later", transient=True),
     "ConnectTimeout": _NO_CONNECTION,
     "ReadError": _BROKEN_OFF,
     "RemoteProtocolError": _BROKEN_OFF,
@@ -79,7 +85,6 @@ class Connection:
     base_url: str | None
     api_key: str | None
     timeout: float
-    max_retries: int
     max_bytes: int | None = None  # of a reply's body, or of one event of a stream
     _made: "tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None" = None
 
@@ -111,7 +116,7 @@ class Connection:
             return openai.AsyncOpenAI(
                 api_key=self.api_key or ("no-key" if gets_no_key(self.url) else None),
                 base_url=self.url,
-                max_retries=self.max_retries,
+                max_retries=0,  # `core.retrying` repeats requests; two loops would multiply
                 timeout=openai.Timeout(self.timeout, connect=min(self.timeout, CONNECT_SECONDS)),
                 http_client=openai.DefaultAsyncHttpxClient(
                     follow_redirects=False, event_hooks={"response": [self._limit]}
@@ -160,10 +165,13 @@ class Connection:
 
     def _explained(self, error: Exception) -> LLMError:
         response = getattr(error, "response", None)
-        status, wait, text = 0, "", ""
+        status = 0
+        text = ""
+        headers: Mapping[str, str] = {}
         if response is not None:
-            status, text = response.status_code, response.text
-            wait = response.headers.get("retry-after", "")
+            status = response.status_code
+            text = response.text
+            headers = response.headers
         classes = [type(error.__cause__), *type(error).__mro__]
         names = [one.__name__ for one in classes]
         keys = [getattr(error, "code", None), status, status // 100, *names]
@@ -173,16 +181,31 @@ class Connection:
         message = f"{self.host}: {known.advice} ({f'HTTP {status}: ' if status else ''}{detail})"
         for key in filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY"))):
             message = message.replace(key, "***")
-        after = float(wait) if re.fullmatch(r"\d+(\.\d+)?", wait) else None
         is_refusal = status == 500 or (status // 100 == 4 and status not in NOT_ABOUT_THE_TEXT)
         return LLMError(
             message,
-            transient=known.transient,
+            transient=known.transient and headers.get("x-should-retry") != "false",
             permanent=known.permanent,
             refused=is_refusal and not known.permanent,
-            retry_after=after,
+            retry_after=pause_asked_for(headers),
             cost=known.cost,
         )
+
+
+def pause_asked_for(headers: Mapping[str, str]) -> float | None:
+    """The seconds after which a server wants to be asked again, if it says so.
+
+    `Retry-After` holds seconds or a date (RFC 9110, section 10.2.3); `retry-after-ms` is Azure's.
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
+            return float(value) * unit
+    try:
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return max(0.0, date.timestamp() - time.time())
 
 
 def message_of(body: object) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LLMError
 from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.retrying import with_retries
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import default_tokenizer
 from lightrag_jsonl.core.types import Completion, Finish, Json, Message, ResponseType
@@ -30,6 +31,8 @@ DIMS: Mapping[str, int] = {
 }
 OPENAI_MAX_TOKENS = 8191  # the longest text that the models in DIMS read
 NAME_FIELDS = frozenset({"name", "source", "target", "entity", "subject", "object"})
+LIST_ITEMS = 10  # of a list in a constrained answer whose schema sets no limit
+ITEM_CHARACTERS = 100  # of a text in such a list: a name or a keyword
 _REFUSABLE = {  # fields that a server may refuse, each with words that occur in its refusal
     "max_tokens": "max_completion_tokens",
     "temperature": "temperature",
@@ -44,8 +47,9 @@ class OpenAILLM:
     """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
 
     - `temperature`: None sends none. `extra_body`: merged into every request.
-    - `timeout`: how many seconds the server may be silent. A request not answered by then is sent
-      again, up to `max_retries` times; each attempt may be billed.
+    - `timeout`: how many seconds the server may be silent. A request not answered by then fails.
+    - `max_retries`: how often a request that failed in passing is repeated, by an index that uses
+      this model; one call of a method here is one request.
     - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, for the
       server to force the answer to follow it, unless it refuses that. "grounded" also limits entity
       names to those given.
@@ -73,10 +77,11 @@ class OpenAILLM:
             raise ConfigError(f"constrain must be 'auto', 'off' or 'grounded', not {constrain!r}")
         self.model = model
         self.name = name or model
+        self.max_retries = max_retries
         self.constrain = constrain
         self._temperature = temperature
         self._extra_body = dict(extra_body or {})
-        self._connection = Connection(base_url, api_key, timeout, max_retries, max_answer_bytes)
+        self._connection = Connection(base_url, api_key, timeout, max_answer_bytes)
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
 
     async def complete(
@@ -220,9 +225,10 @@ def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None
     """The `response_format` of an answer whose records follow `schema`; with `names`, fields that
     name entities hold one of these (an empty sequence restricts nothing).
 
-    Definitions are moved to the top, where references lead to.
+    Definitions are moved to the top, where references lead to. Lists get an end where the schema
+    gives them none, since a small model that is forced to follow it may not find one.
     """
-    record: dict[str, Any] = dict(schema)
+    record: dict[str, Any] = _limit_lists(dict(schema))
     definitions = record.pop("$defs", {})
     if names:
         record = _limit_names(record)
@@ -235,6 +241,21 @@ def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None
         "$defs": definitions,
     }
     return {"type": "json_schema", "json_schema": {"name": "records", "schema": wrapped}}
+
+
+def _limit_lists(schema: Any) -> Any:
+    """A schema whose lists of texts are short, and hold short texts."""
+    if isinstance(schema, list):
+        return [_limit_lists(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    limited = {key: _limit_lists(part) for key, part in schema.items()}
+    if limited.get("type") == "array":
+        limited.setdefault("maxItems", LIST_ITEMS)
+        items = limited.get("items")
+        if isinstance(items, dict) and items.get("type") == "string" and "enum" not in items:
+            items.setdefault("maxLength", ITEM_CHARACTERS)
+    return limited
 
 
 def _limit_names(schema: Any) -> Any:
@@ -280,6 +301,8 @@ class OpenAIEmbedder:
       vectors. For other models give it, or reading `.dim` sends one request and waits.
     - `query_prefix`, `passage_prefix`: put before every text.
     - `max_tokens`: the longest text the model reads.
+    - `max_retries`: how often a request that failed in passing is repeated, by an index that uses
+      this embedder; one call of `embed` is one request.
     - `max_answer_bytes`: a longer answer is not read to its end, and fails.
     - `spec`: the name that makes it again; "" if a name is not enough.
 
@@ -306,6 +329,7 @@ class OpenAIEmbedder:
         known = DIMS.get(model)
         self.model = model
         self.max_tokens = max_tokens or (OPENAI_MAX_TOKENS if known else None)
+        self.max_retries = max_retries
         self.name = f"{model} + {passage_prefix!r}" if passage_prefix else model
         self.spec = "" if query_prefix or passage_prefix or extra_body else f"openai:{model}"
         self._dim = dim or known
@@ -313,16 +337,22 @@ class OpenAIEmbedder:
         self._extra_body = dict(extra_body or {})
         if known and self._dim != known:
             self._extra_body.setdefault("dimensions", dim)
-        self._connection = Connection(base_url, api_key, timeout, max_retries, max_answer_bytes)
+        self._connection = Connection(base_url, api_key, timeout, max_answer_bytes)
 
     @property
     def dim(self) -> int:
         """The length of a vector; if it is unknown, this sends one small request and waits."""
         if self._dim is None:
             with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
-                vectors = thread.submit(asyncio.run, self.embed(["dim"], kind="query")).result()
+                vectors = thread.submit(asyncio.run, self._sample()).result()
             self._dim = vectors.shape[1]
         return self._dim
+
+    async def _sample(self) -> Vectors:
+        """The vector of a short text, which shows how long vectors are."""
+        return await with_retries(
+            lambda: self.embed(["dim"], kind="query"), retries=self.max_retries
+        )
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """float32 of shape (len(texts), dim), rows of unit length, in the order of `texts`."""
@@ -349,7 +379,12 @@ class OpenAIEmbedder:
                 self._connection.check_length(response.content)
                 return json.loads(response.content).get("data")
         except LLMError as error:
-            raise EmbeddingError(str(error), unavailable=not error.refused) from error.__cause__
+            raise EmbeddingError(
+                str(error),
+                unavailable=not error.refused,
+                transient=error.transient,
+                retry_after=error.retry_after,
+            ) from error.__cause__
 
     def clip(self, text: str) -> str:
         """The beginning of a passage, at most `max_tokens` long, which the model reads."""

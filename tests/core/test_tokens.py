@@ -138,6 +138,73 @@ def test_a_network_that_swallows_everything_costs_a_few_seconds_once(
     assert calls == ["o200k_base"]
 
 
+def test_cached_ranks_are_read_however_long_that_takes(
+    no_encodings: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine counts a new index's tokens like any other: only the network has a limit, and a
+    download that has arrived is read without one, too.
+    """
+    import threading
+
+    import tiktoken
+
+    looks = []
+    slow_reading_ends = threading.Event()
+    are_ranks_cached = tokens._are_ranks_cached
+
+    def look(name: str) -> bool:
+        looks.append(name)
+        if len(looks) == 3:
+            hashed = "fb374d419588a4632f3f557e76b4b70aebbca790"  # tiktoken's file of o200k_base
+            (tmp_path / hashed).write_bytes(b"")
+        if len(looks) == 30:
+            slow_reading_ends.set()
+        return are_ranks_cached(name)
+
+    encoding = tiktoken.Encoding(
+        "o200k_base",
+        pat_str=".",
+        mergeable_ranks={bytes([code]): code for code in range(256)},
+        special_tokens={},
+    )
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tokens, "_are_ranks_cached", look)
+    monkeypatch.setattr(tokens, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(tokens, "DOWNLOAD_SECONDS", 0.004)
+    monkeypatch.setattr(
+        tiktoken, "get_encoding", lambda name: slow_reading_ends.wait() and encoding
+    )
+
+    assert tokens.default_tokenizer().name == "o200k_base" and len(looks) >= 30
+
+
+def test_ranks_are_looked_for_where_tiktoken_keeps_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In the folder of either variable or the temporary one, under the address that tiktoken reads;
+    an empty variable means that nothing is kept.
+    """
+    import inspect
+    import tempfile
+
+    from tiktoken_ext import openai_public
+
+    for name in ("o200k_base", "cl100k_base"):
+        constructor = openai_public.ENCODING_CONSTRUCTORS[name]
+        assert tokens.RANKS_URL.format(name) in inspect.getsource(constructor)
+    (tmp_path / "data-gym-cache").mkdir()
+    file = tmp_path / "data-gym-cache" / "fb374d419588a4632f3f557e76b4b70aebbca790"
+    file.write_bytes(b"")
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
+    monkeypatch.delenv("DATA_GYM_CACHE_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    assert tokens._are_ranks_cached("o200k_base") and not tokens._are_ranks_cached("cl100k_base")
+    monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(file.parent))
+    assert tokens._are_ranks_cached("o200k_base")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    assert not tokens._are_ranks_cached("o200k_base")
+
+
 def test_an_index_keeps_the_name_of_its_tokenizer(
     no_encodings: None,
     tmp_path: Path,

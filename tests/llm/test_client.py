@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 import pytest
 
+from lightrag_jsonl.core import retrying
 from lightrag_jsonl.core.errors import (
     BudgetError,
     ConfigError,
@@ -17,7 +18,6 @@ from lightrag_jsonl.core.errors import (
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.types import Completion, Message
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.llm import client as client_module
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter, request_key
 from lightrag_jsonl.llm.scheduler import SUMMARY
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
@@ -66,7 +66,7 @@ def connect(
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits before another try."""
-    monkeypatch.setattr(client_module, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.0)
 
 
 # ── the cache ───────────────────────────────────────────────────────────────────

@@ -86,3 +86,29 @@ def test_names_are_for_names_only() -> None:
     assert wrapped_schema(schema, []) == wrapped_schema(schema)
     own = wrapped_schema({"$ref": "#/$defs/x", "$defs": {"x": thing("a", "name")}}, ["乔峰"])
     assert is_allowed(own, {"type": "a", "name": "乔峰"}) and not is_allowed(own, {})
+
+
+def test_lists_of_a_constrained_answer_end() -> None:
+    """Where a schema sets no limit, a list may have ten items, and texts in it a hundred characters; a
+    limit of the schema, and texts outside of lists, stay as they are.
+    """
+    text: Json = {"type": "string"}
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {
+            "name": text,
+            "aliases": {"type": "array", "items": text},
+            "tags": {"type": "array", "items": text, "maxItems": 12},
+            "kinds": {"type": "array", "items": {"enum": ["friend" * 30]}},
+        },
+    }
+    limited = wrapped_schema(schema)
+
+    assert is_allowed(
+        limited, {"name": "长" * 500, "aliases": ["别" * 100] * 10, "tags": ["a"] * 12}
+    )
+    assert is_allowed(limited, {"kinds": ["friend" * 30]})
+    assert not is_allowed(limited, {"aliases": ["a"] * 11})
+    assert not is_allowed(limited, {"aliases": ["a" * 101]})
+    assert not is_allowed(limited, {"tags": ["a"] * 13})
+    assert schema["properties"]["aliases"] == {"type": "array", "items": {"type": "string"}}  # type: ignore[index,call-overload]

@@ -96,13 +96,16 @@ def test_answers_are_read_as_they_come(body: dict[str, object], expected: Comple
     assert read_completion(body) == expected
 
 
-async def test_what_fails_in_passing_is_asked_again() -> None:
-    """By the SDK, up to `max_retries` times, after the wait that the server asks for. When they are
-    used up, the caller learns that, and how long to wait if that is known.
+async def test_one_call_is_one_request_and_says_whether_to_ask_again() -> None:
+    """The package's own loop repeats it; the caller learns how long to wait, if that is known. A
+    server that forbids to ask again is obeyed.
     """
     busy = error_reply(429, "slow down", retry_after="0.015")
-    with ScriptedServer([busy, busy, chat_reply("ok")]) as server:
-        assert (await model(server, max_retries=2).complete(QUESTION)).text == "ok"
+    with ScriptedServer([busy, busy]) as server, pytest.raises(LLMError, match="slow down"):
+        await model(server, max_retries=2).complete(QUESTION)
+    assert len(server.bodies) == 1
+    final = Reply({"error": {"message": "broken"}}, status=500, headers={"x-should-retry": "false"})
+    assert not (await fails(final)).transient
     for asked, seconds in (("7", 7.0), ("nan", None), ("soon", None)):
         error = await fails(error_reply(429, "slow down", retry_after=asked))
         assert error.transient and error.retry_after == seconds and "429" in str(error)
@@ -127,7 +130,7 @@ FREE, CALL, COUNTED = Usage(), Usage(calls=1), Usage(7, 5, calls=1)
         (Reply({"choices": None, "error": {"message": "upstream"}}), "transient", CALL, ["upstre"]),
         (chat_reply(None, finish="content_filter"), "", COUNTED, ["content_filter"]),
         (Reply({"choices": [{"message": {"refusal": "I will not"}}]}), "", CALL, ["I will not"]),
-        (Reply({"a": 1}, cut_after=4), "", CALL, ["connection was closed before"]),
+        (Reply({"a": 1}, cut_after=4), "transient", CALL, ["connection was closed before"]),
         (Reply({}, delay=30), "", CALL, ["raise the timeout"]),
     ],
 )

@@ -104,7 +104,7 @@ async def test_a_question_that_fails_says_what_it_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Exception | Completion, paid: Usage
 ) -> None:
     """In the error, in its trace and in the last of its events; empty answers were paid for, too."""
-    monkeypatch.setattr("lightrag_jsonl.llm.client.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("lightrag_jsonl.core.retrying.FIRST_PAUSE", 0.0)
     async with index(tmp_path, Speechless(answer)) as rag:
         await rag.insert_records(TEXT, RADIUM)
         with pytest.raises(LLMError) as caught:

@@ -1,0 +1,203 @@
+"""Recognizes records that a model copied from the example in its prompt.
+
+Small models write the example's entities into the graph, or say of somebody in the text what the
+example says. Words of the text alone cannot tell: of the true records 2 to 4 % share none with it
+(translations, abstractions). So a record must also be made of the example's words.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lightrag_jsonl.core.text import (
+    FUNCTION_CHARACTERS,
+    folded_text,
+    has_cjk,
+    name_key,
+    search_terms,
+)
+from lightrag_jsonl.core.types import Message, Record
+from lightrag_jsonl.llm.reader import parse_jsonl
+from lightrag_jsonl.providers.offline.words import STOP_WORDS
+
+LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
+LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside others
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStatement:
+    """What a record says: keys of the names it is about, of other names, and its content words."""
+
+    names: frozenset[str]
+    aliases: frozenset[str]
+    words: frozenset[str]
+
+    @classmethod
+    def of(cls, record: Record, *, with_terms: bool = True) -> "RecordStatement":
+        """The statement of a record of `extract-graph`.
+
+        Without `with_terms` the names of relations and attributes do not count: an ontology gives
+        them.
+        """
+        names = _keys(record.get(field) for field in ("name", "source", "target"))
+        aliases = record.get("aliases")
+        said = _said(record, with_terms=with_terms)
+        return cls(
+            names=names,
+            aliases=_keys(aliases) if isinstance(aliases, list) else frozenset(),
+            words=_content_words(said, without=names),
+        )
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The statements in the examples of a prompt."""
+
+    statements: tuple[RecordStatement, ...] = ()
+    with_terms: bool = True
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The keys of all names, also of aliases."""
+        return frozenset().union(*[one.names | one.aliases for one in self.statements])
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All content words, also those of names."""
+        words = [one.words for one in self.statements]
+        return frozenset().union(*words, *map(_words_of_name, self.names))
+
+    @classmethod
+    def of(
+        cls,
+        messages: Sequence[Message],
+        expand: Callable[[Record], Iterable[Record]],
+        *,
+        with_terms: bool = True,
+    ) -> "Examples":
+        """The examples in a prompt that was rendered without a text: all JSON objects in it.
+
+        `expand` turns an object into the records of `extract-graph` that it stands for.
+        """
+        text = "\n".join(turn.content for turn in messages)
+        lines = [line[max(0, line.find('{"')) :] for line in text.split("\n")]
+        records = parse_jsonl("\n".join(lines)).records
+        statements = [
+            RecordStatement.of(part, with_terms=with_terms)
+            for record in records
+            for part in expand(record)
+        ]
+        return cls(tuple(statements), with_terms)
+
+    def is_copy(self, record: Record, source: "SourceWords") -> bool:
+        """Whether a record of `extract-graph` comes from an example and not from the text."""
+        if not self.statements:
+            return False
+        statement = RecordStatement.of(record, with_terms=self.with_terms)
+        return (
+            self._names_a_stranger(statement, source)
+            or self._is_all_from_examples(statement, source)
+            or self._repeats_a_statement(statement, source)
+        )
+
+    def _names_a_stranger(self, statement: RecordStatement, source: "SourceWords") -> bool:
+        """Whether a name is an example's and not in the text.
+
+        If a part of the name is in the text, its other part may be a model's knowledge; then the
+        record counts as true if most of what it says is in the text.
+        """
+        for name in statement.names & self.names:
+            if source.has_name(name):
+                continue
+            if not any(map(source.has_word, _words_of_name(name))):
+                return True
+            true_words = [word for word in statement.words - self.words if source.has_word(word)]
+            if 2 * len(true_words) <= len(statement.words):
+                return True
+        return False
+
+    def _is_all_from_examples(self, statement: RecordStatement, source: "SourceWords") -> bool:
+        """Whether all words of the names are an example's, and most others, and none is the text's."""
+        name_words = frozenset[str]().union(*map(_words_of_name, statement.names))
+        if not name_words <= self.words or any(map(source.has_word, name_words)):
+            return False
+        own_words = statement.words - self.words
+        is_about_text = any(map(source.has_word, own_words))
+        has_words = bool(name_words or statement.words)
+        return has_words and not is_about_text and 2 * len(own_words) <= len(statement.words)
+
+    def _repeats_a_statement(self, statement: RecordStatement, source: "SourceWords") -> bool:
+        """Whether most of what the record says is most of what one example says, and not in the text."""
+        strange_words = {word for word in statement.words if not source.has_word(word)}
+        for example in self.statements:
+            copied = strange_words & example.words
+            size = max(len(statement.words), len(example.words))
+            if len(copied) >= LEAST_COPIED_WORDS and 2 * len(copied) > size:
+                return True
+        return False
+
+
+@dataclass
+class SourceWords:
+    """The words of a chunk and its background, to look up words and names in."""
+
+    text: str
+    _terms: frozenset[str] = field(init=False)
+    _folded: str = field(init=False)
+    _closed_up: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._terms = frozenset(search_terms(self.text))
+        self._folded = folded_text(self.text)
+        self._closed_up = "".join(self._folded.split())
+
+    def has_word(self, word: str) -> bool:
+        """Whether a search term occurs; a long one also inside another word, such as its plural."""
+        if word in self._terms:
+            return True
+        if has_cjk(word):
+            return word in self._closed_up
+        return len(word) > LONGEST_PART and word in self._folded
+
+    def has_name(self, key: str) -> bool:
+        """Whether a name occurs, or each of its words does somewhere."""
+        if key in self._folded or (has_cjk(key) and "".join(key.split()) in self._closed_up):
+            return True
+        words = search_terms(key)
+        return not has_cjk(key) and bool(words) and all(map(self.has_word, words))
+
+
+def _said(record: Record, *, with_terms: bool) -> str:
+    """The description of a record; without one, its keywords or the value of its attribute."""
+    if not with_terms:
+        attribute = record.get("attribute")
+        return str(attribute[-1]) if isinstance(attribute, list) and attribute else ""
+    for name in ("description", "keywords", "attribute"):
+        value = record.get(name)
+        if isinstance(value, list):
+            value = " ".join(part for part in value if isinstance(part, str))
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
+
+
+def _keys(values: Iterable[object]) -> frozenset[str]:
+    names = [name_key(value) for value in values if isinstance(value, str)]
+    return frozenset(filter(None, names))
+
+
+def _words_of_name(key: str) -> frozenset[str]:
+    return frozenset(search_terms(key)) or frozenset([key])
+
+
+def _content_words(text: str, *, without: frozenset[str]) -> frozenset[str]:
+    """The search terms of a text that are neither of these names nor words of grammar."""
+    folded = folded_text(text)
+    for name in sorted(without, key=lambda key: (-len(key), key)):
+        folded = folded.replace(name, " ")
+    named = frozenset().union(*map(_words_of_name, without))
+    return frozenset(word for word in search_terms(folded) if not _is_grammar(word)) - named
+
+
+def _is_grammar(word: str) -> bool:
+    return word in STOP_WORDS or all(char in FUNCTION_CHARACTERS for char in word)
