@@ -92,7 +92,7 @@ def _relevant(task: SearchTask, subgraph: Subgraph, visited: Ids) -> Subgraph:
     entities = subgraph.entities[: task.param.top_k]
     relations = subgraph.relations[: task.param.top_k]
     ends = task.snapshot.graph.ends(relations.ids)
-    is_nearest = np.isin(relations.ids, _nearest(task, relations.ids))
+    is_nearest = np.isin(relations.ids, _nearest_relations(task, relations.ids))
     is_visited = np.isin(ends, visited).all(axis=1)
     relevant = distinct(visited, ends[is_nearest].ravel())
     return Subgraph(
@@ -101,7 +101,7 @@ def _relevant(task: SearchTask, subgraph: Subgraph, visited: Ids) -> Subgraph:
     )
 
 
-def _nearest(task: SearchTask, relations: Ids) -> Ids:
+def _nearest_relations(task: SearchTask, relations: Ids) -> Ids:
     """The `NEAREST_RELATIONS` of some relations, by their likeness to the question alone: the weights
     of what is often said do not count here. Without vectors, these are the first.
     """

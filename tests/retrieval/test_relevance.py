@@ -51,7 +51,9 @@ FACTS_ZH = {
 }
 
 
-def hub(name: str, companions: tuple[str, ...], facts: dict[str, str]) -> list[tuple[Document, list[Record]]]:
+def hub(
+    name: str, companions: tuple[str, ...], facts: dict[str, str]
+) -> list[tuple[Document, list[Record]]]:
     """A text on somebody in whom many facts meet, each said once, and on whom companions meet often."""
     voyages = [
         (
@@ -66,10 +68,11 @@ def hub(name: str, companions: tuple[str, ...], facts: dict[str, str]) -> list[t
     ]
     life = [
         (
-            Document(f"{name} {fact} {value}.", id=f"fact-{number}"),
+            Document(f"{name} {fact} {value}. {', '.join(companions)}.", id=f"fact-{number}"),
             [
                 entity(name),
                 entity(value),
+                *map(entity, companions),
                 relation(name, value, f"{name} {fact} {value}", keywords=[fact]),
             ],
         )
@@ -100,14 +103,31 @@ async def test_a_fact_that_a_hub_has_only_once_is_shown(
     are met at every turn much more often.
     """
     fill(tmp_path, hub(name, companions, facts))
-    context = await pipelines(tmp_path).retrieve(question, QueryParam())
+    context = await pipelines(tmp_path).retrieve(question, QueryParam(relevance_floor=1))
     ends = {end for fact in context.relations for end in (fact.source, fact.target)}
     assert ends >= {name, *answers}
     assert {shown.name for shown in context.entities} >= set(answers)
     assert len(context.relations) < len(facts)  # and not simply everything
 
 
-PLACES = "岚石 青禾 远舟 明川 北辰 云麓 海桐 松涛 金穗 银杉 红枫 紫荆 白露 长汀 南屏 东篱".split()
+PLACES = [
+    "岚石",
+    "青禾",
+    "远舟",
+    "明川",
+    "北辰",
+    "云麓",
+    "海桐",
+    "松涛",
+    "金穗",
+    "银杉",
+    "红枫",
+    "紫荆",
+    "白露",
+    "长汀",
+    "南屏",
+    "东篱",
+]
 TRADES = ("矿业有限公司", "乳业有限公司", "物流有限公司", "纺织有限公司")
 TOPICS = {
     "碳抵消项目": "公司于{month}投资碳抵消项目，投入{sum}万元，以减少生产过程中的排放，并得到当地媒体的好评。",
@@ -124,19 +144,18 @@ FILLER = "年度报告指出，公司坚持稳健经营，持续改善管理水�
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """64 annual reports that differ in names, months and sums, each of four passages."""
+    """64 annual reports that differ in names, months and sums, each of eight passages."""
     folder = tmp_path_factory.mktemp("reports")
     documents = []
     companies = [place + trade for place in PLACES for trade in TRADES]
     topics = list(TOPICS)
     for number, company in enumerate(companies):
-        for passage in range(4):
-            sentences = [
-                TOPICS[topic].format(month=f"{(number + at) % 12 + 1}月", sum=number * 10 + at + 5)
-                for at, topic in enumerate(topics[2 * passage : 2 * passage + 2])
-            ]
-            text = f"{company}\n{FILLER}{sentences[0]}{FILLER}{FILLER}{sentences[1]}"
-            documents.append(Document(text, id=f"{company}/{passage}", title=company))
+        for at, topic in enumerate(topics):
+            sentence = TOPICS[topic].format(
+                month=f"{(number + at) % 12 + 1}月", sum=number * 10 + at
+            )
+            text = f"{company}\n{company}在年报中披露：{FILLER}{FILLER}{FILLER}{sentence}"
+            documents.append(Document(text, id=f"{company}/{topic}", title=company))
     with LightRAG(folder, embedder=HashEmbedder(), tokenizer=Words(), language="zh") as rag:
         assert not rag.insert(documents).failures
     return folder
@@ -146,14 +165,14 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_a_detail_of_one_of_many_similar_reports(
     reports: Path, pipelines: Pipelines, mode: str
 ) -> None:
-    """The passage that has both the company and the detail asked for comes first."""
+    """The passages that have both a company and the detail asked for are among the first four."""
     pipeline = pipelines(reports)
-    param = QueryParam(mode=mode, ll_keywords=())
     missed = []
     for number, place in enumerate(PLACES):
         topic = list(TOPICS)[number % 8]
-        company = place + TRADES[number % 4]
-        context = await pipeline.retrieve(f"{company}的{topic}是在什么时候，金额是多少？", param)
-        if context.chunks[0].document_id != f"{company}/{number % 8 // 2}":
-            missed.append((company, topic, context.chunks[0].document_id))
-    assert not missed
+        companies = [place + TRADES[number % 4], PLACES[number - 5] + TRADES[(number + 1) % 4]]
+        question = f"{companies[0]}和{companies[1]}的{topic}分别是在什么时候，金额各是多少？"
+        context = await pipeline.retrieve(question, QueryParam(mode=mode))
+        first = [chunk.document_id for chunk in context.chunks[:4]]
+        missed += [company for company in companies if f"{company}/{topic}" not in first]
+    assert len(missed) <= 2, missed
