@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,19 +86,32 @@ def load(folder: str | Path) -> Dataset:
 # ── a loader for each set ───────────────────────────────────────────────────────
 
 
-def musique(folder: Path) -> Dataset:
-    """Multi-hop questions; names and triples of each passage were extracted by gpt-3.5-turbo."""
+def multi_hop(folder: Path) -> Dataset:
+    """Questions that need several passages; names and triples of each passage, if any, are given:
+    those of musique-a by gpt-3.5-turbo, those of 2wiki-101-a by rule.
+    """
     passages = tuple(
         Passage(
-            str(row["id"]),
-            str(row["title"]),
-            str(row["text"]),
-            tuple(map(str, row["entities"])),
-            tuple(_triples(row["triples"])),
+            id=str(row["id"]),
+            title=str(row["title"]),
+            text=str(row["text"]),
+            entities=tuple(map(str, row["entities"])),
+            triples=tuple(_triples(row["triples"])),
         )
         for row in _lines(folder / "passages_openie.jsonl.gz")
     )
-    return Dataset("musique-a", passages, tuple(_questions(folder / "questions.jsonl")))
+    questions = tuple(_questions(folder / "questions.jsonl"))
+    return Dataset(name=folder.name, passages=passages, questions=questions)
+
+
+def dragonball(folder: Path) -> Dataset:
+    """Questions over many similar reports, in English or Chinese; their answers are sentences of
+    one's own, which stand in no passage, so they are left out.
+    """
+    dataset = multi_hop(folder)
+    questions = tuple(replace(question, answer="") for question in dataset.questions)
+    language = "zh" if "-zh-" in folder.name else "en"
+    return replace(dataset, questions=questions, language=language)
 
 
 def hotpotqa(folder: Path) -> Dataset:
@@ -135,7 +148,10 @@ def wiki(folder: Path) -> Dataset:
 
 
 _LOADERS = {
-    "musique-a": musique,
+    "2wiki-101-a": multi_hop,
+    "dragonball-en-multi-a": dragonball,
+    "dragonball-zh-multi-a": dragonball,
+    "musique-a": multi_hop,
     "hotpotqa-train": hotpotqa,
     "zh-cmrc2018": cmrc,
     "bench-2wiki-corpus": wiki,

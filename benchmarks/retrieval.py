@@ -10,7 +10,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -19,8 +20,9 @@ from benchmarks import hipporag_reference as reference
 from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, load
 from benchmarks.tables import context_table, line, put, retrieval_table
-from lightrag_jsonl import Chunk, LightRAG, QueryParam
+from lightrag_jsonl import AsyncLightRAG, Chunk, Context, LightRAG, QueryParam
 from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,
     UNLIMITED,
@@ -82,6 +84,9 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
     shown = [figures(row) for row in rows]
     lines = [list(shown[0]), *(list(one.values()) for one in shown)]
     print("\n".join(map(line, lines)), file=sys.stderr)
+    heads = ["", *next(iter(contexts.values()))]
+    lines = [heads, *([mode, *map(str, one.values())] for mode, one in contexts.items())]
+    print("\n".join(map(line, lines)), file=sys.stderr)
     return {
         "questions": len(questions),
         "embedder": name,
@@ -105,20 +110,53 @@ def _figures(row: Row) -> dict[str, Any]:
 
 
 def _contexts(rag: LightRAG, mode: Any, questions: Sequence[EvalQuestion]) -> dict[str, float]:
-    """Percent of the contexts of `CONTEXT` tokens, and of the default size, that hold the answer, and
-    the mean tokens of the latter.
+    """Percent of the contexts of `CONTEXT` tokens, and of the default size, that hold the answer;
+    percent of the latter with the answer in a relation that a supporting passage states; and their
+    mean tokens.
     """
-    small, full, tokens = [], [], []
+    short_prompts: list[bool] = []
+    prompts: list[bool] = []
+    relations: list[bool] = []
+    tokens: list[int] = []
+    chunk_ids = rag.run(_chunk_ids)
     for question in questions:
         names, answer = question.names, name_key(question.answer)
         limited = QueryParam(mode=mode, ll_keywords=names, max_total_tokens=CONTEXT)
         context = rag.retrieve(question.text, mode=mode, ll_keywords=names)
         tokens.append(context.tokens)
         if answer not in YES_OR_NO:
-            small.append(answer in name_key(rag.retrieve(question.text, limited).prompt))
-            full.append(answer in name_key(context.prompt))
-    shares = [round(100 * sum(one) / (len(one) or 1), 1) for one in (small, full)]
-    return {"answer": shares[0], "answer_full": shares[1], "tokens": round(mean(tokens))}
+            supporting = {id for passage in question.supporting for id in chunk_ids[passage]}
+            short_prompts.append(answer in name_key(rag.retrieve(question.text, limited).prompt))
+            prompts.append(answer in name_key(context.prompt))
+            relations.append(_in_a_relation(context, answer, supporting))
+    return {
+        "answer": _percent(short_prompts),
+        "answer_full": _percent(prompts),
+        "answer_in_relation": _percent(relations),
+        "tokens": round(mean(tokens)),
+    }
+
+
+def _in_a_relation(context: Context, answer: str, supporting: Set[str]) -> bool:
+    """Whether a relation of a context that these chunks state has the answer."""
+    texts = [
+        f"{relation.source} {relation.predicate} {relation.target}: {relation.description}"
+        for relation in context.relations
+        if not supporting.isdisjoint(relation.chunk_ids)
+    ]
+    return any(answer in name_key(text) for text in texts)
+
+
+async def _chunk_ids(rag: AsyncLightRAG) -> dict[str, list[str]]:
+    """The ids of the chunks of each document."""
+    ids: dict[str, list[str]] = defaultdict(list)
+    for report in await read(rag._store, lambda reader: reader.chunk_reports()):
+        ids[report.document_id].append(report.chunk_id)
+    return ids
+
+
+def _percent(values: Sequence[bool]) -> float:
+    return round(100 * sum(values) / (len(values) or 1), 1)
 
 
 def _dense_only(rag: LightRAG, mode: Any) -> Retriever:

@@ -150,7 +150,9 @@ class QueryParam:
     - `selection`: relations are chosen by "score" or by the model ("llm"); "all" shows all found.
     - `lexical`: search the full text, too.
     - `relevance_floor`: leave out entities, and relations with an end, that the walk around the
-      question visits less than this share as often as the most visited entity beyond its starts.
+      question visits less than this share as often as the most visited entity beyond its starts. The
+      ten relations nearest to the question stay, and their ends: where many facts meet in one
+      entity, each single one is visited seldom.
     - `coverage`: show only as many chunks as hold this part of the visits of the best
       `chunk_top_k`, but at least ten; 1 shows them all.
     - `least_likeness`: nothing counts as found where the question names no entity, uses a word that

@@ -31,8 +31,9 @@ SHARPNESS = 4
 LEAST_CHUNKS = 10  # so many are shown, whatever part of the visits the first of them hold
 LEAST = 0.1  # the relevance of the last chunk that is a start, where the first has 1
 
-# The weight of all near chunks, where all other starts have 1, and where vectors only count words.
-NEAR_WEIGHT = {False: 0.2, True: 1.0}
+# The weight of all near chunks, where all other starts have 1, and where vectors only count words:
+# what is asked stands in the words then, since the nearest relation is often one of a name alone.
+NEAR_WEIGHT = {False: 0.2, True: 2.0}
 LEXICAL_WEIGHT = 0.75  # the most that lexical relevance counts, where dense relevance has 1
 ONLY_WORDS = 2.0  # likewise, where vectors only count words
 COMPARED = 10  # first chunks by vectors and by words, whose difference gives words their weight

@@ -25,6 +25,7 @@ from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 AROUND = 2  # times `top_k`: the entities and relations that the walk starts around
+NEAREST_RELATIONS = 10  # are shown, however seldom the walk visits their ends
 EDGES_TO_CHOOSE_FROM = 3  # times `top_k`: the relations for a later selection
 WORD_COUNTS = 0.1  # weight of vectors that only count words, where BM25 has 1
 NAMED_END = 0.25  # added to a relation's cosine if the question names an end of it
@@ -77,11 +78,30 @@ def _with_text(task: SearchTask, found: Hits, by_text: Hits) -> Hits:
     return every if reranked else every[:limit]
 
 
-def _relevant(task: SearchTask, found: Subgraph, entities: Ids) -> Subgraph:
-    """The best entities that are relevant, and the best relations with two relevant ends."""
-    best, relations = found.entities[: task.param.top_k], found.relations[: task.param.top_k]
-    low, high = np.isin(task.snapshot.graph.ends(relations.ids), entities).T
-    return Subgraph(best[np.isin(best.ids, entities)], relations[low & high])
+def _relevant(task: SearchTask, subgraph: Subgraph, visited: Ids) -> Subgraph:
+    """The relations nearest to the question, whatever the visits of their ends, and of the other ones
+    those with two ends that the walk visits often enough; and the entities that it visits so or that
+    the nearest relations join.
+    """
+    entities = subgraph.entities[: task.param.top_k]
+    relations = subgraph.relations[: task.param.top_k]
+    ends = task.snapshot.graph.ends(relations.ids)
+    is_nearest = np.isin(relations.ids, _nearest_relations(task, relations.ids))
+    is_visited = np.isin(ends, visited).all(axis=1)
+    relevant = distinct(visited, ends[is_nearest].ravel())
+    return Subgraph(
+        entities=entities[np.isin(entities.ids, relevant)],
+        relations=relations[is_nearest | is_visited],
+    )
+
+
+def _nearest_relations(task: SearchTask, relations: Ids) -> Ids:
+    """The `NEAREST_RELATIONS` of some relations, by their likeness to the question alone: the weights
+    of what is often said do not count here. Without vectors, these are the first.
+    """
+    likeness = task.snapshot.vector_scores("relation", task.query.vectors[:1], relations)[0]
+    order = np.argsort(-np.nan_to_num(likeness, nan=-1.0), kind="stable")
+    return relations[order[:NEAREST_RELATIONS]]
 
 
 def with_sources(

@@ -29,7 +29,17 @@ LONGEST_CJK_NAME = 8  # characters; likewise
 NAME_LIMIT = 1_200  # spans of the question that are looked up as names
 TEXT_HITS = 100  # the least number of chunks that each text search returns
 QUESTION_WEIGHT = 2.0  # weight of the whole question, where each keyword has 1, among relations
-POSTINGS = 1_000  # parts of chunks that the terms occur in; more frequent ones hardly count
+
+# Parts of chunks that the words and bigrams searched for occur in, and those of the beginnings; the
+# rarest come first. Of 346 questions over 1,140 similar Chinese reports, 1,000 bigrams are used up by
+# the names of companies: recall@5 of BM25 is 56 %, 68 % with 5,000, and no more with 20,000.
+POSTINGS = 5_000
+BEGINNING_POSTINGS = 1_000
+
+# A beginning ("父*") is searched for if the words of the question that hold the character are less
+# than this part of its occurrences; else a name counts twice. On 100 of those questions recall@5 is
+# 75 % with 0.1, 72 % with 0.2, 69 % with all beginnings, and 71 % without any.
+WRITTEN_OTHERWISE = 0.1
 COMMON = 0.5  # share of the parts; a term in more of them has no weight in BM25
 COMMON_FUNCTION_WORD = 0.15  # likewise; "who" may tell much in a list of facts, not in a novel
 TERM_LIMIT = 256  # terms of a question that are used
@@ -194,20 +204,42 @@ def lexical_hits(task: SearchTask, limit: int) -> Hits:
 
 
 def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
-    """The terms to search for: the rarest, as far as `POSTINGS` allows, at least one."""
-    total, counts = snapshot.term_counts(terms := _terms(question))
+    """The terms to search for, at least one: the rarest words and bigrams within `POSTINGS`, then
+    the rarest beginnings within `BEGINNING_POSTINGS`.
+    """
+    terms = _terms(question)
+    total, counts = snapshot.term_counts(terms)
 
     def is_rare(term: str) -> bool:
         share = COMMON_FUNCTION_WORD if term in FUNCTION_WORDS else COMMON
         return counts[term] <= share * total
 
     # Terms with accents may be counted under another spelling.
-    known = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
-    ordered = sorted(known, key=lambda term: (counts[term], term))
-    rare = [*filter(is_rare, ordered)] or ordered[:1]
-    used = itertools.accumulate([counts[term] for term in rare])
-    kept = [term for term, parts in zip(rare, used, strict=True) if parts <= POSTINGS]
-    return kept or rare[:1]
+    stored = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
+    by_rarity = sorted(stored, key=lambda term: (counts[term], term))
+    rare = list(filter(is_rare, by_rarity)) or by_rarity[:1]
+    whole = [term for term in rare if not term.endswith(ANY_END)]
+    begun = [term for term in rare if term.endswith(ANY_END) and _is_otherwise(term, counts)]
+    selected = [
+        *_within(whole, counts, POSTINGS),
+        *_within(begun, counts, BEGINNING_POSTINGS),
+    ]
+    return selected or rare[:1]
+
+
+def _is_otherwise(beginning: str, counts: Mapping[str, int]) -> bool:
+    """Whether the documents mostly write the character of a beginning in other words than those of
+    the question.
+    """
+    character = beginning.removesuffix(ANY_END)
+    words = [term for term in counts if character in term and not term.endswith(ANY_END)]
+    return sum(counts[word] for word in words) < WRITTEN_OTHERWISE * counts[beginning]
+
+
+def _within(terms: Sequence[str], counts: Mapping[str, int], allowance: int) -> list[str]:
+    """The first terms, as long as they occur in no more parts of chunks than allowed."""
+    sums = itertools.accumulate([counts[term] for term in terms])
+    return [term for term, parts in zip(terms, sums, strict=True) if parts <= allowance]
 
 
 def _terms(question: str) -> list[str]:

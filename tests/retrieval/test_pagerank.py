@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.retrieval import pagerank
+from lightrag_jsonl.retrieval import pagerank, search
 from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.retrieval.pagerank import WalkGraph
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
@@ -133,8 +133,13 @@ async def test_the_walk_leads_from_a_name_to_the_next(met: Path, pipelines: Pipe
     assert whys["Eve"].startswith("a passage (near the question)")
 
 
-async def test_what_the_walk_hardly_visits_is_left_out(met: Path, pipelines: Pipelines) -> None:
-    """Entities below the floor are not shown, nor relations with an end below it."""
+async def test_what_the_walk_hardly_visits_is_left_out(
+    met: Path, pipelines: Pipelines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entities below the floor are not shown, nor relations with an end below it, beyond those that
+    are nearest to the question.
+    """
+    monkeypatch.setattr(search, "NEAREST_RELATIONS", 0)
     shown = []
     for floor in (0.0, 0.1):
         param = QueryParam(ll_keywords=("Ann",), lexical=False, relevance_floor=floor)

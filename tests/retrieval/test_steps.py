@@ -40,7 +40,8 @@ def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
         (20, {"scrooge": 11, "partner": 10, "his": 4, "who": 3}, ["who", "partner"]),
         (10, {"scrooge": 9}, ["scrooge"]),
         (10, {}, []),
-        (20_000, {"partner": 800, "scrooge": 400, "his": 300}, ["his", "scrooge"]),
+        (90_000, {"partner": 4_000, "scrooge": 700, "his": 300}, ["his", "scrooge", "partner"]),
+        (90_000, {"partner": 4_001, "scrooge": 700, "his": 300}, ["his", "scrooge"]),
     ):
         snapshot: Any = SimpleNamespace()
         snapshot.term_counts = lambda terms, total=parts, found=counts: (
@@ -52,9 +53,23 @@ def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
 
 def test_chinese_characters_are_terms_but_for_those_without_meaning() -> None:
     """父 of 父亲, not 他 and 的; no syllable of another script, unless it stands alone."""
-    snapshot: Any = SimpleNamespace(term_counts=lambda terms: (9, dict.fromkeys(terms, 1)))
+    counts = {"父*": 11, "亲*": 11}
+    snapshot: Any = SimpleNamespace()
+    snapshot.term_counts = lambda terms: (99, {term: counts.get(term, 1) for term in terms})
     found = distinctive_terms(snapshot, "他的父亲 책은 차")
-    assert sorted(found) == sorted(["他的", "的父", "父亲", "父*", "亲*", "책은", "차*"])
+    assert sorted(found) == sorted(["他的", "的父", "父亲", "亲*", "책은", "차*"])
+
+
+def test_a_character_is_a_term_where_texts_write_it_otherwise() -> None:
+    """Not where they write the word of the question, which would then count twice."""
+    snapshot: Any = SimpleNamespace()
+    for occurrences, terms in ((2, ["母亲", "母*"]), (30, ["母亲"])):
+        counts = {"母亲": occurrences, "母*": 40}
+        snapshot.term_counts = lambda asked, counts=counts: (
+            400,
+            {term: counts.get(term, 0) for term in asked},
+        )
+        assert distinctive_terms(snapshot, "母亲？") == terms
 
 
 # ── fusion ──────────────────────────────────────────────────────────────────────

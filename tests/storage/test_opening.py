@@ -13,8 +13,8 @@ import pytest
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.opening import open_index
-from lightrag_jsonl.storage.sqlite import database
-from lightrag_jsonl.storage.sqlite.database import FILE_NAME, FORMAT, SQLiteStore
+from lightrag_jsonl.storage.sqlite import database, documents
+from lightrag_jsonl.storage.sqlite.database import FILE_NAME, FORMAT, OLDER_TERMS, SQLiteStore
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.testing import StoreContract, put_sample, stored_content
 
@@ -120,6 +120,36 @@ def test_an_index_of_another_format(kb: Path, number: int, advice: str) -> None:
         other.execute(f"PRAGMA user_version = {number}")
     with pytest.raises(VersionError, match=advice):
         SQLiteStore(kb)
+
+
+def test_an_index_with_older_terms_is_upgraded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index of the format before, whose Chinese texts were cut into more parts, is written anew
+    when it is opened; nothing is left of what is deleted then.
+    """
+    text = "盐湖位于高原，湖水含盐。" * 25
+    with monkeypatch.context() as older:
+        older.setattr(documents, "WORDS_PER_BIGRAM", 1)
+        store = SQLiteStore(tmp_path)
+        with store.transaction() as transaction:
+            put_sample(transaction, 1, text)
+            transaction.put_settings({"format": str(OLDER_TERMS)})
+            transaction.connection.execute(f"PRAGMA user_version = {OLDER_TERMS}")
+            parts = transaction.term_counts(["盐湖"])[0]
+        store.close()
+    with contextlib.closing(SQLiteStore(tmp_path)) as store:
+        with store.snapshot() as snapshot:
+            assert snapshot.term_counts(["盐湖"])[0] < parts
+            assert snapshot.search_terms(["盐湖"], 9)
+            assert snapshot.wrong_terms(None) == []
+            assert snapshot.settings()["format"] == str(FORMAT)
+        with store.transaction() as transaction:
+            transaction.delete_documents([1])
+        with store.snapshot() as snapshot:
+            assert snapshot.term_counts(["盐湖"]) == (0, {"盐湖": 0})
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other:
+        assert other.execute("PRAGMA user_version").fetchone() == (FORMAT,)
 
 
 def test_a_file_cut_short(kb: Path) -> None:

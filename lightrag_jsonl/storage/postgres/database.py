@@ -1,6 +1,7 @@
 """The index in a schema of a PostgreSQL database: its connections, transactions and snapshots."""
 
 import contextlib
+import logging
 import re
 import threading
 from collections.abc import Iterator
@@ -27,9 +28,11 @@ from lightrag_jsonl.storage.postgres.views import (
     PostgresView,
 )
 from lightrag_jsonl.storage.postgres.waking import Alarm
-from lightrag_jsonl.storage.sqlite.database import FORMAT, schema_text
+from lightrag_jsonl.storage.sqlite.database import FORMAT, OLDER_TERMS, schema_text
 from lightrag_jsonl.storage.sqlite.documents import PARTS
 from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot, SQLiteView, ViewStore
+
+log = logging.getLogger(__name__)
 
 CONNECTIONS = 16
 WAIT_SECONDS = 30.0
@@ -107,6 +110,8 @@ class PostgresStore(ViewStore):
             check=ConnectionPool.check_connection,
             open=True,
         )
+        with our_errors(address):
+            self._upgrade()
 
     @staticmethod
     def has_index(address: DatabaseURL) -> bool:
@@ -230,6 +235,22 @@ class PostgresStore(ViewStore):
                 f"{self._address}: the connection that held the lock was lost; run this again"
             )
 
+    def _upgrade(self) -> None:
+        """Write the full text anew if its parts are those of the format before; until then the index
+        can be searched, but what is removed must be what was stored.
+        """
+        if self.read_only or not self._has_older_terms():
+            return
+        with self.writer_lock(WAIT_SECONDS), self.transaction() as transaction:
+            if self._has_older_terms():  # not upgraded meanwhile
+                log.info("%s: the full text is written anew for format %d", self._address, FORMAT)
+                transaction.rebuild_terms()
+                transaction.put_settings({"format": str(FORMAT)})
+
+    def _has_older_terms(self) -> bool:
+        with self.reader() as reader:
+            return reader.settings().get("format") == str(OLDER_TERMS)
+
     def _open(self, connection: psycopg.Connection[Any], *, create: bool) -> bool:
         """Check the schema, or create it; whether it can only be read."""
         address = self._address
@@ -252,7 +273,9 @@ def _view(raw: psycopg.Connection[Any]) -> PostgresView:
 
 
 def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
-    """Whether there is an index of the current format; False without a schema or tables."""
+    """Whether there is an index of the current format, or of one that is upgraded; False without a
+    schema or tables.
+    """
     index = {"index": address.index}
     tables, ours = connection.execute(FOUND, index).fetchall()[0]
     if not tables:
@@ -260,10 +283,11 @@ def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
     if ours < 3:
         raise CorruptError(f"{address} is a schema of another program; name another index")
     query = sql.SQL("SELECT value FROM {} WHERE name = 'format'")
-    found = connection.execute(query.format(sql.Identifier(address.index, "settings"))).fetchall()
-    if found != [(str(FORMAT),)]:
+    settings = sql.Identifier(address.index, "settings")
+    formats = [value for (value,) in connection.execute(query.format(settings)).fetchall()]
+    if formats not in ([str(OLDER_TERMS)], [str(FORMAT)]):
         raise VersionError(
-            f"{address} has the format {found[0][0] if found else 'none'}, this version of "
+            f"{address} has the format {formats[0] if formats else 'none'}, this version of "
             f"lightrag-jsonl reads {FORMAT}: use the version that made it, or insert the documents "
             "into a new index"
         )

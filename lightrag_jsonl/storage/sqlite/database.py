@@ -1,6 +1,7 @@
 """The SQLite database of one working directory: its connections, transactions and snapshots."""
 
 import contextlib
+import logging
 import os
 import re
 import socket
@@ -17,7 +18,10 @@ from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, 
 from lightrag_jsonl.storage.sqlite.documents import PARTS
 from lightrag_jsonl.storage.sqlite.views import Memory, SQLiteView, ViewStore
 
-FORMAT = 9
+log = logging.getLogger(__name__)
+
+FORMAT = 10
+OLDER_TERMS = 9  # the format that differs only in the parts of its full text: it is upgraded
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
 FILE_NAMES = (FILE_NAME, *(f"{FILE_NAME}-{end}" for end in ("wal", "shm", "journal")), LOCK_NAME)
@@ -204,25 +208,39 @@ class SQLiteStore(ViewStore):
                     self._create(connection)
             elif not self.read_only:  # a copy made by VACUUM INTO has another mode
                 connection.execute("PRAGMA journal_mode = WAL")
+                if _format(connection) == OLDER_TERMS:
+                    self._upgrade()
+
+    def _upgrade(self) -> None:
+        """Write the full text anew, with the parts of the current format; until then the index can be
+        searched, but what is removed must be what was stored.
+        """
+        with self.writer_lock(BUSY_SECONDS), self.transaction() as transaction:
+            if _format(transaction.connection) == OLDER_TERMS:  # not upgraded meanwhile
+                log.info("%s: the full text is written anew for format %d", self._path, FORMAT)
+                transaction.rebuild_terms()
+                transaction.put_settings({"format": str(FORMAT)})
+                transaction.connection.execute(f"PRAGMA user_version = {FORMAT}")
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
-        """Whether there is an index of the current format; False for an empty file.
+        """Whether there is an index of the current format, or of one that is upgraded; False for an
+        empty file.
 
         Nothing but the schema is read, so that no view or trigger of the file runs.
         """
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        found = connection.execute("PRAGMA user_version").fetchone()[0]  # second: see `_create`
-        if not tables and not found:
+        version = _format(connection)  # second: see `_create`
+        if not tables and not version:
             return False
         if connection.execute(OURS).fetchone()[0] < 3:
             raise CorruptError(
                 f"{self._path} is a database of another program; name another folder",
                 path=self._path,
             )
-        if found != FORMAT:
-            newer = "upgrade lightrag-jsonl" if found > FORMAT else "use the version that made it"
+        if version not in (OLDER_TERMS, FORMAT):
+            newer = "upgrade lightrag-jsonl" if version > FORMAT else "use the version that made it"
             raise VersionError(
-                f"{self._path} has format {found}, this version of lightrag-jsonl reads {FORMAT}: "
+                f"{self._path} has format {version}, this version of lightrag-jsonl reads {FORMAT}: "
                 f"{newer}, or insert the documents into a new folder",
                 path=self._path,
             )
@@ -243,6 +261,10 @@ class SQLiteStore(ViewStore):
         connection.execute("PRAGMA journal_mode = WAL")
         script = f"BEGIN; {schema_text()}; PRAGMA user_version = {FORMAT}; COMMIT;"
         connection.executescript(script)
+
+
+def _format(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def schema_text() -> str:

@@ -25,7 +25,8 @@ from lightrag_jsonl.core.errors import (
 )
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.rows import EntityRow
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.storage.sqlite import documents
+from lightrag_jsonl.storage.sqlite.database import FORMAT, OLDER_TERMS, SQLiteStore
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.testing import StoreContract, put_sample, stored_content
 from tests.storage.postgres.conftest import PASSWORD
@@ -156,6 +157,26 @@ def test_check_finds_a_wrong_full_text(url: Url) -> None:
         with store.transaction() as transaction:
             transaction.rebuild_terms()
         assert store.check() == []
+
+
+def test_an_index_with_older_terms_is_upgraded(url: Url, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index of the format before, whose Chinese texts were cut into more parts, is written anew
+    when it is opened.
+    """
+    address = as_address(url("older"))
+    with monkeypatch.context() as older, contextlib.closing(open_store(address)) as store:
+        older.setattr(documents, "WORDS_PER_BIGRAM", 1)
+        with store.transaction() as transaction:
+            put_sample(transaction, 1, "盐湖位于高原，湖水含盐。" * 25)
+            transaction.put_settings({"format": str(OLDER_TERMS)})
+        with store.snapshot() as snapshot:
+            parts = snapshot.term_counts(["盐湖"])[0]
+    with contextlib.closing(open_store(address)) as store:
+        assert store.check() == []
+        with store.snapshot() as snapshot:
+            assert snapshot.term_counts(["盐湖"])[0] < parts
+            assert snapshot.search_terms(["盐湖"], 9)
+            assert snapshot.settings()["format"] == str(FORMAT)
 
 
 def test_what_is_no_index_is_refused(url: Url) -> None:
