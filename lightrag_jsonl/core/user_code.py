@@ -17,7 +17,7 @@ from lightrag_jsonl.core.protocols import Tokenizer, Vectors
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Context, Keywords, Message
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.core.validation import shown
+from lightrag_jsonl.core.validation import repr_start
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +41,12 @@ async def find_keywords(
 ) -> Keywords:
     """A keyword extractor's keywords; whatever else it does becomes an `LLMError`."""
     with _named("keyword extractor", LLMError, extractor):
-        found = await abandonable(extractor.keywords(question, history))
-        question = _text(getattr(found, "question", ""))
-        return Keywords(_texts(found.high_level), _texts(found.low_level), question)
+        keywords = await abandonable(extractor.keywords(question, history))
+        return Keywords(
+            high_level=_texts(keywords.high_level),
+            low_level=_texts(keywords.low_level),
+            question=_text(getattr(keywords, "question", "")),
+        )
 
 
 async def write_answer(answerer: protocols.Answerer, question: str, context: Context) -> str:
@@ -63,21 +66,25 @@ async def rerank_scores(
     return scores
 
 
-def checked_completion(completion: object, model: str, *, most: int) -> Completion:
+def checked_completion(completion: object, model: str, *, longest: int) -> Completion:
     """A completion of plain values, which counts as a call; `LLMError` if it has no text.
 
-    A longer text than `most` characters is cut off there.
+    A text of more than `longest` characters is cut off.
     """
     if not isinstance(completion, Completion) or not isinstance(completion.text, str):
-        raise LLMError(f"{model} answered without a text: {shown(completion)}", cost=ONE_CALL)
+        raise LLMError(f"{model} answered without a text: {repr_start(completion)}", cost=ONE_CALL)
     usage = completion.usage or ONE_CALL
-    counts = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls or 1
-    usage = Usage(*[int(count or 0) for count in counts])  # plain numbers, to be stored
-    is_cut = len(completion.text) > most
-    if is_cut:
-        log.warning("%s: an answer is cut off at %d characters", model, most)
-    text, ended = sanitize(completion.text[:most]), not is_cut and completion.finish != "length"
-    return Completion(text, "stop" if ended else "length", usage)
+    plain_usage = Usage(  # plain numbers, to be stored
+        input_tokens=int(usage.input_tokens or 0),
+        output_tokens=int(usage.output_tokens or 0),
+        cached_tokens=int(usage.cached_tokens or 0),
+        calls=int(usage.calls or 1),
+    )
+    text = sanitize(completion.text[:longest])
+    if len(completion.text) > longest:
+        log.warning("%s: an answer is cut off at %d characters", model, longest)
+        return Completion(text, "length", plain_usage)
+    return Completion(text, "length" if completion.finish == "length" else "stop", plain_usage)
 
 
 class CheckedTokenizer:
@@ -148,7 +155,7 @@ def _named(role: str, kind: type[LightRAGError], part: object) -> Iterator[None]
     except LightRAGError:
         raise
     except Exception as error:  # the user's own code may raise anything
-        name = shown(getattr(part, "name", type(part).__qualname__))
+        name = repr_start(getattr(part, "name", type(part).__qualname__))
         raise kind(f"{role} {name} failed: {described(error)}") from error
 
 

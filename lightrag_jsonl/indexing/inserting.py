@@ -13,9 +13,10 @@ import msgspec
 
 from lightrag_jsonl.core.aio import abandonable, gather_all
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError, LLMError
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor, Tokenizer
-from lightrag_jsonl.core.text import name_key, sanitize
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
     PERSON,
     PROVIDED,

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from lightrag_jsonl.core.text import is_lone, name_key
+from lightrag_jsonl.core.cjk import is_lone
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Context, Relation
 from lightrag_jsonl.retrieval import facts
 from lightrag_jsonl.retrieval.fusion import (

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from lightrag_jsonl.core.text import first_words
+from lightrag_jsonl.core.sentences import first_words
 from lightrag_jsonl.core.types import Context, DocumentStatus, ExtractionReport, Failure, Status
 from lightrag_jsonl.storage.rows import ChunkReport, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.store import Reader

@@ -8,8 +8,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from lightrag_jsonl.core.numbering import marked_numbers
-from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans, split_citations
+from lightrag_jsonl.core.citation_markers import CITATION_MARKER, marked_numbers, split_citations
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Chunk, Citation, Cited, Context
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.store import Reader

@@ -10,7 +10,8 @@ import msgspec
 
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import digest, name_key, sanitize
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Page
 
 Format = Literal["nquads", "turtle", "trig", "jsonld"]

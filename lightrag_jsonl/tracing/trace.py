@@ -12,8 +12,9 @@ from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.display import html_table, short_repr
 from lightrag_jsonl.core.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import Selection as Method
-from lightrag_jsonl.core.text import name_key, sanitize
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.store import Reader
