@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from lightrag_jsonl.core.errors import ConfigError
 
-PREFIXES = ("postgresql://", "postgres://")
+URL_PREFIXES = ("postgresql://", "postgres://")
 DEFAULT_INDEX = "lightrag"
 LONGEST_INDEX = 63  # bytes of a name in PostgreSQL
 SECRETS = ("password", "sslpassword")
@@ -43,7 +43,7 @@ def as_address(address: str | Address) -> Address:
     """The folder or the database that is meant; `ConfigError` for a name that no index may have."""
     if isinstance(address, DatabaseURL):
         return address
-    if not isinstance(address, str) or not address.startswith(PREFIXES):
+    if not isinstance(address, str) or not address.startswith(URL_PREFIXES):
         return Path(address)
     url = urlsplit(address)
     query = parse_qsl(url.query, keep_blank_values=True)
