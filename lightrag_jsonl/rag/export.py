@@ -173,7 +173,7 @@ def _nquads(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
         pairs = [(name, rdf.literal(value)) for name, value in about.items() if value]
         for id in one.chunk_ids:
             pairs.append(("prov:wasDerivedFrom", rdf.iri(rdf.source_uri("chunk", id))))
-        triples += rdf.triples_of(uri, *pairs)
+        triples += rdf.triples_of(uri, pairs)
     for relation in relations:
         for word in relation.keywords or (relation.predicate,):
             fact = rdf.fact(Edge("", relation.source, word, relation.target))

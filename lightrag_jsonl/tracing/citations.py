@@ -14,7 +14,7 @@ from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Chunk, Citation, Cited, Context
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.store import Reader
-from lightrag_jsonl.tracing.events import Shown
+from lightrag_jsonl.tracing.events import PromptItem
 from lightrag_jsonl.tracing.recorder import numbered_items
 
 CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
@@ -96,7 +96,7 @@ def _cited_numbers(text: str) -> list[tuple[int, frozenset[str]]]:
 
 
 def _citation(
-    number: int, item: Shown, chunk: Chunk, terms: Collection[str], context: Context
+    number: int, item: PromptItem, chunk: Chunk, terms: Collection[str], context: Context
 ) -> Citation:
     span = supporting_sentence(chunk.text, terms)
     start, end = span or (0, 0)
