@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.datasets import data_folder
 from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions
-from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.testing import ReplayLLM
 from tests.replays.carol import answers, chunks
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.datasets import data_folder
-from lightrag_jsonl.core.text import sentence_spans
+from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.types import Chunk, Citation, Context
 from lightrag_jsonl.tracing.citations import resolve_citations
 

@@ -21,7 +21,7 @@ from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, load
 from benchmarks.tables import context_table, line, put, retrieval_table
 from lightrag_jsonl import AsyncLightRAG, Chunk, Context, LightRAG, QueryParam
-from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,

@@ -1,14 +1,15 @@
-"""How large the package is, and how much of it a change and a question run.
+"""How much of the package a reader must know to follow an insert, a question and a deletion.
 
     python -m benchmarks.size [--package DIR]
 
-Prints one JSON object. `lines` are lines of Python files. `rooms` are the modules and packages at
-the top level of the package, without `__init__` and `__main__`; `layers` is the longest chain of
-imports among them, also of those inside functions, but not of those for type checkers only.
+Prints one JSON object; `benchmarks.readability` measures how the code itself reads. `rooms` are the
+modules and packages at the top level of the package, without `__init__` and `__main__`; `layers` is
+the longest chain of imports among them, also inside functions, but not for type checkers only.
 `insert` is the second insertion of a document of one chunk, `query` the second question in the mode
-mix, `first_query` the first one, which loads the index. Counted are the distinct functions of the
-package that run, in any thread, and their files; `code_objects` has lambdas, comprehensions and
-generator expressions, too (Python 3.12 and later run comprehensions inline).
+mix, `first_query` the first question, which loads the index, `delete` a deletion. Of each, `functions`
+counts the distinct functions of the package that run, in any thread, `files` their files, `names`
+these functions and all classes, constants, functions and aliases of the package that they refer to,
+and `calls_across_rooms` the distinct pairs of a caller and a callee in different rooms.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 CORE = ("core", "llm", "storage", "indexing", "retrieval")
@@ -32,19 +33,20 @@ TEXTS = (
     "Pierre Curie taught physics in Paris.",
     "Irène Curie found new elements in Paris.",
 )
+Call: TypeAlias = tuple[CodeType | None, CodeType]  # the caller, if it is Python, and the callee
 QUESTIONS = ("What did Marie Curie discover?", "Where did Pierre Curie teach?", "Who found what?")
 
 
 def main() -> None:
     """Measure a package and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--package", type=Path, default=_default_package(), help="its folder")
+    parser.add_argument("--package", type=Path, default=default_package(), help="its folder")
     parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.run:
+    arguments = parser.parse_args()
+    if arguments.run:
         print(json.dumps(run_figures()))
         return
-    package = given.package.resolve()
+    package = arguments.package.resolve()
     figures = {"benchmark": "size", **static_figures(package), **_run_apart(package)}
     print(json.dumps(figures, indent=2))
 
@@ -52,15 +54,19 @@ def main() -> None:
 # ── what can be read from the files ─────────────────────────────────────────────
 
 
-def _default_package() -> Path:
+def default_package() -> Path:
     """The package of this checkout, or else the installed one."""
-    beside, spec = CHECKOUT / "lightrag_jsonl", find_spec("lightrag_jsonl")
-    return beside if beside.is_dir() or spec is None else Path(str(spec.origin)).parent
+    beside = CHECKOUT / "lightrag_jsonl"
+    installed = find_spec("lightrag_jsonl")
+    if beside.is_dir() or installed is None:
+        return beside
+    return Path(str(installed.origin)).parent
 
 
 def static_figures(package: Path) -> dict[str, Any]:
     """Lines, rooms and layers."""
     imports = room_imports(package)
+    chain = longest_chain(imports)
     return {
         "lines": {
             "package": _lines(package),
@@ -69,19 +75,19 @@ def static_figures(package: Path) -> dict[str, Any]:
             "by_room": {room: _lines(path) for room, path in rooms(package).items()},
         },
         "rooms": len(imports),
-        "layers": len(chain := longest_chain(imports)),
+        "layers": len(chain),
         "longest_chain": chain,
     }
 
 
 def rooms(package: Path) -> dict[str, Path]:
     """The modules and packages at the top level, by name; none with dunder names."""
-    found = {
+    return {
         path.stem: path
         for path in sorted(package.iterdir())
         if path.suffix == ".py" or (path / "__init__.py").is_file()
+        if not path.stem.startswith("__")
     }
-    return {name: path for name, path in found.items() if not name.startswith("__")}
 
 
 def room_imports(package: Path) -> dict[str, set[str]]:
@@ -134,65 +140,104 @@ def _run_apart(package: Path) -> dict[str, Any]:
     """`run_figures` in a process that imports this package."""
     environment = {**os.environ, "PYTHONPATH": str(package.parent)}
     command = [sys.executable, "-P", str(Path(__file__).resolve()), "--run"]
-    done = subprocess.run(
+    process = subprocess.run(
         command, env=environment, stdout=subprocess.PIPE, check=True, text=True, cwd=package.parent
     )
-    figures: dict[str, Any] = json.loads(done.stdout)
+    figures: dict[str, Any] = json.loads(process.stdout)
     return figures
 
 
 def run_figures() -> dict[str, Any]:
     """How much an insert and a query run, and the number of public names of the facade."""
     recorder = CallRecorder()
+    import lightrag_jsonl
     from lightrag_jsonl import AsyncLightRAG, Document, LightRAG
     from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 
     with tempfile.TemporaryDirectory() as folder:
         llm = ScriptedLLM(scripted)
         with LightRAG(folder, llm=llm, embedder=HashEmbedder()) as rag:
-            inserted = [
+            inserts = [
                 recorder.calls(lambda text=text: rag.insert(Document(text, id=text)))  # type: ignore[misc]
                 for text in TEXTS
             ]
-            asked = [
+            queries = [
                 recorder.calls(lambda text=text: rag.query(text, mode="mix"))  # type: ignore[misc]
                 for text in QUESTIONS
             ]
-    return {
-        "insert": inserted[1],
-        "first_query": asked[0],
-        "query": asked[1],
-        "facade": len([name for name in dir(AsyncLightRAG) if not name.startswith("_")]),
+            deletion = recorder.calls(lambda: rag.delete(TEXTS[0]))
+    package = Path(str(lightrag_jsonl.__file__)).parent
+    runs = {
+        "insert": inserts[1],
+        "first_query": queries[0],
+        "query": queries[1],
+        "delete": deletion,
     }
+    figures: dict[str, Any] = {name: _figures(calls, package) for name, calls in runs.items()}
+    both = inserts[1] | queries[1]
+    figures["names_of_insert_and_query"] = _figures(both, package)["names"]
+    figures["facade"] = len([name for name in dir(AsyncLightRAG) if not name.startswith("_")])
+    return figures
 
 
 class CallRecorder:
-    """Records which code of the package runs, in all threads that start from now on, and in this."""
+    """Records which code of the package runs and what calls it, in all threads started from now on,
+    and in the current one.
+    """
 
     def __init__(self) -> None:
-        self._seen: set[CodeType] | None = None
+        self._calls: set[Call] | None = None
         threading.setprofile(self._record)
         sys.setprofile(self._record)
 
-    def calls(self, work: Callable[[], object]) -> dict[str, int]:
-        """How much of the package `work` runs."""
-        import lightrag_jsonl
-
-        seen: set[CodeType] = set()
-        self._seen = seen
+    def calls(self, work: Callable[[], object]) -> set[Call]:
+        """The distinct pairs of a caller and a callee that `work` runs."""
+        calls: set[Call] = set()
+        self._calls = calls
         work()
-        self._seen = None
-        package = str(Path(str(lightrag_jsonl.__file__)).parent)
-        ours = [code for code in seen if code.co_filename.startswith(package)]
-        return {
-            "functions": len([code for code in ours if not code.co_name.startswith("<")]),
-            "code_objects": len(ours),
-            "files": len({code.co_filename for code in ours}),
-        }
+        self._calls = None
+        return calls
 
-    def _record(self, frame: FrameType, event: str, arg: object) -> None:
-        if event == "call" and self._seen is not None:
-            self._seen.add(frame.f_code)
+    def _record(self, frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and self._calls is not None:
+            caller = frame.f_back
+            self._calls.add((caller.f_code if caller else None, frame.f_code))
+
+
+def _figures(calls: Collection[Call], package: Path) -> dict[str, int]:
+    """How much of the package these calls run."""
+    code = {callee for _, callee in calls if Path(callee.co_filename).is_relative_to(package)}
+    across_rooms = [
+        (caller, callee)
+        for caller, callee in calls
+        if caller in code and callee in code and _room(caller, package) != _room(callee, package)
+    ]
+    return {
+        "functions": len([item for item in code if not item.co_name.startswith("<")]),
+        "files": len({item.co_filename for item in code}),
+        "names": len(_names(code, package)),
+        "calls_across_rooms": len(across_rooms),
+    }
+
+
+def _room(code: CodeType | None, package: Path) -> str:
+    """The room of the package that code stands in."""
+    return "" if code is None else Path(code.co_filename).relative_to(package).parts[0]
+
+
+def _names(code: Collection[CodeType], package: Path) -> set[str]:
+    """The functions that run, and the names of modules of the package that they refer to."""
+    defined: set[str] = set()
+    for file in _python_files(package):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                defined.add(node.name)
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                defined.update(target.id for target in targets if isinstance(target, ast.Name))
+    functions = {item.co_qualname for item in code if "<" not in item.co_name}
+    return functions | {name for item in code for name in item.co_names if name in defined}
 
 
 def scripted(request: Any) -> str:
@@ -203,7 +248,8 @@ def scripted(request: Any) -> str:
         if len(request.messages) > 2:
             return '{"type":"done","entities":0,"relationships":0}'
         text = next(text for text in TEXTS if text in request.text)
-        person, city = " ".join(text.split()[:2]), "Paris"
+        person = " ".join(text.split()[:2])
+        city = "Paris"
         rows = [
             {"type": "entity", "name": name, "entity_type": "person", "description": text}
             for name in (person, city)

@@ -107,7 +107,7 @@ from lightrag_jsonl.rag.streams import AsyncAnswerStream
 from lightrag_jsonl.readers import Readers as Readers
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.tracing.events import Event as Event
-from lightrag_jsonl.tracing.events import Shown as Shown
+from lightrag_jsonl.tracing.events import PromptItem as PromptItem
 from lightrag_jsonl.tracing.events import Stage as Stage
 from lightrag_jsonl.tracing.rdf import Format as Format
 from lightrag_jsonl.tracing.rdf import Version as Version

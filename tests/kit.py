@@ -16,7 +16,7 @@ import numpy as np
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.text import index_terms
+from lightrag_jsonl.core.terms import index_terms
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Kind, Record
 from lightrag_jsonl.indexing.checking import check_derived

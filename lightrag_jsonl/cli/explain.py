@@ -160,7 +160,7 @@ def _event_lines(event: events.Event, reader: Reader) -> Iterator[str]:
             yield f"[failed] {one_line(event.error)}"
     elif not isinstance(event, events.AnswerChunk):
         details = in_words(event).split("\n")
-        if isinstance(event, events.Selection):
+        if isinstance(event, events.SelectionMade):
             details = [*_selection_lines(event, reader)]
         elif isinstance(event, events.Answered):
             details = [*event.answer.split("\n"), *_citation_lines(event, reader)]
@@ -168,7 +168,7 @@ def _event_lines(event: events.Event, reader: Reader) -> Iterator[str]:
         yield from (f"    {line}" for line in details)
 
 
-def _selection_lines(event: events.Selection, reader: Reader) -> Iterator[str]:
+def _selection_lines(event: events.SelectionMade, reader: Reader) -> Iterator[str]:
     ids = [id for chosen in event.selected for id in chosen.edge.chunk_ids]
     sources = look_up_sources(reader, [*ids, *event.selected_chunks])
     if event.selected or event.method == "llm" or not event.selected_chunks:

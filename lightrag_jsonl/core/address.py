@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from lightrag_jsonl.core.errors import ConfigError
 
-SCHEMES = ("postgresql", "postgres")
+URL_PREFIXES = ("postgresql://", "postgres://")
 DEFAULT_INDEX = "lightrag"
 LONGEST_INDEX = 63  # bytes of a name in PostgreSQL
 SECRETS = ("password", "sslpassword")
@@ -21,31 +21,38 @@ class DatabaseURL:
     password.
     """
 
-    def __init__(self, uri: str, index: str, shown: str, graph: str = GRAPHS[0]) -> None:
-        self.uri, self.index, self.graph, self._shown = uri, index, graph, shown
+    def __init__(
+        self, uri: str, index: str, *, without_password: str, graph: str = GRAPHS[0]
+    ) -> None:
+        self.uri = uri
+        self.index = index
+        self.graph = graph
+        self._without_password = without_password
 
     def __str__(self) -> str:
-        return self._shown
+        return self._without_password
 
     def __repr__(self) -> str:
-        return f"DatabaseURL({self._shown!r})"
+        return f"DatabaseURL({self._without_password!r})"
 
 
 Address: TypeAlias = Path | DatabaseURL
 
 
-def as_address(given: str | Address) -> Address:
+def as_address(address: str | Address) -> Address:
     """The folder or the database that is meant; `ConfigError` for a name that no index may have."""
-    if not isinstance(given, str) or not given.startswith(tuple(f"{one}://" for one in SCHEMES)):
-        return given if isinstance(given, DatabaseURL) else Path(given)
-    url = urlsplit(given)
+    if isinstance(address, DatabaseURL):
+        return address
+    if not isinstance(address, str) or not address.startswith(URL_PREFIXES):
+        return Path(address)
+    url = urlsplit(address)
     query = parse_qsl(url.query, keep_blank_values=True)
     index = dict(query).get("index", DEFAULT_INDEX)
     graph = dict(query).get("graph", GRAPHS[0])
     login, at, host = url.netloc.rpartition("@")
     public = [(name, value) for name, value in query if name not in SECRETS]
-    rest = [(name, value) for name, value in query if name not in ("index", "graph")]
-    shown = url._replace(
+    for_libpq = [(name, value) for name, value in query if name not in ("index", "graph")]
+    without_password = url._replace(
         netloc=login.partition(":")[0] + at + host, query=urlencode(public, safe="/")
     )
     reserved = index.startswith("pg_") or index in ("public", "information_schema")
@@ -56,4 +63,9 @@ def as_address(given: str | Address) -> Address:
         )
     if graph not in GRAPHS:
         raise ConfigError(f"?graph={graph!r} must be one of {', '.join(GRAPHS)}")
-    return DatabaseURL(url._replace(query=urlencode(rest)).geturl(), index, shown.geturl(), graph)
+    return DatabaseURL(
+        url._replace(query=urlencode(for_libpq)).geturl(),
+        index,
+        without_password=without_password.geturl(),
+        graph=graph,
+    )

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
+from asyncio import _unregister_task as unregister_task
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -30,11 +31,13 @@ async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result
 
 async def finish_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     """As `gather_all`, but the first error is raised once all the others have come to their end."""
-    found = await asyncio.gather(*work, return_exceptions=True)
-    for error in found:
-        if isinstance(error, BaseException):
-            raise error
-    return [one for one in found if not isinstance(one, BaseException)]
+    outcomes = await asyncio.gather(*work, return_exceptions=True)
+    results: list[Result] = []
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        results.append(outcome)
+    return results
 
 
 async def in_thread(call: Callable[..., Result], *args: object) -> Result:
@@ -74,10 +77,11 @@ async def in_daemon_thread(call: Callable[[], Result]) -> Result:
 async def abandonable(work: Awaitable[Result], *, timeout: float | None = None) -> Result:
     """The result of a call of a user's code; `TimeoutError` after so many seconds, if given.
 
-    If it is late, or the caller is cancelled, it is cancelled, and abandoned if it does not end
-    within `GRACE` seconds: then the end of the event loop does not wait for it either.
+    A late call is cancelled, as is the call of a cancelled caller. A call that ignores this for
+    `GRACE` seconds is abandoned: the end of the event loop does not wait for it either.
     """
-    task, caller = asyncio.ensure_future(work), asyncio.current_task()
+    task = asyncio.ensure_future(work)
+    caller = asyncio.current_task()
     try:
         await asyncio.wait([task], timeout=timeout)
         await _end(task)
@@ -99,7 +103,6 @@ async def _end(task: asyncio.Future[Any]) -> None:
         try:
             await asyncio.wait([task], timeout=GRACE)
         finally:
-            if not task.done():
-                # a task, since a plain future is done when it is cancelled
-                asyncio.tasks._unregister_task(task)  # type: ignore[arg-type]
-                task._log_destroy_pending = False  # type: ignore[attr-defined]
+            if isinstance(task, asyncio.Task) and not task.done():
+                # Of Python's documentation, "Extending asyncio"; `asyncio.run` would wait for it.
+                unregister_task(task)

@@ -17,8 +17,11 @@ _ROWS = 60
 
 def short_repr(value: Any) -> str:
     """The repr of a dataclass, without fields that have their defaults, long values clipped."""
-    shown = [(one.name, getattr(value, one.name), one.default) for one in fields(value)]
-    parts = [f"{name}={_REPR.repr(own)}" for name, own, usual in shown if own not in (usual, {})]
+    parts = []
+    for field in fields(value):
+        content = getattr(value, field.name)
+        if content not in (field.default, {}):
+            parts.append(f"{field.name}={_REPR.repr(content)}")
     return f"{type(value).__name__}({', '.join(parts)})"
 
 
@@ -26,5 +29,5 @@ def html_table(title: str, rows: Iterable[Sequence[object]]) -> str:
     """A table for a notebook: everything escaped, long texts clipped, at most 60 rows."""
     lines = [[f"<td>{escape(clipped(str(cell), _CELL))}</td>" for cell in row] for row in rows]
     body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines[:_ROWS])
-    more = f"<p>… {len(lines) - _ROWS:,} more</p>" if len(lines) > _ROWS else ""
-    return f'<p style="white-space: pre-wrap">{escape(title)}</p><table>{body}</table>{more}'
+    omitted = f"<p>… {len(lines) - _ROWS:,} more</p>" if len(lines) > _ROWS else ""
+    return f'<p style="white-space: pre-wrap">{escape(title)}</p><table>{body}</table>{omitted}'

@@ -58,9 +58,19 @@ class EdgeSelection:
 
 def candidate_edges(relations: Sequence[Relation]) -> tuple[Edge, ...]:
     """The relations as edges, each with an id of its own."""
-    labels = [(one.source, one.predicate, one.target) for one in relations]
-    found = zip(edge_ids(labels), labels, relations, strict=True)
-    return tuple([Edge(id, *names, one.chunk_ids, one.score) for id, names, one in found])
+    labels = [(relation.source, relation.predicate, relation.target) for relation in relations]
+    edges = []
+    for id, relation in zip(edge_ids(labels), relations, strict=True):
+        edge = Edge(
+            id=id,
+            source=relation.source,
+            predicate=relation.predicate,
+            target=relation.target,
+            chunk_ids=relation.chunk_ids,
+            score=relation.score,
+        )
+        edges.append(edge)
+    return tuple(edges)
 
 
 def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH) -> str:
@@ -72,9 +82,16 @@ def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH
 def edge_ids(triples: Iterable[Labels]) -> tuple[str, ...]:
     """An id for each triple: eight digits, more only where these collide."""
     # Numbered, since the labels "a|b" and "c" join like "a" and "b|c".
-    whole = [f"{edge_id(*triple, length=64)}{n}" for n, triple in enumerate(triples)]
-    length, ids = ID_LENGTH, [digits[:ID_LENGTH] for digits in whole]
+    digests = [
+        f"{edge_id(source, predicate, target, length=64)}{number}"
+        for number, (source, predicate, target) in enumerate(triples)
+    ]
+    length = ID_LENGTH
+    ids = [digits[:length] for digits in digests]
     while repeated := {id for id, count in Counter(ids).items() if count > 1}:
         length += 1
-        ids = [long[:length] if id in repeated else id for id, long in zip(ids, whole, strict=True)]
+        ids = [
+            digits[:length] if id in repeated else id
+            for id, digits in zip(ids, digests, strict=True)
+        ]
     return tuple(ids)

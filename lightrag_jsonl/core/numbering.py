@@ -2,10 +2,8 @@
 
 import re
 
-from lightrag_jsonl.core.text import split_citations
+from lightrag_jsonl.core.citation_markers import marked_numbers, split_citations
 
-_RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
-_LONGEST_RANGE = 100  # longer ranges count as their two ends: so many items are never shown
 _LONGEST_MARKER = 400  # characters; a longer one is not waited for
 _UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may be a link's text
     r"`*\\?[\[［【][\s\d,，、;；‐-―−~～－-]*(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"
@@ -16,44 +14,40 @@ _UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may 
 class CitationNumbering:
     """Changes the numbers that items have in the prompt into those that readers see.
 
-    `shown` is how many items the prompt has. `numbers` maps the number in the prompt of each cited
-    item to the one that readers see, in ascending order. A number that was not shown stays as it
-    is: it is higher than all others.
+    `items` is how many items the prompt has. `numbers` maps the number in the prompt of each cited
+    item to the number that readers see, in ascending order. A number of no item stays unchanged:
+    items have lower numbers.
     """
 
-    def __init__(self, shown: int) -> None:
-        self._shown = shown
-        self._held = self._code = ""
+    def __init__(self, items: int) -> None:
+        self._items = items
+        self._held_back = ""  # the end of the answer so far, which may begin a marker
+        self._code = ""  # the mark of Markdown code that is open
         self.numbers: dict[int, int] = {}
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """The next piece of the answer, renumbered; what may become a marker is held back, unless
-        this is the `last` piece.
+        """The next piece of the answer, renumbered; the beginning of a marker is held back, except at
+        the end of the `last` piece.
         """
-        text = self._held + piece
+        text = self._held_back + piece
         unfinished = _UNFINISHED.search(text, max(len(text) - _LONGEST_MARKER, 0))
         end = unfinished.start() if unfinished and not last else len(text)
-        self._held = text[end:]
+        self._held_back = text[end:]
         pieces, self._code = split_citations(text[:end], self._code)
-        return "".join([one if isinstance(one, str) else self._marker(one) for one in pieces])
+        return "".join(
+            [piece if isinstance(piece, str) else self._renumbered(piece) for piece in pieces]
+        )
 
-    def _marker(self, found: re.Match[str]) -> str:
-        numbers = marked_numbers(found)
-        if not any(0 < number <= self._shown for number in numbers):
-            return found[0]
-        new = []
-        for number in numbers:
-            if 0 < number <= self._shown:
+    def _renumbered(self, marker: re.Match[str]) -> str:
+        """The marker with the numbers that readers see."""
+        prompt_numbers = marked_numbers(marker)
+        if not any(0 < number <= self._items for number in prompt_numbers):
+            return marker[0]
+        numbers = []
+        for number in prompt_numbers:
+            if 0 < number <= self._items:
                 number = self.numbers.setdefault(number, len(self.numbers) + 1)
-            new.append(number)
-        return f"{found[0][0]}{', '.join(map(str, sorted(new)))}{found[0][-1]}"
-
-
-def marked_numbers(marker: re.Match[str]) -> tuple[int, ...]:
-    """The numbers in a `CITATION_MARKER`: [1], [2, 5], [3-6]."""
-    numbers: dict[int, None] = {}
-    for first, last in _RANGE.findall(marker["numbers"]):
-        start, end = int(first), int(last or first)
-        within = 0 <= end - start < _LONGEST_RANGE
-        numbers.update(dict.fromkeys(range(start, end + 1) if within else (start, end)))
-    return tuple(numbers)
+            numbers.append(number)
+        opening = marker[0][0]
+        closing = marker[0][-1]
+        return f"{opening}{', '.join(map(str, sorted(numbers)))}{closing}"

@@ -9,7 +9,12 @@ from msgspec import Meta
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Json, Message, Mode
-from lightrag_jsonl.core.validation import check_fields, from_mapping, names_replacements, shown
+from lightrag_jsonl.core.validation import (
+    check_fields,
+    from_mapping,
+    names_replacements,
+    repr_start,
+)
 
 ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
 Ranking = Literal["relevance", "degree"]
@@ -122,7 +127,9 @@ class IndexOptions:
     def __post_init__(self) -> None:
         check_fields(self)
         if not isinstance(self.ontology, Path | str | Mapping | None):
-            raise ConfigError(f"ontology must be a file or a mapping, not {shown(self.ontology)}")
+            raise ConfigError(
+                f"ontology must be a file or a mapping, not {repr_start(self.ontology)}"
+            )
         object.__setattr__(self, "limits", from_mapping(Limits, self.limits))
         if self.chunk_overlap == OVERLAP >= self.chunk_tokens:
             object.__setattr__(self, "chunk_overlap", self.chunk_tokens // 12)
@@ -203,7 +210,7 @@ class QueryParam:
         check_fields(self)
         history = self.conversation_history
         if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
-            raise ConfigError(f"conversation_history must hold turns, not {shown(history)}")
+            raise ConfigError(f"conversation_history must hold turns, not {repr_start(history)}")
         object.__setattr__(self, "conversation_history", self.turns)
 
     @property
@@ -252,4 +259,4 @@ def _message(turn: Turn) -> Message:
     if isinstance(turn, Message) and turn.role in get_args(Role):
         return turn
     form = f'{{"role": {" | ".join(get_args(Role))}, "content": text}}'
-    raise ConfigError(f"a turn of conversation_history is {form}, not {shown(turn)}")
+    raise ConfigError(f"a turn of conversation_history is {form}, not {repr_start(turn)}")

@@ -7,8 +7,9 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.display import html_table, short_repr
-from lightrag_jsonl.core.text import CITATION_MARKER, clipped, digest
+from lightrag_jsonl.core.text import clipped, digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 

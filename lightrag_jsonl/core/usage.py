@@ -12,10 +12,10 @@ class Usage:
     cached_tokens: int = 0
     calls: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
+    def __add__(self, usage: "Usage") -> "Usage":
         return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.calls + other.calls,
+            input_tokens=self.input_tokens + usage.input_tokens,
+            output_tokens=self.output_tokens + usage.output_tokens,
+            cached_tokens=self.cached_tokens + usage.cached_tokens,
+            calls=self.calls + usage.calls,
         )

@@ -19,7 +19,7 @@ from lightrag_jsonl.core.retrying import retries_of, with_retries
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Context, Finish, Keywords, Message
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.core.validation import shown
+from lightrag_jsonl.core.validation import repr_start
 
 log = logging.getLogger(__name__)
 
@@ -75,9 +75,12 @@ async def find_keywords(
 ) -> Keywords:
     """A keyword extractor's keywords; whatever else it does becomes an `LLMError`."""
     with _named("keyword extractor", LLMError, extractor):
-        found = await abandonable(extractor.keywords(question, history))
-        question = _text(getattr(found, "question", ""))
-        return Keywords(_texts(found.high_level), _texts(found.low_level), question)
+        keywords = await abandonable(extractor.keywords(question, history))
+        return Keywords(
+            high_level=_texts(keywords.high_level),
+            low_level=_texts(keywords.low_level),
+            question=_text(getattr(keywords, "question", "")),
+        )
 
 
 async def write_answer(answerer: protocols.Answerer, question: str, context: Context) -> str:
@@ -97,26 +100,30 @@ async def rerank_scores(
     return scores
 
 
-def checked_completion(completion: object, model: str, *, most: int) -> Completion:
+def checked_completion(completion: object, model: str, *, longest: int) -> Completion:
     """A completion of plain values, which counts as a call; `LLMError` if it has no text.
 
-    A longer text than `most` characters is cut off there. Its `finish` may be any server's word.
+    A text of more than `longest` characters is cut off. `finish` may be the word of any server.
     """
     if not isinstance(completion, Completion) or not isinstance(completion.text, str):
-        raise LLMError(f"{model} answered without a text: {shown(completion)}", cost=ONE_CALL)
+        raise LLMError(f"{model} answered without a text: {repr_start(completion)}", cost=ONE_CALL)
     usage = completion.usage or ONE_CALL
-    counts = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls or 1
-    usage = Usage(*[int(count or 0) for count in counts])  # plain numbers, to be stored
-    is_cut = len(completion.text) > most
-    if is_cut:
-        log.warning("%s: an answer is cut off at %d characters", model, most)
+    plain_usage = Usage(  # plain numbers, to be stored
+        input_tokens=int(usage.input_tokens or 0),
+        output_tokens=int(usage.output_tokens or 0),
+        cached_tokens=int(usage.cached_tokens or 0),
+        calls=int(usage.calls or 1),
+    )
+    text = sanitize(completion.text[:longest])
     finish = finish_of(completion.finish)
-    text = sanitize(completion.text[:most])
-    return Completion(text, "length" if is_cut else finish, usage)
+    if len(completion.text) > longest:
+        log.warning("%s: an answer is cut off at %d characters", model, longest)
+        finish = "length"
+    return Completion(text, finish, plain_usage)
 
 
 def finish_of(reason: object) -> Finish:
-    """How an answer ended, by a server's word for it; no word at all is no sign of a loss."""
+    """How an answer ended, by the word of any server; an answer without a word counts as whole."""
     finish = FINISHES.get(str(reason or "").casefold(), "error")
     if finish == "error" and reason != "error":
         log.warning("an answer with the unknown finish reason %r counts as incomplete", reason)
@@ -191,7 +198,7 @@ def _named(role: str, kind: type[LightRAGError], part: object) -> Iterator[None]
     except LightRAGError:
         raise
     except Exception as error:  # the user's own code may raise anything
-        name = shown(getattr(part, "name", type(part).__qualname__))
+        name = repr_start(getattr(part, "name", type(part).__qualname__))
         failure = kind(f"{role} {name} failed: {described(error)}")
         if isinstance(failure, EmbeddingError):
             failure.unavailable = _is_unavailable(error)

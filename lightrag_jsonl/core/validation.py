@@ -10,7 +10,7 @@ import msgspec
 from lightrag_jsonl.core.errors import ConfigError
 
 P = ParamSpec("P")
-Made = TypeVar("Made")
+Fields = TypeVar("Fields")  # a dataclass
 Result = TypeVar("Result")
 
 LONGEST_VALUE = 60  # characters of a value that an error shows
@@ -50,26 +50,31 @@ def names_replacements(function: Callable[P, Result]) -> Callable[P, Result]:
     """The function, with a `TypeError` that says what replaces an argument of LightRAG's."""
 
     @wraps(function)
-    def checked(*args: P.args, **named: P.kwargs) -> Result:
-        for name in REPLACEMENTS.keys() & named.keys():
+    def checked(*args: P.args, **keywords: P.kwargs) -> Result:
+        for name in REPLACEMENTS.keys() & keywords.keys():
             raise TypeError(f"there is no argument {name!r}; use {REPLACEMENTS[name]}")
-        return function(*args, **named)
+        return function(*args, **keywords)
 
     return checked
 
 
-def from_mapping(kind: type[Made], given: object) -> Made:
-    """A dataclass, or one made from untrusted input; `ConfigError` also for names of no field."""
-    if isinstance(given, kind):
-        return given
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"expected names and values, not {shown(given)}")
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    if unknown := [name for name in given if name not in known]:
-        hint = REPLACEMENTS.get(str(unknown[0]))
-        there = f"use {hint}" if hint else f"available: {', '.join(sorted(known))}"
-        raise ConfigError(f"there is no option {shown(unknown[0])}; {there}")
-    return kind(**given)
+def from_mapping(kind: type[Fields], source: object) -> Fields:
+    """A dataclass made from untrusted input, or `source` if it is one; `ConfigError` also for names
+    of no field.
+    """
+    if isinstance(source, kind):
+        return source
+    if not isinstance(source, Mapping):
+        raise ConfigError(f"expected names and values, not {repr_start(source)}")
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    for name in source:
+        if name not in names:
+            replacement = REPLACEMENTS.get(str(name))
+            advice = (
+                f"use {replacement}" if replacement else f"available: {', '.join(sorted(names))}"
+            )
+            raise ConfigError(f"there is no option {repr_start(name)}; {advice}")
+    return kind(**source)
 
 
 def check_fields(instance: object) -> None:
@@ -79,9 +84,9 @@ def check_fields(instance: object) -> None:
         try:
             checked = msgspec.convert(plain_json(value, name), hint)
         except (msgspec.ValidationError, RecursionError) as error:
-            known = get_args(hint) if get_origin(hint) is Literal else ()
-            there = f"; known are {', '.join(known)}" if known else ""
-            raise ConfigError(f"{name}: {error}: {shown(value)}{there}") from error
+            choices = get_args(hint) if get_origin(hint) is Literal else ()
+            advice = f"; known are {', '.join(choices)}" if choices else ""
+            raise ConfigError(f"{name}: {error}: {repr_start(value)}{advice}") from error
         object.__setattr__(instance, name, checked)
 
 
@@ -95,10 +100,10 @@ def plain_json(value: object, name: str) -> Any:
         return {key: plain_json(item, name) for key, item in value.items()}
     if isinstance(value, list | tuple | Set):
         return [plain_json(item, name) for item in value]
-    raise ConfigError(f"{name} must be texts, numbers, or lists of them, not {shown(value)}")
+    raise ConfigError(f"{name} must be texts, numbers, or lists of them, not {repr_start(value)}")
 
 
-def shown(value: object) -> str:
+def repr_start(value: object) -> str:
     """The beginning of a value's `repr`, which a user's own class may have broken."""
     try:
         text = repr(value)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
-from lightrag_jsonl.core.text import clean_name, name_key
+from lightrag_jsonl.core.names import clean_name, name_key
 from lightrag_jsonl.storage.rows import Aliases
 from lightrag_jsonl.storage.store import Reader
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Chunk, Kind, chunk_id
 from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.commits import index_texts

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.text import is_cjk, sanitize, sentence_spans
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import character_boundary
 from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk, Document, Page, chunk_id
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMention
 from lightrag_jsonl.storage.rows import MILLION, EntityMentionRow, RelationMentionRow, stored_at
 from lightrag_jsonl.storage.store import Reader

@@ -11,7 +11,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.core.text import has_cjk, name_key, search_terms, sentence_spans
+from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.indexing.naming import stated_names, surname
 from lightrag_jsonl.storage.rows import EntityRow

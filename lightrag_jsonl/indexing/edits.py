@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.text import digest, name_key, sanitize
+from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import PERSON, Claim, Document, Extraction, Record, known_language
 from lightrag_jsonl.indexing.chunking import provided_chunks
 from lightrag_jsonl.indexing.loading import incoming

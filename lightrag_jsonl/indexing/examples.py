@@ -9,13 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lightrag_jsonl.core.text import (
-    FUNCTION_CHARACTERS,
-    folded_text,
-    has_cjk,
-    name_key,
-    search_terms,
-)
+from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, has_cjk
+from lightrag_jsonl.core.names import folded_text, name_key
+from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Message, Record
 from lightrag_jsonl.llm.reader import parse_jsonl
 from lightrag_jsonl.providers.offline.words import STOP_WORDS

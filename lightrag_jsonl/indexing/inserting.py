@@ -19,9 +19,10 @@ from lightrag_jsonl.core.errors import (
     LightRAGError,
     LLMError,
 )
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor, Tokenizer
-from lightrag_jsonl.core.text import name_key, sanitize
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
     PERSON,
     PROVIDED,

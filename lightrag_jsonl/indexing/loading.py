@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import digest, name_key, sanitize
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Document, Failure, InsertReport, Json, Page, SkippedFile
 from lightrag_jsonl.indexing.chunking import document_pages
 from lightrag_jsonl.readers import READERS, Readers, file_suffix

@@ -10,8 +10,9 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
+from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.names import clean_name, folded_text, name_key
 from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.text import clean_name, folded_text, has_cjk, name_key
 from lightrag_jsonl.core.types import (
     PROVIDED,
     UNKNOWN_TYPE,

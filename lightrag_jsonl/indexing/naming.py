@@ -6,7 +6,8 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from lightrag_jsonl.core.text import CJK, folded_text
+from lightrag_jsonl.core.cjk import CJK
+from lightrag_jsonl.core.names import folded_text
 
 REACH = 24  # characters between a name and what it is also called
 LONGEST = 8  # characters of a Chinese name

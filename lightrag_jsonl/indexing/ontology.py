@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Json, Record
 
 NUMBERS = {"number", "integer", "int", "long", "float", "double", "decimal"}

@@ -332,7 +332,7 @@ class ModelClient:
         started, name = time.monotonic(), self.llm.name
         try:
             completion = checked_completion(
-                await self._complete(request), name, most=self._limits.answer_characters
+                await self._complete(request), name, longest=self._limits.answer_characters
             )
         except asyncio.CancelledError:
             paid.add(ONE_CALL)

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 import numpy as np
 
+from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import clipped, is_cjk, name_key, sanitize
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.text import clipped, sanitize
 from lightrag_jsonl.core.types import Entity, Record, Relation, known_language
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import rdf
@@ -171,7 +173,7 @@ def _nquads(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
         pairs = [(name, rdf.literal(value)) for name, value in about.items() if value]
         for id in one.chunk_ids:
             pairs.append(("prov:wasDerivedFrom", rdf.iri(rdf.source_uri("chunk", id))))
-        triples += rdf.triples_of(uri, *pairs)
+        triples += rdf.triples_of(uri, pairs)
     for relation in relations:
         for word in relation.keywords or (relation.predicate,):
             fact = rdf.fact(Edge("", relation.source, word, relation.target))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 from anyio import to_thread
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Embedder
-from lightrag_jsonl.core.text import name_key, sanitize
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
     Claim,
     Entity,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import Any
 
-from lightrag_jsonl.core.text import is_cjk
+from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.packed import open_zip

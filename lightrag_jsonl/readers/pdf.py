@@ -7,8 +7,8 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
+from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import is_cjk
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 

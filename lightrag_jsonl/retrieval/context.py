@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from lightrag_jsonl.core import types
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.text import on_one_line, sentence_spans
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.text import on_one_line
 from lightrag_jsonl.core.types import Chunk, Context, Entity, Relation
 
 CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take

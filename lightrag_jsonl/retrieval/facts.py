@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.retrieval.fusion import NO_HITS, SearchTask, column, distinct
 from lightrag_jsonl.storage.filters import parse_where

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.retrieval import facts, fusion
 from lightrag_jsonl.retrieval.fusion import Hits, SearchTask, Seeds, Subgraph, distinct
 from lightrag_jsonl.storage.store import Snapshot

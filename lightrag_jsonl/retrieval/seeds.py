@@ -7,16 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lightrag_jsonl.core.cjk import CJK, FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import (
-    CJK,
-    FUNCTION_CHARACTERS,
-    has_cjk,
-    is_cjk,
-    is_lone,
-    name_key,
-    search_terms,
-)
+from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval import facts
 from lightrag_jsonl.retrieval.fusion import NO_HITS, Hits, SearchTask, Seeds, column, fuse, joined

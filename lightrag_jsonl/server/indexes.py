@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 
 from lightrag_jsonl import AsyncLightRAG
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.server.jobs import JOB_SECONDS, JobQueue

@@ -230,7 +230,7 @@ async def _events(
                     case events.AnswerChunk():
                         if item.text:
                             yield _event("piece", {"text": item.text})
-                    case events.Selection():
+                    case events.SelectionMade():
                         yield _event("evidence", item)
                     case events.Session() | events.KeywordsFound() | events.Retrieval():
                         yield _event(item.stage, item)

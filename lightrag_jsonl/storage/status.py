@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from lightrag_jsonl.core.text import first_words
+from lightrag_jsonl.core.sentences import first_words
 from lightrag_jsonl.core.types import (
     Context,
     DocumentStatus,

@@ -13,7 +13,8 @@ from xml.etree.ElementTree import ParseError
 from anyio import to_thread
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import clean_name, digest, name_key, sanitize
+from lightrag_jsonl.core.names import clean_name, name_key
+from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Json, Record
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.rag import AsyncLightRAG

@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from lightrag_jsonl.core.numbering import marked_numbers
-from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans, split_citations
+from lightrag_jsonl.core.citation_markers import CITATION_MARKER, marked_numbers, split_citations
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Chunk, Citation, Cited, CitedClaim, Context
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.store import Reader
-from lightrag_jsonl.tracing.events import Shown
+from lightrag_jsonl.tracing.events import PromptItem
 from lightrag_jsonl.tracing.recorder import numbered_items
 
 CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
@@ -160,7 +161,7 @@ def _cited_sentence(
 
 
 def _citation(
-    number: int, item: Shown, chunk: Chunk, terms: Collection[str], context: Context
+    number: int, item: PromptItem, chunk: Chunk, terms: Collection[str], context: Context
 ) -> Citation:
     span = supporting_sentence(chunk.text, terms)
     start, end = span or (0, 0)

@@ -1,6 +1,7 @@
 """The typed events of one query, in the order they happen, each with its URI and its triples."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias, cast
@@ -10,23 +11,24 @@ import msgspec
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.options import Selection as Method
+from lightrag_jsonl.core.options import Selection
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.tracing import rdf
-from lightrag_jsonl.tracing.rdf import Triple, iri, literal, triples_of
+from lightrag_jsonl.tracing.rdf import Property, Triple, iri, literal, triples_of
 
-Status: TypeAlias = Literal["complete", "failed", "incomplete"]
+TraceStatus: TypeAlias = Literal["complete", "failed", "incomplete"]
 Stage: TypeAlias = Literal[
     "session", "keywords", "retrieval", "selection", "chunk", "answer", "end"
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A numbered item of the answer's prompt: an entity (its `id` is the name), edge or chunk.
+class PromptItem:
+    """A numbered item of the answer's prompt: an entity (by its name as `id`), an edge or a chunk.
 
-    Of the former two `text` was shown, of a chunk characters `start` to `end` of its page.
+    `text` is the description of an entity or an edge; a chunk is characters `start` to `end` of its
+    page.
     """
 
     number: int
@@ -72,10 +74,13 @@ class _Event(msgspec.Struct, frozen=True, tag_field="stage"):
             "end_of_session": isinstance(self, End),
         }
 
-    def _described(self, label: str, origin: Stage, *more: tuple[str, str]) -> tuple[Triple, ...]:
+    def _record(
+        self, label: str, origin: Stage, properties: Iterable[Property] = ()
+    ) -> tuple[Triple, ...]:
+        """The triples of this event's record, which comes from that of an earlier stage."""
         link = "prov:wasGeneratedBy" if origin == "session" else "prov:wasDerivedFrom"
         origin_uri = rdf.stage_uri(origin, self.trace_id)
-        return rdf.entity_triples(self.uri, label, origin_uri, *more, link=link)
+        return rdf.entity_triples(self.uri, label, origin_uri, properties, link=link)
 
 
 class Session(_Event, frozen=True, tag="session"):
@@ -88,12 +93,13 @@ class Session(_Event, frozen=True, tag="session"):
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        activity = ("rdf:type", rdf.term("prov:Activity")), ("rdfs:label", literal("Query session"))
-        asked = (
+        properties = [
+            ("rdf:type", rdf.term("prov:Activity")),
+            ("rdfs:label", literal("Query session")),
             ("prov:startedAtTime", literal(self.started_at)),
             ("tg:query", literal(self.question)),
-        )
-        return triples_of(self.uri, *activity, *asked)
+        ]
+        return triples_of(self.uri, properties)
 
 
 class KeywordsFound(_Event, frozen=True, tag="keywords"):
@@ -104,7 +110,8 @@ class KeywordsFound(_Event, frozen=True, tag="keywords"):
     @property
     def triples(self) -> tuple[Triple, ...]:
         words = dict.fromkeys((*self.keywords.high_level, *self.keywords.low_level))
-        return self._described("Keywords", "session", *[("tg:concept", literal(w)) for w in words])
+        concepts = [("tg:concept", literal(word)) for word in words]
+        return self._record("Keywords", "session", concepts)
 
 
 class Retrieval(_Event, frozen=True, tag="retrieval"):
@@ -121,38 +128,40 @@ class Retrieval(_Event, frozen=True, tag="retrieval"):
             counts.append(("tg:edgeCount", literal(len(self.candidates))))
         if MODES[self.mode].chunks:
             counts.append(("tg:chunkCount", literal(len(self.retrieved_chunks))))
-        return self._described("Retrieval", "session", *counts)
+        return self._record("Retrieval", "session", counts)
 
 
-class Selection(_Event, frozen=True, tag="selection"):
-    """The edges and chunks for the answer were chosen; `shown` is all that its prompt contains.
+class SelectionMade(_Event, frozen=True, tag="selection"):
+    """The edges and chunks for the answer were chosen; `shown` lists all items of the prompt.
 
     With `fallback` rank decided, since the model chose none, or for the `selection_error`.
     """
 
-    method: Method
+    method: Selection
     selected: tuple[SelectedEdge, ...] = ()
     selected_chunks: tuple[str, ...] = ()
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[PromptItem, ...] = ()
     rejections: tuple[t.Rejection, ...] = ()
     fallback: bool = False
     selection_error: str | None = None
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        links, edges = [], list[Triple]()
+        links: list[Property] = []
+        edge_triples: list[Triple] = []
         for index, chosen in enumerate(self.selected):
-            node = f"{rdf.stage_uri('edge', self.trace_id)}:{index}"
-            why = "tg:score", literal(float(chosen.score or 0.0))
+            uri = f"{rdf.stage_uri('edge', self.trace_id)}:{index}"
+            reason = ("tg:score", literal(float(chosen.score or 0.0)))
             if chosen.reasoning is not None:
-                why = "tg:reasoning", literal(chosen.reasoning)
-            links.append(("tg:selectedEdge", iri(node)))
-            edges += triples_of(node, ("tg:edge", rdf.triple_term(rdf.fact(chosen.edge))), why)
-        chunks = [iri(rdf.source_uri("chunk", id)) for id in self.selected_chunks]
-        links += [("tg:selectedChunk", chunk) for chunk in chunks]
+                reason = ("tg:reasoning", literal(chosen.reasoning))
+            statement = ("tg:edge", rdf.triple_term(rdf.fact(chosen.edge)))
+            links.append(("tg:selectedEdge", iri(uri)))
+            edge_triples += triples_of(uri, [statement, reason])
+        for id in self.selected_chunks:
+            links.append(("tg:selectedChunk", iri(rdf.source_uri("chunk", id))))
         if self.fallback:
             links.append(("tg:fallback", literal(True)))
-        return *self._described("Selection", "retrieval", *links), *edges
+        return (*self._record("Selection", "retrieval", links), *edge_triples)
 
 
 class AnswerChunk(_Event, frozen=True, tag="chunk"):
@@ -165,9 +174,9 @@ class AnswerChunk(_Event, frozen=True, tag="chunk"):
 class Answered(_Event, frozen=True, tag="answer"):
     """The whole answer, with resolved citations; `invented` are cited numbers that were not shown.
 
-    Citation n is of the item that was shown with the number `prompt_numbers[n - 1]`. With `reused` it
-    was written for an earlier question; with `truncated` it was cut off. `claims` says of each cited
-    number whether it supports the claim before it.
+    Citation n is of the item with the number `prompt_numbers[n - 1]` in the prompt. A `reused` answer
+    was written for an earlier question; a `truncated` one was cut off. `claims` says of each cited
+    number whether the claim before it is supported.
     """
 
     answer: str
@@ -180,8 +189,8 @@ class Answered(_Event, frozen=True, tag="answer"):
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        text = "tg:document", iri(rdf.stage_uri("chunk", self.trace_id))
-        return self._described("Answer", "selection", text)
+        text = ("tg:document", iri(rdf.stage_uri("chunk", self.trace_id)))
+        return self._record("Answer", "selection", [text])
 
 
 class End(_Event, frozen=True, tag="end"):
@@ -193,12 +202,14 @@ class End(_Event, frozen=True, tag="end"):
     usage: Usage = Usage()
 
     @property
-    def status(self) -> Status:
+    def status(self) -> TraceStatus:
         """How the query went."""
         return "complete" if self.error is None else "failed"
 
 
-Event: TypeAlias = Session | KeywordsFound | Retrieval | Selection | AnswerChunk | Answered | End
+Event: TypeAlias = (
+    Session | KeywordsFound | Retrieval | SelectionMade | AnswerChunk | Answered | End
+)
 
 _DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 

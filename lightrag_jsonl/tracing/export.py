@@ -2,13 +2,14 @@
 
 import mimetypes
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.tracing import rdf
-from lightrag_jsonl.tracing.events import Answered, Retrieval, Selection, Session
+from lightrag_jsonl.tracing.events import Answered, Retrieval, SelectionMade, Session
 from lightrag_jsonl.tracing.rdf import Triple, entity_triples, literal, source_uri
 from lightrag_jsonl.tracing.trace import SourceDocument, Sources, Trace
 
@@ -39,10 +40,10 @@ def export(
 
 def trace_triples(trace: Trace) -> Iterator[Triple]:
     """The records of the steps that the query reached."""
-    for step in (Session, Retrieval, Selection, Answered):
+    for step in (Session, Retrieval, SelectionMade, Answered):
         if step.__struct_config__.tag in trace.stages:
-            recorded = [getattr(trace, name) for name in step.__struct_fields__[1:]]
-            yield from step(trace.id, *recorded).triples
+            fields = {name: getattr(trace, name) for name in step.__struct_fields__[1:]}
+            yield from step(trace_id=trace.id, **fields).triples
 
 
 def _facts(trace: Trace) -> Iterator[Triple]:
@@ -59,25 +60,30 @@ def _chains(trace: Trace, sources: Sources) -> Iterator[Triple]:
         for id in chosen.edge.chunk_ids:
             stated.setdefault(id, []).append(rdf.fact(chosen.edge))
     for chunk in filter(None, map(sources.chunks.get, stated)):
-        uri, label = source_uri("chunk", chunk.id), f"chunk {chunk.index + 1}"
-        if facts := stated[chunk.id]:
-            contained = [("tg:contains", rdf.triple_term(fact)) for fact in facts]
-            subgraph = source_uri("subgraph", chunk.id)
-            yield from entity_triples(subgraph, f"Facts of {label}", uri, *contained)
-        page = sources.pages[chunk.document_id, chunk.page]
-        page_uri, document = rdf.page_uri(page), sources.documents[chunk.document_id]
-        yield from entity_triples(
-            uri,
-            label.capitalize(),
-            page_uri,
-            ("tg:chunkIndex", literal(chunk.index)),
-            ("tg:charOffset", literal(chunk.start)),
-            ("tg:charLength", literal(len(chunk.text))),
-        )
-        origin = source_uri("document", document.id)
-        number = "tg:pageNumber", literal(page.number)
-        yield from entity_triples(page_uri, f"Page {page.number}", origin, number)
-        yield from _description(origin, document)
+        yield from _chain(chunk, stated[chunk.id], sources)
+
+
+def _chain(chunk: Chunk, facts: Sequence[Triple], sources: Sources) -> Iterator[Triple]:
+    """A chunk with the facts that it states, its page and its document."""
+    page = sources.pages[chunk.document_id, chunk.page]
+    document = sources.documents[chunk.document_id]
+    chunk_uri = source_uri("chunk", chunk.id)
+    page_uri = rdf.page_uri(page)
+    document_uri = source_uri("document", document.id)
+    label = f"chunk {chunk.index + 1}"
+    if facts:
+        contents = [("tg:contains", rdf.triple_term(fact)) for fact in facts]
+        subgraph = source_uri("subgraph", chunk.id)
+        yield from entity_triples(subgraph, f"Facts of {label}", chunk_uri, contents)
+    place = [
+        ("tg:chunkIndex", literal(chunk.index)),
+        ("tg:charOffset", literal(chunk.start)),
+        ("tg:charLength", literal(len(chunk.text))),
+    ]
+    yield from entity_triples(chunk_uri, label.capitalize(), page_uri, place)
+    number = ("tg:pageNumber", literal(page.number))
+    yield from entity_triples(page_uri, f"Page {page.number}", document_uri, [number])
+    yield from _description(document_uri, document)
 
 
 def _description(uri: str, document: SourceDocument) -> Iterator[Triple]:
@@ -88,15 +94,16 @@ def _description(uri: str, document: SourceDocument) -> Iterator[Triple]:
         "dcterms:date": document.date,
         "dcterms:format": mimetypes.guess_type(document.source or "")[0] or "text/plain",
     }
-    known = [(name, literal(value)) for name, value in properties.items() if value]
-    yield from rdf.triples_of(uri, ("rdf:type", rdf.term("prov:Entity")), *known)
+    stated = [(name, literal(value)) for name, value in properties.items() if value]
+    yield from rdf.triples_of(uri, [("rdf:type", rdf.term("prov:Entity")), *stated])
 
 
 def _rebased(graph: Iterable[Triple], old: str, new: str) -> Iterator[Triple]:
     """The triples with the URIs under another base; literals stay as they are."""
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", new):
         raise ConfigError(f"the base of a URI begins with its scheme, unlike {new!r}")
-    start, base = f"<{old}", "<" + quote(sanitize(new), safe=":/?#@!$&'()*+,;=%")
+    start = f"<{old}"
+    base = "<" + quote(sanitize(new), safe=":/?#@!$&'()*+,;=%")
     for subject, predicate, value in graph:
         moved = value if value.startswith('"') else value.replace(start, base)
         yield subject.replace(start, base), predicate.replace(start, base), moved

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
 
+from lightrag_jsonl.core.citation_markers import marked_numbers, split_citations
 from lightrag_jsonl.core.edges import Edge
-from lightrag_jsonl.core.numbering import marked_numbers
-from lightrag_jsonl.core.text import sanitize, split_citations
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
     Chunk,
     Citation,

@@ -10,14 +10,17 @@ import msgspec
 
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import digest, name_key, sanitize
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Page
 
 Format = Literal["nquads", "turtle", "trig", "jsonld"]
 Version = Literal["1.2", "star", "1.1"]
 Triple: TypeAlias = tuple[str, str, str]  # subject, predicate and object, as N-Quads write them
+Property: TypeAlias = tuple[str, str]  # the prefixed name of a predicate, and the object
 
-ENTITY_BASE, PREDICATE_BASE = "urn:entity:", "urn:predicate:"
+ENTITY_BASE = "urn:entity:"
+PREDICATE_BASE = "urn:predicate:"
 PREFIXES = {
     "dcterms": "http://purl.org/dc/terms/",
     "prov": "http://www.w3.org/ns/prov#",
@@ -38,9 +41,9 @@ def stage_uri(stage: str, trace_id: str) -> str:
 
 
 def trace_id_of(uri: str) -> str:
-    """The id of the trace whose stage, edge or answer this is the URI of; other texts as they are."""
-    found = _TRACE_URI.fullmatch(uri)
-    return unquote(found[1]) if found else uri
+    """The id of the trace in the URI of a stage, an edge or an answer; all other texts unchanged."""
+    match = _TRACE_URI.fullmatch(uri)
+    return unquote(match[1]) if match else uri
 
 
 def source_uri(kind: Literal["chunk", "document", "subgraph"], id: str) -> str:
@@ -88,17 +91,26 @@ def fact(edge: Edge) -> Triple:
     return iri(ENTITY_BASE + source), iri(PREDICATE_BASE + predicate), iri(ENTITY_BASE + target)
 
 
-def triples_of(uri: str, *pairs: tuple[str, str]) -> tuple[Triple, ...]:
-    """Triples about one subject, from (prefixed name of the predicate, object)."""
-    return tuple((iri(uri), term(name), value) for name, value in pairs)
+def triples_of(uri: str, properties: Iterable[Property]) -> tuple[Triple, ...]:
+    """Triples about one subject."""
+    return tuple((iri(uri), term(name), value) for name, value in properties)
 
 
 def entity_triples(
-    uri: str, label: str, origin: str, *more: tuple[str, str], link: str = "prov:wasDerivedFrom"
+    uri: str,
+    label: str,
+    origin: str,
+    properties: Iterable[Property] = (),
+    *,
+    link: str = "prov:wasDerivedFrom",
 ) -> tuple[Triple, ...]:
-    """A record's triples: its type, its label, the record that it comes from, and more."""
-    entity = ("rdf:type", term("prov:Entity")), ("rdfs:label", literal(label))
-    return triples_of(uri, *entity, (link, iri(origin)), *more)
+    """Triples of a record: type, label, the record of its `origin`, and further properties."""
+    basics = [
+        ("rdf:type", term("prov:Entity")),
+        ("rdfs:label", literal(label)),
+        (link, iri(origin)),
+    ]
+    return triples_of(uri, [*basics, *properties])
 
 
 def serialize(
@@ -121,13 +133,18 @@ def serialize(
 
 
 def _reified(triples: Iterable[Triple]) -> Iterator[Triple]:
-    """For RDF 1.1: each triple term becomes an `rdf:Statement` node, named by what it says."""
+    """For RDF 1.1: each triple term becomes an `rdf:Statement` node, named by its content."""
     for subject, predicate, value in triples:
         if value.startswith("<<("):
-            node, parts = "urn:statement:" + digest(value), value.split(" ")[1:4]
-            names = ("rdf:subject", "rdf:predicate", "rdf:object")
-            statement = ("rdf:type", term("rdf:Statement")), *zip(names, parts, strict=True)
-            yield from triples_of(node, *statement)
+            node = "urn:statement:" + digest(value)
+            _, stated_subject, stated_predicate, stated_object, _ = value.split(" ")
+            statement = [
+                ("rdf:type", term("rdf:Statement")),
+                ("rdf:subject", stated_subject),
+                ("rdf:predicate", stated_predicate),
+                ("rdf:object", stated_object),
+            ]
+            yield from triples_of(node, statement)
             value = iri(node)
         yield subject, predicate, value
 
@@ -140,8 +157,8 @@ def _by_pyoxigraph(nquads: str, format: Format) -> str:
             f"{format} is written by pyoxigraph 0.5 or newer: pip install 'pyoxigraph>=0.5'"
         ) from missing
     formats = {"turtle": RdfFormat.TURTLE, "trig": RdfFormat.TRIG, "jsonld": RdfFormat.JSON_LD}
-    found = list(parse(nquads, RdfFormat.N_QUADS))
-    if format == "turtle":  # which has no graphs: the triples of all, without repetitions
-        found = list(dict.fromkeys(quad.triple for quad in found))
-    written = serialize(found, format=formats[format], prefixes=PREFIXES) or b""
-    return written.decode().rstrip("\n") + "\n"
+    statements = list(parse(nquads, RdfFormat.N_QUADS))
+    if format == "turtle":  # without graphs: the triples of all graphs, without repetitions
+        statements = list(dict.fromkeys(quad.triple for quad in statements))
+    serialized = serialize(statements, format=formats[format], prefixes=PREFIXES) or b""
+    return serialized.decode().rstrip("\n") + "\n"

@@ -16,7 +16,7 @@ from lightrag_jsonl.core.types import Answer, Chunk, Context, Keywords, Relation
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.store import Store, Transaction, write
 from lightrag_jsonl.tracing import events
-from lightrag_jsonl.tracing.events import Event, Shown
+from lightrag_jsonl.tracing.events import Event, PromptItem
 
 Listener: TypeAlias = Callable[[Event], Awaitable[None] | None]
 
@@ -57,24 +57,40 @@ class Recorder(QueryObserver):
 
     async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
         """Record everything that was found, best first."""
-        edges, mode = candidate_edges(relations), self.session.mode
+        edges = candidate_edges(relations)
         self._edges = {(edge.source, edge.target): edge for edge in edges}
         self._retrieved = tuple([chunk.id for chunk in chunks])
-        await self._record(events.Retrieval(self.session.trace_id, mode, edges, self._retrieved))
+        await self._record(
+            events.Retrieval(
+                trace_id=self.session.trace_id,
+                mode=self.session.mode,
+                candidates=edges,
+                retrieved_chunks=self._retrieved,
+            )
+        )
 
     async def selected(self, selection: EdgeSelection, context: Context) -> None:
-        """Record what was chosen, and what the model reads."""
-        chosen: list[SelectedEdge] = []
-        for one in context.relations:
-            edge = self._edges[one.source, one.target]
-            reason = selection.reasons.get((one.source, one.target))
-            chosen.append(SelectedEdge(edge, reason, None if reason else edge.score))
-        shown = tuple(numbered_items(context, self._edges))
-        direct = self._retrieved if MODES[context.mode].chunks else ()
-        chunks = [item.id for item in shown if item.kind == "chunk" and item.id in direct]
-        failed = selection.rejections, selection.fallback, selection.error
-        found = tuple(chosen), tuple(chunks), shown, *failed
-        await self._record(events.Selection(self.session.trace_id, selection.method, *found))
+        """Record the chosen edges and chunks, and all items of the prompt."""
+        selected_edges: list[SelectedEdge] = []
+        for relation in context.relations:
+            edge = self._edges[relation.source, relation.target]
+            reason = selection.reasons.get((relation.source, relation.target))
+            selected_edges.append(SelectedEdge(edge, reason, None if reason else edge.score))
+        items = tuple(numbered_items(context, self._edges))
+        retrieved = self._retrieved if MODES[context.mode].chunks else ()
+        chunk_ids = [item.id for item in items if item.kind == "chunk" and item.id in retrieved]
+        await self._record(
+            events.SelectionMade(
+                trace_id=self.session.trace_id,
+                method=selection.method,
+                selected=tuple(selected_edges),
+                selected_chunks=tuple(chunk_ids),
+                shown=items,
+                rejections=selection.rejections,
+                fallback=selection.fallback,
+                selection_error=selection.error,
+            )
+        )
 
     async def piece(self, text: str) -> None:
         """Pass on a piece of the answer; the whole answer is stored at the end."""
@@ -84,34 +100,43 @@ class Recorder(QueryObserver):
         """Record the whole answer, and the end."""
         self._ended = True
         await self._notify(events.AnswerChunk(self.session.trace_id, "", end_of_stream=True))
-        cited = dict.fromkeys([citation.document for citation in answer.citations])
-        sources = tuple(cited or answer.context.documents.values())
-        await self._record(
-            events.Answered(
-                self.session.trace_id,
-                answer=answer.text,
-                citations=answer.citations,
-                invented=answer.invented,
-                reused=reused,
-                truncated=answer.truncated,
-                prompt_numbers=answer.prompt_numbers,
-                claims=answer.claims,
-            ),
-            events.End(self.session.trace_id, self.clock(), sources, usage=answer.usage),
+        cited_titles = dict.fromkeys([citation.document for citation in answer.citations])
+        sources = tuple(cited_titles or answer.context.documents.values())
+        answered = events.Answered(
+            trace_id=self.session.trace_id,
+            answer=answer.text,
+            citations=answer.citations,
+            invented=answer.invented,
+            reused=reused,
+            truncated=answer.truncated,
+            prompt_numbers=answer.prompt_numbers,
+            claims=answer.claims,
         )
+        end = events.End(
+            trace_id=self.session.trace_id,
+            ended_at=self.clock(),
+            sources=sources,
+            usage=answer.usage,
+        )
+        await self._record(answered, end)
 
     async def failed(self, error: BaseException) -> None:
         """Record the error that ended the query, once; a cancelled query stays incomplete."""
         if self._ended or isinstance(error, asyncio.CancelledError | GeneratorExit):
             return
         self._ended = True
-        message, now = str(error) or type(error).__name__, self.clock()
-        spent = self.meter.spent
-        await self._record(events.End(self.session.trace_id, now, error=message, usage=spent))
+        end = events.End(
+            trace_id=self.session.trace_id,
+            ended_at=self.clock(),
+            error=str(error) or type(error).__name__,
+            usage=self.meter.spent,
+        )
+        await self._record(end)
 
-    async def _record(self, *new: Event) -> None:
-        self._unstored += new
-        if self.listener is None and not isinstance(new[-1], events.Session | events.End):
+    async def _record(self, *recorded: Event) -> None:
+        """Store events, or keep them to be stored with the end, and pass them on."""
+        self._unstored += recorded
+        if self.listener is None and not isinstance(recorded[-1], events.Session | events.End):
             return
         try:
             if self.stored_trace_id is not None:
@@ -120,19 +145,25 @@ class Recorder(QueryObserver):
             self.stored_trace_id = None
             log.warning("trace %s is not stored to its end: %s", self.session.trace_id, error)
         self._unstored = []
-        for event in new:
+        for event in recorded:
             await self._notify(event)
 
     def _append(self, transaction: Transaction) -> None:
         """Append what is not stored yet to the trace, unless it was deleted meanwhile."""
-        id, first, last = self.session.trace_id, self._unstored[0], self._unstored[-1]
-        if first is not self.session and not list(transaction.trace_events(trace_id=id)):
+        id = self.session.trace_id
+        begins = self._unstored[0] is self.session
+        if not begins and not list(transaction.trace_events(trace_id=id)):
             return
-        status = last.status if isinstance(last, events.End) else "incomplete"
-        started_at = self.session.started_at.timestamp()
-        summary = TraceSummary(id, status, self.session.mode, self.session.question, started_at)
-        transaction.put_trace(summary, [*map(events.event_to_json, self._unstored)])
-        if first is self.session:
+        last_event = self._unstored[-1]
+        summary = TraceSummary(
+            id=id,
+            status=last_event.status if isinstance(last_event, events.End) else "incomplete",
+            mode=self.session.mode,
+            question=self.session.question,
+            started_at=self.session.started_at.timestamp(),
+        )
+        transaction.put_trace(summary, [events.event_to_json(event) for event in self._unstored])
+        if begins:
             transaction.delete_traces(keep=self.keep)
 
     async def _notify(self, event: Event) -> None:
@@ -158,19 +189,39 @@ async def replay(answer: Answer, recorder: Recorder) -> None:
     await recorder.answered(answer, reused=True)
 
 
-def numbered_items(context: Context, edges: Mapping[tuple[str, str], Edge]) -> list[Shown]:
+def numbered_items(context: Context, edges: Mapping[tuple[str, str], Edge]) -> list[PromptItem]:
     """The items of a context, numbered as in its prompt; relations have the ids of their edges."""
-    found: list[Shown] = []
+    items: list[PromptItem] = []
     for chunk in context.chunks:
-        label = context.documents.get(chunk.document_id, chunk.document_id)
-        span = chunk.start, chunk.end
-        found.append(Shown(len(found) + 1, "chunk", chunk.id, label, (chunk.id,), "", *span))
+        item = PromptItem(
+            number=len(items) + 1,
+            kind="chunk",
+            id=chunk.id,
+            label=context.documents.get(chunk.document_id, chunk.document_id),
+            chunk_ids=(chunk.id,),
+            start=chunk.start,
+            end=chunk.end,
+        )
+        items.append(item)
     for entity in context.entities:
-        name, text = entity.name, on_one_line(entity.description)
-        found.append(Shown(len(found) + 1, "entity", name, name, entity.chunk_ids, text))
+        item = PromptItem(
+            number=len(items) + 1,
+            kind="entity",
+            id=entity.name,
+            label=entity.name,
+            chunk_ids=entity.chunk_ids,
+            text=on_one_line(entity.description),
+        )
+        items.append(item)
     for relation in context.relations:
         edge = edges.get((relation.source, relation.target))
-        label = f"{relation.source} — {relation.predicate} → {relation.target}"
-        text, id = on_one_line(relation.description), edge.id if edge else ""
-        found.append(Shown(len(found) + 1, "relation", id, label, relation.chunk_ids, text))
-    return found
+        item = PromptItem(
+            number=len(items) + 1,
+            kind="relation",
+            id=edge.id if edge else "",
+            label=f"{relation.source} — {relation.predicate} → {relation.target}",
+            chunk_ids=relation.chunk_ids,
+            text=on_one_line(relation.description),
+        )
+        items.append(item)
+    return items

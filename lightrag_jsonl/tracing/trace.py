@@ -12,15 +12,16 @@ from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.display import html_table, short_repr
 from lightrag_jsonl.core.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
-from lightrag_jsonl.core.options import Selection as Method
-from lightrag_jsonl.core.text import name_key, sanitize
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.options import Selection
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import events as e
 from lightrag_jsonl.tracing.rdf import source_uri, trace_id_of
 
-_EVERY_CHUNK = 2**31
+_ALL_CHUNKS = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +44,15 @@ class Trace:
     started_at: datetime
     generation: int = 0
     stages: tuple[e.Stage, ...] = ("session",)
-    status: e.Status = "incomplete"
+    status: e.TraceStatus = "incomplete"
     error: str | None = None
     keywords: t.Keywords = t.Keywords()
     candidates: tuple[Edge, ...] = ()
     retrieved_chunks: tuple[str, ...] = ()
-    method: Method | None = None
+    method: Selection | None = None
     selected: tuple[SelectedEdge, ...] = ()
     selected_chunks: tuple[str, ...] = ()
-    shown: tuple[e.Shown, ...] = ()
+    shown: tuple[e.PromptItem, ...] = ()
     rejections: tuple[t.Rejection, ...] = ()
     fallback: bool = False
     selection_error: str | None = None
@@ -68,17 +69,23 @@ class Trace:
     __repr__ = short_repr
 
     def _repr_html_(self) -> str:
-        found = f"{len(self.candidates)} relations, {len(self.retrieved_chunks)} chunks"
-        chosen = f"{len(self.selected)} relations, {len(self.selected_chunks)} chunks"
-        rows = [("status", self.status), ("mode", self.mode), ("found", found), ("chosen", chosen)]
-        rows += [(f"[{one.number}]", f"{one.document}: {one.text}") for one in self.citations]
+        retrieved = f"{len(self.candidates)} relations, {len(self.retrieved_chunks)} chunks"
+        selected = f"{len(self.selected)} relations, {len(self.selected_chunks)} chunks"
+        rows = [
+            ("status", self.status),
+            ("mode", self.mode),
+            ("found", retrieved),
+            ("chosen", selected),
+        ]
+        for citation in self.citations:
+            rows.append((f"[{citation.number}]", f"{citation.document}: {citation.text}"))
         return html_table(f"{self.question}\n\n{self.answer or self.error or ''}", rows)
 
     @property
     def none_selected(self) -> bool:
         """Whether the model was asked to choose edges, and chose none."""
-        asked = self.method == "llm" and "selection" in self.stages and bool(self.candidates)
-        return asked and not (self.selected or self.fallback)
+        had_to_choose = self.method == "llm" and "selection" in self.stages
+        return had_to_choose and bool(self.candidates) and not (self.selected or self.fallback)
 
     @property
     def chunk_ids(self) -> tuple[str, ...]:
@@ -100,12 +107,12 @@ def assemble_trace(events: Iterable[e.Event]) -> Trace:
 
 
 def load_trace(reader: Reader, trace_id: str) -> Trace:
-    """The only trace whose id is, or begins like, this, or which has this URI.
+    """The trace with this URI or id, or the only one whose id begins with `trace_id`.
 
-    Otherwise `NotFoundError`, or `CorruptError`.
+    `NotFoundError` if there is none or more than one, `CorruptError` if it cannot be read.
     """
     prefix = trace_id_of(sanitize(trace_id))
-    ids = [one.id for one in reader.traces(prefix=prefix)]
+    ids = [summary.id for summary in reader.traces(prefix=prefix)]
     if len(ids) != 1 and prefix not in ids:
         problem = "more than one trace" if ids else "no trace"
         raise NotFoundError(f"{problem} begins with {prefix!r}")
@@ -128,7 +135,7 @@ class SourceDocument:
 
     @property
     def name(self) -> str:
-        """What readers know it by; if the title came from a file's name, the file's full name."""
+        """The title, or the source, or the id; the name of the file if the title came from there."""
         file = PurePath(self.source or "")
         return (file.name if self.title == file.stem else self.title) or self.source or self.id
 
@@ -159,16 +166,29 @@ def look_up_sources(reader: Reader, chunk_ids: Iterable[str]) -> Sources:
     ids = dict.fromkeys(chunk_ids)
     stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
     chunks = {id: stored[id] for id in ids if id in stored}
-    wanted = dict.fromkeys((chunk.document_id, chunk.page) for chunk in chunks.values())
-    pages = {(id, number): page for id, number in wanted for page in reader.pages([id], number)}
-    return Sources(chunks, pages, describe_documents(reader, {id for id, _ in wanted}))
+    pages: dict[tuple[str, int], t.Page] = {}
+    for document_id, number in dict.fromkeys(
+        (chunk.document_id, chunk.page) for chunk in chunks.values()
+    ):
+        for page in reader.pages([document_id], number):
+            pages[document_id, number] = page
+    documents = describe_documents(reader, {chunk.document_id for chunk in chunks.values()})
+    return Sources(chunks=chunks, pages=pages, documents=documents)
 
 
 def describe_documents(reader: Reader, ids: Collection[str]) -> dict[str, SourceDocument]:
     """The documents that are stored, by id."""
     stored = reader.documents(ids)
-    named = titles(reader, stored)
-    return {one.id: SourceDocument(one.id, named[one.id], one.source, one.date) for one in stored}
+    titles_by_id = titles(reader, stored)
+    return {
+        document.id: SourceDocument(
+            id=document.id,
+            title=titles_by_id[document.id],
+            source=document.source,
+            date=document.date,
+        )
+        for document in stored
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,27 +222,36 @@ def document_provenance(reader: Reader, document_id: str) -> DocumentProvenance:
 
     `NotFoundError` if there is none, or more than one of this name.
     """
-    documents = describe_documents(reader, [document_id])
-    if document_id not in documents:
-        documents = describe_documents(reader, [one.id for one in reader.documents()])
-        wanted = " ".join(document_id.split())
-        named = [
-            id
-            for id, one in documents.items()
-            if document_id in (one.title, one.source)
-            or wanted in (" ".join(one.name.split()), source_uri("document", id))
-        ]
-        if len(named) != 1:
-            ids = f"; several are called so: {', '.join(named)}" if named else ""
-            raise NotFoundError(f"no such document: {document_id}{ids}")
-        (document_id,) = named
-    found = []
-    for row, chunk in reader.chunks(documents=[document_id]).items():
+    document = _document_called(reader, document_id)
+    stated: list[ChunkFacts] = []
+    for row, chunk in reader.chunks(documents=[document.id]).items():
         relations = reader.relations(reader.mentioned_relations([row]), chunk_limit=1)
-        edges = candidate_edges([replace(one, chunk_ids=(chunk.id,)) for one in relations.values()])
-        found.append(ChunkFacts(chunk, edges))
-    traces = _queries(reader, [facts.chunk.id for facts in found])
-    return DocumentProvenance(documents[document_id], tuple(found), traces)
+        from_chunk = [replace(relation, chunk_ids=(chunk.id,)) for relation in relations.values()]
+        stated.append(ChunkFacts(chunk, candidate_edges(from_chunk)))
+    traces = _queries(reader, [facts.chunk.id for facts in stated])
+    return DocumentProvenance(document, tuple(stated), traces)
+
+
+def _document_called(reader: Reader, name: str) -> SourceDocument:
+    """The document with this id, title, source, name or URI; `NotFoundError` unless it is the only
+    one.
+    """
+    documents = describe_documents(reader, [name])
+    if name in documents:
+        return documents[name]
+    documents = describe_documents(reader, [document.id for document in reader.documents()])
+    on_one_line = " ".join(name.split())
+    matches = [
+        document
+        for id, document in documents.items()
+        if name in (document.title, document.source)
+        or on_one_line in (" ".join(document.name.split()), source_uri("document", id))
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    ids = ", ".join(document.id for document in matches)
+    hint = f"; several are called so: {ids}" if matches else ""
+    raise NotFoundError(f"no such document: {name}{hint}")
 
 
 def edge_provenance(reader: Reader, source: str, predicate: str, target: str) -> EdgeProvenance:
@@ -232,7 +261,7 @@ def edge_provenance(reader: Reader, source: str, predicate: str, target: str) ->
     """
     ids = sorted(reader.entity_ids([name_key(source), name_key(target)]).values())
     rows = reader.relation_rows(pairs=[(ids[0], ids[1])]) if len(ids) == 2 else ()
-    relation = next(iter(reader.relations(rows, chunk_limit=_EVERY_CHUNK).values()), None)
+    relation = next(iter(reader.relations(rows, chunk_limit=_ALL_CHUNKS).values()), None)
     if relation is None:
         raise NotFoundError(f"no edge between {source} and {target}")
     (edge,) = candidate_edges([relation])
@@ -249,7 +278,7 @@ def _queries(reader: Reader, marks: Sequence[str]) -> tuple[t.TraceSummary, ...]
     """The queries whose stored selection has one of these texts in it, the newest first."""
     events = reader.trace_events(stage="selection")
     ids = {id for id, event in events if any(mark in event for mark in marks)}
-    return tuple(found for found in reader.traces() if found.id in ids)
+    return tuple(summary for summary in reader.traces() if summary.id in ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,31 +296,44 @@ class Problem:
 
 def verify(reader: Reader, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...]:
     """What is wrong with these traces; without ids, with all traces, pages and chunks."""
-    found, rows = list[Problem](), {row.id: row for row in reader.traces()}
-    for id in trace_ids or rows:
+    summaries = {summary.id: summary for summary in reader.traces()}
+    faults: list[Problem] = []
+    for id in trace_ids or summaries:
         try:
             trace = load_trace(reader, id)
         except CorruptError as error:
-            found.append(Problem(id, "events", str(error.__cause__)))
+            faults.append(Problem(id, "events", str(error.__cause__)))
             continue
-        if trace.status != (status := rows[trace.id].status):
-            found.append(Problem(trace.id, "events", f"they are {trace.status}, not {status}"))
-        found += verify_trace(trace, look_up_sources(reader, trace.chunk_ids))
-    for document in () if trace_ids else reader.documents():
+        status = summaries[trace.id].status
+        if trace.status != status:
+            faults.append(Problem(trace.id, "events", f"they are {trace.status}, not {status}"))
+        faults += verify_trace(trace, look_up_sources(reader, trace.chunk_ids))
+    if not trace_ids:
+        faults += _document_faults(reader)
+    return tuple(faults)
+
+
+def _document_faults(reader: Reader) -> Iterator[Problem]:
+    """Chunks that are not exactly their part of their page, of all documents."""
+    for document in reader.documents():
         pages = {page.number: page for page in reader.pages([document.id])}
         for chunk in reader.chunks(documents=[document.id]).values():
-            for fault in _offsets(chunk, pages.get(chunk.page)):
-                found.append(Problem("", "offsets", fault, document.id))
-    return tuple(found)
+            for detail in _offsets(chunk, pages.get(chunk.page)):
+                yield Problem("", "offsets", detail, document.id)
 
 
 def verify_trace(trace: Trace, sources: Sources) -> tuple[Problem, ...]:
     """All faults; deleted sources are none, nor are steps that a failed query did not reach."""
-    checks = [("chain", _chain(trace)), ("edges", _edges(trace))]
-    checks.append(("citations", _citations(trace, sources)))
+    checks = [
+        ("chain", _chain(trace)),
+        ("edges", _edges(trace)),
+        ("citations", _citations(trace, sources)),
+    ]
     for chunk in sources.chunks.values():
         checks.append(("offsets", _offsets(chunk, sources.page_of(chunk))))
-    return tuple(Problem(trace.id, name, detail) for name, found in checks for detail in found)
+    return tuple(
+        Problem(trace.id, check, detail) for check, details in checks for detail in details
+    )
 
 
 def _chain(trace: Trace) -> Iterator[str]:
@@ -330,12 +372,14 @@ def _offsets(chunk: t.Chunk, page: t.Page | None) -> Iterator[str]:
 def _citations(trace: Trace, sources: Sources) -> Iterator[str]:
     """Every citation refers to something that was shown, and quotes its chunk exactly."""
     by_number = {item.number: item for item in trace.shown}
-    shown = {n: by_number.get(number) for n, number in enumerate(trace.prompt_numbers, 1)}
+    cited_items = {n: by_number.get(number) for n, number in enumerate(trace.prompt_numbers, 1)}
     for citation in trace.citations:
-        item, chunk = shown.get(citation.number), sources.chunks.get(citation.chunk_id)
+        item = cited_items.get(citation.number)
+        chunk = sources.chunks.get(citation.chunk_id)
         if item is None or item.kind != citation.kind or citation.chunk_id not in item.chunk_ids:
             yield f"citation [{citation.number}] refers to nothing that was sent to the model"
         elif chunk is not None:
-            start, end = citation.start - chunk.start, citation.end - chunk.start
+            start = citation.start - chunk.start
+            end = citation.end - chunk.start
             if start < 0 or chunk.text[start:end] != citation.text or chunk.page != citation.page:
                 yield f"citation [{citation.number}] does not quote its chunk"

@@ -4,8 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core import text as t
-from lightrag_jsonl.core.text import clean_name, digest, name_key, sentence_spans
+from lightrag_jsonl.core.cjk import is_cjk, is_lone, simplified
+from lightrag_jsonl.core.names import clean_name, folded_text, name_key
+from lightrag_jsonl.core.sentences import first_words, sentence_spans
+from lightrag_jsonl.core.terms import index_terms, search_terms
+from lightrag_jsonl.core.text import digest
 
 ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
 PROSE = st.text(alphabet="aB1 .!?\n。！？”“\"'’…《》<p>玄德Mr\f", max_size=80)
@@ -36,7 +39,7 @@ def test_spellings_of_one_name_share_a_key(spellings: list[str]) -> None:
     """Case, width, quotes, outer punctuation and traditional characters do not make another name."""
     assert len({name_key(spelling) for spelling in spellings}) == 1
     for spelling in spellings:
-        assert name_key(spelling) in t.folded_text(f"({spelling}) was there. 在这里。")
+        assert name_key(spelling) in folded_text(f"({spelling}) was there. 在这里。")
 
 
 def test_names_that_differ_keep_different_keys() -> None:
@@ -123,38 +126,38 @@ def test_a_long_text_of_stops_is_read_in_linear_time() -> None:
 
 def test_search_terms_of_mixed_scripts() -> None:
     """Words where spaces are written, bigrams where they are not, width and case folded."""
-    assert t.search_terms("Scrooge’s O'Brien １２ ω-force开发 我 हिन्दी 👻 café_CAFÉ") == [
+    assert search_terms("Scrooge’s O'Brien １２ ω-force开发 我 हिन्दी 👻 café_CAFÉ") == [
         *("scrooge", "obrien", "12", "ω", "force", "开发", "我", "हिन्दी", "café", "café")
     ]
-    assert t.search_terms("三国演义") == t.search_terms("三國演義") == ["三国", "国演", "演义"]
+    assert search_terms("三国演义") == search_terms("三國演義") == ["三国", "国演", "演义"]
 
 
 @example("㐀\ud800")
 @given(st.one_of(ANY, st.text(st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF))))
 def test_simplified_texts_keep_their_length(text: str) -> None:
     """Each traditional character becomes one other, so that offsets stay right; in words as known."""
-    assert len(t.simplified(text)) == len(text)
-    assert t.simplified("乾隆時，衣服乾燥。👻 Ｇhost １２") == "乾隆时，衣服干燥。👻 Ｇhost １２"
+    assert len(simplified(text)) == len(text)
+    assert simplified("乾隆時，衣服乾燥。👻 Ｇhost １２") == "乾隆时，衣服干燥。👻 Ｇhost １２"
 
 
 @given(st.one_of(ANY, st.text("镭x和钋。 １あ한", max_size=20)))
 def test_each_cjk_character_begins_an_index_term(text: str) -> None:
     """So a single character is found wherever it stands; all search terms are index terms."""
-    terms = t.index_terms(text)
+    terms = index_terms(text)
 
-    assert [term for term in terms if not t.is_lone(term)] == [
-        term for term in t.search_terms(text) if not t.is_lone(term)
+    assert [term for term in terms if not is_lone(term)] == [
+        term for term in search_terms(text) if not is_lone(term)
     ]
     beginnings = {term[0] for term in terms}
-    assert all(char in beginnings for term in terms for char in term if t.is_cjk(char))
+    assert all(char in beginnings for term in terms for char in term if is_cjk(char))
 
 
 def test_first_words_are_cut_between_words() -> None:
     """Where there are some, or after a sentence; a mark of Markdown before them is left out."""
-    assert t.first_words("# Ann Lee\n\nShe wrote books.", 12) == "Ann Lee"
-    assert t.first_words("Dr. Lee wrote. He slept.", 12) == "Dr. Lee…"
-    assert t.first_words("居里夫人发现了钋和镭。", 4) == "居里夫人…"
-    assert [t.first_words(text, 9) for text in ("", "短文。", "👻" * 10)] == [
+    assert first_words("# Ann Lee\n\nShe wrote books.", 12) == "Ann Lee"
+    assert first_words("Dr. Lee wrote. He slept.", 12) == "Dr. Lee…"
+    assert first_words("居里夫人发现了钋和镭。", 4) == "居里夫人…"
+    assert [first_words(text, 9) for text in ("", "短文。", "👻" * 10)] == [
         "",
         "短文",
         "👻" * 9 + "…",

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lightrag_jsonl.core.text import CITATION_MARKER
+from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.types import Chunk, Context, Entity, Keywords, Language, Relation
 from lightrag_jsonl.providers.offline import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.answering import sentence_limit

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl.core.cjk import simplified
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES
-from lightrag_jsonl.core.text import name_key, simplified
 from lightrag_jsonl.core.types import Chunk, Language
 from lightrag_jsonl.providers.offline import OfflineExtractor
 from lightrag_jsonl.providers.offline.extraction import extract_text

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import index_terms
+from lightrag_jsonl.core.terms import index_terms
 from lightrag_jsonl.core.types import Chunk, Extraction, Json
 from lightrag_jsonl.storage.filters import Condition, parse_where
 from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument

@@ -14,7 +14,7 @@ from lightrag_jsonl.core.errors import LLMError, NotFoundError
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.types import Mode
 from lightrag_jsonl.testing import ScriptedLLM
-from lightrag_jsonl.tracing.events import AnswerChunk, Answered, End, Event, Selection
+from lightrag_jsonl.tracing.events import AnswerChunk, Answered, End, Event, SelectionMade
 from lightrag_jsonl.tracing.trace import assemble_trace
 from tests.processes import run_python
 
@@ -48,7 +48,7 @@ def test_events_come_in_order(tmp_path: Path, example: Example, mode: Mode) -> N
         list(rag.stream(example.question, mode=mode, explain=True, listener=events.append))
 
     assert list(dict.fromkeys(event.stage for event in events)) == ORDER
-    selection = next(event for event in events if isinstance(event, Selection))
+    selection = next(event for event in events if isinstance(event, SelectionMade))
     (chosen,) = selection.selected
     assert (chosen.edge.labels, chosen.edge.id) == (example.edge, example.edge_id)
     assert chosen.reasoning == example.reason

@@ -77,8 +77,8 @@ def test_any_text_can_be_written_and_read_back(words: str, name: str) -> None:
     oxigraph = pytest.importorskip("pyoxigraph")
     stated = fact(Edge("e", name, words, words))
     graphs = {
-        "urn:g": triples_of("urn:a", ("tg:query", literal(words))),
-        "": triples_of("urn:a", ("tg:edge", triple_term(stated))),
+        "urn:g": triples_of("urn:a", [("tg:query", literal(words))]),
+        "": triples_of("urn:a", [("tg:edge", triple_term(stated))]),
     }
 
     text = serialize(graphs)

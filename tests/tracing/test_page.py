@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
 from lightrag_jsonl.core.types import Chunk, Citation, Keywords
-from lightrag_jsonl.tracing.events import Shown
+from lightrag_jsonl.tracing.events import PromptItem
 from lightrag_jsonl.tracing.page import render_page
 from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace
 
@@ -178,7 +178,7 @@ def filled_with(texts: list[str]) -> tuple[Trace, Sources]:
     """A trace that carries the eight texts wherever a text can stand."""
     edge = Edge(texts[7], texts[0], texts[1], texts[2] + "x", ("c",), 0.5)
     chunk = Chunk("c", texts[3], 0, 1, 0, len(texts[4]) + 1, texts[4] + "x")
-    shown = Shown(1, "relation", edge.id, texts[5], ("c",), texts[6])
+    shown = PromptItem(1, "relation", edge.id, texts[5], ("c",), texts[6])
     citation = Citation(1, "relation", texts[5], texts[3], texts[3], 1, "c", 0, 1, chunk.text[:1])
     answer, keywords = f"# a\n\n{texts[6]} [1][2]", Keywords((texts[1],), (texts[2],))
     asked = Trace("1", texts[7], "mix", NOON, status="failed", error=texts[0], keywords=keywords)

@@ -9,17 +9,11 @@ from functools import cache
 
 from anyio import to_thread
 
-from lightrag_jsonl.core.text import (
-    CITATION_MARKER,
-    FUNCTION_CHARACTERS,
-    folded_text,
-    is_cjk,
-    is_lone,
-    name_key,
-    search_terms,
-    sentence_spans,
-    simplified,
-)
+from lightrag_jsonl.core.citation_markers import CITATION_MARKER
+from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone, simplified
+from lightrag_jsonl.core.names import folded_text, name_key
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Context, Keywords, Language
 from lightrag_jsonl.providers.offline.extraction import find_keywords
 from lightrag_jsonl.providers.offline.sentences import (

@@ -9,8 +9,10 @@ from typing import TypeAlias
 from anyio import CapacityLimiter, to_thread
 
 from lightrag_jsonl.core import types as t
+from lightrag_jsonl.core.cjk import has_cjk, is_lone, simplified
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES
-from lightrag_jsonl.core.text import has_cjk, is_lone, name_key, sanitize, simplified
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.providers.offline import sentences as rules
 from lightrag_jsonl.providers.offline.sentences import Phrase, Sentence
 from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS

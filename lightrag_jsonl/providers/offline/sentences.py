@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import regex
 
-from lightrag_jsonl.core.text import has_cjk, is_cjk, sentence_spans, simplified
+from lightrag_jsonl.core.cjk import has_cjk, is_cjk, simplified
+from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.types import Language
 from lightrag_jsonl.providers.offline import words as tables
 

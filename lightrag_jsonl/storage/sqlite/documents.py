@@ -1,6 +1,6 @@
 """Documents, visible or waiting, with their pages, chunks and refused lines, and the full text.
 
-The full text is SQLite's FTS5 with BM25 over the terms of `core.text`. It holds terms but no texts,
+The full text is SQLite's FTS5 with BM25 over the terms of `core.terms`. It holds terms but no texts,
 so it can remove a chunk only when given all its terms. A long chunk is several rows of it, of which
 the best counts most: one sentence on what was asked is not lost in a page on something else.
 """
@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 from msgspec.json import Decoder
 from msgspec.json import decode as parse
 
-from lightrag_jsonl.core.text import index_terms, is_cjk
+from lightrag_jsonl.core.cjk import is_cjk
+from lightrag_jsonl.core.terms import index_terms
 from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import OWN_FIELDS, Condition

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from msgspec.json import decode as parse
 
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.core.types import Entity, EntityMention, Kind, Relation, RelationMention
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.rows import Names, RowIds

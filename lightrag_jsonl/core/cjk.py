@@ -1,0 +1,60 @@
+"""Chinese, Japanese and Korean characters: which they are, and traditional ones made simple."""
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from lightrag_jsonl.core.text import sanitize
+
+if TYPE_CHECKING:
+    from opencc import OpenCC
+
+CJK = (  # for the class of a pattern
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+FUNCTION_CHARACTERS = (  # Chinese ones that mean little alone
+    "的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几"
+)
+_CJK_CHARACTER = re.compile(f"[{CJK}]")
+
+
+def is_cjk(char: str) -> bool:
+    """Whether a character is Han, kana or Hangul; search terms of these scripts are bigrams."""
+    return _CJK_CHARACTER.match(char) is not None
+
+
+def has_cjk(text: str) -> bool:
+    """Whether any character of the text is Han, kana or Hangul."""
+    return not text.isascii() and _CJK_CHARACTER.search(text) is not None
+
+
+def is_lone(term: str) -> bool:
+    """Whether a term is a single CJK character, which an index holds mainly as part of bigrams."""
+    return len(term) == 1 and is_cjk(term)
+
+
+def simplified(text: str) -> str:
+    """A text with its traditional Chinese characters made simple, each by one: offsets stay right.
+
+    Words are known (乾隆, but 干燥), unlike in keys and search terms.
+    """
+    converted = _simplifier().convert(sanitize(text)) if has_cjk(text) else text
+    return converted if len(converted) == len(text) else text.translate(simple_characters())
+
+
+@cache
+def simple_characters() -> dict[int, str]:
+    """The simplified character of each traditional one, as `str.translate` takes them."""
+    characters = [chr(code) for code in (*range(0x3400, 0xA000), *range(0x20000, 0x32000))]
+    simple = _simplifier().convert("\n".join(characters)).split("\n")
+    pairs = zip(characters, simple, strict=True)
+    return {ord(traditional): plain for traditional, plain in pairs if traditional != plain}
+
+
+@cache
+def _simplifier() -> "OpenCC":
+    from opencc import OpenCC
+
+    return OpenCC("t2s")

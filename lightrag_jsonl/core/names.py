@@ -1,0 +1,140 @@
+"""Names of entities: the key that all spellings share, and the form for display."""
+
+import html
+import re
+import unicodedata
+from functools import lru_cache
+
+from lightrag_jsonl.core.cjk import has_cjk, simple_characters
+from lightrag_jsonl.core.text import sanitize
+
+
+@lru_cache(10_000)  # the same names are looked up again and again
+def name_key(name: str) -> str:
+    """The key that all spellings of a name share: NFKC, casefolded, simplified, without outer
+    punctuation (unless there is nothing else). It is empty only without any visible character.
+    """
+    folded = _fold(name)
+    if len(folded) > _LONGEST_NAME:
+        return folded
+    return _strip_outer(folded) or folded
+
+
+def clean_name(name: str) -> str:
+    """A name for display: without markup, wrapping quotes, 《》 and control characters.
+
+    Full-width letters and digits become ASCII and white space is folded; what belongs to the name
+    stays ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
+    """
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    text = sanitize(name)
+    for _ in range(_MARKUP_ROUNDS):
+        plain = _HTML_ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+        plain = _TAG.sub(" ", _PAIRED_TAG.sub(r" \2 ", plain))
+        if plain == text:
+            break
+        text = plain
+    text = _INVISIBLE.sub("", sanitize(text).translate(_HALF_WIDTH))
+    text = " ".join(_CONTROL.sub(" ", text).split())
+    return text if len(text) > _LONGEST_NAME else _strip_quotes(text)
+
+
+def folded_text(text: str) -> str:
+    """A text folded like name keys, except at its ends; it contains the keys of the names in the text."""
+    return _fold(html.unescape(text) if "&" in text else text)
+
+
+def nfkc_casefold(text: str) -> str:
+    """NFKC, casefold and simplified characters until none of them changes anything."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = folded.translate(simple_characters()) if has_cjk(folded) else folded
+    return folded if folded == text else nfkc_casefold(folded)
+
+
+_TAG = re.compile(  # HTML tags only, since others may be part of a name: List<String>
+    r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
+    r"|ins|kbd|li|mark|nowiki|ol|p|pre|q|ref|s|samp|section|small|span|strike|strong|sub|sup|table"
+    r"|tbody|td|th|thead|tr|tt|u|ul|var)(?=[\s/>])[^<>]{0,200}>"
+)
+_PAIRED_TAG = re.compile(
+    r"<([A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,200})?>([^<>]*)</\1\s{0,9}>", re.IGNORECASE
+)
+_HTML_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_MARKUP_ROUNDS = 3  # markup escaped twice is common in scraped text; deeper is an attack
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_HALF_WIDTH = {
+    code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code - 0xFEE0).isalnum()
+}
+_HALF_WIDTH |= {ord(char): ord(char) - 0xFEE0 for char in "＋＆＃＠％．－／＿＇"}
+QUOTE_FORMS = str.maketrans("‘’ʼ‛′`´", "'" * 7)
+_KEY_FORMS = QUOTE_FORMS | str.maketrans("“”„‟″«»‐‑‒–—―−・•‧∙⋅", '"' * 7 + "-" * 7 + "·" * 5)
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">", "《": "》", "〈": "〉", "「": "」", "『": "』"}
+_PAIRS |= {"【": "】", "〔": "〕", "“": "”", "‘": "’", "«": "»", "（": "）"}
+_OPENER = {closer: opener for opener, closer in _PAIRS.items()}
+_QUOTES = frozenset("\"'`“”‘’«»《》〈〉「」『』„‟")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean
+_LONGEST_NAME = 400  # characters; longer texts are not names, and keep their ends
+_MEANINGFUL = frozenset("#%&@‰§")  # Unicode calls it punctuation, but "C#" is not "C"
+
+
+def _fold(name: str) -> str:
+    """A name key, before punctuation is stripped from its ends."""
+    text = sanitize(name)
+    if text.isascii():  # as below, in a tenth of the time
+        return " ".join(_CONTROL.sub(" ", text.lower().replace("`", "'")).split())
+    text = nfkc_casefold(text).translate(_KEY_FORMS)
+    text = " ".join(_INVISIBLE.sub("", _CONTROL.sub(" ", text)).split())
+    return text if text == name else _fold(text)
+
+
+def _strip_outer(text: str) -> str:
+    """The text without punctuation at its ends; brackets that are closed inside it are kept."""
+    while text:
+        if _PAIRS.get(text[0]) == text[-1] and _matched(text):
+            text = text[1:-1]
+        elif _is_loose(text[-1], opener=_OPENER.get(text[-1]), text=text):
+            text = text[:-1]
+        elif _is_loose(text[0], opener=_PAIRS.get(text[0]), text=text):
+            text = text[1:]
+        else:
+            break
+    return text
+
+
+def _is_loose(char: str, *, opener: str | None, text: str) -> bool:
+    """Whether a character at an end of the text is punctuation without a partner inside."""
+    punctuation = char.isspace() or unicodedata.category(char)[0] == "P"
+    return punctuation and char not in _MEANINGFUL and (opener is None or opener not in text)
+
+
+def _matched(text: str) -> bool:
+    """Whether the bracket that opens the text is closed by its last character, and not earlier."""
+    depth = 0
+    for position, char in enumerate(text):
+        depth += (char == text[0]) - (char == text[-1])
+        if depth == 0:
+            return position == len(text) - 1
+    return False
+
+
+def _strip_quotes(text: str) -> str:
+    """The text without quotes around it; a single quote at one end goes, too, but not in 12"."""
+    while len(text) > 1:
+        first = text[0]
+        last = text[-1]
+        straight = first == last and first in "\"'`" and '"' not in text[1:-1]
+        if straight or (first in _QUOTES and _PAIRS.get(first) == last and _matched(text)):
+            text = text[1:-1].strip()
+        elif first in _QUOTES and (_PAIRS.get(first, first) not in text[1:]):
+            text = text[1:].strip()
+        elif (
+            last in _QUOTES
+            and _OPENER.get(last, last) not in text[:-1]
+            and not (last in "\"'’”" and text[-2].isdigit())
+        ):
+            text = text[:-1].strip()
+        else:
+            break
+    return "" if text in _QUOTES else text

@@ -1,0 +1,140 @@
+"""Sentences of English and Chinese texts."""
+
+import re
+from collections.abc import Iterator
+
+from lightrag_jsonl.core.citation_markers import CITATION_MARKER
+from lightrag_jsonl.core.cjk import CJK, is_cjk
+from lightrag_jsonl.core.text import clipped, words
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """The sentences as (start, end) in characters, for English and Chinese.
+
+    They are in order and cover all but white space; closing quotes and footnote marks belong to them.
+    Blank lines end a sentence, single line breaks only beside CJK text, a very long line or a list
+    item. A full-width point (．) does so in a text without 。: elsewhere it separates names.
+    """
+    spans = []
+    start = 0
+    for end in _sentence_ends(text):
+        if piece := text[start:end].strip():
+            first = text.index(piece[0], start)
+            spans.append((first, first + len(piece)))
+        start = end
+    return spans
+
+
+def first_words(text: str, limit: int) -> str:
+    """The first sentence of a text, without a mark of Markdown; a long one is cut between words."""
+    text = text.lstrip("#> \n")[: 9 * limit]
+    ends = [end for _, end in sentence_spans(text)]
+    line = clipped(text[: min(ends, default=0)].rstrip("。."), limit)
+    return line if line[-1:] != "…" else re.sub(r"(\s\S{0,15})?…$", "", line) + "…"
+
+
+_STOPS = (
+    r"(?P<blank>\n[^\S\n]*(?=\n)|[\f\x1c-\x1e\u2029])|(?P<line>\n)"
+    r"|(?P<wide>[。！？｡]+%s)|(?P<narrow>[.!?…]+)"
+)
+_STOP = re.compile(_STOPS % "")
+_STOP_OR_POINT = re.compile(
+    _STOPS % rf"|(?<=[{CJK}”’）])(?<![〇零一二三四五六七八九十])．(?![0-9０-９])"
+)
+_TAG_OR_NOTE = rf"</?[A-Za-z][^<>]{{0,80}}>|{CITATION_MARKER.pattern}"
+_CLOSERS = re.compile(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
+_CLOSERS_STRAIGHT = re.compile(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
+_NEXT = re.compile(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
+_HEADING = re.compile(r"[^\S\n]*#{1,6}\s")
+_LIST_ITEM = re.compile(
+    r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
+)
+_UNWRAPPED = 120  # characters; longer lines are not hard-wrapped, so their line breaks are meant
+_WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
+_TITLES = words(
+    "mr mrs ms messrs mme mlle dr prof st ste sr fr gen col maj capt cpt cmdr adm lt sgt cpl pvt"
+    " rev hon gov sen rep pres supt insp mt ft vs cf viz e.g i.e eg ie ca approx dept univ assn"
+    " bros op ed eds trans"
+)
+_BEFORE_NUMBERS = words(
+    "no nos vol vols fig figs p pp sec art eq ch jan feb mar apr jun jul aug sep sept oct nov dec"
+)
+_STARTERS = words(
+    "the this that these those he she it they we in on at as but and after before when while his"
+    " her its their there however for from during since although if"
+)
+
+
+def _sentence_ends(text: str) -> Iterator[int]:
+    start = 0
+    quotes = 0
+    counted = 0  # the characters whose quotes are counted
+    stops = _STOP if "。" in text or "．" not in text else _STOP_OR_POINT
+    for stop in stops.finditer(text):
+        if stop.start() < start:
+            continue
+        quotes += text.count('"', counted, stop.start())
+        counted = stop.start()
+        if stop["blank"] or stop["line"]:
+            end = stop.end() if stop["blank"] or _line_ends(text, stop) else None
+            quotes = 0 if end else quotes
+        elif stop["wide"]:
+            end = _after(_CLOSERS_STRAIGHT if quotes % 2 else _CLOSERS, text, stop.end())
+        else:
+            end = _narrow_end(text, start, stop)
+        if end is not None and end > start:
+            yield end
+            start = end
+    if start < len(text):
+        yield len(text)
+
+
+def _after(closers: re.Pattern[str], text: str, position: int) -> int:
+    closing = closers.match(text, position)
+    return position if closing is None else closing.end()
+
+
+def _line_ends(text: str, stop: re.Match[str]) -> bool:
+    before = text[stop.start() - 1 : stop.start()]
+    after = text[stop.end() : stop.end() + 1]
+    if is_cjk(before) or is_cjk(after) or before in tuple("，：；、”」』》"):
+        return True
+    ahead = text[stop.end() : stop.end() + _UNWRAPPED]
+    behind = text[max(0, stop.start() - _UNWRAPPED) : stop.start()]
+    if any(len(line) == _UNWRAPPED and "\n" not in line for line in (ahead, behind)):
+        return True
+    heading = _HEADING.match(behind, behind.rfind("\n") + 1)
+    return heading is not None or _LIST_ITEM.match(text, stop.end()) is not None
+
+
+def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
+    """The end of a sentence that may end in ". ! ? …", or None if it goes on."""
+    end = _after(_CLOSERS_STRAIGHT, text, stop.end())
+    follows = text[end : end + 1]
+    if not follows:
+        return end
+    if not follows.isspace():
+        is_ascii = text[stop.start() - 1 : stop.start()].isascii()
+        is_unspaced = is_cjk(follows) and not stop[0].startswith("…") and not is_ascii
+        return end if is_unspaced else None
+    next_word = _NEXT.match(text, end)
+    word = "" if next_word is None else next_word[2]
+    if word[:1].islower() or (stop[0] == "." and _is_abbreviation(text, start, stop.start(), word)):
+        return None
+    return end
+
+
+def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
+    """Whether the dot belongs to an abbreviation, an initial or a list number; `word` follows it."""
+    before = _WORD_BEFORE.search(text, max(start, dot - 26), dot)
+    if before is None:
+        return False
+    token = before[0].casefold()
+    if token.isdigit():
+        return not text[start : before.start()].strip()
+    if token in _TITLES:
+        return True
+    if token in _BEFORE_NUMBERS:
+        return word[:1].isdigit()
+    return _DOTTED.fullmatch(token) is not None and word.casefold() not in _STARTERS

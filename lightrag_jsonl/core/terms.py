@@ -1,0 +1,53 @@
+"""Terms of the full-text search: words, and bigrams in scripts without spaces."""
+
+import re
+import unicodedata
+
+from lightrag_jsonl.core.cjk import CJK, is_cjk
+from lightrag_jsonl.core.names import QUOTE_FORMS, nfkc_casefold
+
+
+def search_terms(text: str) -> list[str]:
+    """Search terms in order: casefolded words, or overlapping bigrams in scripts without spaces.
+
+    Chinese characters are simplified. A possessive 's is dropped, other apostrophes are closed up.
+    """
+    return _terms(text, endings=False)
+
+
+def index_terms(text: str) -> list[str]:
+    """The search terms of a text, and the last character of CJK runs: each then begins a term."""
+    return _terms(text, endings=True)
+
+
+_UNSPACED_CLASS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+_MARKS_CLASS = "".join(
+    chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"
+)
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
+_RUN = re.compile(
+    rf"(?P<unspaced>[{_UNSPACED_CLASS}]+)"
+    rf"|(?P<word>(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+"
+    rf"(?:'(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+)*)"
+)
+
+
+def _terms(text: str, *, endings: bool) -> list[str]:
+    if text.isascii():  # a quarter of the time; most English text is
+        words = _ASCII_WORD.findall(text.lower())
+        return words if "'" not in text else [_closed_up(word) for word in words]
+    terms: list[str] = []
+    for run in _RUN.finditer(nfkc_casefold(text).translate(QUOTE_FORMS)):
+        characters = run[0]
+        if run["word"] is not None:
+            terms.append(_closed_up(characters))
+            continue
+        terms += [characters[at : at + 2] for at in range(len(characters) - 1)] or [characters]
+        if endings and len(characters) > 1 and is_cjk(characters[-1]):
+            terms.append(characters[-1])
+    return terms
+
+
+def _closed_up(word: str) -> str:
+    """The word without a possessive ending and without apostrophes."""
+    return word.removesuffix("'s").replace("'", "")
