@@ -24,7 +24,7 @@ from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.opening import index_arguments
-from lightrag_jsonl.rag.parts import adopt_settings
+from lightrag_jsonl.rag.settings import adopt_settings
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 
@@ -69,14 +69,14 @@ async def insert_on_ray(
         raise ConfigError(
             f"on a cluster there are no limits of cost: leave out {', '.join(LIMITS)}"
         )
-    await rag._record_models(keep=True)
-    settings = await rag.admin.settings() | await asyncio.to_thread(rag._settings)
+    await rag.engine.record_models(overwrite=False)
+    settings = await rag.admin.settings() | await asyncio.to_thread(rag.engine.index_settings)
     plan = ShardPlan(settings, rag.options, setup or Setup())
     run = _Run(rag, plan, progress)
-    pending = run.unknown(rag._pending(documents, run.failures))
+    pending = run.unknown(rag.engine.pending_documents(documents, run.failures))
     with _cluster(address) as ray:
         await run.insert(ray, shards(pending, shard_characters))
-    if rag._client.has_model and not run.report.stopped:  # also those an interrupted run owes
+    if rag.engine.client.has_model and not run.report.stopped:  # also those an interrupted run owes
         spent = await rag.admin.summarize()
         run.report = replace(run.report, usage=run.report.usage + spent)
     return replace(run.report, failures=(*run.failures, *run.report.failures))
@@ -110,7 +110,7 @@ def make_shard(
 
         async def insert() -> InsertReport:
             async with AsyncLightRAG(**{**arguments, "options": plan.options}) as rag:
-                return await rag._indexing.insert(documents, tolerant=True, summarize=False)
+                return await rag.engine.indexing.insert(documents, tolerant=True, summarize=False)
 
         report = asyncio.run(insert())
         return (folder / FILE_NAME).read_bytes(), report
@@ -129,7 +129,7 @@ class _Run:
 
     def unknown(self, pending: Iterable[PendingDocument]) -> Iterator[PendingDocument]:
         """The documents that are not in the index; the last of those with the same id counts."""
-        with self._rag._store.reader() as reader:
+        with self._rag.engine.store.reader() as reader:
             known = {one.id: one.content for one in reader.documents()}
         for one in pending:
             try:
@@ -181,7 +181,7 @@ class _Run:
         with tempfile.TemporaryDirectory(prefix="lightrag-jsonl-merge-") as scratch:
             (Path(scratch) / FILE_NAME).write_bytes(database)
             with closing(SQLiteStore(Path(scratch), create=False)) as store:
-                merged = await self._rag._indexing.join([store], replaces=True)
+                merged = await self._rag.engine.indexing.join([store], replaces=True)
         known = self.report
         self.report = replace(
             known,

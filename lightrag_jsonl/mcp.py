@@ -112,7 +112,7 @@ class Tools:
 
     def __init__(self, rag: lightrag_jsonl.AsyncLightRAG) -> None:
         self._rag = rag
-        self._tokenizer = rag._tokenizer
+        self._tokenizer = rag.engine.tokenizer
         self._notes = NOTES[known_language(rag.language)]
 
     async def search(self, question: str, mode: Mode = "mix", max_tokens: Tokens = 4_000) -> str:

@@ -117,8 +117,10 @@ async def export_batch(
     Without requests, a file left from an earlier round is removed, so that it is not sent again.
     `reasoning` writes the requests as reasoning models take them. `ConfigError` without a model.
     """
-    model, failures = rag._client.llm, list[Failure]()
-    unchanged, unreadable = await rag._indexing.defer(list(rag._pending(documents, failures)))
+    model, failures = rag.engine.client.llm, list[Failure]()
+    unchanged, unreadable = await rag.engine.indexing.defer(
+        list(rag.engine.pending_documents(documents, failures))
+    )
     work = await _open_work(rag)
     if work.complete:
         await _insert_complete(rag, work, finish=False)
@@ -146,7 +148,7 @@ async def import_batch(
             if writer.completion(key) is None:
                 writer.put_completion(key, answer, asked.documents.get(key.hex()))
 
-    await write(rag._store, put)
+    await write(rag.engine.store, put)
     inserted = await _insert_complete(rag, await _open_work(rag), finish=finish)
     left = await _open_work(rag)
     missing = asked.requests.keys() - answered
@@ -166,10 +168,10 @@ async def import_batch(
 
 async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
     """Go through every pending chunk as an insert would, and collect the unanswered requests."""
-    collector = _Collector(rag._client.llm.name, BudgetError)
-    extractor = rag._model_extractor(rag._model_client(collector))
+    collector = _Collector(rag.engine.client.llm.name, BudgetError)
+    extractor = rag.engine.extractor_for(rag.engine.client_for(collector))
     work = _OpenWork(requests=collector.requests)
-    for document, chunks in rag._indexing.pending_work():
+    for document, chunks in rag.engine.indexing.pending_work():
         answered = 0
         for chunk in chunks:
             try:
@@ -184,8 +186,8 @@ async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
     if work.requests:
         work.round = "extraction"
     elif not work.pending:
-        collector = _Collector(rag._client.llm.name, LLMError)
-        await rag._index_pipeline(rag._model_client(collector)).summarize()
+        collector = _Collector(rag.engine.client.llm.name, LLMError)
+        await rag.engine.indexing_for(rag.engine.client_for(collector)).summarize()
         work.requests = collector.requests
         work.round = "summaries" if work.requests else "done"
     return work
@@ -193,7 +195,9 @@ async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
 
 async def _insert_complete(rag: AsyncLightRAG, work: _OpenWork, *, finish: bool) -> InsertReport:
     """Insert the documents whose answers are all there (with `finish` all), and retry failed chunks."""
-    indexing = rag._index_pipeline(rag._model_client(_Collector(rag._client.llm.name, LLMError)))
+    indexing = rag.engine.indexing_for(
+        rag.engine.client_for(_Collector(rag.engine.client.llm.name, LLMError))
+    )
     renewed = await indexing.retry()
     insert = indexing.resume() if finish else indexing.insert(work.complete, tolerant=True)
     inserted = await insert

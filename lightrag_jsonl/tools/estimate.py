@@ -122,24 +122,24 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
                 failures.append(document)
                 continue
             pages = document_pages(document.id or "", document)
-            chunks = chunk_pages(pages, tokenizer=rag._tokenizer, size=size, overlap=overlap)
+            chunks = chunk_pages(pages, tokenizer=rag.engine.tokenizer, size=size, overlap=overlap)
             yield [replace(chunk, title=document.title or "") for chunk in chunks]
 
-    model = rag._client.llm.name if rag._client.has_model else "none"
+    model = rag.engine.client.llm.name if rag.engine.client.has_model else "none"
     found = await _estimate(rag, cut(), model)
     return replace(found, failures=tuple(failures))
 
 
 async def estimate_upgrade(rag: AsyncLightRAG) -> Estimate:
     """What `retry(upgrade=True)` would cost; nothing is stored. `ConfigError` without a model."""
-    return await _estimate(rag, rag._indexing.upgradable(), rag._client.llm.name)
+    return await _estimate(rag, rag.engine.indexing.upgradable(), rag.engine.client.llm.name)
 
 
 async def _estimate(
     rag: AsyncLightRAG, documents: Iterable[Sequence[Chunk]], model: str
 ) -> Estimate:
-    llm = SimulatedLLM(model, rag.options.extraction, rag._tokenizer.count)
-    extractor = rag._model_extractor(rag._model_client(llm, store_answers=False))
+    llm = SimulatedLLM(model, rag.options.extraction, rag.engine.tokenizer.count)
+    extractor = rag.engine.extractor_for(rag.engine.client_for(llm, store_answers=False))
     sizes: list[list[int]] = []
     for chunks in documents:
         sizes.append([chunk.tokens for chunk in chunks])

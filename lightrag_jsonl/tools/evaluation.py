@@ -107,7 +107,7 @@ async def generate_questions(
         made = (_two_hops(snapshot, row, mentions, template) for row in bridges)
         return tuple(itertools.islice(filter(None, made), count))
 
-    return await search(rag._store, generate)
+    return await search(rag.engine.store, generate)
 
 
 def _two_hops(
@@ -154,7 +154,7 @@ async def evaluate(
     `budget` is the tokens in which the answer is looked for. Raises `ConfigError` if a supporting
     id is not in the index.
     """
-    await read(rag._store, lambda reader: _check_ids(reader, questions))
+    await read(rag.engine.store, lambda reader: _check_ids(reader, questions))
     scores: dict[str, list[dict[str, float]]] = defaultdict(list)
     for question in questions:
         for name in dict.fromkeys(("dense", "bm25", "naive", *modes)):
@@ -167,7 +167,7 @@ async def evaluate(
 
 async def _retrieved(rag: AsyncLightRAG, name: str, question: EvalQuestion) -> Sequence[Chunk]:
     if name == "bm25":
-        return await search(rag._store, partial(_by_words, question.text))
+        return await search(rag.engine.store, partial(_by_words, question.text))
     param = QueryParam(
         mode="naive" if name == "dense" else name,  # type: ignore[arg-type]
         lexical=name != "dense",

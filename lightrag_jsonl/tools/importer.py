@@ -72,11 +72,13 @@ async def import_index(
     """
     index = await to_thread.run_sync(read_folder, Path(folder))
     conversion = _Conversion(index)
-    pending = [one.pending(rag._seconds()) for one in conversion.targets if one.pieces]
-    report = await rag._indexing.insert(pending, progress=progress, tolerant=True, summarize=False)
+    pending = [one.pending(rag.engine.clock.seconds()) for one in conversion.targets if one.pieces]
+    report = await rag.engine.indexing.insert(
+        pending, progress=progress, tolerant=True, summarize=False
+    )
     ids = tuple(str(one.document.id) for one in pending)
     counts = len(index.documents), len(index.chunks), len(index.graph), index.graph.size()
-    stored = await read(rag._store, lambda reader: _stored(reader, ids))
+    stored = await read(rag.engine.store, lambda reader: _stored(reader, ids))
     not_imported = tuple(conversion.not_imported)
     return ImportReport(ids, ImportCounts(*counts), stored, not_imported, report.failures)
 

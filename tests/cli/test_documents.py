@@ -7,7 +7,7 @@ import pytest
 
 from lightrag_jsonl import FunctionEmbedder, LightRAG
 from lightrag_jsonl.cli.output import width
-from lightrag_jsonl.rag.parts import recorded_settings as recorded
+from lightrag_jsonl.rag.settings import recorded_settings as recorded
 from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply
 
