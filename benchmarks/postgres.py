@@ -195,7 +195,7 @@ def _ask(
 
 
 def _generation(rag: LightRAG) -> int:
-    with rag._store.snapshot() as snapshot:
+    with rag.engine.store.snapshot() as snapshot:
         return snapshot.generation
 
 

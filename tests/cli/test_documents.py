@@ -174,7 +174,7 @@ def test_resume_goes_on_with_the_options_of_the_insert(texts: Path, tmp_path: Pa
     remembered = json.loads((recorded(kb) or {})["cli.options"])
     assert remembered == {"chunk_overlap": 0, "chunk_tokens": 200}
     with LightRAG(kb) as rag:
-        assert (rag._twin.options.chunk_tokens, rag._twin.options.chunk_overlap) == (200, 0)
+        assert (rag.engine.options.chunk_tokens, rag.engine.options.chunk_overlap) == (200, 0)
     assert {one["state"] for one in run_json("documents", "-w", kb)} == {"done"}
 
 
