@@ -102,13 +102,6 @@ class AsyncLightRAG:
         self.admin = Admin(self.engine)
         self._network: tuple[int, nx.Graph] | None = None  # with the generation that it shows
 
-    # Private names that server, cli and tests still use.
-    _store = property(lambda self: self.engine.store)
-    _client = property(lambda self: self.engine.client)
-    _indexing = property(lambda self: self.engine.indexing)
-    _querying = property(lambda self: self.engine.retrieval)
-    _tokenizer = property(lambda self: self.engine.tokenizer)
-
     def __repr__(self) -> str:
         return f"AsyncLightRAG({str(self.working_dir)!r})"
 

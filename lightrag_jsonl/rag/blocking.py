@@ -221,7 +221,6 @@ class LightRAG(_Blocking):
     def __init__(self, working_dir: Any, **parts: Any) -> None:
         twin = AsyncLightRAG(working_dir, **parts)
         self.engine: Engine = twin.engine
-        self._store = self.engine.store
         super().__init__(twin, _Loop(self.engine.store.location))
         self.working_dir = twin.working_dir
         self.entities = BlockingEntities(twin.entities, self._loop)

@@ -100,6 +100,9 @@ class Engine:
     clock: Clock = Clock(time.time)
     new_id: Callable[[], str] = random_id
 
+    def __repr__(self) -> str:
+        return f"Engine({str(self.working_dir)!r})"
+
     # ── the pipelines ───────────────────────────────────────────────────────────
 
     @cached_property
