@@ -23,10 +23,10 @@ from lightrag_jsonl import Chunk, LightRAG, QueryParam
 from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,
+    UNINFORMATIVE_ANSWERS,
     UNLIMITED,
-    YES_OR_NO,
     EvalQuestion,
-    Row,
+    RetrieverScores,
     evaluate,
     figures,
     interval,
@@ -90,7 +90,7 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
     }
 
 
-def _figures(row: Row) -> dict[str, Any]:
+def _figures(row: RetrieverScores) -> dict[str, Any]:
     def rounded(intervals: Any) -> dict[str, list[float]]:
         return {
             name: [round(100 * value, 1) for value in (one.value, one.low, one.high)]
@@ -114,7 +114,7 @@ def _contexts(rag: LightRAG, mode: Any, questions: Sequence[EvalQuestion]) -> di
         limited = QueryParam(mode=mode, ll_keywords=names, max_total_tokens=CONTEXT)
         context = rag.retrieve(question.text, mode=mode, ll_keywords=names)
         tokens.append(context.tokens)
-        if answer not in YES_OR_NO:
+        if answer not in UNINFORMATIVE_ANSWERS:
             small.append(answer in name_key(rag.retrieve(question.text, limited).prompt))
             full.append(answer in name_key(context.prompt))
     shares = [round(100 * sum(one) / (len(one) or 1), 1) for one in (small, full)]
@@ -135,7 +135,7 @@ def _dense_only(rag: LightRAG, mode: Any) -> Retriever:
     return retrieve
 
 
-def _row(name: str, retrieve: Retriever, questions: Sequence[EvalQuestion]) -> Row:
+def _row(name: str, retrieve: Retriever, questions: Sequence[EvalQuestion]) -> RetrieverScores:
     """The averages of a retriever that `evaluate` does not know."""
     values: dict[str, list[float]] = {}
     seconds = []
@@ -146,7 +146,7 @@ def _row(name: str, retrieve: Retriever, questions: Sequence[EvalQuestion]) -> R
         for metric, value in score(question, chunks, BUDGET).items():
             values.setdefault(metric, []).append(value)
     metrics = {metric: interval(found) for metric, found in values.items()}
-    return Row(name, metrics, round(1000 * median(seconds), 2))
+    return RetrieverScores(name, metrics, round(1000 * median(seconds), 2))
 
 
 def references(dataset: Dataset, embedder_name: str) -> Iterator[tuple[str, Retriever]]:
