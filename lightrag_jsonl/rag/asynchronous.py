@@ -37,26 +37,26 @@ if TYPE_CHECKING:
 
 
 class AsyncLightRAG:
-    """A knowledge graph over texts, kept in one folder, and answers from it.
+    """A knowledge graph over texts, kept in one folder, and answers from the graph.
 
     `working_dir` is the folder, or the URL of a PostgreSQL database (see docs/postgres.md).
 
     An index remembers the names of its model, embedder and language, and the prompts and options
-    of the command line; they are used unless others are given. A model is an object, a function,
-    or a name, which is asked at the endpoint of the user's settings (see `providers.configured`;
-    they are read for that alone). Without a model ("none", and the default of a new index),
-    language rules find entities and keywords and put answers together; the embedder "hash" hashes
-    words. Neither needs a key or a network. If the recorded model is not available here, methods
-    that need it raise `ConfigError`.
+    of the command line; arguments override the recorded names. A model is an object, a function,
+    or a name; a name is asked at the endpoint in the user's settings (see `providers.configured`;
+    the settings are read for endpoints alone). Without a model ("none", and the default of a new
+    index), language rules find entities and keywords and put answers together; the embedder "hash"
+    hashes words. Neither needs a key or a network. If the recorded model is not available here,
+    methods that need the model raise `ConfigError`.
 
-    `language` is "en" (of a new index), "zh", any other by code or name ("fr", "French": the model
-    is asked in English to write in it), or the path of a folder with prompts. Fix `clock`
+    `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
+    model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
     (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
-    every run. One instance is used from one event loop. `engine` has its parts: store, models and
-    pipelines.
+    every run. Use an instance from one event loop. `engine` is the `Engine` with the parts of the
+    index: store, models and pipelines.
 
     Raises `StorageError` if the folder cannot be used, or with `create=False` holds no
-    index, and `SettingsError` if it was built with other settings.
+    index, and `SettingsError` if the index was built with different settings.
     """
 
     @names_replacements
@@ -116,20 +116,19 @@ class AsyncLightRAG:
     ) -> types.InsertReport:
         """Index texts (`str`), files and folders (`Path`) and `Document`s.
 
-        Files are read by their suffix; `readers` adds functions from bytes to a `Document`, for
-        more suffixes, such as ".abc", or in place of packaged ones. A file's id is its path, so that
-        an edited file replaces its earlier text. With `sync`, documents whose files are gone from
-        the given folders are deleted at the end; a folder without any readable file raises
-        `ConfigError`, and nothing is deleted.
+        Files are read by suffix; `readers` adds functions from bytes to a `Document`, for more
+        suffixes, like ".abc", or in place of packaged readers. The id of a file is the path: an
+        edited file replaces the earlier text. With `sync`, documents of deleted files in the
+        folders are deleted at the end; a folder without any readable file raises `ConfigError`,
+        and nothing is deleted.
 
-        A document whose id and content are known is skipped; one with a known id and a new content
-        replaces the old one. A bar for each stage is shown in a terminal and in a notebook;
-        `progress=False` shows none, and a function is called with a `Progress` instead.
+        A document with the id and content of an indexed document is skipped; with the id and a new
+        content it replaces the indexed document. A bar for each stage is shown in a terminal and in
+        a notebook; `progress=False` shows no bar, and a function is called with a `Progress` instead.
 
-        A file or document that cannot be read or indexed becomes a failure in the report; a file
-        that cannot be read and is the only one given raises `ConfigError`. Like every method that
-        writes, this raises `LockedError` if another process keeps writing for longer than
-        `IndexOptions.lock_timeout`.
+        An unreadable file or document becomes a failure in the report; a single unreadable file
+        raises `ConfigError`. Like every writing method, raises `LockedError` if another process
+        keeps writing for longer than `IndexOptions.lock_timeout`.
         """
         await self.engine.record_models()
         folders: list[Path] = []
@@ -149,7 +148,7 @@ class AsyncLightRAG:
     async def _delete_gone(
         self, folders: Sequence[Path], report: types.InsertReport
     ) -> tuple[str, ...]:
-        """Delete the documents of folders whose files are gone; returns their ids."""
+        """Delete the documents of deleted files in these folders; returns the document ids."""
         indexed = {document.id for document in await self.documents()}
         loaded = {*report.documents, *report.unchanged}
         failed = [failure.document_id for failure in report.failures]
@@ -168,9 +167,9 @@ class AsyncLightRAG:
     ) -> types.InsertReport:
         """Index a document from ready-made records of `extract-graph`; no model is called.
 
-        A record may name its chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
-        document in order; without them the document is cut as usual. `ConfigError` names a piece
-        that does not occur. An invalid record is listed in `rejections`.
+        A record may name a chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
+        document in order; without `chunks` the document is cut as usual. `ConfigError` names a
+        piece missing from the text. An invalid record is listed in `rejections`.
         """
         if chunks is not None and (isinstance(chunks, str) or not chunks):
             raise ConfigError("chunks must be the pieces of the document, at least one, or None")
@@ -186,17 +185,17 @@ class AsyncLightRAG:
         return await self.engine.indexing.insert([pending], progress=False, summarize=False)
 
     async def resume(self, *, progress: ShowProgress = None) -> types.InsertReport:
-        """Continue with the documents that an interrupted insert left pending."""
+        """Continue with the pending documents of an interrupted insert."""
         return await self.engine.indexing.resume(progress=progress)
 
     async def retry(
         self, *, upgrade: bool = False, progress: ShowProgress = None
     ) -> types.InsertReport:
-        """Repeat the extraction of failed chunks, and complete that of partial chunks.
+        """Repeat the extraction of failed chunks, and complete the extraction of partial chunks.
 
-        With `upgrade`, also repeat it for chunks that were extracted without a model, with another
-        model, or with another revision of the prompt. A chunk that fails keeps its earlier result. After an
-        interruption, call it again to continue. `ConfigError` without a model or `extractor`.
+        With `upgrade`, also repeat the extraction of chunks read without a model, with another
+        model, or with another revision of the prompt. A failing chunk keeps the earlier result.
+        After an interruption, another call continues. `ConfigError` without a model or `extractor`.
         """
         if upgrade:
             if isinstance(self.engine.extractor, offline.OfflineExtractor):
@@ -205,12 +204,12 @@ class AsyncLightRAG:
         return await self.engine.indexing.retry(upgrade=upgrade, progress=progress)
 
     async def delete(self, *ids: str, purge: bool = False) -> types.DeleteReport:
-        """Remove documents by id; `NotFoundError` names unknown ones, and then none is removed.
+        """Remove documents by id; `NotFoundError` names unknown ids, and then nothing is removed.
 
-        With `purge` no text of these, or of documents that were deleted earlier, remains in the
-        folder: cached answers, kept vectors and traces that may quote them go, and the database is
-        rewritten. `LockedError` if another process still reads an earlier state: the documents
-        are deleted then, and `admin.vacuum` does the rest.
+        With `purge` no text of these documents, or of documents deleted earlier, remains in the
+        folder: cached answers, unused vectors and traces go if a quotation is possible, and the
+        database is rewritten. `LockedError` if another process still reads an earlier state: the
+        documents are deleted then, and `admin.vacuum` does the rest.
         """
         return await self.engine.indexing.delete(checked_texts(ids), purge=purge)
 
@@ -218,17 +217,17 @@ class AsyncLightRAG:
     async def merge_from(
         self, *indexes: str | Address, progress: ShowProgress = None
     ) -> types.MergeReport:
-        """Add the documents of other indexes (folders or addresses), as if they were inserted here.
+        """Add the documents of other indexes (folders or addresses), as if inserted here.
 
-        Edits by hand, merges of names, vectors and the model's cached answers come with them;
-        recorded queries and pending documents do not. No model is called: new summaries stay due
-        (`admin.summarize` writes them). A text is embedded only if it differs from those in the
-        other indexes. Documents that are here already are skipped, so an interrupted merge is
-        continued by calling it again.
+        Edits by hand, merges of names, vectors and the model's cached answers come along; recorded
+        queries and pending documents stay behind. No model is called: new summaries stay due
+        (`admin.summarize` writes due summaries). Only texts without a vector in the other indexes
+        are embedded. Documents already here are skipped: after an interruption, another call
+        continues.
 
         Nothing is changed if an index was built with another embedder, language or tokenizer
         (`SettingsError`), or if there are two versions of a document or contradictory merges of
-        names (`ConfigError` names them).
+        names (`ConfigError` names both).
         """
         with ExitStack() as opened:
             stores = [open_store(as_address(address), create=False) for address in indexes]
@@ -247,8 +246,8 @@ class AsyncLightRAG:
     ) -> types.MergeReport:
         """Make a new index of the documents with these ids, at the address `into`.
 
-        They stay here, too, unless `remove`. Cached answers that are about one of the documents
-        alone are copied, and so are all merges of names. `NotFoundError` names unknown documents.
+        With `remove`, the documents are deleted here. Cached answers about a single document are
+        copied, and so are all merges of names. `NotFoundError` names unknown documents.
         """
         ids = checked_texts(documents)
         indexed = {document.id for document in await self.documents()}
@@ -287,7 +286,7 @@ class AsyncLightRAG:
     async def documents(
         self, *, limit: int | None = None, offset: int = 0
     ) -> tuple[types.DocumentStatus, ...]:
-        """The documents, with the results of their extraction; pending ones last.
+        """The documents, with the results of extraction; pending documents last.
 
         The first `offset` are left out, and at most `limit` returned.
         """
@@ -295,7 +294,7 @@ class AsyncLightRAG:
         return await read(self.engine.store, load)
 
     async def pages(self, document_id: str) -> tuple[types.Page, ...]:
-        """A document's pages, as they were indexed."""
+        """A document's pages, as indexed."""
         (id,) = checked_texts([document_id])
         pages = await read(self.engine.store, lambda reader: reader.pages([id]))
         if not pages:
@@ -319,14 +318,14 @@ class AsyncLightRAG:
     ) -> Answer:
         """Answer a question from the index.
 
-        `history` and any field of `QueryParam` given here, such as `mode`, override those of
-        `param`; None counts as not given. Every query leaves a trace, whose id is
-        `Answer.trace_id` (None if `keep_traces` is 0, or the folder is read-only). If the query
-        fails, the error has the calls and tokens in `usage`.
+        `history` and any field of `QueryParam`, like `mode`, override the fields of `param`; `None`
+        overrides nothing. Every query leaves a trace with the id `Answer.trace_id` (`None` if
+        `keep_traces` is 0, or the folder is read-only). If the query fails, the error has the calls
+        and tokens in `usage`.
 
-        With `explain=True` the model selects the relations and gives its reasons, unless there is
-        no model or `selection` is "all". `listener` receives each event once it is stored; the
-        last one is an `End`, also after an error.
+        With `explain=True` the model selects the relations and gives reasons, unless there is no
+        model or `selection` is "all". `listener` receives each event after the event is stored; the
+        last event is an `End`, also after an error.
         """
         param = self._param(param, history, fields, explain)
         return await self._answer(question, param, UsageMeter(), listener)
@@ -339,7 +338,7 @@ class AsyncLightRAG:
         history: Sequence[Turn] = (),
         **fields: Unpack[QueryFields],
     ) -> types.Context:
-        """The context sent to the model: ranked entities, relations and chunks, and their text."""
+        """The context sent to the model: ranked entities, relations and chunks, and the prompt text."""
         param = self._param(param, history, fields)
         return await self.engine.retrieval.retrieve(question, param)
 
@@ -353,7 +352,7 @@ class AsyncLightRAG:
         listener: Listener | None = None,
         **fields: Unpack[QueryFields],
     ) -> AsyncAnswerStream:
-        """The answer in pieces; after the last one, `.answer` holds it complete.
+        """The answer in pieces; after the last piece, `.answer` holds the complete answer.
 
         Arguments as in `query`. `.usage` counts the calls and tokens used so far.
         """
@@ -368,8 +367,8 @@ class AsyncLightRAG:
 
     @property
     def graph(self) -> "nx.Graph":
-        """A read-only networkx view: nodes by entity name, with all their attributes as texts, and
-        weights as numbers, so that networkx can write it in any format.
+        """A read-only networkx view: nodes by entity name, with all attributes as texts, and weights
+        as numbers, ready for networkx to write in any format.
         """
         with self.engine.store.reader() as reader:
             if self._network is None or self._network[0] != reader.generation:
@@ -397,7 +396,7 @@ class AsyncLightRAG:
         listener: Listener | None = None,
         put_piece: Callable[[str], None] | None = None,
     ) -> Answer:
-        """The answer, recorded from the first event to the last; `put_piece` gets its pieces."""
+        """The answer, recorded from the first event to the last; `put_piece` gets the pieces."""
         recorder = self.engine.tracing.recorder(question, param.mode, meter, listener)
         await recorder.begin()
         try:
@@ -452,7 +451,7 @@ class AsyncLightRAG:
         fields: QueryFields,
         explain: bool = False,
     ) -> QueryParam:
-        """The settings of a question: `param`, overridden by the fields that are set."""
+        """The settings of a question: `param`, overridden by the fields with a value."""
         overrides: dict[str, Any] = {
             name: value for name, value in fields.items() if value is not None
         }
@@ -470,15 +469,15 @@ async def _join(
     document_ids: Sequence[str] | None,
     progress: ShowProgress,
 ) -> types.MergeReport:
-    """Add the documents of other stores, all or only those with these ids."""
+    """Add the documents of other stores: all, or only the documents with these ids."""
     await engine.record_models(overwrite=False)
     with progress_bars(progress) as show_progress:
         return await engine.indexing.join(stores, document_ids, progress=show_progress)
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Ids as they are stored; `TypeError` for an id of another type than `str`, `NotFoundError` for
-    an id with characters that cannot be stored.
+    """Ids as stored; `TypeError` for an id of another type than `str`, `NotFoundError` for an id
+    with characters that cannot be stored.
     """
     ids = list(texts)
     for id in ids:
@@ -490,7 +489,7 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
 
 
 def _folders(sources: Given | Iterable[Given]) -> list[Path]:
-    """The folders among the sources; `ConfigError` if there is none."""
+    """The folders among the sources; `ConfigError` without a folder."""
     if isinstance(sources, str | Path | Document):
         sources = [sources]
     folders = [source for source in sources if isinstance(source, Path) and source.is_dir()]

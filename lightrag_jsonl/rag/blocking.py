@@ -86,7 +86,7 @@ def _end_loop(
 
 
 class _Blocking:
-    """Offers the methods of an async object, its twin, without await."""
+    """Offers the methods of an async object, the twin, without await."""
 
     def __init__(self, twin: Any, loop: _Loop) -> None:
         self._twin = twin
@@ -97,7 +97,7 @@ def _without_await(
     method: Callable[Concatenate[Twin, P], Returned],
     finish: Callable[[_Loop, Callable[[], Returned]], Result],
 ) -> Callable[Concatenate[Any, P], Result]:
-    """The method with the same parameters; `finish` makes its result one for threads."""
+    """A function with the parameters of the method; `finish` gets the result out of the loop."""
 
     def call(self: _Blocking, *args: P.args, **kwargs: P.kwargs) -> Result:
         return finish(self._loop, partial(method, self._twin, *args, **kwargs))
@@ -127,7 +127,7 @@ def _takes(
 
 
 class BlockingEntities(_Blocking):
-    """The entities of the graph, by name, and the names that stand for one entity."""
+    """The entities of the graph, by name, and the merges of names."""
 
     get = blocking(namespaces.Entities.get)
     list = blocking(namespaces.Entities.list)
@@ -178,7 +178,7 @@ class BlockingAdmin(_Blocking):
 
 
 class AnswerStream:
-    """The pieces of an answer; after the last one, `.answer` holds it complete."""
+    """The pieces of an answer; after the last piece, `.answer` holds the complete answer."""
 
     def __init__(self, loop: _Loop, stream: AsyncAnswerStream) -> None:
         self._stream = stream
@@ -206,12 +206,12 @@ class AnswerStream:
 
 
 class LightRAG(_Blocking):
-    """A knowledge graph over texts, kept in one folder, and answers from it; safe from any thread.
+    """A knowledge graph over texts, kept in one folder, and answers; safe from any thread.
 
-    The arguments are those of `AsyncLightRAG`. Works in scripts, notebooks and inside a running
-    event loop: calls run on a private event loop in a thread, which ends with `close()` or the
-    `with` block. `engine` has the parts of the index; except for its `store`, they belong to this
-    private loop: use them in a function given to `run`.
+    Takes the arguments of `AsyncLightRAG`. Works in scripts, notebooks and inside a running event
+    loop: calls run on a private event loop in a thread, until `close()` or the end of the `with`
+    block. `engine` is the `Engine` with the parts of the index; all parts but `store` belong to
+    the private loop: use them in a function for `run`.
     """
 
     _twin: AsyncLightRAG
@@ -251,12 +251,12 @@ class LightRAG(_Blocking):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> Result:
-        """The result of an async function of an index, such as the tools in `lightrag_jsonl.tools`."""
+        """The result of an async function of an index, like the functions in `lightrag_jsonl.tools`."""
         return self._loop.run(partial(function, self._twin, *args, **kwargs))
 
     @property
     def graph(self) -> "nx.Graph":
-        """A read-only networkx view: nodes by entity name, with all their attributes."""
+        """A read-only networkx view: nodes by entity name, with all attributes."""
         return self._twin.graph
 
     def close(self) -> None:

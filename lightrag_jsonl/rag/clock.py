@@ -1,4 +1,4 @@
-"""The time of an index, by a clock that a user may replace."""
+"""The time of an index, by a replaceable clock."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ DIGITS = 6  # of a second's fraction: a datetime holds no more
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Checks the times of a function such as `time.time`."""
+    """Checks the times of a function like `time.time`."""
 
     function: Callable[[], float]
 

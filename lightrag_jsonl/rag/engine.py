@@ -1,4 +1,4 @@
-"""The engine of an index: its store and models, and the pipelines that work with them."""
+"""The engine of an index: store, models, and the pipelines between store and models."""
 
 import logging
 import time
@@ -60,29 +60,31 @@ def random_id() -> str:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Engine:
-    """One open index: its parts, and the pipelines between the parts.
+    """An open index: its parts, and the pipelines between the parts.
 
-    `rag.engine` is the engine of a `LightRAG` or `AsyncLightRAG`, for programs that need single
-    steps; `connect` makes an engine without either. Fixed when the index is opened:
+    `rag.engine` is the engine of a `LightRAG` or `AsyncLightRAG`, for programs in need of single
+    steps; `connect` makes an engine alone. Parts, chosen when the index is opened:
 
-    - `working_dir`: the folder or the database; `store`: the open index in it.
-    - `options`, `language`, `prompts`: how documents are read, and what models are asked.
-    - `llm`: the model, or None; `embedder`, `tokenizer`: the makers of vectors, the counter of tokens.
-    - `reranker`: the judge of the chunks found, or None.
-    - `extractor`, `keyword_extractor`, `answerer`: replacements for the model in one step, or None.
-      Without a model, language rules are in all three places.
-    - `clock`, `new_id`: the time, and the ids of traces.
+    - `working_dir`: the folder or the database; `store`: the open store there.
+    - `options`, `language`, `prompts`: the rules for reading documents, and the words for models.
+    - `llm`: the model; `embedder`: texts to vectors; `tokenizer`: counts and cuts; `reranker`:
+      scores of chunks. `llm` and `reranker` may be `None`.
+    - `extractor`, `keyword_extractor`, `answerer`: the user's replacements for the model in a single
+      step, or `None`; without a model, language rules take all three places.
+    - `clock`: the time; `new_id`: the ids of traces.
 
-    Made at first use:
+    Pipelines, made at first use:
 
-    - `client`: the only way to the model, with cache, retries and a limit of calls in flight.
-    - `indexing`: everything that changes documents and graph; `retrieval`: the way from a question
-      to a context and an answer.
-    - `answers`: stored answers for similar questions; `tracing`: the recorder of each question.
+    - `client`: every call of the model, with cache, retries and a limit of calls in flight.
+    - `indexing`: every change of documents and graph.
+    - `retrieval`: from a question to a context and an answer.
+    - `answers`: stored answers of similar questions.
+    - `tracing`: a recorder for each question.
 
-    `store` may be used from any thread (its calls block). All else belongs to one event loop: for
-    `LightRAG` its own, which `LightRAG.run` reaches. `close` ends the store, and with it the
-    engine; models stay open, since they belong to the caller.
+    `store` may be used from any thread, and blocks. Use everything else from the event loop of the
+    index: of a `LightRAG`, in a function for `LightRAG.run`. `close` closes the store and thereby
+    the engine; the facades do so in `close` and at the end of their `with` block. Models are never
+    closed here: the caller made the models.
     """
 
     working_dir: Address
@@ -133,7 +135,7 @@ class Engine:
 
     @cached_property
     def answers(self) -> AnswerCache:
-        """The answers of earlier questions; an answer is valid for the parts that made it."""
+        """The answers of earlier questions; an answer is valid for the same parts only."""
         return AnswerCache(
             store=self.store,
             client=self.client,
@@ -154,7 +156,7 @@ class Engine:
     # ── the same pipelines with another model, for batch files and estimates ────
 
     def client_for(self, llm: LLM | None, *, store_answers: bool = True) -> ModelClient:
-        """A client of another model, with the prompts, the cache and the limits of this index."""
+        """A client of another model, with the prompts, the cache and the limits of the index."""
         return ModelClient(
             llm,
             self.prompts,
@@ -165,7 +167,7 @@ class Engine:
         )
 
     def extractor_for(self, client: ModelClient) -> LLMExtractor:
-        """The extractor that asks the model of a client."""
+        """The extractor with the model of a client; `ConfigError` for a missing ontology."""
         ontology = None
         if self.options.ontology is not None:
             ontology = Ontology.load(self.options.ontology)
@@ -180,7 +182,7 @@ class Engine:
         )
 
     def indexing_for(self, client: ModelClient) -> IndexPipeline:
-        """The indexing pipeline that asks the model of a client."""
+        """The indexing pipeline with the model of a client."""
         return IndexPipeline(
             self.store,
             client,
@@ -201,9 +203,9 @@ class Engine:
         failures: list[Failure],
         readers: Readers | None = None,
     ) -> Iterator[PendingDocument]:
-        """The documents of texts, files and folders, read one at a time for `indexing.insert`.
+        """The documents in texts, files and folders, read on demand, for `indexing.insert`.
 
-        A source that cannot be read is appended to `failures`.
+        Unreadable sources are appended to `failures`.
         """
         for document in load_documents(sources, readers):
             if isinstance(document, Failure):
@@ -214,9 +216,9 @@ class Engine:
     # ── what the index records ──────────────────────────────────────────────────
 
     def index_settings(self) -> dict[str, str]:
-        """What the first commit records, and every later opening is compared with.
+        """The settings for the first commit to record, and for later openings to compare.
 
-        Blocks while the embedder finds out its dimension, perhaps by loading its model.
+        May block: an embedder may have to load a model to know the dimension.
         """
         return {
             "embedder": self.embedder.name,
@@ -226,14 +228,14 @@ class Engine:
         }
 
     def model_settings(self) -> dict[str, str]:
-        """The names of model and embedder, by which a later opening makes them again."""
+        """The names of model and embedder, for later openings to make both again."""
         return {
             RECORDED["llm"]: name_of(self.llm),
             RECORDED["embedder"]: name_of(self.embedder),
         }
 
     async def record_models(self, *, overwrite: bool = True) -> None:
-        """Record the names of model and embedder; without `overwrite`, only where there is none."""
+        """Record the names of model and embedder; without `overwrite`, recorded names stay."""
         settings = self.model_settings()
         if not overwrite:
             recorded = await read(self.store, lambda reader: reader.settings())
@@ -243,7 +245,7 @@ class Engine:
     # ── changes of the engine itself ────────────────────────────────────────────
 
     def use_embedder(self, embedder: Embedder) -> None:
-        """Replace the embedder, once the index has the vectors of the new one."""
+        """Replace the embedder, once the store has the vectors of the new embedder."""
         self.embedder = embedder
         for pipeline in ("indexing", "retrieval", "answers"):
             self.__dict__.pop(pipeline, None)  # made anew at its next use
@@ -270,7 +272,7 @@ def connect(
     new_id: Callable[[], str] = random_id,
     create: bool = True,
 ) -> Engine:
-    """The engine of an index: its parts are the arguments, or else what the index records.
+    """The engine of an index, with parts from the arguments or else from the recorded settings.
 
     See `AsyncLightRAG` for the arguments and the errors.
     """
@@ -325,7 +327,7 @@ def _open_store(address: Address, *, create: bool) -> Store:
 
 
 def _name_finder(llm: LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:
-    """The function that finds the names in a text, for a model that may write no other names."""
+    """A function for the names in a text, if the model may write names from the text only."""
     if getattr(llm, "constrain", "") != "grounded":
         return None
     rules = known_language(language)

@@ -1,4 +1,4 @@
-"""The graph in the formats of other programs, and as one web page."""
+"""The graph in the formats of other programs, and as a web page."""
 
 import csv
 import io
@@ -59,7 +59,7 @@ CAPTIONS = {  # the title of a page, and what is drawn
 
 
 def graph_format(path: Path) -> GraphFormat:
-    """The format of a file by its suffix; `ConfigError` lists the supported suffixes."""
+    """The format of a file by the suffix; `ConfigError` lists the supported suffixes."""
     format = SUFFIXES.get(path.suffix.lower())
     if format is None:
         supported = ", ".join(SUFFIXES)
@@ -101,8 +101,8 @@ def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> "nx.Gr
 
 
 def records(reader: Reader) -> Iterator[Record]:
-    """Every stored mention as an `extract-graph` record with its document and chunk index, except
-    edits and deletions by hand.
+    """Every stored mention as an `extract-graph` record with document and chunk index, except edits
+    and deletions by hand.
     """
     for row, chunk in reader.chunks().items():
         place: Record = {"document": chunk.document_id, "chunk": chunk.index}
@@ -179,7 +179,7 @@ def _json_text(entities: Iterable[Entity], relations: Iterable[Relation]) -> str
 
 
 def _csv(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
-    """One table, whose column `kind` tells entities and relations apart."""
+    """A single table; the column `kind` tells entities and relations apart."""
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
@@ -195,7 +195,7 @@ def _xml_values(fields: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _nquads(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
-    """Each entity with its label, type and sources; each relation as one triple a keyword."""
+    """Each entity with label, type and sources; each relation as a triple for each keyword."""
     triples: list[rdf.Triple] = []
     for entity in entities:
         triples += _entity_triples(entity)
@@ -221,7 +221,7 @@ def _entity_triples(entity: Entity) -> list[rdf.Triple]:
 
 
 def _cypher(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
-    """Statements for Neo4j and the like, which may be run again: names are matched."""
+    """Statements for Neo4j and similar databases, safe to run again: names are matched."""
     lines = []
     for entity in entities:
         node = _node_fields(entity)
@@ -256,7 +256,7 @@ WRITERS: Mapping[str, Callable[[list[Entity], list[Relation]], str]] = {
 
 
 def _web_page(entities: list[Entity], relations: list[Relation], language: str) -> str:
-    """A page that loads nothing: the entities with most relations, drawn once."""
+    """A self-contained page: the entities with most relations, drawn once."""
     from jinja2 import Environment
 
     graph = network(entities, relations)
@@ -299,7 +299,7 @@ def _web_page(entities: list[Entity], relations: list[Relation], language: str) 
 
 
 def _positions(graph: "nx.Graph") -> dict[str, list[float]]:
-    """The place of each node on the page, in pixels from its middle."""
+    """The place of each node on the page, in pixels from the middle."""
     import networkx as nx
 
     layout = nx.spring_layout(graph, seed=1)
@@ -317,7 +317,7 @@ def _type_colors(graph: "nx.Graph") -> dict[str, str]:
 
 
 class _Label(NamedTuple):
-    """A name on the page: its middle, and half of its width."""
+    """A name on the page, with its middle and half of its width."""
 
     x: float
     y: float
@@ -331,7 +331,7 @@ class _Label(NamedTuple):
 
 
 def _labels(nodes: Iterable[Mapping[str, Any]]) -> list[_Label]:
-    """The names of the first nodes, without a name that would cover an earlier name."""
+    """The names of the first nodes, except names on top of an earlier name."""
     labels: list[_Label] = []
     for node in nodes:
         x, y = node["at"]

@@ -1,4 +1,4 @@
-"""The namespaces of an index: its entities, its traces and its administration."""
+"""The namespaces of an index: entities, traces and administration."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -38,20 +38,20 @@ ALL_PAIRS = 1 << 40  # a limit that no index reaches
 
 
 class Entities:
-    """The entities of the graph, by name, and the names that stand for one entity."""
+    """The entities of the graph, by name, and the merges of names."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def get(self, name: str) -> Entity:
-        """An entity, by its name or a name merged into it; `NotFoundError` for an unknown name."""
+        """An entity, by name or a merged name; `NotFoundError` for an unknown name."""
         neighbourhood = await self.neighbours(name)
         return neighbourhood.entity
 
     async def list(
         self, *, search: str = "", type: str = "", limit: int | None = None, offset: int = 0
     ) -> tuple[Entity, ...]:
-        """Entities by name: all, or only with `search` in the name, or of one `type`.
+        """Entities by name: all, or only with `search` in the name, or of a single `type`.
 
         The first `offset` are left out, and at most `limit` returned.
         """
@@ -87,7 +87,7 @@ class Entities:
         return await read(self._engine.store, load)
 
     async def neighbours(self, name: str) -> Neighbourhood:
-        """An entity and its relations, strongest first; `NotFoundError` for an unknown name."""
+        """An entity and the relations, strongest first; `NotFoundError` for an unknown name."""
         key = name_key(sanitize(name))
 
         def load(reader: Reader) -> Neighbourhood:
@@ -105,15 +105,15 @@ class Entities:
         return await read(self._engine.store, load)
 
     async def merge(self, names: Iterable[str], *, into: str) -> None:
-        """Make names one entity, in later inserts, too; `NotFoundError` lists unknown names."""
+        """Make names a single entity, in later inserts, too; `NotFoundError` lists unknown names."""
         listed = [names] if isinstance(names, str) else list(names)
         await self._engine.indexing.merge([sanitize(name) for name in listed], into)
 
     async def unmerge(self, *names: str) -> None:
         """Undo the merge of names; `NotFoundError` lists names without a merge.
 
-        A name keeps the names merged into it earlier. The target of a merge is separated from all
-        names merged into it.
+        Earlier merges into one of these names stay. For the target of a merge, the whole merge is
+        undone.
         """
         await self._engine.indexing.unmerge([sanitize(name) for name in names])
 
@@ -124,8 +124,8 @@ class Entities:
 
         All methods from here to `delete_relation` store an edit as a document with its author
         (`by`), time and reason, and return the document's id: `delete` of the document undoes the
-        edit. Inserting, deleting and `rebuild` keep edits. `ConfigError` if there is such an
-        entity, or a value is invalid.
+        edit. Inserting, deleting and `rebuild` keep edits. `ConfigError` if the entity exists
+        already, or a value is invalid.
         """
         record: Record = {
             "type": "entity",
@@ -144,7 +144,7 @@ class Entities:
         by: str,
         reason: str = "",
     ) -> str:
-        """Replace an entity's type or description; None keeps either. `merge` changes the name."""
+        """Replace an entity's type or description; `None` keeps either. `merge` changes the name."""
         record: Record = {
             "type": "entity",
             "name": name,
@@ -156,7 +156,7 @@ class Entities:
     async def delete(self, name: str, *, by: str, reason: str = "") -> str:
         """Remove an entity and its relations from the graph, also for texts inserted later.
 
-        Creating the entity again also brings back all that the texts state about it.
+        Creating the entity again also brings back all statements of the texts about the entity.
         """
         return await self._edit("delete", {"type": "entity", "name": name}, by=by, reason=reason)
 
@@ -192,7 +192,7 @@ class Entities:
         by: str,
         reason: str = "",
     ) -> str:
-        """Replace a relation's description, keywords or weight; None keeps the present value."""
+        """Replace a relation's description, keywords or weight; `None` keeps the present value."""
         record = _relation_record(
             source,
             target,
@@ -223,7 +223,7 @@ class Entities:
         return await self.merge_pairs([pair for pair in pairs if pair.certain])
 
     async def merge_pairs(self, pairs: Iterable[Duplicate]) -> tuple[Duplicate, ...]:
-        """Merge proposed pairs, each group of connected pairs into one entity; returns the pairs."""
+        """Merge proposed pairs, each group of connected pairs into an entity; returns the pairs."""
         merged = tuple(pairs)
         for into, *names in groups(merged):
             await self.merge(names, into=into)
@@ -245,15 +245,15 @@ class Traces:
         self._engine = engine
 
     async def get(self, trace_id: str | None) -> recorded.Trace:
-        """The trace of an answer, by its id or the URI of one of its events.
+        """The trace of an answer, by id or by the URI of an event.
 
-        The id may be shortened as long as it stays unambiguous. `NotFoundError` if no trace or
-        several traces have an id with this beginning, or if the answer has no trace (None).
+        An unambiguous beginning of the id is enough. `NotFoundError` if no trace or several traces
+        have an id with this beginning, or if the answer has no trace (`None`).
         """
         return await read(self._engine.store, partial(_load_trace, trace_id=trace_id))
 
     async def list(self, *, limit: int | None = 100) -> tuple[TraceSummary, ...]:
-        """The newest queries, each with its status; None for all."""
+        """The newest queries, each with its status; `limit=None` for all."""
         return tuple(await read(self._engine.store, lambda reader: reader.traces(limit=limit)))
 
     async def verify(self, *trace_ids: str) -> tuple[recorded.Problem, ...]:
@@ -270,10 +270,10 @@ class Traces:
         entity_base: str | None = None,
         predicate_base: str | None = None,
     ) -> str:
-        """A trace as RDF; `with_source` adds the chain from its edges to their documents.
+        """A trace as RDF; `with_source` adds the chain from the edges to the documents.
 
         The URI of an entity or predicate is a base (by default `urn:entity:` or `urn:predicate:`)
-        followed by its percent-encoded key. Raises `ConfigError` for a base without a scheme.
+        followed by the percent-encoded key. Raises `ConfigError` for a base without a scheme.
         """
 
         def write_rdf(reader: Reader) -> str:
@@ -293,7 +293,7 @@ class Traces:
         return await read(self._engine.store, write_rdf)
 
     async def page(self, trace_id: str | None) -> str:
-        """A trace as one self-contained web page, in the index's language."""
+        """A trace as a self-contained web page, in the index's language."""
 
         def render(reader: Reader) -> str:
             trace = _load_trace(reader, trace_id)
@@ -310,7 +310,7 @@ class Traces:
     async def edge_provenance(
         self, source: str, predicate: str, target: str
     ) -> recorded.EdgeProvenance:
-        """An edge's sources, and the queries that selected it; `NotFoundError` for an unknown edge."""
+        """An edge's sources, and the queries with this edge; `NotFoundError` for an unknown edge."""
 
         def load(reader: Reader) -> recorded.EdgeProvenance:
             return recorded.edge_provenance(reader, source, predicate, target)
@@ -318,9 +318,9 @@ class Traces:
         return await read(self._engine.store, load)
 
     async def document_provenance(self, document_id: str) -> recorded.DocumentProvenance:
-        """A document's pages and chunks with their edges, and the queries that used the document.
+        """A document's pages, chunks and edges, and the queries with chunks of the document.
 
-        `document_id` is its id, its name or its URI; `NotFoundError` if no document or several
+        `document_id` is the id, the name or the URI; `NotFoundError` if no document or several
         documents have this name.
         """
         id = sanitize(document_id)
@@ -335,7 +335,7 @@ class Traces:
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """The number of cached answers of the model, and their size in bytes."""
+    """The number of cached answers of the model, and the size in bytes."""
 
     completions: int
     completion_bytes: int
@@ -391,7 +391,7 @@ class Admin:
         return CacheStats(completions, completion_bytes)
 
     async def clear_cache(self) -> int:
-        """Delete cached answers and unused vectors; returns their number."""
+        """Delete cached answers and unused vectors; returns the number of both."""
 
         def clear(transaction: Transaction) -> int:
             completions = transaction.delete_completions()
@@ -401,22 +401,23 @@ class Admin:
         return await write(self._engine.store, clear)
 
     async def settings(self) -> dict[str, str]:
-        """The settings with which the index was built."""
+        """The settings of the index, as recorded when it was built."""
         return await read(self._engine.store, lambda reader: reader.settings())
 
     async def check(self, *, full: bool = False) -> list[str]:
         """The problems of the stored data, in words; `rebuild` repairs derived data.
 
-        Graph, full text and vectors are compared with the mentions and texts behind them: random
-        samples, or with `full` everything.
+        Graph, full text and vectors are compared with mentions and texts: random samples, or with
+        `full` everything.
         """
         return await self._engine.indexing.check(full=full)
 
     async def export(self, path: Path | str, *, format: GraphFormat | None = None) -> GraphFormat:
-        """Write the graph to a file, by default in the format of its suffix; returns the format.
+        """Write the graph to a file, by default in the format of the suffix; returns the format.
 
         Suffixes: .graphml, .json, .jsonl (the records behind the graph), .csv, .nq (N-Quads),
-        .cypher and .html (a page of the entities with most relations); `ConfigError` for others.
+        .cypher and .html (a page of the entities with most relations). `ConfigError` for any other
+        suffix.
         """
         chosen_format = format or graph_format(Path(path))
         text = await self.export_text(chosen_format)

@@ -53,7 +53,7 @@ def index_arguments(
 def open_index(
     setup: Setup, options: Mapping[str, Any] | None = None, *, create: bool = False
 ) -> LightRAG:
-    """Open an index; with `create` a missing index is made, and its parts and options are recorded."""
+    """Open an index; with `create` a missing index is made, and parts and options are recorded."""
     arguments = index_arguments(setup, options, create=create)
     rag = LightRAG(**arguments)
     if create:
@@ -73,7 +73,7 @@ def open_index(
 
 
 def open_async(folder: Path) -> AsyncLightRAG:
-    """Open an existing index with its recorded parts and options, for use in an event loop."""
+    """Open an existing index with the recorded parts and options, for use in an event loop."""
     return AsyncLightRAG(**index_arguments(Setup(folder)))
 
 

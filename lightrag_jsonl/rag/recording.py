@@ -1,4 +1,4 @@
-"""Starts the record of a question: its trace."""
+"""Starts the trace of a question: the record of each step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The settings that an index records, and the models and the tokenizer chosen with their help."""
+"""The settings recorded in an index, and the choice of models and tokenizer by these settings."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ OPTIONS = "cli.options"  # the setting with the options of the last insert, as J
 
 
 def recorded_settings(address: Address) -> dict[str, str] | None:
-    """The settings with which an index was built; None if there is no index yet."""
+    """The settings recorded in an index; `None` if there is no index yet."""
     if not has_index(address):
         return None
     with closing(open_store(address, create=False)) as store, store.reader() as reader:
@@ -30,12 +30,12 @@ def recorded_settings(address: Address) -> dict[str, str] | None:
 
 
 def recorded_options(recorded: Mapping[str, str]) -> dict[str, Any]:
-    """The options of indexing, as the command line recorded them."""
+    """The options of indexing, as recorded by the command line."""
     return dict(json.loads(recorded.get(OPTIONS, "{}")))
 
 
 def adopt_settings(store: Store, settings: Mapping[str, str]) -> None:
-    """Record the settings of another index in a new store, for its first opening."""
+    """Record the settings of another index in a new store, before the first opening."""
     with store.transaction() as transaction:
         is_new = not transaction.settings().keys() - OWN_SETTINGS
         if is_new:
@@ -66,7 +66,7 @@ def check_settings(store: Store, expected: Mapping[str, str], address: Address) 
 def choose_llm(
     argument: LLMArgument | None, recorded: Mapping[str, str], setup: Setup
 ) -> LLM | None:
-    """The model of the argument, or else the recorded model; None stands for no model."""
+    """The model of the argument, or else the recorded model; `None` stands for no model."""
     if argument is None:
         argument = recorded.get(RECORDED["llm"], NO_MODEL)
     if isinstance(argument, str):
@@ -79,7 +79,7 @@ def choose_embedder(
 ) -> Embedder:
     """The embedder of the argument, or else the recorded embedder.
 
-    An embedder that cannot be made here has its name only, and raises `EmbeddingError` at its use.
+    An embedder unavailable here has a name only, and raises `EmbeddingError` when used.
     """
     if argument is not None and not isinstance(argument, str):
         return as_embedder(argument)
