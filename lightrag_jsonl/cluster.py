@@ -1,4 +1,4 @@
-"""Indexing on a Ray cluster: nodes make small indexes of some documents each, which are merged here.
+"""Indexing on a Ray cluster: each node makes small indexes of a few documents, to be merged here.
 
 Each shard is made by a Ray task: in a temporary folder of its node, with model and embedder by the
 names that the index remembers. The shard comes back through Ray's object store and is merged on
@@ -123,7 +123,7 @@ def make_shard(
 
 
 class _ClusterInsert:
-    """One insert on a cluster: its report so far, and the numbers of shards."""
+    """An insert on a cluster: the report so far, and the numbers of shards."""
 
     def __init__(self, engine: Engine, plan: ShardPlan, progress: ProgressCallback | None) -> None:
         self.report = InsertReport()
@@ -169,11 +169,12 @@ class _ClusterInsert:
             self._show_progress()
             if not running:
                 return
-            (finished, *_), _ = await asyncio.to_thread(ray.wait, list(running), num_returns=1)
+            finished_tasks, _ = await asyncio.to_thread(ray.wait, list(running), num_returns=1)
+            finished = finished_tasks[0]
             await self._take(ray, finished, running.pop(finished))
 
     async def _take(self, ray: Any, finished: Any, shard: tuple[PendingDocument, ...]) -> None:
-        """Merge a finished shard; if its nodes died too often, its documents are failures."""
+        """Merge a finished shard; after too many dead nodes, the documents become failures."""
         try:
             database, report = await asyncio.to_thread(ray.get, finished)
         except ray.exceptions.RayTaskError as error:
@@ -181,7 +182,8 @@ class _ClusterInsert:
                 raise error.cause from error
             raise LightRAGError(f"a node of the cluster failed: {error.cause!r}") from error
         except ray.exceptions.RayError as error:
-            reason = f"the shard was lost {RETRIES + 1} times: {error}".partition("\n")[0]
+            message = f"the shard was lost {RETRIES + 1} times: {error}"
+            reason, _, _ = message.partition("\n")
             for document in shard:
                 self.failures.append(Failure(document.document.id or "", None, reason))
         else:

@@ -89,9 +89,9 @@ def asgi_app(
     allow_write: bool = False,
     allowed_hosts: Sequence[str] | None = None,
 ) -> "Starlette":
-    """An ASGI application with the endpoint at its root, to be mounted in an outer application.
+    """An ASGI application with the endpoint at the root, to be mounted in an outer application.
 
-    The outer application must run its lifespan (`app.router.lifespan_context(app)`). Requests are
+    The outer application must run the lifespan (`app.router.lifespan_context(app)`). Requests are
     answered for `allowed_hosts` only: by default for this machine, with any port. Tokens are not
     checked here, but by the outer application.
     """
@@ -141,7 +141,9 @@ class Tools:
         document_ids = dict.fromkeys(chunk.document_id for chunk in context.chunks)
         if document_ids:
             lines += ["", self._notes["ids"]]
-            lines += [f"- {id}: {context.documents.get(id, id)}" for id in document_ids]
+            for id in document_ids:
+                title = context.documents.get(id, id)
+                lines.append(f"- {id}: {title}")
         dropped = context.dropped
         if dropped.entities or dropped.relations or dropped.chunks:
             note = self._notes["left_out"].format(
@@ -187,8 +189,12 @@ class Tools:
             raise ToolError(f"{document_id} has {len(pages)} pages")
         text = pages[page - 1].text[start:]
         excerpt = self._tokenizer.truncate(text, max_tokens)
-        title = self._notes["page"].format(title=document_id, page=page, pages=len(pages))
-        lines = [title, "", excerpt]
+        heading = self._notes["page"].format(
+            title=document_id,
+            page=page,
+            pages=len(pages),
+        )
+        lines = [heading, "", excerpt]
         if len(excerpt) < len(text):
             note = self._notes["more"].format(
                 left=len(text) - len(excerpt),
@@ -234,13 +240,15 @@ class Tools:
             listed.append(line)
         end = start + len(listed)
         if end < len(lines):
-            listed.append(self._notes["more"].format(left=len(lines) - end, start=end))
+            note = self._notes["more"].format(left=len(lines) - end, start=end)
+            listed.append(note)
         return "\n".join(listed) or self._notes["nothing"]
 
 
 def _relation_line(relation: Relation) -> str:
+    fact = f"{relation.source} — {relation.predicate} → {relation.target}"
     description = " ".join(relation.description.split())
-    return f"- {relation.source} — {relation.predicate} → {relation.target}: {description}"
+    return f"- {fact}: {description}"
 
 
 def _document_line(document: DocumentStatus) -> str:

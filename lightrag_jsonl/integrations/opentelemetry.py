@@ -13,7 +13,7 @@ MAX_OPEN = 1_000  # a cancelled query has no end: beyond this number the oldest 
 
 @dataclass
 class _Query:
-    """A running query: its span, and the end of its last step, in nanoseconds since 1970."""
+    """A running query: the span, and the end of the last step, in nanoseconds since 1970."""
 
     span: Span
     last_step_end: int

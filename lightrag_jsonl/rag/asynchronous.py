@@ -207,8 +207,8 @@ class AsyncLightRAG:
         """Remove documents by id; `NotFoundError` names unknown ids, and then nothing is removed.
 
         With `purge` no text of these documents, or of documents deleted earlier, remains in the
-        folder: cached answers, unused vectors and traces go if a quotation is possible, and the
-        database is rewritten. `LockedError` if another process still reads an earlier state: the
+        folder: cached answers, unused vectors and traces that may quote a document are deleted, and
+        the database is rewritten. `LockedError` if another process still reads an earlier state: the
         documents are deleted then, and `admin.vacuum` does the rest.
         """
         return await self.engine.indexing.delete(checked_texts(ids), purge=purge)
@@ -233,7 +233,7 @@ class AsyncLightRAG:
             stores = [open_store(as_address(address), create=False) for address in indexes]
             for store in stores:
                 opened.callback(store.close)
-            return await _join(self.engine, stores, None, progress)
+            return await _join(self.engine, stores, progress=progress)
 
     @names_replacements
     async def split(
@@ -264,7 +264,12 @@ class AsyncLightRAG:
             options=self.options,
             prompts=self.engine.prompts,
         ) as part:
-            report = await _join(part.engine, [self.engine.store], ids, progress)
+            report = await _join(
+                part.engine,
+                [self.engine.store],
+                document_ids=ids,
+                progress=progress,
+            )
         if remove:
             await self.engine.indexing.delete(ids)
         return report
@@ -327,8 +332,8 @@ class AsyncLightRAG:
         model or `selection` is "all". `listener` receives each event after the event is stored; the
         last event is an `End`, also after an error.
         """
-        param = self._param(param, history, fields, explain)
-        return await self._answer(question, param, UsageMeter(), listener)
+        param = self._param(param, history, fields, explain=explain)
+        return await self._answer(question, param, meter=UsageMeter(), listener=listener)
 
     async def retrieve(
         self,
@@ -356,11 +361,17 @@ class AsyncLightRAG:
 
         Arguments as in `query`. `.usage` counts the calls and tokens used so far.
         """
-        param = self._param(param, history, fields, explain)
+        param = self._param(param, history, fields, explain=explain)
         meter = UsageMeter()
 
         async def run(put_item: Callable[[str | Answer], None]) -> None:
-            answer = await self._answer(question, param, meter, listener, put_item)
+            answer = await self._answer(
+                question,
+                param,
+                meter=meter,
+                listener=listener,
+                put_piece=put_item,
+            )
             put_item(answer)
 
         return AsyncAnswerStream(queued(run), meter)
@@ -392,56 +403,58 @@ class AsyncLightRAG:
         self,
         question: str,
         param: QueryParam,
+        *,
         meter: UsageMeter,
         listener: Listener | None = None,
         put_piece: Callable[[str], None] | None = None,
     ) -> Answer:
         """The answer, recorded from the first event to the last; `put_piece` gets the pieces."""
-        recorder = self.engine.tracing.recorder(question, param.mode, meter, listener)
+        recorder = self.engine.tracing.recorder(
+            question,
+            mode=param.mode,
+            meter=meter,
+            listener=listener,
+        )
         await recorder.begin()
         try:
             with meter.attach_usage():
-                if param.similarity_reuse is None:
-                    answer = await self._new_answer(question, param, recorder, put_piece)
-                else:
-                    answer = await self._reused_or_new_answer(question, param, recorder, put_piece)
+                answer = await self._reused_or_new_answer(
+                    question,
+                    param,
+                    recorder=recorder,
+                    put_piece=put_piece,
+                )
         except BaseException as error:
             await recorder.failed(error)
             raise
         return replace(answer, trace_id=recorder.stored_trace_id)
 
-    async def _new_answer(
+    async def _reused_or_new_answer(
         self,
         question: str,
         param: QueryParam,
+        *,
         recorder: Recorder,
         put_piece: Callable[[str], None] | None,
     ) -> Answer:
-        return await self.engine.retrieval.answer(
+        """The stored answer of a similar question, if `param` allows reuse, or else a new answer."""
+        answers = None if param.similarity_reuse is None else self.engine.answers
+        if answers is not None:
+            reused = await answers.find(question, param, recorder.meter)
+            if reused is not None:
+                await replay(reused, recorder)
+                if put_piece is not None:
+                    put_piece(reused.text)
+                return reused
+        answer = await self.engine.retrieval.answer(
             question,
             param,
             observer=recorder,
             meter=recorder.meter,
             put_piece=put_piece,
         )
-
-    async def _reused_or_new_answer(
-        self,
-        question: str,
-        param: QueryParam,
-        recorder: Recorder,
-        put_piece: Callable[[str], None] | None,
-    ) -> Answer:
-        """The stored answer of a similar question, or else a new answer, stored for reuse."""
-        answers = self.engine.answers
-        reused = await answers.find(question, param, recorder.meter)
-        if reused is not None:
-            await replay(reused, recorder)
-            if put_piece is not None:
-                put_piece(reused.text)
-            return reused
-        answer = await self._new_answer(question, param, recorder, put_piece)
-        await answers.keep(question, param, answer, recorder.session.generation)
+        if answers is not None:
+            await answers.keep(question, param, answer, recorder.session.generation)
         return answer
 
     def _param(
@@ -449,6 +462,7 @@ class AsyncLightRAG:
         param: QueryParam | Mapping[str, Any] | None,
         history: Sequence[Turn],
         fields: QueryFields,
+        *,
         explain: bool = False,
     ) -> QueryParam:
         """The settings of a question: `param`, overridden by the fields with a value."""
@@ -466,7 +480,8 @@ class AsyncLightRAG:
 async def _join(
     engine: Engine,
     stores: Sequence[Store],
-    document_ids: Sequence[str] | None,
+    *,
+    document_ids: Sequence[str] | None = None,
     progress: ShowProgress,
 ) -> types.MergeReport:
     """Add the documents of other stores: all, or only the documents with these ids."""

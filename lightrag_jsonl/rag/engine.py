@@ -184,12 +184,12 @@ class Engine:
     def indexing_for(self, client: ModelClient) -> IndexPipeline:
         """The indexing pipeline with the model of a client."""
         return IndexPipeline(
-            self.store,
-            client,
-            self.extractor or self.extractor_for(client),
-            self.embedder,
-            self.tokenizer,
-            self.options,
+            store=self.store,
+            client=client,
+            extractor=self.extractor or self.extractor_for(client),
+            embedder=self.embedder,
+            tokenizer=self.tokenizer,
+            options=self.options,
             language=self.language,
             settings=self.index_settings,
             record_schema=self.prompts.schema("extract-graph", {}),
@@ -283,6 +283,7 @@ def connect(
     language = language or recorded.get("language", "en")
     chosen_llm = choose_llm(llm, recorded, setup)
     chosen_embedder = choose_embedder(embedder, recorded, setup)
+    chosen_tokenizer = choose_tokenizer(tokenizer, recorded)
     if not isinstance(prompts, PromptManager):
         folder = prompts or recorded.get(RECORDED["prompts"]) or None
         prompts = PromptManager.load(language, folder)
@@ -294,16 +295,9 @@ def connect(
     expected = {"embedder": chosen_embedder.name, "language": language}
     if tokenizer is not None:
         expected["tokenizer"] = tokenizer.name
-    store = _open_store(address, create=create)
-    try:
-        check_settings(store, expected, address)
-        chosen_tokenizer = choose_tokenizer(tokenizer, store)
-    except BaseException:
-        store.close()
-        raise
     return Engine(
         working_dir=address,
-        store=store,
+        store=_open_store(address, expected, create=create),
         options=options,
         language=language,
         prompts=prompts,
@@ -319,8 +313,14 @@ def connect(
     )
 
 
-def _open_store(address: Address, *, create: bool) -> Store:
+def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) -> Store:
+    """The open store; `SettingsError` if the index was built with other than the expected settings."""
     store = open_store(address, create=create)
+    try:
+        check_settings(store, expected, address)
+    except BaseException:
+        store.close()
+        raise
     if store.read_only:
         log.warning("%s can only be read: answers and traces are not kept", store.location)
     return store

@@ -201,7 +201,13 @@ def _nquads(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
         triples += _entity_triples(entity)
     for relation in relations:
         for keyword in relation.keywords or (relation.predicate,):
-            fact = rdf.fact(Edge("", relation.source, keyword, relation.target))
+            edge = Edge(
+                id="",
+                source=relation.source,
+                predicate=keyword,
+                target=relation.target,
+            )
+            fact = rdf.fact(edge)
             label = (fact[1], rdf.term("rdfs:label"), rdf.literal(keyword))
             triples += [fact, label]
     return rdf.serialize({"": triples})
@@ -337,7 +343,12 @@ def _labels(nodes: Iterable[Mapping[str, Any]]) -> list[_Label]:
         x, y = node["at"]
         text = clipped(node["name"], LABEL_CHARACTERS)
         half_width = sum(7 if is_cjk(char) else 4 for char in text)
-        label = _Label(x, round(y - node["radius"] - 3, 1), text, half_width)
+        label = _Label(
+            x=x,
+            y=round(y - node["radius"] - 3, 1),
+            text=text,
+            half_width=half_width,
+        )
         if not any(label.overlaps(earlier) for earlier in labels):
             labels.append(label)
     return labels[:MOST_LABELS]

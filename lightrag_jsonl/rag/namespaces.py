@@ -172,7 +172,7 @@ class Entities:
         reason: str = "",
     ) -> str:
         """Relate two entities by hand; `NotFoundError` names an unknown end."""
-        record = _relation_record(
+        record = _edited_relation(
             source,
             target,
             description=description,
@@ -193,7 +193,7 @@ class Entities:
         reason: str = "",
     ) -> str:
         """Replace a relation's description, keywords or weight; `None` keeps the present value."""
-        record = _relation_record(
+        record = _edited_relation(
             source,
             target,
             description=description,
@@ -204,11 +204,11 @@ class Entities:
 
     async def delete_relation(self, source: str, target: str, *, by: str, reason: str = "") -> str:
         """Remove the relation of two entities from the graph, also for texts inserted later."""
-        record = _relation_record(source, target)
+        record = _edited_relation(source, target)
         return await self._edit("delete", record, by=by, reason=reason)
 
     async def _edit(self, claim: Claim, record: Record, *, by: str, reason: str) -> str:
-        edit = Edit(claim, record, by, reason)
+        edit = Edit(claim=claim, record=record, by=by, reason=reason)
         return await self._engine.indexing.edit(edit, self._engine.clock.seconds())
 
     async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
@@ -437,7 +437,7 @@ def _load_trace(reader: Reader, trace_id: str | None) -> recorded.Trace:
     return recorded.load_trace(reader, trace_id)
 
 
-def _relation_record(
+def _edited_relation(
     source: str,
     target: str,
     *,

@@ -22,7 +22,12 @@ class TraceRecording:
     keep_traces: int
 
     def recorder(
-        self, question: str, mode: Mode, meter: UsageMeter, listener: Listener | None = None
+        self,
+        question: str,
+        *,
+        mode: Mode,
+        meter: UsageMeter,
+        listener: Listener | None = None,
     ) -> Recorder:
         """The recorder of a question about the present state of the index."""
         with self.store.reader() as reader:

@@ -94,9 +94,8 @@ def choose_embedder(
     return embedder
 
 
-def choose_tokenizer(argument: Tokenizer | None, store: Store) -> Tokenizer:
+def choose_tokenizer(argument: Tokenizer | None, recorded: Mapping[str, str]) -> Tokenizer:
     """The tokenizer of the argument, or else the recorded or default tokenizer."""
     if argument is not None:
         return CheckedTokenizer(argument)
-    with store.reader() as reader:
-        return tokenizer_for(reader.settings().get("tokenizer"))
+    return tokenizer_for(recorded.get("tokenizer"))
