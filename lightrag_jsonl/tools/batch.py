@@ -1,7 +1,7 @@
 """Extraction by batch files: the requests to a model, written to a file, and its answers, read back.
 
 Each round runs the real extraction with an object in place of the model, which collects the
-requests without an answer in the cache: about chunks, to resume and glean, and at last summaries.
+requests without an answer in the cache: about chunks, to resume and glean, and finally summaries.
 """
 
 import json
@@ -73,7 +73,7 @@ class BatchImport:
 
 
 class _Request(NamedTuple):
-    """One call of the model: the turns of the conversation, and the most tokens of the answer."""
+    """A call of the model: the turns of the conversation, and the limit of the answer in tokens."""
 
     messages: tuple[Message, ...]
     max_tokens: int | None
@@ -98,7 +98,8 @@ class _Collector:
         max_tokens: int | None = None,
     ) -> Completion:
         key = request_key(self.name, messages, response_type, max_tokens)
-        self.requests[key.hex()] = _Request(tuple(messages), max_tokens)
+        request_id = key.hex()
+        self.requests[request_id] = _Request(tuple(messages), max_tokens)
         raise self.error("not answered yet")
 
 
@@ -176,11 +177,13 @@ async def import_batch(
     work = await _open_work(engine)
     results = await to_thread.run_sync(_read_results, paths)
     await _store_answers(engine, work, results)
-    inserted = await _insert_answered(engine, await _open_work(engine), finish=finish)
+    answered_work = await _open_work(engine)
+    inserted = await _insert_answered(engine, answered_work, finish=finish)
     next_work = await _open_work(engine)
     answered = work.requests.keys() & results.answers.keys()
     missing = work.requests.keys() - answered
-    failed = [(id, reason) for id, reason in results.failures.items() if id in missing]
+    failed = [(id, results.failures[id]) for id in missing & results.failures.keys()]
+    usages = [results.answers[id].usage for id in answered]
     return BatchImport(
         answered=len(answered),
         missing=len(missing),
@@ -188,7 +191,7 @@ async def import_batch(
         unused=len(results.answers) - len(answered),
         unreadable=results.unreadable,
         inserted=inserted,
-        usage=sum((results.answers[id].usage for id in answered), Usage()),
+        usage=sum(usages, Usage()),
         pending=next_work.pending,
         round=next_work.round,
         requests=len(next_work.requests),
@@ -268,9 +271,10 @@ async def _insert_answered(engine: Engine, work: _OpenWork, *, finish: bool) -> 
         inserted = await indexing.resume()
     else:
         inserted = await indexing.insert(work.answered_documents, tolerant=True)
+    documents = {*inserted.documents, *retried.documents}
     return replace(
         inserted,
-        documents=tuple(sorted({*inserted.documents, *retried.documents})),
+        documents=tuple(sorted(documents)),
         chunks=inserted.chunks + retried.chunks,
         failures=(*retried.failures, *inserted.failures),
     )
@@ -307,9 +311,13 @@ def _write_files(lines: Sequence[Record], path: Path) -> list[Path]:
     if not lines:
         path.unlink(missing_ok=True)
     files = []
-    for number, start in enumerate(range(0, len(lines), MAX_REQUESTS), 1):
-        file = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
-        file.write_bytes(ENCODER.encode_lines(lines[start : start + MAX_REQUESTS]))
+    starts = range(0, len(lines), MAX_REQUESTS)
+    for number, start in enumerate(starts, 1):
+        file = path
+        if number > 1:
+            file = path.with_stem(f"{path.stem}-{number}")
+        file_lines = lines[start : start + MAX_REQUESTS]
+        file.write_bytes(ENCODER.encode_lines(file_lines))
         files.append(file)
     return files
 
@@ -346,7 +354,9 @@ def _answer(record: Record) -> Completion:
     if not isinstance(body, dict) or status != 200:
         error = body.get("error") if isinstance(body, dict) else record.get("error")
         message = error.get("message") if isinstance(error, dict) else error
-        raise LLMError(str(message or f"the result has no response (status {status})"))
+        if not message:
+            message = f"the result has no response (status {status})"
+        raise LLMError(str(message))
     completion = read_completion(body)
     if completion.finish == "length" and not completion.text.strip():
         raise LLMError("the answer was cut off before its first word")

@@ -1,4 +1,4 @@
-"""Copies an index from one store to another, such as from a folder to PostgreSQL and back."""
+"""Copies an index between two stores, for example from a folder to PostgreSQL and back."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -50,9 +50,9 @@ def copy_index(
 def _is_empty(reader: Reader) -> bool:
     """Whether nothing is stored, neither documents nor answers, settings or traces."""
     completions, _ = reader.completion_stats()
-    if reader.counts() != Counts() or completions:
-        return False
-    return not (reader.settings().keys() - OWN_SETTINGS or reader.traces(limit=1))
+    settings = reader.settings().keys() - OWN_SETTINGS
+    traces = reader.traces(limit=1)
+    return reader.counts() == Counts() and not (completions or settings or traces)
 
 
 def _copy_settings(reader: Reader, transaction: Transaction) -> None:
@@ -96,20 +96,25 @@ def _copy_document(document: StoredDocument, reader: Reader, transaction: Transa
 def _copy_graph(reader: Reader, transaction: Transaction) -> None:
     next_ids = reader.next_ids()
     for ids in _batches(next_ids.entities):
-        transaction.put_graph_rows("entity", list(reader.entity_rows(ids=ids).values()))
-        _copy_vectors("entity", ids, reader, transaction)
+        entities = reader.entity_rows(ids=ids)
+        transaction.put_graph_rows("entity", list(entities.values()))
+        _copy_vectors(reader, transaction, kind="entity", ids=ids)
     for ids in _batches(next_ids.relations):
-        transaction.put_graph_rows("relation", list(reader.relation_rows(ids=ids).values()))
-        _copy_vectors("relation", ids, reader, transaction)
+        relations = reader.relation_rows(ids=ids)
+        transaction.put_graph_rows("relation", list(relations.values()))
+        _copy_vectors(reader, transaction, kind="relation", ids=ids)
     for ids in _batches(next_ids.chunks):
-        _copy_vectors("chunk", ids, reader, transaction)
+        _copy_vectors(reader, transaction, kind="chunk", ids=ids)
     transaction.put_aliases(reader.aliases())
 
 
-def _copy_vectors(kind: Kind, ids: Sequence[int], reader: Reader, transaction: Transaction) -> None:
+def _copy_vectors(
+    reader: Reader, transaction: Transaction, *, kind: Kind, ids: Sequence[int]
+) -> None:
     digests = reader.vector_digests(kind, ids)
     vectors = reader.vectors(kind, ids)
-    transaction.put_vectors(kind, {row: (digests[row], vectors[row]) for row in vectors})
+    vectors_by_row = {row: (digests[row], vector) for row, vector in vectors.items()}
+    transaction.put_vectors(kind, vectors_by_row)
 
 
 def _copy_pending(reader: Reader, transaction: Transaction) -> None:
@@ -129,7 +134,8 @@ def _copy_caches(reader: Reader, transaction: Transaction) -> None:
 def _copy_traces(reader: Reader, transaction: Transaction) -> None:
     """Copy the recorded queries, the oldest first."""
     for trace in reversed(reader.traces()):
-        events = [event for _, event in reader.trace_events(trace_id=trace.id)]
+        rows = reader.trace_events(trace_id=trace.id)
+        events = [event for _, event in rows]
         transaction.put_trace(trace, events)
 
 

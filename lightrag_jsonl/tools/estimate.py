@@ -84,7 +84,8 @@ class SimulatedLLM:
             is_check = response_type == "text"
             output_tokens = 1 if is_check else self._expected_tokens(messages, max_tokens)
             self.usage += self._request_usage(messages, output_tokens)
-            self._answers[key] = Completion("YES" if is_check else self._records(output_tokens))
+            text = "YES" if is_check else self._records(output_tokens)
+            self._answers[key] = Completion(text)
         return self._answers[key]
 
     def _expected_tokens(self, messages: Sequence[Message], max_tokens: int | None) -> int:
@@ -114,10 +115,12 @@ class SimulatedLLM:
 
     def _records(self, tokens: int) -> str:
         """JSONL of about so many tokens."""
-        count = max(round(tokens / self._count(self._next_line())), 1)
+        tokens_per_line = self._count(self._next_line())
+        count = max(round(tokens / tokens_per_line), 1)
         lines = [self._next_line() for _ in range(count)]
         if self._ends_with_counts:
-            lines.append(json.dumps({"type": "done", "entities": count, "relationships": 0}))
+            last_record = {"type": "done", "entities": count, "relationships": 0}
+            lines.append(json.dumps(last_record))
         return "\n".join(lines)
 
     def _next_line(self) -> str:
@@ -130,14 +133,16 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
     engine = rag.engine
     failures: list[Failure] = []
     model = engine.client.llm.name if engine.client.has_model else "none"
-    total = await _estimate_chunks(engine, _cut_documents(engine, documents, failures), model)
+    chunks_of_documents = _cut_documents(engine, documents, failures)
+    total = await _estimate_chunks(engine, chunks_of_documents, model)
     return replace(total, failures=tuple(failures))
 
 
 async def estimate_upgrade(rag: AsyncLightRAG) -> Estimate:
     """The cost of `retry(upgrade=True)`; nothing is stored. `ConfigError` without a model."""
     engine = rag.engine
-    return await _estimate_chunks(engine, engine.indexing.upgradable(), engine.client.llm.name)
+    model = engine.client.llm.name
+    return await _estimate_chunks(engine, engine.indexing.upgradable(), model)
 
 
 def _cut_documents(

@@ -1,4 +1,4 @@
-"""Measures whether retrieval finds the passages that support an answer, and what the graph adds."""
+"""Measures how often retrieval finds the passages behind an answer, and the gain by the graph."""
 
 import itertools
 import time
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -35,6 +35,10 @@ TEMPLATES = {
     "en": "Take what “{start}” is linked to by “{first}”: what is that linked to by “{second}”?",
     "zh": "与“{start}”有“{first}”这一联系的，又与什么有“{second}”这一联系？",
 }
+
+
+ChunksByEntity: TypeAlias = defaultdict[int, set[int]]  # row ids
+Values: TypeAlias = Mapping[str, float]  # of one question by metric, with "seconds"
 
 
 class EvalQuestion(msgspec.Struct, frozen=True, omit_defaults=True, rename={"text": "question"}):
@@ -75,7 +79,8 @@ def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
     Raises `ConfigError` if the file cannot be read; for a bad question it names the line.
     """
     questions: list[EvalQuestion] = []
-    for number, line in enumerate(read_text(Path(path)).split("\n"), 1):
+    lines = read_text(Path(path)).split("\n")
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
@@ -89,7 +94,8 @@ def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
 
 def write_questions(path: str | Path, questions: Iterable[EvalQuestion]) -> None:
     """Write a question set for `read_questions`."""
-    Path(path).write_bytes(msgspec.json.Encoder().encode_lines(questions))
+    encoder = msgspec.json.Encoder()
+    Path(path).write_bytes(encoder.encode_lines(questions))
 
 
 async def generate_questions(
@@ -103,23 +109,48 @@ async def generate_questions(
     template = TEMPLATES[known_language(rag.language)]
 
     def generate(snapshot: Snapshot) -> tuple[EvalQuestion, ...]:
-        chunks_by_entity: defaultdict[int, set[int]] = defaultdict(set)
-        for entity, chunk in np.transpose(snapshot.graph.all_mentions).tolist():
-            chunks_by_entity[entity].add(chunk)
-        bridges = [
-            entity for entity, chunks in chunks_by_entity.items() if len(chunks) in BRIDGE_CHUNKS
-        ]
-        bridges.sort(key=lambda entity: (digest(str(seed), str(entity)), entity))
-        questions = (
-            _two_hop_question(snapshot, bridge, chunks_by_entity, template) for bridge in bridges
-        )
-        return tuple(itertools.islice(filter(None, questions), count))
+        questions: list[EvalQuestion] = []
+        chunks_by_entity = _chunks_by_entity(snapshot)
+        for bridge in _bridges(chunks_by_entity, seed):
+            if len(questions) >= count:
+                break
+            question = _two_hop_question(
+                snapshot,
+                bridge=bridge,
+                chunks_by_entity=chunks_by_entity,
+                template=template,
+            )
+            if question is not None:
+                questions.append(question)
+        return tuple(questions)
 
     return await search(rag.engine.store, generate)
 
 
+def _chunks_by_entity(snapshot: Snapshot) -> ChunksByEntity:
+    """The chunks with a mention of each entity."""
+    chunks_by_entity: ChunksByEntity = defaultdict(set)
+    mentions = np.transpose(snapshot.graph.all_mentions)
+    for entity, chunk in mentions.tolist():
+        chunks_by_entity[entity].add(chunk)
+    return chunks_by_entity
+
+
+def _bridges(chunks_by_entity: ChunksByEntity, seed: int) -> list[int]:
+    """The entities with mentions in a few chunks, in an order that depends on the seed alone."""
+
+    def place(entity: int) -> tuple[str, int]:
+        return digest(str(seed), str(entity)), entity
+
+    bridges = []
+    for entity, chunks in chunks_by_entity.items():
+        if len(chunks) in BRIDGE_CHUNKS:
+            bridges.append(entity)
+    return sorted(bridges, key=place)
+
+
 class _Hop(NamedTuple):
-    """A relation of the bridge: the row of its other end, and of a chunk that states it."""
+    """A relation of the bridge, with the rows of the far end and of a stating chunk."""
 
     relation: Relation
     end: int
@@ -128,15 +159,19 @@ class _Hop(NamedTuple):
 
 def _two_hop_question(
     snapshot: Snapshot,
+    *,
     bridge: int,
-    chunks_by_entity: Mapping[int, set[int]],
+    chunks_by_entity: ChunksByEntity,
     template: str,
 ) -> EvalQuestion | None:
-    """The first question over a bridge; None if a single chunk answers all of them."""
-    for first_hop, second_hop in itertools.permutations(_hops(snapshot, bridge), 2):
+    """The first question over a bridge; `None` if a single chunk answers every question."""
+    hops = _hops(snapshot, bridge)
+    for first_hop, second_hop in itertools.permutations(hops, 2):
         start = first_hop.end
         end = second_hop.end
-        if first_hop.chunk in chunks_by_entity[end] or second_hop.chunk in chunks_by_entity[start]:
+        if first_hop.chunk in chunks_by_entity[end]:
+            continue
+        if second_hop.chunk in chunks_by_entity[start]:
             continue
         entities = snapshot.entities([start, end])
         chunks = snapshot.chunks([first_hop.chunk, second_hop.chunk])
@@ -154,14 +189,16 @@ def _two_hop_question(
 
 
 def _hops(snapshot: Snapshot, bridge: int) -> Iterator[_Hop]:
-    """The relations of a bridge without its name in their wording."""
+    """The relations of a bridge, except relations with the bridge's name in the wording."""
     _, rows = snapshot.graph.relations_of(np.array([bridge]))
     rows = rows[:MAX_RELATIONS]
     relations = snapshot.relations(rows.tolist())
-    bridge_key = name_key(snapshot.entities([bridge])[bridge].name)
+    bridge_entity = snapshot.entities([bridge])[bridge]
+    bridge_key = name_key(bridge_entity.name)
     mentions = snapshot.relation_mentions(relations=relations)
     chunks = {mention.relation: mention.chunk for mention in reversed(mentions)}
-    for row, ends in zip(rows.tolist(), snapshot.graph.ends(rows).tolist(), strict=True):
+    ends_of_rows = snapshot.graph.ends(rows)
+    for row, ends in zip(rows.tolist(), ends_of_rows.tolist(), strict=True):
         relation = relations[row]
         is_source = name_key(relation.source) == bridge_key
         end_name = relation.target if is_source else relation.source
@@ -186,19 +223,26 @@ async def evaluate(
     a supporting id is not in the index.
     """
     await read(rag.engine.store, lambda reader: _check_ids(reader, questions))
-    values_by_retriever: dict[str, list[dict[str, float]]] = defaultdict(list)
+    retrievers = dict.fromkeys(("dense", "bm25", "naive", *modes))
+    values_by_retriever: dict[str, list[Values]] = defaultdict(list)
     for question in questions:
-        for retriever in dict.fromkeys(("dense", "bm25", "naive", *modes)):
+        for retriever in retrievers:
             start = time.perf_counter()
             chunks = await _retrieve(rag, retriever, question)
             seconds = time.perf_counter() - start
             values = score(question, chunks, budget)
             values_by_retriever[retriever].append({**values, "seconds": seconds})
     dense = values_by_retriever["dense"]
-    return tuple(
-        _averages(retriever, values, dense, seed)
-        for retriever, values in values_by_retriever.items()
-    )
+    rows = []
+    for retriever, values_by_question in values_by_retriever.items():
+        row = _averages(
+            retriever,
+            values_by_question=values_by_question,
+            dense=dense,
+            seed=seed,
+        )
+        rows.append(row)
+    return tuple(rows)
 
 
 async def _retrieve(rag: AsyncLightRAG, retriever: str, question: EvalQuestion) -> Sequence[Chunk]:
@@ -229,7 +273,8 @@ def _check_ids(reader: Reader, questions: Iterable[EvalQuestion]) -> None:
     for question in questions:
         supporting |= set(question.supporting)
     document_ids = {document.id for document in reader.documents(supporting)}
-    chunk_ids = {chunk.id for chunk in reader.chunks(ids=supporting).values()}
+    chunks = reader.chunks(ids=supporting)
+    chunk_ids = {chunk.id for chunk in chunks.values()}
     missing = sorted(supporting - document_ids - chunk_ids)
     if missing:
         examples = ", ".join(missing[:5])
@@ -240,41 +285,54 @@ def score(question: EvalQuestion, chunks: Sequence[Chunk], budget: int) -> dict[
     """The quality of ranked chunks as an answer to a question, by metric; `budget` is in tokens."""
     values: dict[str, float] = {}
     for count in RECALL_AT:
-        best_ids = {id for chunk in chunks[:count] for id in (chunk.id, chunk.document_id)}
+        best_chunks = chunks[:count]
+        best_ids = {chunk.id for chunk in best_chunks}
+        best_ids |= {chunk.document_id for chunk in best_chunks}
         hits = [id in best_ids for id in question.supporting]
         values[f"recall@{count}"] = float(np.mean(hits))
     answer = name_key(question.answer) if question.answer else ""
     if answer not in UNINFORMATIVE_ANSWERS:
-        texts = _texts_within(chunks, budget)
-        values["answer"] = float(bool(texts) and answer in name_key("\n".join(texts)))
+        text = "\n".join(_texts_within(chunks, budget))
+        values["answer"] = float(answer in name_key(text))
     return values
 
 
 def _texts_within(chunks: Sequence[Chunk], budget: int) -> list[str]:
     """The texts of the first chunks that fit into a budget of tokens."""
-    totals = itertools.accumulate(chunk.tokens for chunk in chunks)
-    return [chunk.text for chunk, total in zip(chunks, totals, strict=True) if total <= budget]
+    texts = []
+    tokens = 0
+    for chunk in chunks:
+        tokens += chunk.tokens
+        if tokens <= budget:
+            texts.append(chunk.text)
+    return texts
 
 
 def interval(values: Sequence[float], *, seed: int = 0) -> Interval:
-    """The mean with its percentile bootstrap interval (Efron, 1979); at least one value is needed.
+    """The mean with the percentile bootstrap interval (Efron, 1979); at least one value is needed.
 
     Lists of equal length are resampled alike, for the comparison of two retrievers.
     """
     sample = np.asarray(values, np.float64)
     generator = np.random.default_rng(seed)
     positions = generator.integers(0, len(sample), (RESAMPLES, len(sample)))
-    low, high = np.quantile(sample[positions].mean(axis=1), TAILS)
-    return Interval(float(sample.mean()), float(low), float(high))
+    means = sample[positions].mean(axis=1)
+    low, high = np.quantile(means, TAILS)
+    return Interval(
+        value=float(sample.mean()),
+        low=float(low),
+        high=float(high),
+    )
 
 
 def _averages(
     retriever: str,
-    values_by_question: Sequence[Mapping[str, float]],
-    dense: Sequence[Mapping[str, float]],
+    *,
+    values_by_question: Sequence[Values],
+    dense: Sequence[Values],
     seed: int,
 ) -> RetrieverScores:
-    """The averages of a retriever, and their differences to those of "dense"."""
+    """The averages of a retriever, and the differences to the averages of "dense"."""
     metrics: dict[str, Interval] = {}
     gains: dict[str, Interval] = {}
     for metric in METRICS:
@@ -294,21 +352,23 @@ def _averages(
     )
 
 
-def _column(values_by_question: Sequence[Mapping[str, float]], metric: str) -> list[float]:
-    """The values of a metric, of the questions that have it."""
+def _column(values_by_question: Sequence[Values], metric: str) -> list[float]:
+    """The values of a metric, without questions that lack the metric."""
     return [values[metric] for values in values_by_question if metric in values]
 
 
 def figures(scores: RetrieverScores) -> dict[str, str]:
-    """The cells of a table: metrics in percent with half of their intervals, then the gain."""
+    """The cells of a table: metrics in percent with half of the interval, then the gain."""
     cells = {"": scores.name}
     for name in METRICS:
-        cells[name.replace("recall", "r")] = _percent(scores.metrics.get(name))
+        column = name.replace("recall", "r")
+        cells[column] = _percent(scores.metrics.get(name))
     gain = scores.gains.get("recall@5")
     cells["gain r@5"] = ""
     if gain is not None:
-        bounds = f"[{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]"
-        cells["gain r@5"] = f"{100 * gain.value:+.1f} {bounds}"
+        low = f"{100 * gain.low:+.0f}"
+        high = f"{100 * gain.high:+.0f}"
+        cells["gain r@5"] = f"{100 * gain.value:+.1f} [{low}, {high}]"
     cells["ms"] = f"{scores.p50_ms:.1f}"
     return cells
 
@@ -316,5 +376,6 @@ def figures(scores: RetrieverScores) -> dict[str, str]:
 def _percent(average: Interval | None) -> str:
     if average is None:
         return ""
+    percent = 100 * average.value
     half_width = 50 * (average.high - average.low)
-    return f"{100 * average.value:.1f} ±{half_width:.0f}"
+    return f"{percent:.1f} ±{half_width:.0f}"

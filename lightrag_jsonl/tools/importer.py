@@ -74,9 +74,10 @@ async def import_index(
     engine = rag.engine
     index = await to_thread.run_sync(read_folder, Path(folder))
     conversion = _Conversion(index)
-    pending = [
-        target.pending(engine.clock.seconds()) for target in conversion.targets if target.pieces
-    ]
+    pending = []
+    for target in conversion.targets:
+        if target.pieces:
+            pending.append(target.pending(engine.clock.seconds()))
     report = await engine.indexing.insert(
         pending,
         progress=progress,
@@ -115,7 +116,8 @@ def read_folder(folder: Path) -> ForeignIndex:
     import networkx as nx
 
     if not (folder / GRAPH).is_file():
-        subfolders = sorted(path.parent.name for path in folder.glob(f"*/{GRAPH}"))
+        graphs_below = folder.glob(f"*/{GRAPH}")
+        subfolders = sorted(path.parent.name for path in graphs_below)
         hint = ""
         if subfolders:
             hint = f"; its folders {', '.join(subfolders)} do: name one of them"
@@ -143,11 +145,11 @@ def _entries_with_text(path: Path) -> dict[str, Record]:
         raise ConfigError(f"{path}: invalid JSON ({error})") from error
     if not isinstance(entries, dict):
         raise ConfigError(f"{path} is not a key-value store")
-    return {
-        id: entry
-        for id, entry in entries.items()
-        if isinstance(entry, dict) and isinstance(entry.get("content"), str)
-    }
+    entries_with_text: dict[str, Record] = {}
+    for id, entry in entries.items():
+        if isinstance(entry, dict) and isinstance(entry.get("content"), str):
+            entries_with_text[id] = entry
+    return entries_with_text
 
 
 class _ForeignChunk(NamedTuple):
@@ -205,12 +207,14 @@ class _Conversion:
 
     def _add_documents(self, index: ForeignIndex) -> None:
         chunks_by_document = _chunks_by_document(index)
-        for id in sorted(index.documents.keys() - chunks_by_document.keys()):
+        unprocessed = index.documents.keys() - chunks_by_document.keys()
+        for id in sorted(unprocessed):
             self._skip("document", id, "it was not processed there: insert its text")
         for id, chunks in chunks_by_document.items():
             if id not in index.documents:
                 self._skip("document", id, "its text is missing: its chunks became its pages")
-            self._add_document(id, index.documents.get(id, {}), sorted(chunks))
+            entry = index.documents.get(id, {})
+            self._add_document(id, entry, sorted(chunks))
 
     def _add_document(self, id: str, entry: Record, chunks: Sequence[_ForeignChunk]) -> None:
         """Add a document with each chunk where it occurs in the text, or else as a page."""
@@ -245,7 +249,8 @@ class _Conversion:
             return
         name = self._unique_name(foreign_name)
         self._names[foreign_name] = name
-        entity_type = clean_name(_unquoted(str(attributes.get("entity_type") or "")))
+        quoted_type = str(attributes.get("entity_type") or "")
+        entity_type = clean_name(_unquoted(quoted_type))
         record: Record = {
             "type": "entity",
             "name": name,
@@ -286,23 +291,29 @@ class _Conversion:
         self._add_record(record, attributes, label=f"{source} — {target}")
 
     def _add_record(self, record: Record, attributes: Mapping[str, object], *, label: str) -> None:
-        """Add a record to each of its chunks, with the descriptions distributed over the chunks."""
-        descriptions = _parts(attributes.get("description")) or ("",)
-        chunks = [id for id in _parts(attributes.get("source_id")) if id in self._positions]
-        count = max(len(descriptions), len(chunks))
+        """Add a record to each of its chunks; descriptions and weight are distributed over these."""
+        chunk_ids = _parts(attributes.get("source_id"))
+        positions = [self._positions[id] for id in chunk_ids if id in self._positions]
+        descriptions = list(_parts(attributes.get("description"))) or [""]
+        while len(descriptions) < len(positions):
+            descriptions.append("")
         weight = record.get("strength")
         if isinstance(weight, float):
-            record = {**record, "strength": min(max(weight / count, 1.0), 10.0)}
-        for number in range(count):
-            text = descriptions[number] if number < len(descriptions) else ""
-            if chunks:
-                target, piece = self._positions[chunks[number % len(chunks)]]
+            share = weight / len(descriptions)
+            record = {**record, "strength": min(max(share, 1.0), 10.0)}
+        for number, description in enumerate(descriptions):
+            if positions:
+                target, piece = positions[number % len(positions)]
             else:
-                target = self._without_source
-                piece = len(target.pieces)
-                target.pages.append(f"{label}: {text}")
-                target.pieces.append(f"{label}: {text}")
-            target.records.append({**record, "description": text, "chunk": piece})
+                target, piece = self._add_page_without_source(f"{label}: {description}")
+            target.records.append({**record, "description": description, "chunk": piece})
+
+    def _add_page_without_source(self, text: str) -> tuple[_Target, int]:
+        """Add a page to the document of everything without a source; returns its position."""
+        target = self._without_source
+        target.pages.append(text)
+        target.pieces.append(text)
+        return target, len(target.pieces) - 1
 
     def _skip(self, kind: str, name: str, reason: str) -> None:
         self.not_imported.append(f"{kind} {name}: {reason}")
@@ -316,7 +327,8 @@ def _chunks_by_document(index: ForeignIndex) -> dict[str, list[_ForeignChunk]]:
         if text.strip(CHUNK_ENDS):
             order = entry.get("chunk_order_index")
             number = order if isinstance(order, int) else 0
-            chunks[str(entry.get("full_doc_id") or id)].append(_ForeignChunk(number, id, text))
+            document_id = str(entry.get("full_doc_id") or id)
+            chunks[document_id].append(_ForeignChunk(number, id, text))
     return chunks
 
 
@@ -324,7 +336,8 @@ def _empty_target(id: str, entry: Record) -> _Target:
     path = str(entry.get("file_path") or "")
     if path in NO_FILE:
         return _Target(id)
-    return _Target(id, title=path.replace("\\", "/").rsplit("/", 1)[-1], source=path)
+    file_name = path.replace("\\", "/").rsplit("/", 1)[-1]
+    return _Target(id, title=file_name, source=path)
 
 
 def _keywords(joined: object) -> list[Json]:
@@ -334,13 +347,15 @@ def _keywords(joined: object) -> list[Json]:
 
 def _parts(joined: object) -> tuple[str, ...]:
     """The distinct parts of a joined field, without the quotes of old versions."""
-    parts = (_unquoted(part) for part in str(joined or "").split(SEPARATOR))
+    quoted_parts = str(joined or "").split(SEPARATOR)
+    parts = [_unquoted(part) for part in quoted_parts]
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
 def _unquoted(text: str) -> str:
     text = text.strip()
-    if len(text) > 1 and text[0] in QUOTES and text[-1] in QUOTES:
+    is_quoted = len(text) > 1 and text[0] in QUOTES and text[-1] in QUOTES
+    if is_quoted:
         return text[1:-1].strip()
     return text
 
