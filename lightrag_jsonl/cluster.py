@@ -72,7 +72,8 @@ async def insert_on_ray(
         )
     engine = rag.engine
     await engine.record_models(overwrite=False)
-    settings = await rag.admin.settings() | await asyncio.to_thread(engine.index_settings)
+    settings = await rag.admin.settings()
+    settings |= await asyncio.to_thread(engine.index_settings)
     plan = ShardPlan(settings, rag.options, setup or Setup())
     run = _ClusterInsert(engine, plan, progress)
     pending = run.new_documents(engine.pending_documents(documents, run.failures))
@@ -159,7 +160,8 @@ class _ClusterInsert:
         plan = ray.put(self._plan)
         running: dict[Any, tuple[PendingDocument, ...]] = {}
         while True:
-            cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
+            resources = ray.cluster_resources()
+            cpus = max(1, int(resources.get("CPU", 1)))
             while len(running) < SHARDS_PER_CPU * cpus and not self.report.stopped:
                 shard = next(waiting_shards, None)
                 if shard is None:
@@ -184,8 +186,9 @@ class _ClusterInsert:
         except ray.exceptions.RayError as error:
             message = f"the shard was lost {RETRIES + 1} times: {error}"
             reason, _, _ = message.partition("\n")
-            for document in shard:
-                self.failures.append(Failure(document.document.id or "", None, reason))
+            for pending in shard:
+                document_id = pending.document.id or ""
+                self.failures.append(Failure(document_id, None, reason))
         else:
             await self._merge(database, report)
         self._merged += 1

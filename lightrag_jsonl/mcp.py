@@ -183,7 +183,7 @@ class Tools:
         start: Start = 0,
         max_tokens: Tokens = 4_000,
     ) -> str:
-        """Read a page of a document, from character `start`. Most texts have one page only."""
+        """Read a page of a document, from character `start`. Most texts have a single page."""
         pages = await self._rag.pages(document_id)
         if page > len(pages):
             raise ToolError(f"{document_id} has {len(pages)} pages")
@@ -212,11 +212,13 @@ class Tools:
 
     async def insert(self, text: str, title: str | None = None, id: str | None = None) -> str:
         """Add a text to the index. A text with the id of an older text replaces it."""
-        report = await self._rag.insert(Document(text, id=id, title=title))
+        document = Document(text, id=id, title=title)
+        report = await self._rag.insert(document)
         problems = [failure.reason for failure in report.failures]
         document_ids = report.documents or report.unchanged
         if not document_ids:
-            raise ToolError("; ".join([*problems, report.stopped]).strip("; "))
+            reasons = [*problems, report.stopped]
+            raise ToolError("; ".join(reasons).strip("; "))
         summary = f"documents: {', '.join(document_ids)}; entities: {report.entities}"
         return "\n".join([summary, *problems])
 

@@ -20,7 +20,7 @@ from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import configured, offline
-from lightrag_jsonl.rag.engine import Engine, connect, random_id
+from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
 from lightrag_jsonl.rag.export import network
 from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
 from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument, adopt_settings
@@ -78,7 +78,7 @@ class AsyncLightRAG:
         new_id: Callable[[], str] = random_id,
         create: bool = True,
     ) -> None:
-        self.engine: Engine = connect(
+        self.engine: Engine = open_engine(
             working_dir,
             llm=llm,
             embedder=embedder,
@@ -229,10 +229,11 @@ class AsyncLightRAG:
         (`SettingsError`), or if there are two versions of a document or contradictory merges of
         names (`ConfigError` names both).
         """
-        with ExitStack() as opened:
-            stores = [open_store(as_address(address), create=False) for address in indexes]
-            for store in stores:
-                opened.callback(store.close)
+        with ExitStack() as open_stores:
+            stores = []
+            for address in indexes:
+                store = open_store(as_address(address), create=False)
+                stores.append(open_stores.enter_context(closing(store)))
             return await _join(self.engine, stores, progress=progress)
 
     @names_replacements

@@ -63,7 +63,7 @@ class Engine:
     """An open index: its parts, and the pipelines between the parts.
 
     `rag.engine` is the engine of a `LightRAG` or `AsyncLightRAG`, for programs in need of single
-    steps; `connect` makes an engine alone. Parts, chosen when the index is opened:
+    steps; `open_engine` makes an engine alone. Parts, chosen when the index is opened:
 
     - `working_dir`: the folder or the database; `store`: the open store there.
     - `options`, `language`, `prompts`: the rules for reading documents, and the words for models.
@@ -255,7 +255,7 @@ class Engine:
         self.store.close()
 
 
-def connect(
+def open_engine(
     working_dir: str | Address,
     *,
     llm: LLMArgument | None = None,

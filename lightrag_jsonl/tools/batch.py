@@ -72,7 +72,7 @@ class BatchImport:
     requests: int
 
 
-class _Request(NamedTuple):
+class _OpenRequest(NamedTuple):
     """A call of the model: the turns of the conversation, and the limit of the answer in tokens."""
 
     messages: tuple[Message, ...]
@@ -88,7 +88,7 @@ class _Collector:
 
     name: str
     error: type[BudgetError | LLMError]
-    requests: dict[str, _Request] = field(default_factory=dict)  # by id
+    requests: dict[str, _OpenRequest] = field(default_factory=dict)  # by id
 
     async def complete(
         self,
@@ -99,7 +99,7 @@ class _Collector:
     ) -> Completion:
         key = request_key(self.name, messages, response_type, max_tokens)
         request_id = key.hex()
-        self.requests[request_id] = _Request(tuple(messages), max_tokens)
+        self.requests[request_id] = _OpenRequest(tuple(messages), max_tokens)
         raise self.error("not answered yet")
 
 
@@ -112,7 +112,7 @@ class _OpenWork:
     """
 
     round: Round = "done"
-    requests: dict[str, _Request] = field(default_factory=dict)
+    requests: dict[str, _OpenRequest] = field(default_factory=dict)
     quoted_documents: dict[str, str] = field(default_factory=dict)
     answered_documents: list[PendingDocument] = field(default_factory=list)
     pending: int = 0
@@ -241,7 +241,7 @@ async def _is_answered(chunk: Chunk, extractor: Extractor) -> bool:
     return True
 
 
-async def _open_summaries(engine: Engine) -> dict[str, _Request]:
+async def _open_summaries(engine: Engine) -> dict[str, _OpenRequest]:
     """The unanswered requests of all due summaries; answered summaries are stored on the way."""
     collector = _Collector(engine.client.llm.name, LLMError)
     indexing = engine.indexing_for(engine.client_for(collector))
@@ -283,7 +283,7 @@ async def _insert_answered(engine: Engine, work: _OpenWork, *, finish: bool) -> 
 # ── the files ───────────────────────────────────────────────────────────────────
 
 
-def _request_line(llm: LLM, request_id: str, request: _Request, *, reasoning: bool) -> Record:
+def _request_line(llm: LLM, request_id: str, request: _OpenRequest, *, reasoning: bool) -> Record:
     body = _request_body(llm, request)
     if reasoning:
         body.pop("temperature", None)
@@ -292,7 +292,7 @@ def _request_line(llm: LLM, request_id: str, request: _Request, *, reasoning: bo
     return {"custom_id": request_id, "method": "POST", "url": URL, "body": body}
 
 
-def _request_body(llm: LLM, request: _Request) -> Record:
+def _request_body(llm: LLM, request: _OpenRequest) -> Record:
     """The request as the model itself would send it, or else in the plain form of the API."""
     make_body = getattr(llm, "request_body", None)
     if make_body is not None:

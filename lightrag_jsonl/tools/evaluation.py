@@ -38,7 +38,7 @@ TEMPLATES = {
 
 
 ChunksByEntity: TypeAlias = defaultdict[int, set[int]]  # row ids
-Values: TypeAlias = Mapping[str, float]  # of one question by metric, with "seconds"
+MetricValues: TypeAlias = Mapping[str, float]  # of one question by metric, with "seconds"
 
 
 class EvalQuestion(msgspec.Struct, frozen=True, omit_defaults=True, rename={"text": "question"}):
@@ -224,7 +224,7 @@ async def evaluate(
     """
     await read(rag.engine.store, lambda reader: _check_ids(reader, questions))
     retrievers = dict.fromkeys(("dense", "bm25", "naive", *modes))
-    values_by_retriever: dict[str, list[Values]] = defaultdict(list)
+    values_by_retriever: dict[str, list[MetricValues]] = defaultdict(list)
     for question in questions:
         for retriever in retrievers:
             start = time.perf_counter()
@@ -328,8 +328,8 @@ def interval(values: Sequence[float], *, seed: int = 0) -> Interval:
 def _averages(
     retriever: str,
     *,
-    values_by_question: Sequence[Values],
-    dense: Sequence[Values],
+    values_by_question: Sequence[MetricValues],
+    dense: Sequence[MetricValues],
     seed: int,
 ) -> RetrieverScores:
     """The averages of a retriever, and the differences to the averages of "dense"."""
@@ -352,7 +352,7 @@ def _averages(
     )
 
 
-def _column(values_by_question: Sequence[Values], metric: str) -> list[float]:
+def _column(values_by_question: Sequence[MetricValues], metric: str) -> list[float]:
     """The values of a metric, without questions that lack the metric."""
     return [values[metric] for values in values_by_question if metric in values]
 

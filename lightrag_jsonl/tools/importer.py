@@ -286,15 +286,15 @@ class _Conversion:
             "source": source,
             "target": target,
             "keywords": _keywords(attributes.get("keywords")),
-            "strength": _weight(attributes.get("weight")),
+            "strength": _finite_weight(attributes.get("weight")),
         }
         self._add_record(record, attributes, label=f"{source} — {target}")
 
     def _add_record(self, record: Record, attributes: Mapping[str, object], *, label: str) -> None:
         """Add a record to each of its chunks; descriptions and weight are distributed over these."""
-        chunk_ids = _parts(attributes.get("source_id"))
+        chunk_ids = _distinct_parts(attributes.get("source_id"))
         positions = [self._positions[id] for id in chunk_ids if id in self._positions]
-        descriptions = list(_parts(attributes.get("description"))) or [""]
+        descriptions = list(_distinct_parts(attributes.get("description"))) or [""]
         while len(descriptions) < len(positions):
             descriptions.append("")
         weight = record.get("strength")
@@ -341,11 +341,11 @@ def _empty_target(id: str, entry: Record) -> _Target:
 
 
 def _keywords(joined: object) -> list[Json]:
-    keywords = SEPARATOR.join(_parts(joined))
-    return [*_parts(KEYWORD_SEPARATORS.sub(SEPARATOR, keywords))]
+    keywords = SEPARATOR.join(_distinct_parts(joined))
+    return [*_distinct_parts(KEYWORD_SEPARATORS.sub(SEPARATOR, keywords))]
 
 
-def _parts(joined: object) -> tuple[str, ...]:
+def _distinct_parts(joined: object) -> tuple[str, ...]:
     """The distinct parts of a joined field, without the quotes of old versions."""
     quoted_parts = str(joined or "").split(SEPARATOR)
     parts = [_unquoted(part) for part in quoted_parts]
@@ -360,7 +360,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _weight(value: object) -> float:
+def _finite_weight(value: object) -> float:
     try:
         weight = float(str(value))
     except ValueError:

@@ -19,7 +19,7 @@ from lightrag_jsonl import (
     StorageError,
 )
 from lightrag_jsonl.providers.offline import HashEmbedder
-from lightrag_jsonl.rag.engine import Engine, connect
+from lightrag_jsonl.rag.engine import Engine, open_engine
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.testing import ScriptedLLM
 
@@ -29,7 +29,7 @@ TEXT = "居里夫人发现了镭 １２ 🙂. Marie Curie discovered radium in P
 
 async def test_an_engine_alone_indexes_and_retrieves(tmp_path: Path) -> None:
     """No facade is needed: documents go in through `indexing`, a question through `retrieval`."""
-    engine = connect(tmp_path / "kb")
+    engine = open_engine(tmp_path / "kb")
     failures: list[Failure] = []
     sources = [Document(TEXT, id="curie"), tmp_path / "missing.txt"]
     report = await engine.indexing.insert(
@@ -111,7 +111,7 @@ async def test_another_model_in_the_pipelines_leaves_the_index_alone(tmp_path: P
 
 def test_a_clock_must_return_seconds(tmp_path: Path) -> None:
     """A clock in milliseconds is named as the fault before anything is stored."""
-    engine: Engine = connect(tmp_path / "kb", clock=lambda: 1_700_000_000_000.0)
+    engine: Engine = open_engine(tmp_path / "kb", clock=lambda: 1_700_000_000_000.0)
     with pytest.raises(ConfigError, match="seconds since 1970"):
         list(engine.pending_documents(TEXT, []))
     engine.close()
