@@ -23,7 +23,7 @@ from benchmarks.retrieval import BUDGET, MODES
 from lightrag_jsonl import Document, IndexOptions, LightRAG
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.tools.copying import copy_index
-from lightrag_jsonl.tools.evaluation import EvalQuestion, Row, evaluate
+from lightrag_jsonl.tools.evaluation import EvalQuestion, RetrieverScores, evaluate
 
 INDEX = "benchmark"
 
@@ -98,7 +98,7 @@ def _rows(rag: LightRAG, questions: Sequence[EvalQuestion]) -> dict[str, dict[st
     """Each metric in percent, and the median time, of each mode; the questions are embedded first."""
     modes: Any = MODES
     for _ in range(2):
-        rows: Sequence[Row] = rag.run(evaluate, questions, modes=modes, budget=BUDGET)
+        rows: Sequence[RetrieverScores] = rag.run(evaluate, questions, modes=modes, budget=BUDGET)
     return {
         row.name: {
             **{name: round(100 * one.value, 1) for name, one in row.metrics.items()},
@@ -195,7 +195,7 @@ def _ask(
 
 
 def _generation(rag: LightRAG) -> int:
-    with rag._store.snapshot() as snapshot:
+    with rag.engine.store.snapshot() as snapshot:
         return snapshot.generation
 
 

@@ -25,10 +25,10 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,
+    UNINFORMATIVE_ANSWERS,
     UNLIMITED,
-    YES_OR_NO,
     EvalQuestion,
-    Row,
+    RetrieverScores,
     evaluate,
     figures,
     interval,
@@ -95,7 +95,7 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
     }
 
 
-def _figures(row: Row) -> dict[str, Any]:
+def _figures(row: RetrieverScores) -> dict[str, Any]:
     def rounded(intervals: Any) -> dict[str, list[float]]:
         return {
             name: [round(100 * value, 1) for value in (one.value, one.low, one.high)]
@@ -124,7 +124,7 @@ def _contexts(rag: LightRAG, mode: Any, questions: Sequence[EvalQuestion]) -> di
         limited = QueryParam(mode=mode, ll_keywords=names, max_total_tokens=CONTEXT)
         context = rag.retrieve(question.text, mode=mode, ll_keywords=names)
         tokens.append(context.tokens)
-        if answer not in YES_OR_NO:
+        if answer not in UNINFORMATIVE_ANSWERS:
             supporting = {id for passage in question.supporting for id in chunk_ids[passage]}
             short_prompts.append(answer in name_key(rag.retrieve(question.text, limited).prompt))
             prompts.append(answer in name_key(context.prompt))
@@ -150,7 +150,7 @@ def _in_a_relation(context: Context, answer: str, supporting: Set[str]) -> bool:
 async def _chunk_ids(rag: AsyncLightRAG) -> dict[str, list[str]]:
     """The ids of the chunks of each document."""
     ids: dict[str, list[str]] = defaultdict(list)
-    for report in await read(rag._store, lambda reader: reader.chunk_reports()):
+    for report in await read(rag.engine.store, lambda reader: reader.chunk_reports()):
         ids[report.document_id].append(report.chunk_id)
     return ids
 
@@ -173,7 +173,7 @@ def _dense_only(rag: LightRAG, mode: Any) -> Retriever:
     return retrieve
 
 
-def _row(name: str, retrieve: Retriever, questions: Sequence[EvalQuestion]) -> Row:
+def _row(name: str, retrieve: Retriever, questions: Sequence[EvalQuestion]) -> RetrieverScores:
     """The averages of a retriever that `evaluate` does not know."""
     values: dict[str, list[float]] = {}
     seconds = []
@@ -184,7 +184,7 @@ def _row(name: str, retrieve: Retriever, questions: Sequence[EvalQuestion]) -> R
         for metric, value in score(question, chunks, BUDGET).items():
             values.setdefault(metric, []).append(value)
     metrics = {metric: interval(found) for metric, found in values.items()}
-    return Row(name, metrics, round(1000 * median(seconds), 2))
+    return RetrieverScores(name, metrics, round(1000 * median(seconds), 2))
 
 
 def references(dataset: Dataset, embedder_name: str) -> Iterator[tuple[str, Retriever]]:

@@ -101,6 +101,7 @@ from lightrag_jsonl.providers.openai import ChatStream as ChatStream
 from lightrag_jsonl.providers.openai import JsonObject as JsonObject
 from lightrag_jsonl.rag import AsyncLightRAG, LightRAG
 from lightrag_jsonl.rag.blocking import AnswerStream
+from lightrag_jsonl.rag.engine import Engine as Engine
 from lightrag_jsonl.rag.export import GraphFormat as GraphFormat
 from lightrag_jsonl.rag.namespaces import CacheStats as CacheStats
 from lightrag_jsonl.rag.streams import AsyncAnswerStream

@@ -1,8 +1,8 @@
-"""Indexing on a Ray cluster: nodes make small indexes of some documents each, which are merged here.
+"""Indexing on a Ray cluster: each node makes small indexes of a few documents, to be merged here.
 
 Each shard is made by a Ray task: in a temporary folder of its node, with model and embedder by the
-names that the index remembers. It comes back through Ray's object store and is merged as it arrives,
-so that what is merged is never lost. Ray repeats the task of a node that dies.
+names that the index remembers. The shard comes back through Ray's object store and is merged on
+arrival: nothing merged is ever lost. Ray repeats the task of a node that dies.
 """
 
 import asyncio
@@ -23,22 +23,23 @@ from lightrag_jsonl.indexing.loading import Given, Unread, incoming, with_unread
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag import AsyncLightRAG
+from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.opening import index_arguments
-from lightrag_jsonl.rag.parts import adopt_settings
+from lightrag_jsonl.rag.settings import adopt_settings
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 
-SHARD_CHARACTERS = 200_000  # about 50 chunks: what is lost with a node, and merged at once
+SHARD_CHARACTERS = 200_000  # about 50 chunks: lost with a node, and merged in one step
 RETRIES = 5  # of a shard whose node or process dies
-QUEUED = 2  # shards dealt out for each CPU of the cluster: one to work on, one to go on with
-CONNECT_SECONDS = 5.0
-LIMITS = ("max_calls", "max_input_tokens", "max_output_tokens")
+SHARDS_PER_CPU = 2  # dealt out at a time: one to work on, one to go on with
+CONNECT_TIMEOUT = 5.0  # seconds
+COST_LIMITS = ("max_calls", "max_input_tokens", "max_output_tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class ShardPlan:
-    """What a node needs to make a shard: as the index is built, and where the models are asked."""
+    """Everything a node needs to make a shard: settings and options of the index, and endpoints."""
 
     settings: Mapping[str, str]
     options: IndexOptions
@@ -63,26 +64,30 @@ async def insert_on_ray(
     ontology must lie at the same path on all nodes.
 
     A document is read by one node; a shard is one document or several, of up to `shard_characters`.
-    Known documents are skipped, so what was interrupted is called again to go on. Summaries are
-    written at the end, from here. `ConfigError` without Ray, for limits of cost, which no node can
-    keep alone, and for models that only a program can make.
+    Documents in the index are skipped: after an interruption, another call continues. Summaries
+    are written at the end, from here. `ConfigError` without Ray, for limits of cost (no node can
+    keep them alone), and for models that only a program can make.
     """
-    if any(getattr(rag.options, name) is not None for name in LIMITS):
+    if any(getattr(rag.options, name) is not None for name in COST_LIMITS):
         raise ConfigError(
-            f"on a cluster there are no limits of cost: leave out {', '.join(LIMITS)}"
+            f"on a cluster there are no limits of cost: leave out {', '.join(COST_LIMITS)}"
         )
-    await rag._record_models(keep=True)
-    settings = await rag.admin.settings() | await asyncio.to_thread(rag._settings)
+    engine = rag.engine
+    await engine.record_models(overwrite=False)
+    settings = await rag.admin.settings()
+    settings |= await asyncio.to_thread(engine.index_settings)
     plan = ShardPlan(settings, rag.options, setup or Setup())
-    run = _Run(rag, plan, progress)
-    pending = run.unknown(rag._pending(documents, run.unread, file_limits=file_limits))
+    run = _ClusterInsert(engine, plan, progress)
+    pending = run.new_documents(
+        engine.pending_documents(documents, run.unread, file_limits=file_limits)
+    )
     with _cluster(address) as ray:
         await run.insert(ray, shards(pending, shard_characters))
-    if rag._client.has_model and not run.report.stopped:  # also those an interrupted run owes
-        spent = await rag.admin.summarize()
-        run.report = replace(run.report, usage=run.report.usage + spent)
+    if engine.client.has_model and not run.report.stopped:
+        usage = await rag.admin.summarize()  # with the summaries of an interrupted call
+        run.report = replace(run.report, usage=run.report.usage + usage)
     report = with_unread(run.report, run.unread)
-    if report.stopped:  # there are no limits of cost, so it is an error of the nodes
+    if report.stopped:  # there are no limits of cost: it was an error of the nodes
         error = LLMError(report.stopped, permanent=True)
         error.report = report
         error.usage = report.usage
@@ -94,14 +99,17 @@ def shards(
     pending: Iterable[PendingDocument], characters: int
 ) -> Iterator[tuple[PendingDocument, ...]]:
     """The documents in their order, dealt into shards of so many characters or one document."""
-    shard, size = list[PendingDocument](), 0
-    for one in pending:
-        length = sum(map(len, one.document.pages or [one.document.text]))
-        if shard and size + length > characters:
+    shard: list[PendingDocument] = []
+    shard_length = 0
+    for document in pending:
+        pages = document.document.pages or [document.document.text]
+        length = sum(len(page) for page in pages)
+        if shard and shard_length + length > characters:
             yield tuple(shard)
-            shard, size = [], 0
-        shard.append(one)
-        size += length
+            shard = []
+            shard_length = 0
+        shard.append(document)
+        shard_length += length
     if shard:
         yield tuple(shard)
 
@@ -115,12 +123,14 @@ def make_shard(
         with closing(SQLiteStore(folder)) as store:
             adopt_settings(store, plan.settings)
         arguments = index_arguments(replace(plan.setup, working_dir=folder))
+        arguments["options"] = plan.options
 
         async def insert() -> InsertReport:
-            async with AsyncLightRAG(**{**arguments, "options": plan.options}) as rag:
+            async with AsyncLightRAG(**arguments) as rag:
+                indexing = rag.engine.indexing
                 try:
-                    return await rag._indexing.insert(documents, tolerant=True, summarize=False)
-                except LightRAGError as error:  # what was read until then is merged
+                    return await indexing.insert(documents, tolerant=True, summarize=False)
+                except LightRAGError as error:  # the work until then is merged
                     if error.report is None:
                         raise
                     return error.report
@@ -129,97 +139,116 @@ def make_shard(
         return (folder / FILE_NAME).read_bytes(), report
 
 
-class _Run:
-    """One insert on a cluster, and what it did so far."""
+class _ClusterInsert:
+    """An insert on a cluster: the report so far, and the numbers of shards."""
 
-    def __init__(
-        self, rag: AsyncLightRAG, plan: ShardPlan, progress: ProgressCallback | None
-    ) -> None:
+    def __init__(self, engine: Engine, plan: ShardPlan, progress: ProgressCallback | None) -> None:
         self.report = InsertReport()
         self.unread: list[Unread] = []
-        self._rag, self._plan, self._progress = rag, plan, progress
-        self._merged = self._dealt = 0
+        self._engine = engine
+        self._plan = plan
+        self._progress = progress
+        self._dealt = 0
+        self._merged = 0
 
-    def unknown(self, pending: Iterable[PendingDocument]) -> Iterator[PendingDocument]:
-        """The documents that are not in the index; the last of those with the same id counts."""
-        with self._rag._store.reader() as reader:
-            known = {one.id: one.content for one in reader.documents()}
-        for one in pending:
+    def new_documents(self, pending: Iterable[PendingDocument]) -> Iterator[PendingDocument]:
+        """The documents that differ from the index; of several with one id, the last one counts."""
+        with self._engine.store.reader() as reader:
+            contents = {document.id: document.content for document in reader.documents()}
+        for pending_document in pending:
             try:
-                found = incoming(one)
+                storable = incoming(pending_document)
             except ConfigError as error:
-                name = one.document.id or one.document.source or ""
+                document = pending_document.document
+                name = document.id or document.source or ""
                 self.unread.append(Failure(name, None, str(error)))
                 continue
-            if known.get(found.document.id) == found.document.content:
-                unchanged = (*self.report.unchanged, found.document.id)
-                self.report = replace(self.report, unchanged=unchanged)
+            id = storable.document.id
+            if contents.get(id) == storable.document.content:
+                self.report = replace(self.report, unchanged=(*self.report.unchanged, id))
             else:
-                known[found.document.id] = found.document.content
-                yield found.pending
+                contents[id] = storable.document.content
+                yield storable.pending
 
-    async def insert(self, ray: Any, dealt: Iterator[tuple[PendingDocument, ...]]) -> None:
-        """Deal out shards, and merge them as they arrive, until none is left."""
+    async def insert(self, ray: Any, waiting_shards: Iterator[tuple[PendingDocument, ...]]) -> None:
+        """Deal out the waiting shards, and merge each on arrival, until all are merged."""
         task = ray.remote(max_retries=RETRIES)(make_shard)
-        plan, working = ray.put(self._plan), dict[Any, tuple[PendingDocument, ...]]()
+        plan = ray.put(self._plan)
+        running: dict[Any, tuple[PendingDocument, ...]] = {}
         while True:
-            room = QUEUED * max(1, int(ray.cluster_resources().get("CPU", 1)))
-            while len(working) < room and not self.report.stopped:
-                if (shard := next(dealt, None)) is None:
+            resources = ray.cluster_resources()
+            cpus = max(1, int(resources.get("CPU", 1)))
+            while len(running) < SHARDS_PER_CPU * cpus and not self.report.stopped:
+                shard = next(waiting_shards, None)
+                if shard is None:
                     break
-                working[task.remote(plan, shard)] = shard
+                running[task.remote(plan, shard)] = shard
                 self._dealt += 1
-            self._show()
-            if not working:
+            self._show_progress()
+            if not running:
                 return
-            (done, *_), _ = await asyncio.to_thread(ray.wait, list(working), num_returns=1)
-            await self._take(ray, done, working.pop(done))
+            finished_tasks, _ = await asyncio.to_thread(ray.wait, list(running), num_returns=1)
+            finished = finished_tasks[0]
+            await self._take(ray, finished, running.pop(finished))
 
-    async def _take(self, ray: Any, done: Any, shard: tuple[PendingDocument, ...]) -> None:
-        """Merge a shard that is done; if its nodes died too often, its documents are failures."""
+    async def _take(self, ray: Any, finished: Any, shard: tuple[PendingDocument, ...]) -> None:
+        """Merge a finished shard; after too many dead nodes, the documents become failures."""
         try:
-            database, report = await asyncio.to_thread(ray.get, done)
+            database, report = await asyncio.to_thread(ray.get, finished)
         except ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, LightRAGError):
                 raise error.cause from error
             raise LightRAGError(f"a node of the cluster failed: {error.cause!r}") from error
         except ray.exceptions.RayError as error:
-            reason = f"the shard was lost {RETRIES + 1} times: {error}".partition("\n")[0]
-            self.unread += [Failure(one.document.id or "", None, reason) for one in shard]
+            message = f"the shard was lost {RETRIES + 1} times: {error}"
+            reason, _, _ = message.partition("\n")
+            for pending in shard:
+                document_id = pending.document.id or ""
+                self.unread.append(Failure(document_id, None, reason))
         else:
             await self._merge(database, report)
         self._merged += 1
 
     async def _merge(self, database: bytes, report: InsertReport) -> None:
+        """Merge the database of a shard, and add the shard's report to the report."""
         with tempfile.TemporaryDirectory(prefix="lightrag-jsonl-merge-") as scratch:
-            (Path(scratch) / FILE_NAME).write_bytes(database)
-            with closing(SQLiteStore(Path(scratch), create=False)) as store:
-                merged = await self._rag._indexing.join([store], replaces=True)
-        known = self.report
+            folder = Path(scratch)
+            (folder / FILE_NAME).write_bytes(database)
+            with closing(SQLiteStore(folder, create=False)) as store:
+                merged = await self._engine.indexing.join([store], replaces=True)
+        total = self.report
         self.report = replace(
-            known,
-            documents=(*known.documents, *merged.documents),
-            chunks=known.chunks + merged.chunks,
-            entities=known.entities + merged.entities,
-            relations=known.relations + merged.relations,
-            failures=(*known.failures, *report.failures),
-            shortened=(*known.shortened, *report.shortened),
-            usage=known.usage + report.usage,
-            extraction=known.extraction + report.extraction,
-            stopped=known.stopped or report.stopped,
+            total,
+            documents=(*total.documents, *merged.documents),
+            chunks=total.chunks + merged.chunks,
+            entities=total.entities + merged.entities,
+            relations=total.relations + merged.relations,
+            failures=(*total.failures, *report.failures),
+            shortened=(*total.shortened, *report.shortened),
+            usage=total.usage + report.usage,
+            extraction=total.extraction + report.extraction,
+            stopped=total.stopped or report.stopped,
         )
 
-    def _show(self) -> None:
-        if self._progress is not None:
-            done = self.report.chunks
-            known = round(done / max(1, self._merged) * self._dealt)
-            steps = {"shards": (self._merged, self._dealt)}
-            self._progress(Progress(done, known, len(self.report.documents), steps))
+    def _show_progress(self) -> None:
+        """Report the chunks so far, out of an estimate from the merged shards."""
+        if self._progress is None:
+            return
+        chunks = self.report.chunks
+        chunks_per_shard = chunks / max(1, self._merged)
+        self._progress(
+            Progress(
+                chunks_done=chunks,
+                chunks_known=round(chunks_per_shard * self._dealt),
+                documents_done=len(self.report.documents),
+                steps={"shards": (self._merged, self._dealt)},
+            )
+        )
 
 
 @contextlib.contextmanager
 def _cluster(address: str) -> Iterator[Any]:
-    """Ray, connected to a cluster; left connected if it was so before."""
+    """Ray, connected to a cluster; an earlier connection is used, and stays."""
     try:
         import ray
     except ImportError as error:
@@ -232,7 +261,8 @@ def _cluster(address: str) -> Iterator[Any]:
     try:
         host, colon, port = address.removeprefix("ray://").rpartition(":")
         if colon:  # Ray itself would try for minutes
-            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+            connection = socket.create_connection((host, int(port)), CONNECT_TIMEOUT)
+            connection.close()
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, ValueError) as error:
         raise ConfigError(f"no Ray cluster at {address!r}: {error}") from error

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Tokens = Annotated[int, Field(ge=100, le=50_000, description="Budget of the result, in tokens.")]
-Place = Annotated[
+Start = Annotated[
     int, Field(ge=0, description="Where to continue, as given by the previous result.")
 ]
 
@@ -54,21 +54,33 @@ NOTES = {
 def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) -> MCPServer:
     """A server with the tools `search`, `ask`, `entity`, `source` and `documents` of an index.
 
-    With `allow_write` also `insert` and `delete`. An error of this package becomes a result that
-    the agent can read.
+    With `allow_write` also `insert` and `delete`. An error of this package becomes a result for
+    the agent to read.
     """
     server = MCPServer(
         "lightrag-jsonl", instructions=INSTRUCTIONS, version=lightrag_jsonl.__version__
     )
     tools = Tools(rag)
-    reading: list[Callable[..., Awaitable[str]]]
-    reading = [tools.search, tools.ask, tools.entity, tools.source, tools.documents]
-    writing: list[Callable[..., Awaitable[str]]] = [tools.insert, tools.delete]
-    for tool in reading + writing if allow_write else reading:
-        reads, destroys = tool in reading, tool == tools.delete
-        hints = ToolAnnotations(read_only_hint=reads, destructive_hint=destroys)
-        server.add_tool(_in_words(tool), annotations=hints, structured_output=False)
+    _add_tool(server, tools.search, reads_only=True)
+    _add_tool(server, tools.ask, reads_only=True)
+    _add_tool(server, tools.entity, reads_only=True)
+    _add_tool(server, tools.source, reads_only=True)
+    _add_tool(server, tools.documents, reads_only=True)
+    if allow_write:
+        _add_tool(server, tools.insert)
+        _add_tool(server, tools.delete, destroys=True)
     return server
+
+
+def _add_tool(
+    server: MCPServer,
+    tool: Callable[..., Awaitable[str]],
+    *,
+    reads_only: bool = False,
+    destroys: bool = False,
+) -> None:
+    hints = ToolAnnotations(read_only_hint=reads_only, destructive_hint=destroys)
+    server.add_tool(_with_readable_errors(tool), annotations=hints, structured_output=False)
 
 
 def asgi_app(
@@ -77,11 +89,11 @@ def asgi_app(
     allow_write: bool = False,
     allowed_hosts: Sequence[str] | None = None,
 ) -> "Starlette":
-    """An ASGI application with the endpoint at its root, to be mounted in another one.
+    """An ASGI application with the endpoint at the root, to be mounted in an outer application.
 
-    The other one must run its lifespan (`app.router.lifespan_context(app)`). Requests for other
-    hosts than `allowed_hosts` are refused: by default this machine's, with any port. It checks no
-    token: that is up to the application it is mounted in.
+    The outer application must run the lifespan (`app.router.lifespan_context(app)`). Requests are
+    answered for `allowed_hosts` only: by default for this machine, with any port. Tokens are not
+    checked here, but by the outer application.
     """
     hosts = allowed_hosts or ("127.0.0.1:*", "localhost:*", "[::1]:*")
     origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
@@ -94,13 +106,13 @@ def asgi_app(
     )
 
 
-def _in_words(tool: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
-    """The tool, whose expected errors become results with their words."""
+def _with_readable_errors(tool: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
+    """The tool; an error of this package becomes a result with the words of the error."""
 
     @functools.wraps(tool)
-    async def call(*args: P.args, **given: P.kwargs) -> str:
+    async def call(*args: P.args, **kwargs: P.kwargs) -> str:
         try:
-            return await tool(*args, **given)
+            return await tool(*args, **kwargs)
         except LightRAGError as error:
             raise ToolError(str(error)) from error
 
@@ -108,11 +120,11 @@ def _in_words(tool: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
 
 
 class Tools:
-    """The tools; the docstring of each is what an agent reads of it."""
+    """The tools; agents read the docstrings."""
 
     def __init__(self, rag: lightrag_jsonl.AsyncLightRAG) -> None:
         self._rag = rag
-        self._tokenizer = rag._tokenizer
+        self._tokenizer = rag.engine.tokenizer
         self._notes = NOTES[known_language(rag.language)]
 
     async def search(self, question: str, mode: Mode = "mix", max_tokens: Tokens = 4_000) -> str:
@@ -122,67 +134,93 @@ class Tools:
         walk (along the graph).
         """
         param = QueryParam(mode=mode, max_total_tokens=max_tokens)
-        found = await self._rag.retrieve(question, param)
-        if found.empty:
+        context = await self._rag.retrieve(question, param)
+        if context.empty:
             return self._notes["nothing"]
-        lines = [found.prompt.rstrip()]
-        if ids := dict.fromkeys(chunk.document_id for chunk in found.chunks):
+        lines = [context.prompt.rstrip()]
+        document_ids = dict.fromkeys(chunk.document_id for chunk in context.chunks)
+        if document_ids:
             lines += ["", self._notes["ids"]]
-            lines += [f"- {id}: {found.documents.get(id, id)}" for id in ids]
-        dropped = found.dropped
+            for id in document_ids:
+                title = context.documents.get(id, id)
+                lines.append(f"- {id}: {title}")
+        dropped = context.dropped
         if dropped.entities or dropped.relations or dropped.chunks:
-            counts = {"entities": dropped.entities, "relations": dropped.relations}
-            lines += ["", self._notes["left_out"].format(**counts, chunks=dropped.chunks)]
+            note = self._notes["left_out"].format(
+                entities=dropped.entities,
+                relations=dropped.relations,
+                chunks=dropped.chunks,
+            )
+            lines += ["", note]
         return "\n".join(lines)
 
     async def ask(self, question: str, mode: Mode = "mix", max_tokens: Tokens = 4_000) -> str:
         """Answer a question from the documents, with numbered sources. Modes are those of search."""
-        answer = str(await self._rag.query(question, mode=mode))
-        shown = self._tokenizer.truncate(answer, max_tokens)
-        return shown if shown == answer else f"{shown}…\n\n{self._notes['cut']}"
+        answer = await self._rag.query(question, mode=mode)
+        text = str(answer)
+        beginning = self._tokenizer.truncate(text, max_tokens)
+        if beginning == text:
+            return text
+        return f"{beginning}…\n\n{self._notes['cut']}"
 
-    async def entity(self, name: str, start: Place = 0, max_tokens: Tokens = 4_000) -> str:
+    async def entity(self, name: str, start: Start = 0, max_tokens: Tokens = 4_000) -> str:
         """Show what is known of one entity: its type, other names, descriptions and relations."""
         entity, relations = await self._rag.entities.neighbours(name)
-        others = f" = {', '.join(entity.aliases)}" if entity.aliases else ""
-        about = f"{entity.name} ({entity.type}){others}\n{entity.description}"
-        about = self._tokenizer.truncate(about, max_tokens // 2)
-        rest = max_tokens - self._tokenizer.count(about)
-        return f"{about}\n\n{self._listed([*map(_relation, relations)], start, rest)}"
+        aliases = f" = {', '.join(entity.aliases)}" if entity.aliases else ""
+        summary = f"{entity.name} ({entity.type}){aliases}\n{entity.description}"
+        summary = self._tokenizer.truncate(summary, max_tokens // 2)
+        relation_lines = self._listed(
+            [_relation_line(relation) for relation in relations],
+            start,
+            max_tokens - self._tokenizer.count(summary),
+        )
+        return f"{summary}\n\n{relation_lines}"
 
     async def source(
         self,
         document_id: str,
         page: Annotated[int, Field(ge=1)] = 1,
-        start: Place = 0,
+        start: Start = 0,
         max_tokens: Tokens = 4_000,
     ) -> str:
-        """Read a page of a document, from character `start`. Most texts have one page only."""
+        """Read a page of a document, from character `start`. Most texts have a single page."""
         pages = await self._rag.pages(document_id)
         if page > len(pages):
             raise ToolError(f"{document_id} has {len(pages)} pages")
         text = pages[page - 1].text[start:]
-        shown = self._tokenizer.truncate(text, max_tokens)
-        where = {"title": document_id, "page": page, "pages": len(pages)}
-        lines = [self._notes["page"].format(**where), "", shown]
-        if left := len(text) - len(shown):
-            lines += ["", self._notes["more"].format(left=left, start=start + len(shown))]
+        excerpt = self._tokenizer.truncate(text, max_tokens)
+        heading = self._notes["page"].format(
+            title=document_id,
+            page=page,
+            pages=len(pages),
+        )
+        lines = [heading, "", excerpt]
+        if len(excerpt) < len(text):
+            note = self._notes["more"].format(
+                left=len(text) - len(excerpt),
+                start=start + len(excerpt),
+            )
+            lines += ["", note]
         return "\n".join(lines)
 
-    async def documents(self, find: str = "", start: Place = 0, max_tokens: Tokens = 4_000) -> str:
-        """List the documents, or those with `find` in their id, title or source."""
-        known = await self._rag.documents()
-        lines = [line for line in map(_document, known) if find.casefold() in line.casefold()]
+    async def documents(self, find: str = "", start: Start = 0, max_tokens: Tokens = 4_000) -> str:
+        """List the documents: all, or only with `find` in their id, title or source."""
+        documents = await self._rag.documents()
+        lines = [_document_line(document) for document in documents]
+        lines = [line for line in lines if find.casefold() in line.casefold()]
         return self._listed(lines, start, max_tokens)
 
     async def insert(self, text: str, title: str | None = None, id: str | None = None) -> str:
-        """Add a text to the index. One with a known id replaces the older text."""
-        report = await self._rag.insert(Document(text, id=id, title=title))
+        """Add a text to the index. A text with the id of an older text replaces it."""
+        document = Document(text, id=id, title=title)
+        report = await self._rag.insert(document)
         problems = [failure.reason for failure in report.failures]
-        known = report.documents or report.unchanged
-        if not known:
-            raise ToolError("; ".join([*problems, report.stopped]).strip("; "))
-        return "\n".join([f"documents: {', '.join(known)}; entities: {report.entities}", *problems])
+        document_ids = report.documents or report.unchanged
+        if not document_ids:
+            reasons = [*problems, report.stopped]
+            raise ToolError("; ".join(reasons).strip("; "))
+        summary = f"documents: {', '.join(document_ids)}; entities: {report.entities}"
+        return "\n".join([summary, *problems])
 
     async def delete(self, document_id: str) -> str:
         """Remove a document from the index, with all that only it states."""
@@ -190,27 +228,39 @@ class Tools:
         return f"deleted: {', '.join(report.documents)}; chunks: {report.chunks}"
 
     def _listed(self, lines: Sequence[str], start: int, max_tokens: int) -> str:
-        """The lines from `start` that fit into the budget, and how many are left.
+        """The lines from `start` within the budget, and a note with the number of further lines.
 
-        A first line that exceeds it is cut.
+        A first line above the budget is cut.
         """
-        shown = [self._tokenizer.truncate(line, max_tokens) for line in lines[start : start + 1]]
+        if start >= len(lines):
+            return self._notes["nothing"]
+        listed = [self._tokenizer.truncate(lines[start], max_tokens)]
         for line in lines[start + 1 :]:
-            max_tokens -= self._tokenizer.count(shown[-1]) + 1
+            max_tokens -= self._tokenizer.count(listed[-1]) + 1
             if self._tokenizer.count(line) > max_tokens:
                 break
-            shown.append(line)
-        end = start + len(shown)
+            listed.append(line)
+        end = start + len(listed)
         if end < len(lines):
-            shown.append(self._notes["more"].format(left=len(lines) - end, start=end))
-        return "\n".join(shown) or self._notes["nothing"]
+            note = self._notes["more"].format(left=len(lines) - end, start=end)
+            listed.append(note)
+        return "\n".join(listed) or self._notes["nothing"]
 
 
-def _relation(one: Relation) -> str:
-    description = " ".join(one.description.split())
-    return f"- {one.source} — {one.predicate} → {one.target}: {description}"
+def _relation_line(relation: Relation) -> str:
+    fact = f"{relation.source} — {relation.predicate} → {relation.target}"
+    description = " ".join(relation.description.split())
+    return f"- {fact}: {description}"
 
 
-def _document(one: DocumentStatus) -> str:
-    about = [one.id, one.title, one.source if one.source != one.title else None, one.date]
-    return "- " + ", ".join([*filter(None, about), f"{one.characters:,} characters", one.state])
+def _document_line(document: DocumentStatus) -> str:
+    source = document.source if document.source != document.title else None
+    properties = [
+        document.id,
+        document.title,
+        source,
+        document.date,
+        f"{document.characters:,} characters",
+        document.state,
+    ]
+    return "- " + ", ".join(filter(None, properties))

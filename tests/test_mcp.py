@@ -102,12 +102,12 @@ def index(folder: Path) -> Iterator[AsyncLightRAG]:
     """The English index, opened."""
     rag = AsyncLightRAG(folder)
     yield rag
-    rag._store.close()
+    rag.engine.store.close()
 
 
 async def test_results_keep_their_budget_and_lead_on(index: AsyncLightRAG) -> None:
     """What is cut off can be read by calling again, as the note says."""
-    count = index._tokenizer.count
+    count = index.engine.tokenizer.count
     async with Client(mcp_server(index)) as client:
         read = ""
         while True:

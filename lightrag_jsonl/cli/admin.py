@@ -12,7 +12,7 @@ from lightrag_jsonl.core.tokens import tokenizer_for
 from lightrag_jsonl.providers.configured import NO_MODEL, Setup, chosen, endpoint, make_embedder
 from lightrag_jsonl.providers.connection import OPENAI_URL, checked_url
 from lightrag_jsonl.rag.opening import completed, open_index
-from lightrag_jsonl.rag.parts import recorded_settings
+from lightrag_jsonl.rag.settings import recorded_settings
 
 
 @index_command(option("--clear", "Delete them.", is_flag=True))

@@ -74,7 +74,7 @@ def matching_files(pattern: str) -> list[Path]:
 def known_ids(rag: LightRAG, given: Sequence[str]) -> list[str]:
     """Ids of documents in full, of which that of a file may be given as a path from here."""
     paths = {one: path_id(Path(one)) for one in given}
-    with rag._store.reader() as reader:
+    with rag.engine.store.reader() as reader:
         known = {one.id for one in reader.documents([*paths, *paths.values()])}
         known |= {one.document.id or "" for one in reader.pending()}
     if unknown := [one for one, path in paths.items() if known.isdisjoint((one, path))]:

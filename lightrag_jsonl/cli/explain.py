@@ -53,7 +53,7 @@ def show(rag: LightRAG, id: str | None, html: Path | None) -> Reply:
     if html is not None:
         html.write_text(rag.traces.page(trace.id), encoding="utf-8")
         return Reply(value, f"written: {html}")
-    with rag._store.reader() as reader:
+    with rag.engine.store.reader() as reader:
         happened = [event for _, event in reader.trace_events(trace_id=trace.id)]
         parsed = map(events.event_from_json, happened)
         lines = [line for event in parsed for line in _event_lines(event, reader)]
@@ -146,7 +146,7 @@ def event_printer(rag: LightRAG) -> Callable[[events.Event], None]:
     """A listener that prints each event of a query to stderr, but for the answer itself."""
 
     def print_event(event: events.Event) -> None:
-        with rag._store.reader() as reader:
+        with rag.engine.store.reader() as reader:
             lines = list(_event_lines(event, reader))
         for line in lines[:1] if isinstance(event, events.Answered) else lines:
             emit(line, err=True)

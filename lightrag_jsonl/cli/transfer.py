@@ -19,7 +19,7 @@ from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
 from lightrag_jsonl.rag.opening import open_index
-from lightrag_jsonl.rag.parts import adopt_settings, recorded_settings
+from lightrag_jsonl.rag.settings import adopt_settings, recorded_settings
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.tools.batch import export_batch, import_batch
 from lightrag_jsonl.tools.copying import copy_index

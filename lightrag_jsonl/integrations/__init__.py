@@ -1,19 +1,19 @@
-"""Retrievers for other programs, and spans for OpenTelemetry; each module imports what it is for."""
+"""Retrievers for other programs, and spans for OpenTelemetry, each in a module of its own."""
 
 from lightrag_jsonl.core.types import Chunk, Context
 
-PLACE = ("document_id", "page", "start", "end", "heading", "score")
+CHUNK_FIELDS = ("document_id", "page", "start", "end", "heading", "score")
 
 
 def passages(context: Context) -> list[tuple[Chunk, dict[str, str | int | float]]]:
-    """The chunks of a context, best first, each with what is known of where it stands.
+    """The chunks of a context, best first, each with its place as plain values.
 
-    Values are plain: `document_id`, `document` (its title or source), `page` (from 1), `start` and
+    The place has `document_id`, `document` (the title or source), `page` (from 1), `start` and
     `end` (characters of the page), `heading` and `score`.
     """
-    found = []
+    chunks = []
     for chunk in context.chunks:
-        place = {name: getattr(chunk, name) for name in PLACE}
         title = context.documents.get(chunk.document_id, chunk.document_id)
-        found.append((chunk, {"document": title, **place}))
-    return found
+        fields = {name: getattr(chunk, name) for name in CHUNK_FIELDS}
+        chunks.append((chunk, {"document": title, **fields}))
+    return chunks

@@ -12,13 +12,15 @@ class LightRAGRetriever:
     """The passages that an index finds for a question, best first."""
 
     def __init__(self, rag: LightRAG, param: QueryParam | None = None) -> None:
-        self._rag, self._param = rag, param
+        self._rag = rag
+        self._param = param
 
     @component.output_types(documents=list[Document])
     def run(self, query: str) -> dict[str, list[Document]]:
         """The passages as `documents`."""
-        found = passages(self._rag.retrieve(query, self._param))
+        context = self._rag.retrieve(query, self._param)
         documents = [
-            Document(id=one.id, content=one.text, meta=meta, score=one.score) for one, meta in found
+            Document(id=chunk.id, content=chunk.text, meta=place, score=chunk.score)
+            for chunk, place in passages(context)
         ]
         return {"documents": documents}

@@ -19,5 +19,8 @@ class LightRAGRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
-        found = passages(self.rag.retrieve(query, self.param))
-        return [Document(id=one.id, page_content=one.text, metadata=meta) for one, meta in found]
+        context = self.rag.retrieve(query, self.param)
+        return [
+            Document(id=chunk.id, page_content=chunk.text, metadata=place)
+            for chunk, place in passages(context)
+        ]

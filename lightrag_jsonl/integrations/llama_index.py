@@ -13,11 +13,13 @@ class LightRAGRetriever(BaseRetriever):
 
     def __init__(self, rag: LightRAG, param: QueryParam | None = None) -> None:
         super().__init__()
-        self._rag, self._param = rag, param
+        self._rag = rag
+        self._param = param
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = passages(self._rag.retrieve(query_bundle.query_str, self._param))
-        return [
-            NodeWithScore(node=TextNode(id_=one.id, text=one.text, metadata=meta), score=one.score)
-            for one, meta in found
-        ]
+        context = self._rag.retrieve(query_bundle.query_str, self._param)
+        nodes = []
+        for chunk, place in passages(context):
+            node = TextNode(id_=chunk.id, text=chunk.text, metadata=place)
+            nodes.append(NodeWithScore(node=node, score=chunk.score))
+        return nodes

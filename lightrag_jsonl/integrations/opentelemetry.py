@@ -8,15 +8,15 @@ from opentelemetry.trace import Span, Status, StatusCode, Tracer
 
 from lightrag_jsonl.tracing.events import AnswerChunk, End, Event, Session
 
-MOST_OPEN = 1_000  # a cancelled query has no end: the oldest span is closed when there are more
+MAX_OPEN = 1_000  # a cancelled query has no end: beyond this number the oldest span is closed
 
 
 @dataclass
 class _Query:
-    """A query that goes on: its span, and when its last step ended, in nanoseconds since 1970."""
+    """A running query: the span, and the end of the last step, in nanoseconds since 1970."""
 
     span: Span
-    since: int
+    last_step_end: int
 
 
 class SpanListener:
@@ -35,15 +35,26 @@ class SpanListener:
         """Take in the next event of a query."""
         now = time.time_ns()
         if isinstance(event, Session):
-            about = {"lightrag_jsonl.mode": event.mode, "lightrag_jsonl.trace_id": event.trace_id}
-            span = self._tracer.start_span("lightrag_jsonl.query", attributes=about, start_time=now)
-            self._open[event.trace_id] = _Query(span, now)
-            if len(self._open) > MOST_OPEN:
-                self._open.pop(next(iter(self._open))).span.end()
-        elif query := self._open.get(event.trace_id):
-            self._step(query, event, now)
+            self._open[event.trace_id] = _Query(self._query_span(event, now), now)
+            if len(self._open) > MAX_OPEN:
+                oldest = next(iter(self._open))
+                query = self._open.pop(oldest)
+                query.span.end()
+        elif event.trace_id in self._open:
+            self._step(self._open[event.trace_id], event, now)
+
+    def _query_span(self, session: Session, now: int) -> Span:
+        return self._tracer.start_span(
+            "lightrag_jsonl.query",
+            attributes={
+                "lightrag_jsonl.mode": session.mode,
+                "lightrag_jsonl.trace_id": session.trace_id,
+            },
+            start_time=now,
+        )
 
     def _step(self, query: _Query, event: Event, now: int) -> None:
+        """Record a step of a query; the last step ends the span of the query."""
         if isinstance(event, End):
             for name in ("calls", "input_tokens", "output_tokens", "cached_tokens"):
                 query.span.set_attribute(f"lightrag_jsonl.{name}", getattr(event.usage, name))
@@ -52,6 +63,10 @@ class SpanListener:
             query.span.end(now)
             del self._open[event.trace_id]
         elif not isinstance(event, AnswerChunk):
-            name, context = f"lightrag_jsonl.{event.stage}", trace.set_span_in_context(query.span)
-            self._tracer.start_span(name, context, start_time=query.since).end(now)
-            query.since = now
+            span = self._tracer.start_span(
+                f"lightrag_jsonl.{event.stage}",
+                trace.set_span_in_context(query.span),
+                start_time=query.last_step_end,
+            )
+            span.end(now)
+            query.last_step_end = now

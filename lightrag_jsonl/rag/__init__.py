@@ -1,4 +1,4 @@
-"""An index as its users see it: `AsyncLightRAG`, and `LightRAG` without await."""
+"""An index for its users: `AsyncLightRAG`, and `LightRAG` without await."""
 
 from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 from lightrag_jsonl.rag.blocking import LightRAG

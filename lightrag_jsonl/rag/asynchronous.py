@@ -1,25 +1,29 @@
 """AsyncLightRAG: documents in, answers out, and how each answer came about."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from lightrag_jsonl.core import types
+from lightrag_jsonl.core import protocols, types
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
-from lightrag_jsonl.core.options import QueryFields, QueryParam, Turn
+from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, Turn
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Answer, Document, Record
 from lightrag_jsonl.core.validation import names_replacements
-from lightrag_jsonl.indexing.loading import Given, Unread, gone_files, load_documents, with_unread
+from lightrag_jsonl.indexing.loading import Given, Unread, gone_files, with_unread
 from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
+from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import configured, offline
+from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
 from lightrag_jsonl.rag.export import network
-from lightrag_jsonl.rag.parts import IndexParts, adopt_settings
+from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
+from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument, adopt_settings
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
 from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.readers.limits import FileLimits
@@ -27,34 +31,77 @@ from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import document_statuses, index_status
 from lightrag_jsonl.storage.store import Store, read
-from lightrag_jsonl.tracing.events import Session
 from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-class AsyncLightRAG(IndexParts):
-    """A knowledge graph over texts, kept in one folder, and answers from it.
+class AsyncLightRAG:
+    """A knowledge graph over texts, kept in one folder, and answers from the graph.
 
     `working_dir` is the folder, or the URL of a PostgreSQL database (see docs/postgres.md).
 
     An index remembers the names of its model, embedder and language, and the prompts and options
-    of the command line; they are used unless others are given. A model is an object, a function,
-    or a name, which is asked at the endpoint of the user's settings (see `providers.configured`;
-    they are read for that alone). Without a model ("none", and the default of a new index),
-    language rules find entities and keywords and put answers together; the embedder "hash" hashes
-    words. Neither needs a key or a network. If the recorded model is not available here, methods
-    that need it raise `ConfigError`.
+    of the command line; arguments override the recorded names. A model is an object, a function,
+    or a name; a name is asked at the endpoint in the user's settings (see `providers.configured`;
+    the settings are read for endpoints alone). Without a model ("none", and the default of a new
+    index), language rules find entities and keywords and put answers together; the embedder "hash"
+    hashes words. Neither needs a key or a network. If the recorded model is not available here,
+    methods that need the model raise `ConfigError`.
 
-    `language` is "en" (of a new index), "zh", any other by code or name ("fr", "French": the model
-    is asked in English to write in it), or the path of a folder with prompts. Fix `clock`
+    `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
+    model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
     (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
-    every run. One instance is used from one event loop.
+    every run. Use an instance from one event loop. `engine` is the `Engine` with the parts of the
+    index: store, models and pipelines.
 
     Raises `StorageError` if the folder cannot be used, or with `create=False` holds no
-    index, and `SettingsError` if it was built with other settings.
+    index, and `SettingsError` if the index was built with different settings.
     """
+
+    @names_replacements
+    def __init__(
+        self,
+        working_dir: str | Address,
+        *,
+        llm: LLMArgument | None = None,
+        embedder: EmbedderArgument | None = None,
+        tokenizer: protocols.Tokenizer | None = None,
+        reranker: protocols.Reranker | None = None,
+        language: str | None = None,
+        options: IndexOptions | Mapping[str, Any] | None = None,
+        prompts: PromptManager | Path | str | None = None,
+        extractor: protocols.Extractor | None = None,
+        keyword_extractor: protocols.KeywordExtractor | None = None,
+        answerer: protocols.Answerer | None = None,
+        clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = random_id,
+        create: bool = True,
+    ) -> None:
+        self.engine: Engine = open_engine(
+            working_dir,
+            llm=llm,
+            embedder=embedder,
+            tokenizer=tokenizer,
+            reranker=reranker,
+            language=language,
+            options=options,
+            prompts=prompts,
+            extractor=extractor,
+            keyword_extractor=keyword_extractor,
+            answerer=answerer,
+            clock=clock,
+            new_id=new_id,
+            create=create,
+        )
+        self.working_dir: Address = self.engine.working_dir
+        self.options: IndexOptions = self.engine.options
+        self.language: str = self.engine.language
+        self.entities = Entities(self.engine)
+        self.traces = Traces(self.engine)
+        self.admin = Admin(self.engine)
+        self._network: tuple[int, nx.Graph] | None = None  # with the generation that it shows
 
     def __repr__(self) -> str:
         return f"AsyncLightRAG({str(self.working_dir)!r})"
@@ -71,32 +118,36 @@ class AsyncLightRAG(IndexParts):
     ) -> types.InsertReport:
         """Index texts (`str`), files and folders (`Path`) and `Document`s.
 
-        Files are read by their suffix; `readers` adds functions from bytes to a `Document`, for
-        more suffixes, such as ".abc", or in place of packaged ones. A file's id is its path, so that
-        an edited file replaces its earlier text. With `sync`, documents whose files are gone from
-        the given folders are deleted at the end; a folder without any readable file raises
-        `ConfigError`, and nothing is deleted. `file_limits` are what reading one file may cost.
+        Files are read by suffix; `readers` adds functions from bytes to a `Document`, for more
+        suffixes, like ".abc", or in place of packaged readers. The id of a file is the path: an
+        edited file replaces the earlier text. With `sync`, documents of deleted files in the
+        folders are deleted at the end; a folder without any readable file raises `ConfigError`,
+        and nothing is deleted. `file_limits` limit the cost of
+        reading one file.
 
-        A document whose id and content are known is skipped; one with a known id and a new content
-        replaces the old one. A bar for each stage is shown in a terminal and in a notebook;
-        `progress=False` shows none, and a function is called with a `Progress` instead.
+        A document with the id and content of an indexed document is skipped; with the id and a new
+        content it replaces the indexed document. A bar for each stage is shown in a terminal and in
+        a notebook; `progress=False` shows no bar, and a function is called with a `Progress` instead.
 
-        A file or document that cannot be read or indexed becomes a failure in the report; a file
-        that cannot be read and is the only one given raises `ConfigError`. An error that would stop
-        every further document (a wrong key or address, an unknown model, no answers any more) is
-        raised, with what was done until then as its `report`; a limit of calls or tokens that is
-        reached is no error, but `stopped` in the report. Like every method that
-        writes, this raises `LockedError` if another process keeps writing for longer than
+        An unreadable file or document becomes a failure in the report; a single unreadable file
+        raises `ConfigError`. An error that would stop every further document (a wrong key or address,
+        an unknown model, no answers any more) is raised, with the work until then as its `report`; a
+        limit of calls or tokens is no error, but `stopped` in the report. Like every writing method,
+        raises `LockedError` if another process keeps writing for longer than
         `IndexOptions.lock_timeout`.
         """
+        await self.engine.record_models()
+        folders: list[Path] = []
+        if sync:
+            if not isinstance(documents, str | Path | Document):
+                documents = list(documents)
+            folders = _folders(documents)
         unread: list[Unread] = []
-        await self._record_models()
-        if sync and not isinstance(documents, str | Path | Document):
-            documents = list(documents)
-        folders = _folders(documents) if sync else []
-        pending = self._pending(documents, unread, readers, file_limits)
+        pending = self.engine.pending_documents(
+            documents, unread, readers=readers, file_limits=file_limits
+        )
         try:
-            report = await self._indexing.insert(pending, progress=progress)
+            report = await self.engine.indexing.insert(pending, progress=progress)
         except LightRAGError as error:
             if error.report is not None:
                 error.report = with_unread(error.report, unread)
@@ -104,27 +155,22 @@ class AsyncLightRAG(IndexParts):
         report = with_unread(report, unread)
         if not folders or report.stopped:
             return report
-        known = {one.id for one in await self.documents()}
-        found = {*report.documents, *report.unchanged}
-        failed = [one.document_id for one in report.failures]
-        gone = {id for one in folders for id in gone_files(one, known, found, failed)}
-        if gone:
-            await self._indexing.delete(sorted(gone))
-        return replace(report, deleted=tuple(sorted(gone)))
+        deleted = await self._delete_gone(folders, report)
+        return replace(report, deleted=deleted)
 
-    def _pending(
-        self,
-        documents: Given | Iterable[Given],
-        unread: list[Unread],
-        readers: Readers | None = None,
-        file_limits: FileLimits | None = None,
-    ) -> Iterator[PendingDocument]:
-        """The documents, read one at a time; what cannot be read, or is skipped, goes to `unread`."""
-        for item in load_documents(documents, readers, file_limits):
-            if isinstance(item, Document):
-                yield PendingDocument(item, self._seconds())
-            else:
-                unread.append(item)
+    async def _delete_gone(
+        self, folders: Sequence[Path], report: types.InsertReport
+    ) -> tuple[str, ...]:
+        """Delete the documents of deleted files in these folders; returns the document ids."""
+        indexed = {document.id for document in await self.documents()}
+        loaded = {*report.documents, *report.unchanged}
+        failed = [failure.document_id for failure in report.failures]
+        gone: set[str] = set()
+        for folder in folders:
+            gone |= set(gone_files(folder, indexed, loaded, failed))
+        if gone:
+            await self.engine.indexing.delete(sorted(gone))
+        return tuple(sorted(gone))
 
     async def insert_records(
         self,
@@ -134,70 +180,76 @@ class AsyncLightRAG(IndexParts):
     ) -> types.InsertReport:
         """Index a document from ready-made records of `extract-graph`; no model is called.
 
-        A record may name its chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
-        document in order; without them the document is cut as usual. `ConfigError` names a piece
-        that does not occur. An invalid record is listed in `rejections`.
+        A record may name a chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
+        document in order; without `chunks` the document is cut as usual. `ConfigError` names a
+        piece missing from the text. An invalid record is listed in `rejections`.
         """
         if chunks is not None and (isinstance(chunks, str) or not chunks):
             raise ConfigError("chunks must be the pieces of the document, at least one, or None")
-        document = Document(document) if isinstance(document, str) else document
-        pieces = None if chunks is None else tuple(chunks)
-        await self._record_models(keep=True)
-        pending = PendingDocument(document, self._seconds(), tuple(records), pieces)
-        return await self._indexing.insert([pending], progress=False, summarize=False)
+        if isinstance(document, str):
+            document = Document(document)
+        await self.engine.record_models(overwrite=False)
+        pending = PendingDocument(
+            document=document,
+            created_at=self.engine.clock.seconds(),
+            records=tuple(records),
+            chunks=None if chunks is None else tuple(chunks),
+        )
+        return await self.engine.indexing.insert([pending], progress=False, summarize=False)
 
     async def resume(self, *, progress: ShowProgress = None) -> types.InsertReport:
-        """Continue with the documents that an interrupted insert left pending; raises as `insert`."""
-        return await self._indexing.resume(progress=progress)
+        """Continue with the pending documents of an interrupted insert; raises like `insert`."""
+        return await self.engine.indexing.resume(progress=progress)
 
     async def retry(
         self, *, upgrade: bool = False, progress: ShowProgress = None
     ) -> types.InsertReport:
-        """Repeat the extraction of failed chunks, complete that of partial chunks, and embed the texts
-        that the embedder refused.
+        """Repeat the extraction of failed chunks, complete the extraction of partial chunks, and embed
+        the texts refused by the embedder.
 
-        With `upgrade`, also repeat it for chunks that were extracted without a model, with another
-        model, or with another revision of the prompt. A chunk that fails keeps its earlier result. After an
-        interruption, call it again to continue. `ConfigError` without a model or `extractor`; what
-        stops it is raised as by `insert`.
+        With `upgrade`, also repeat the extraction of chunks read without a model, with another
+        model, or with another revision of the prompt. A failing chunk keeps the earlier result.
+        After an interruption, another call continues. `ConfigError` without a model or `extractor`;
+        raises like `insert`.
         """
-        if upgrade and isinstance(self._extractor, offline.OfflineExtractor):
-            raise ConfigError("an upgrade needs a model: none was given")
         if upgrade:
-            await self._record_models()
-        return await self._indexing.retry(upgrade=upgrade, progress=progress)
+            if isinstance(self.engine.extractor, offline.OfflineExtractor):
+                raise ConfigError("an upgrade needs a model: none was given")
+            await self.engine.record_models()
+        return await self.engine.indexing.retry(upgrade=upgrade, progress=progress)
 
     async def delete(self, *ids: str, purge: bool = False) -> types.DeleteReport:
-        """Remove documents by id; `NotFoundError` names unknown ones, and then none is removed.
+        """Remove documents by id; `NotFoundError` names unknown ids, and then nothing is removed.
 
-        With `purge` no text of these, or of documents that were deleted earlier, remains in the
-        folder: cached answers, kept vectors and traces that may quote them go, and the database is
-        rewritten. `LockedError` if another process still reads an earlier state: the documents
-        are deleted then, and `admin.vacuum` does the rest.
+        With `purge` no text of these documents, or of documents deleted earlier, remains in the
+        folder: cached answers, unused vectors and traces that may quote a document are deleted, and
+        the database is rewritten. `LockedError` if another process still reads an earlier state: the
+        documents are deleted then, and `admin.vacuum` does the rest.
         """
-        return await self._indexing.delete(checked_texts(ids), purge=purge)
+        return await self.engine.indexing.delete(checked_texts(ids), purge=purge)
 
     @names_replacements
     async def merge_from(
         self, *indexes: str | Address, progress: ShowProgress = None
     ) -> types.MergeReport:
-        """Add the documents of other indexes (folders or addresses), as if they were inserted here.
+        """Add the documents of other indexes (folders or addresses), as if inserted here.
 
-        Edits by hand, merges of names, vectors and the model's cached answers come with them;
-        recorded queries and pending documents do not. No model is called: new summaries stay due
-        (`admin.summarize` writes them). A text is embedded only if it differs from those in the
-        other indexes. Documents that are here already are skipped, so an interrupted merge is
-        continued by calling it again.
+        Edits by hand, merges of names, vectors and the model's cached answers come along; recorded
+        queries and pending documents stay behind. No model is called: new summaries stay due
+        (`admin.summarize` writes due summaries). Only texts without a vector in the other indexes
+        are embedded. Documents already here are skipped: after an interruption, another call
+        continues.
 
         Nothing is changed if an index was built with another embedder, language or tokenizer
         (`SettingsError`), or if there are two versions of a document or contradictory merges of
-        names (`ConfigError` names them).
+        names (`ConfigError` names both).
         """
-        with ExitStack() as opened:
-            stores = [open_store(as_address(one), create=False) for one in indexes]
-            for store in stores:
-                opened.callback(store.close)
-            return await self._join(stores, None, progress)
+        with ExitStack() as open_stores:
+            stores = []
+            for address in indexes:
+                store = open_store(as_address(address), create=False)
+                stores.append(open_stores.enter_context(closing(store)))
+            return await _join(self.engine, stores, progress=progress)
 
     @names_replacements
     async def split(
@@ -210,70 +262,70 @@ class AsyncLightRAG(IndexParts):
     ) -> types.MergeReport:
         """Make a new index of the documents with these ids, at the address `into`.
 
-        They stay here, too, unless `remove`. Cached answers that are about one of the documents
-        alone are copied, and so are all merges of names. `NotFoundError` names unknown documents.
+        With `remove`, the documents are deleted here. Cached answers about a single document are
+        copied, and so are all merges of names. `NotFoundError` names unknown documents.
         """
         ids = checked_texts(documents)
-        known = {one.id for one in await self.documents()}
-        if missing := [id for id in ids if id not in known]:
+        indexed = {document.id for document in await self.documents()}
+        if missing := [id for id in ids if id not in indexed]:
             raise NotFoundError(f"no such document: {', '.join(missing)}")
-        settings = await read(self._store, lambda reader: reader.settings())
+        settings = await self.admin.settings()
         with closing(open_store(as_address(into))) as store:
             adopt_settings(store, settings)
         async with AsyncLightRAG(
             into,
-            llm=self._llm or configured.NO_MODEL,
-            embedder=self._embedder,
-            tokenizer=self._tokenizer,
+            llm=self.engine.llm or configured.NO_MODEL,
+            embedder=self.engine.embedder,
+            tokenizer=self.engine.tokenizer,
             options=self.options,
-            prompts=self._prompts,
+            prompts=self.engine.prompts,
         ) as part:
-            report = await part._join([self._store], ids, progress)
+            report = await _join(
+                part.engine,
+                [self.engine.store],
+                document_ids=ids,
+                progress=progress,
+            )
         if remove:
-            await self.delete(*ids)
+            await self.engine.indexing.delete(ids)
         return report
 
-    async def _join(
-        self, stores: Sequence[Store], only: Sequence[str] | None, progress: ShowProgress
-    ) -> types.MergeReport:
-        await self._record_models(keep=True)
-        with progress_bars(progress) as show:
-            return await self._indexing.join(stores, only, progress=show)
-
     async def status(self) -> types.Status:
-        """How much the index holds, and what it was built with."""
-        status = await read(self._store, index_status)
+        """The numbers of documents, entities and relations, and the parts of the index."""
+        engine = self.engine
+        status = await read(engine.store, index_status)
         return replace(
             status,
             working_dir=str(self.working_dir),
             language=self.language,
-            llm=self._client.llm.name if self._client.has_model else "none",
-            embedder=self._embedder.name,
-            tokenizer=self._tokenizer.name,
-            bytes_on_disk=self._store.size(),
+            llm=engine.client.llm.name if engine.client.has_model else "none",
+            embedder=engine.embedder.name,
+            tokenizer=engine.tokenizer.name,
+            bytes_on_disk=engine.store.size(),
         )
 
     async def documents(
         self, *, limit: int | None = None, offset: int = 0
     ) -> tuple[types.DocumentStatus, ...]:
-        """The documents, with the results of their extraction; pending ones last.
+        """The documents, with the results of extraction; pending documents last.
 
         The first `offset` are left out, and at most `limit` returned.
         """
-        return await read(self._store, partial(document_statuses, limit=limit, offset=offset))
+        load = partial(document_statuses, limit=limit, offset=offset)
+        return await read(self.engine.store, load)
 
     async def pages(self, document_id: str) -> tuple[types.Page, ...]:
-        """A document's pages, as they were indexed."""
+        """A document's pages, as indexed."""
         (id,) = checked_texts([document_id])
-        found = await read(self._store, lambda reader: reader.pages([id]))
-        if not found:
+        pages = await read(self.engine.store, lambda reader: reader.pages([id]))
+        if not pages:
             raise NotFoundError(f"no such document: {id}")
-        return found
+        return pages
 
     async def rejections(self, *ids: str) -> list[tuple[str, str, types.Rejection]]:
-        """Rejected lines as (document id, chunk id, rejection); without ids, those of all documents."""
-        wanted = checked_texts(ids) or None
-        return await read(self._store, lambda reader: reader.rejections(wanted))
+        """Rejected lines as (document id, chunk id, rejection); without ids, of all documents."""
+        document_ids = checked_texts(ids) or None
+        return await read(self.engine.store, lambda reader: reader.rejections(document_ids))
 
     async def query(
         self,
@@ -287,17 +339,17 @@ class AsyncLightRAG(IndexParts):
     ) -> Answer:
         """Answer a question from the index.
 
-        `history` and any field of `QueryParam` given here, such as `mode`, override those of
-        `param`; None counts as not given. Every query leaves a trace, whose id is
-        `Answer.trace_id` (None if `keep_traces` is 0, or the folder is read-only). If the query
-        fails, the error has the calls and tokens in `usage`.
+        `history` and any field of `QueryParam`, like `mode`, override the fields of `param`; `None`
+        overrides nothing. Every query leaves a trace with the id `Answer.trace_id` (`None` if
+        `keep_traces` is 0, or the folder is read-only). If the query fails, the error has the calls
+        and tokens in `usage`.
 
-        With `explain=True` the model selects the relations and gives its reasons, unless there is
-        no model or `selection` is "all". `listener` receives each event once it is stored; the
-        last one is an `End`, also after an error.
+        With `explain=True` the model selects the relations and gives reasons, unless there is no
+        model or `selection` is "all". `listener` receives each event after the event is stored; the
+        last event is an `End`, also after an error.
         """
-        param = self._param(param, history, fields, explain)
-        return await self._answer(question, param, UsageMeter(), listener)
+        param = self._param(param, history, fields, explain=explain)
+        return await self._answer(question, param, meter=UsageMeter(), listener=listener)
 
     async def retrieve(
         self,
@@ -307,9 +359,9 @@ class AsyncLightRAG(IndexParts):
         history: Sequence[Turn] = (),
         **fields: Unpack[QueryFields],
     ) -> types.Context:
-        """What is sent to the model: ranked entities, relations and chunks, and their text."""
+        """The context sent to the model: ranked entities, relations and chunks, and the prompt text."""
         param = self._param(param, history, fields)
-        return await self._querying.retrieve(question, param)
+        return await self.engine.retrieval.retrieve(question, param)
 
     def stream(
         self,
@@ -321,33 +373,41 @@ class AsyncLightRAG(IndexParts):
         listener: Listener | None = None,
         **fields: Unpack[QueryFields],
     ) -> AsyncAnswerStream:
-        """The answer in pieces; after the last one, `.answer` holds it complete.
+        """The answer in pieces; after the last piece, `.answer` holds the complete answer.
 
         Arguments as in `query`. `.usage` counts the calls and tokens used so far.
         """
-        param = self._param(param, history, fields, explain)
+        param = self._param(param, history, fields, explain=explain)
         meter = UsageMeter()
 
-        async def run(put: Callable[[str | Answer], None]) -> None:
-            put(await self._answer(question, param, meter, listener, put))
+        async def run(put_item: Callable[[str | Answer], None]) -> None:
+            answer = await self._answer(
+                question,
+                param,
+                meter=meter,
+                listener=listener,
+                put_piece=put_item,
+            )
+            put_item(answer)
 
         return AsyncAnswerStream(queued(run), meter)
 
     @property
     def graph(self) -> "nx.Graph":
-        """A read-only networkx view: nodes by entity name, with all their attributes as texts, and
-        weights as numbers, so that networkx can write it in any format.
+        """A read-only networkx view: nodes by entity name, with all attributes as texts, and weights
+        as numbers, ready for networkx to write in any format.
         """
-        with self._store.reader() as reader:
+        with self.engine.store.reader() as reader:
             if self._network is None or self._network[0] != reader.generation:
-                entities = reader.entities(reader.entity_rows()).values()
-                relations = reader.relations(reader.relation_rows()).values()
-                self._network = (reader.generation, network(entities, relations))
+                entities = reader.entities(reader.entity_rows())
+                relations = reader.relations(reader.relation_rows())
+                graph = network(entities.values(), relations.values())
+                self._network = (reader.generation, graph)
         return self._network[1]
 
     async def close(self) -> None:
         """Close the index; further calls raise `StorageError`."""
-        self._store.close()
+        self.engine.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -359,67 +419,111 @@ class AsyncLightRAG(IndexParts):
         self,
         question: str,
         param: QueryParam,
+        *,
         meter: UsageMeter,
         listener: Listener | None = None,
         put_piece: Callable[[str], None] | None = None,
     ) -> Answer:
-        """The answer, recorded from the first event to the last; `put_piece` gets its pieces."""
-        with self._store.reader() as reader:
-            generation = reader.generation
-        session = Session(self._new_id(), sanitize(question), param.mode, self._now(), generation)
-        keep, now = self.options.keep_traces, self._now
-        recorder = Recorder(self._store, session, meter, listener=listener, clock=now, keep=keep)
-        answers = None if param.similarity_reuse is None else self._answers
+        """The answer, recorded from the first event to the last; `put_piece` gets the pieces."""
+        recorder = self.engine.tracing.recorder(
+            question,
+            mode=param.mode,
+            meter=meter,
+            listener=listener,
+        )
         await recorder.begin()
         try:
             with meter.attach_usage():
-                answer = await answers.find(question, param, meter) if answers else None
-                if answer is not None:
-                    await replay(answer, recorder)
-                    if put_piece is not None:
-                        put_piece(answer.text)
-                else:
-                    answer = await self._querying.answer(
-                        question, param, observer=recorder, meter=meter, put_piece=put_piece
-                    )
-                    if answers is not None:
-                        await answers.keep(question, param, answer, generation)
+                answer = await self._reused_or_new_answer(
+                    question,
+                    param,
+                    recorder=recorder,
+                    put_piece=put_piece,
+                )
         except BaseException as error:
             await recorder.failed(error)
             raise
         return replace(answer, trace_id=recorder.stored_trace_id)
+
+    async def _reused_or_new_answer(
+        self,
+        question: str,
+        param: QueryParam,
+        *,
+        recorder: Recorder,
+        put_piece: Callable[[str], None] | None,
+    ) -> Answer:
+        """The stored answer of a similar question, if `param` allows reuse, or else a new answer."""
+        answers = None if param.similarity_reuse is None else self.engine.answers
+        if answers is not None:
+            reused = await answers.find(question, param, recorder.meter)
+            if reused is not None:
+                await replay(reused, recorder)
+                if put_piece is not None:
+                    put_piece(reused.text)
+                return reused
+        answer = await self.engine.retrieval.answer(
+            question,
+            param,
+            observer=recorder,
+            meter=recorder.meter,
+            put_piece=put_piece,
+        )
+        if answers is not None:
+            await answers.keep(question, param, answer, recorder.session.generation)
+        return answer
 
     def _param(
         self,
         param: QueryParam | Mapping[str, Any] | None,
         history: Sequence[Turn],
         fields: QueryFields,
+        *,
         explain: bool = False,
     ) -> QueryParam:
-        """The settings of a question, all in one."""
-        given: dict[str, Any] = {name: one for name, one in fields.items() if one is not None}
-        param = replace(QueryParam.from_mapping(param or {}), **given)
-        if explain and param.selection == "score" and self._client.has_model:
+        """The settings of a question: `param`, overridden by the fields with a value."""
+        overrides: dict[str, Any] = {
+            name: value for name, value in fields.items() if value is not None
+        }
+        param = replace(QueryParam.from_mapping(param or {}), **overrides)
+        if explain and param.selection == "score" and self.engine.client.has_model:
             param = replace(param, selection="llm")
-        return replace(param, conversation_history=tuple(history)) if history else param
+        if history:
+            param = replace(param, conversation_history=tuple(history))
+        return param
 
 
-def checked_texts(given: Iterable[str]) -> list[str]:
-    """Ids as they are stored; `TypeError` if one is not a `str`, `NotFoundError` if it has
-    characters that cannot be stored.
+async def _join(
+    engine: Engine,
+    stores: Sequence[Store],
+    *,
+    document_ids: Sequence[str] | None = None,
+    progress: ShowProgress,
+) -> types.MergeReport:
+    """Add the documents of other stores: all, or only the documents with these ids."""
+    await engine.record_models(overwrite=False)
+    with progress_bars(progress) as show_progress:
+        return await engine.indexing.join(stores, document_ids, progress=show_progress)
+
+
+def checked_texts(texts: Iterable[str]) -> list[str]:
+    """Ids as stored; `TypeError` for an id of another type than `str`, `NotFoundError` for an id
+    with characters that cannot be stored.
     """
-    listed = list(given)
-    for text in listed:
-        if not isinstance(text, str):
-            raise TypeError(f"expected texts, one after another, got {type(text).__name__}")
-        if sanitize(text) != text:
-            raise NotFoundError(f"no such document: {text!r}")
-    return listed
+    ids = list(texts)
+    for id in ids:
+        if not isinstance(id, str):
+            raise TypeError(f"expected texts, one after another, got {type(id).__name__}")
+        if sanitize(id) != id:
+            raise NotFoundError(f"no such document: {id!r}")
+    return ids
 
 
-def _folders(documents: Given | Iterable[Given]) -> list[Path]:
-    """The folders among what is given; `ConfigError` if there is none."""
-    given = [documents] if isinstance(documents, str | Path | Document) else [*documents]
-    if folders := [one for one in given if isinstance(one, Path) and one.is_dir()]:
-        return folders
-    raise ConfigError("nothing can be synchronized: no folder was given")
+def _folders(sources: Given | Iterable[Given]) -> list[Path]:
+    """The folders among the sources; `ConfigError` without a folder."""
+    if isinstance(sources, str | Path | Document):
+        sources = [sources]
+    folders = [source for source in sources if isinstance(source, Path) and source.is_dir()]
+    if not folders:
+        raise ConfigError("nothing can be synchronized: no folder was given")
+    return folders

@@ -5,7 +5,7 @@ import contextlib
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import CancelledError
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -13,8 +13,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from lightrag_jsonl.core.errors import LightRAGError, StorageError
 from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.rag import namespaces
 from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
+from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.streams import AsyncAnswerStream
 
 if TYPE_CHECKING:
@@ -22,31 +24,30 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Twin = TypeVar("Twin")
+Returned = TypeVar("Returned")
 Result = TypeVar("Result")
 
 
 class _Loop:
-    """A private event loop in a thread, which ends when it is closed or no longer referenced."""
+    """A private event loop in a thread; both end with `close`, or with the last reference."""
 
     def __init__(self, location: str) -> None:
         self._location = location
         self._open: set[object] = set()  # streams, which only this loop may close
         context = start_blocking_portal()
         self._portal: BlockingPortal | None = context.__enter__()
-        self._end = weakref.finalize(self, _end, self._portal, context)
+        self._end = weakref.finalize(self, _end_loop, self._portal, context)
 
-    def run(
-        self, function: Callable[P, Awaitable[Result]], *args: P.args, **more: P.kwargs
-    ) -> Result:
-        """The result of an async function; an interrupt (Ctrl-C) cancels it first."""
+    def run(self, job: Callable[[], Awaitable[Result]]) -> Result:
+        """The result of an async function; an interrupt (Ctrl-C) cancels the function first."""
         if self._portal is None:
             raise StorageError(f"{self._location} is closed", path=self._location)
-        future = self._portal.start_task_soon(lambda: function(*args, **more))
+        future = self._portal.start_task_soon(job)
         try:
             return future.result()
         except CancelledError as error:
             raise StorageError(f"{self._location} was closed", path=self._location) from error
-        except LightRAGError as error:  # it says what to do: the frames inside hide that
+        except LightRAGError as error:  # the message says what to do: the frames inside hide it
             raise error.with_traceback(None) from error.__cause__
         except BaseException:
             if future.cancel():
@@ -54,7 +55,7 @@ class _Loop:
             raise
 
     def iterate(self, pieces: AsyncAnswerStream) -> Generator[str]:
-        """The pieces of an answer; the stream is closed if this one is left early."""
+        """The pieces of an answer; leaving the iterator early closes the stream."""
         self._open.add(pieces)
         try:
             while True:
@@ -67,61 +68,66 @@ class _Loop:
             if self._portal is not None:
                 self.run(pieces.aclose)
 
-    def close(self, last: Callable[[], Awaitable[None]]) -> None:
-        """Run a last function, and end the loop and its thread; closing twice is no error."""
+    def close(self, last_job: Callable[[], Awaitable[None]]) -> None:
+        """Run a last job, and end the loop and its thread; closing twice is no error."""
         if self._portal is not None:
-            self.run(last)
+            self.run(last_job)
         self._portal = None
         self._end()
 
 
-def _end(
+def _end_loop(
     portal: BlockingPortal, context: contextlib.AbstractContextManager[BlockingPortal]
 ) -> None:
-    """Cancel what is under way, and end the loop and its thread."""
-    with contextlib.suppress(RuntimeError):  # it has ended
+    """Cancel the running tasks, and end the loop and its thread."""
+    with contextlib.suppress(RuntimeError):  # the loop has ended already
         portal.call(portal.stop, True)
     context.__exit__(None, None, None)
 
 
 class _Blocking:
-    """Offers the methods of its async twin without await."""
+    """Offers the methods of an async object, the twin, without await."""
 
     def __init__(self, twin: Any, loop: _Loop) -> None:
-        self._twin, self._loop = twin, loop
+        self._twin = twin
+        self._loop = loop
+
+
+def _without_await(
+    method: Callable[Concatenate[Twin, P], Returned],
+    finish: Callable[[_Loop, Callable[[], Returned]], Result],
+) -> Callable[Concatenate[Any, P], Result]:
+    """A function with the parameters of the method; `finish` gets the result out of the loop."""
+
+    def call(self: _Blocking, *args: P.args, **kwargs: P.kwargs) -> Result:
+        return finish(self._loop, partial(method, self._twin, *args, **kwargs))
+
+    return cast("Callable[Concatenate[Any, P], Result]", update_wrapper(call, method))
 
 
 def blocking(
     method: Callable[Concatenate[Twin, P], Coroutine[Any, Any, Result]],
 ) -> Callable[Concatenate[Any, P], Result]:
-    """The method without await."""
-
-    def call(self: _Blocking, *args: P.args, **more: P.kwargs) -> Result:
-        return self._loop.run(method, self._twin, *args, **more)
-
-    return cast("Callable[Concatenate[Any, P], Result]", update_wrapper(call, method))
+    """The async method without await."""
+    return _without_await(method, _Loop.run)
 
 
 def _streaming(
     method: Callable[Concatenate[AsyncLightRAG, P], AsyncAnswerStream],
 ) -> "Callable[Concatenate[Any, P], AnswerStream]":
-    """The method, with a stream that is read without await."""
-
-    def call(self: _Blocking, *args: P.args, **more: P.kwargs) -> AnswerStream:
-        return AnswerStream(self._loop, method(self._twin, *args, **more))
-
-    return cast("Callable[Concatenate[Any, P], AnswerStream]", update_wrapper(call, method))
+    """The method, with a stream for `for` in place of `async for`."""
+    return _without_await(method, lambda loop, job: AnswerStream(loop, job()))
 
 
 def _takes(
     method: Callable[Concatenate[AsyncLightRAG, P], None],
 ) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
-    """Gives a method the arguments of the twin's."""
-    return lambda own: update_wrapper(own, method, assigned=["__annotations__"])
+    """Gives a constructor the signature of the twin's."""
+    return lambda constructor: update_wrapper(constructor, method, assigned=["__annotations__"])
 
 
-class Entities(_Blocking):
-    """The entities of the graph, by name, and which names are one entity."""
+class BlockingEntities(_Blocking):
+    """The entities of the graph, by name, and the merges of names."""
 
     get = blocking(namespaces.Entities.get)
     list = blocking(namespaces.Entities.list)
@@ -142,7 +148,7 @@ class Entities(_Blocking):
     review = blocking(namespaces.Entities.review)
 
 
-class Traces(_Blocking):
+class BlockingTraces(_Blocking):
     """The recorded queries: how each answer came about."""
 
     get = blocking(namespaces.Traces.get)
@@ -156,7 +162,7 @@ class Traces(_Blocking):
     delete = blocking(namespaces.Traces.delete)
 
 
-class Admin(_Blocking):
+class BlockingAdmin(_Blocking):
     """Maintenance of an index."""
 
     rebuild = blocking(namespaces.Admin.rebuild)
@@ -172,7 +178,7 @@ class Admin(_Blocking):
 
 
 class AnswerStream:
-    """The pieces of an answer; after the last one, `.answer` holds it complete."""
+    """The pieces of an answer; after the last piece, `.answer` holds the complete answer."""
 
     def __init__(self, loop: _Loop, stream: AsyncAnswerStream) -> None:
         self._stream = stream
@@ -200,23 +206,26 @@ class AnswerStream:
 
 
 class LightRAG(_Blocking):
-    """A knowledge graph over texts, kept in one folder, and answers from it; safe from any thread.
+    """A knowledge graph over texts, kept in one folder, and answers; safe from any thread.
 
-    The arguments are those of `AsyncLightRAG`. Works in scripts, notebooks and inside a running
-    event loop: calls run on a private event loop in a thread, which ends with `close()` or the
-    `with` block.
+    Takes the arguments of `AsyncLightRAG`. Works in scripts, notebooks and inside a running event
+    loop: calls run on a private event loop in a thread, until `close()` or the end of the `with`
+    block. `engine` is the `Engine` with the parts of the index; all parts but `store` belong to
+    the private loop: use them in a function for `run`.
     """
 
     _twin: AsyncLightRAG
 
     @_takes(AsyncLightRAG.__init__)
-    def __init__(self, *working_dir: Any, **parts: Any) -> None:
-        twin = AsyncLightRAG(*working_dir, **parts)
-        super().__init__(twin, _Loop(twin._store.location))
-        self.working_dir, self._store = twin.working_dir, twin._store
-        self.entities = Entities(twin.entities, self._loop)
-        self.traces = Traces(twin.traces, self._loop)
-        self.admin = Admin(twin.admin, self._loop)
+    @names_replacements
+    def __init__(self, working_dir: Any, **parts: Any) -> None:
+        twin = AsyncLightRAG(working_dir, **parts)
+        self.engine: Engine = twin.engine
+        super().__init__(twin, _Loop(self.engine.store.location))
+        self.working_dir = twin.working_dir
+        self.entities = BlockingEntities(twin.entities, self._loop)
+        self.traces = BlockingTraces(twin.traces, self._loop)
+        self.admin = BlockingAdmin(twin.admin, self._loop)
 
     def __repr__(self) -> str:
         return f"LightRAG({str(self.working_dir)!r})"
@@ -240,14 +249,14 @@ class LightRAG(_Blocking):
         self,
         function: Callable[Concatenate[AsyncLightRAG, P], Awaitable[Result]],
         *args: P.args,
-        **more: P.kwargs,
+        **kwargs: P.kwargs,
     ) -> Result:
-        """The result of an async function of an index, such as those of `lightrag_jsonl.tools`."""
-        return self._loop.run(function, self._twin, *args, **more)
+        """The result of an async function of an index, like the functions in `lightrag_jsonl.tools`."""
+        return self._loop.run(partial(function, self._twin, *args, **kwargs))
 
     @property
     def graph(self) -> "nx.Graph":
-        """A read-only networkx view: nodes by entity name, with all their attributes."""
+        """A read-only networkx view: nodes by entity name, with all attributes."""
         return self._twin.graph
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The graph in the formats of other programs, and as one web page."""
+"""The graph in the formats of other programs, and as a web page."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -21,7 +21,14 @@ from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import clipped, sanitize
-from lightrag_jsonl.core.types import Entity, Record, Relation, known_language
+from lightrag_jsonl.core.types import (
+    Entity,
+    EntityMention,
+    Record,
+    Relation,
+    RelationMention,
+    known_language,
+)
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import rdf
 
@@ -39,90 +46,113 @@ EDGE_FIELDS = (
     "source", "target", "keywords", "reverse_keywords", "description", "weight", "chunk_ids",
     "created_at",
 )  # fmt: skip
-COLUMNS = ("kind", "name", "entity_type", "attributes", "aliases", *EDGE_FIELDS)
+CSV_COLUMNS = ("kind", "name", "entity_type", "attributes", "aliases", *EDGE_FIELDS)
+BY_TEXTS = ("", "create")  # claims of the mentions that state something: no edit, no deletion
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MOST_NODES = 499  # of a page; networkx lays out more only with scipy
 MOST_LABELS = 80
-LABEL_LENGTH = 40  # characters
+LABEL_CHARACTERS = 40
 LINE = 16  # pixels between labels
 COLORS = ("#2f7ed8", "#d1495b", "#3a9d6e", "#c98a1b", "#8e6bbf", "#2a9aa8", "#b5654a", "#8a8f98")
-WORDS = {
+CAPTIONS = {  # the title of a page, and what is drawn
     "en": ("Knowledge graph", "{} of {} entities, {} of {} relations"),
     "zh": ("知识图谱", "{} / {} 个实体，{} / {} 条关系"),
 }
 
 
 def graph_format(path: Path) -> GraphFormat:
-    """The format that a file's suffix stands for; `ConfigError` lists the known ones."""
+    """The format of a file by the suffix; `ConfigError` lists the supported suffixes."""
     format = SUFFIXES.get(path.suffix.lower())
     if format is None:
-        known = ", ".join(SUFFIXES)
-        raise ConfigError(f"{path}: unknown suffix {path.suffix!r}; supported: {known}")
+        supported = ", ".join(SUFFIXES)
+        raise ConfigError(f"{path}: unknown suffix {path.suffix!r}; supported: {supported}")
     return format
 
 
 def export_graph(reader: Reader, format: GraphFormat, *, language: str = "en") -> str:
-    """The graph of an index as text; "jsonl" holds the records behind it."""
+    """The graph of an index as text; "jsonl" holds the records behind the graph."""
     if format == "jsonl":
-        return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records(reader))
+        lines = [json.dumps(record, ensure_ascii=False) for record in records(reader)]
+        return "".join(f"{line}\n" for line in lines)
     if format not in {*SUFFIXES.values()}:
         raise ConfigError(f"{format!r} is not a format; supported: {', '.join(SUFFIXES.values())}")
     entities = [*reader.entities(reader.listed("entity")).values()]
     relations = [*reader.relations(reader.listed("relation")).values()]
     if format == "html":
-        return _page(entities, relations, known_language(language))
+        return _web_page(entities, relations, known_language(language))
     return WRITERS[format](entities, relations)
 
 
 def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> "nx.Graph":
     """A frozen networkx graph: nodes by entity name, with the attributes of `Entity` and `Relation`.
 
-    All of these but weights are texts, as GraphML wants them: lists are joined with "; ", pairs
-    are "name: value", times are in ISO form, and characters that XML forbids are U+FFFD.
+    All attributes but weights are texts, for GraphML: lists are joined with "; ", pairs are
+    "name: value", times are in ISO form, and characters forbidden in XML are U+FFFD.
     """
     import networkx as nx
 
     graph = nx.Graph()
     for entity in entities:
-        shown = {name: _xml(getattr(entity, name)) for name in NODE_FIELDS}
-        graph.add_node(_xml(entity.name), entity_type=_xml(entity.type), **shown)
+        attributes = {name: _xml_value(getattr(entity, name)) for name in NODE_FIELDS}
+        attributes["entity_type"] = _xml_value(entity.type)
+        graph.add_node(_xml_value(entity.name), **attributes)
     for relation in relations:
-        shown = {name: _xml(getattr(relation, name)) for name in EDGE_FIELDS}
-        graph.add_edge(shown["source"], shown["target"], **shown)
+        attributes = {name: _xml_value(getattr(relation, name)) for name in EDGE_FIELDS}
+        graph.add_edge(attributes["source"], attributes["target"], **attributes)
     return nx.freeze(graph)
 
 
 def records(reader: Reader) -> Iterator[Record]:
-    """Every stored mention as an `extract-graph` record with its document and chunk index, except
-    edits and deletions by hand.
+    """Every stored mention as an `extract-graph` record with document and chunk index, except edits
+    and deletions by hand.
     """
     for row, chunk in reader.chunks().items():
-        position: Mapping[str, str | int] = {"document": chunk.document_id, "chunk": chunk.index}
+        place: Record = {"document": chunk.document_id, "chunk": chunk.index}
         for entity in reader.entity_mentions(chunks=[row]):
-            one = entity.mention
-            fields = {"name": one.name, "entity_type": one.type, "description": one.description}
-            aliases: Record = {"aliases": [*one.aliases]} if one.aliases else {}
-            if one.claim in ("", "create"):
-                yield {"type": "entity", **fields, **aliases, **position}
+            if entity.mention.claim in BY_TEXTS:
+                yield {**_entity_record(entity.mention), **place}
         for relation in reader.relation_mentions(chunks=[row]):
-            fields = asdict(relation.mention)
-            if fields.pop("claim") in ("", "create"):
-                words = {"keywords": [*fields["keywords"]]}
-                yield {"type": "relationship", **fields, **words, **position}
+            if relation.mention.claim in BY_TEXTS:
+                yield {**_relation_record(relation.mention), **place}
+
+
+def _entity_record(mention: EntityMention) -> Record:
+    record: Record = {
+        "type": "entity",
+        "name": mention.name,
+        "entity_type": mention.type,
+        "description": mention.description,
+    }
+    if mention.aliases:
+        record["aliases"] = [*mention.aliases]
+    return record
+
+
+def _relation_record(mention: RelationMention) -> Record:
+    fields = asdict(mention)
+    del fields["claim"]
+    return {"type": "relationship", **fields, "keywords": [*mention.keywords]}
 
 
 # ── for programs ────────────────────────────────────────────────────────────────
 
 
-def _xml(value: object) -> Any:
+def _xml_value(value: object) -> Any:
     """A value for GraphML."""
     if isinstance(value, float):
         return value
     if isinstance(value, datetime):
         value = value.isoformat()
     if isinstance(value, tuple):
-        value = "; ".join(one if isinstance(one, str) else ": ".join(one) for one in value)
-    return NOT_XML.sub("\ufffd", "" if value is None else str(value))
+        value = "; ".join(_item_texts(value))
+    if value is None:
+        value = ""
+    return NOT_XML.sub("\ufffd", str(value))
+
+
+def _item_texts(items: Iterable[str | tuple[str, ...]]) -> list[str]:
+    """The items as texts; a pair of a name and a value becomes "name: value"."""
+    return [item if isinstance(item, str) else ": ".join(item) for item in items]
 
 
 def _graphml(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
@@ -132,137 +162,195 @@ def _graphml(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
     return "\n".join(('<?xml version="1.0" encoding="utf-8"?>', *lines, ""))
 
 
-def _fields(
-    entities: Iterable[Entity], relations: Iterable[Relation]
-) -> list[list[dict[str, Any]]]:
-    nodes = [
-        {"name": one.name, "entity_type": one.type}
-        | {field: getattr(one, field) for field in NODE_FIELDS}
-        for one in entities
-    ]
-    return [nodes, [{field: getattr(one, field) for field in EDGE_FIELDS} for one in relations]]
+def _node_fields(entity: Entity) -> dict[str, Any]:
+    fields = {name: getattr(entity, name) for name in NODE_FIELDS}
+    return {"name": entity.name, "entity_type": entity.type, **fields}
 
 
-def _json(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
-    nodes, edges = _fields(entities, relations)
-    data = msgspec.json.encode({"entities": nodes, "relations": edges})
-    return msgspec.json.format(data, indent=1).decode() + "\n"
+def _edge_fields(relation: Relation) -> dict[str, Any]:
+    return {name: getattr(relation, name) for name in EDGE_FIELDS}
+
+
+def _json_text(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
+    graph = {
+        "entities": [_node_fields(entity) for entity in entities],
+        "relations": [_edge_fields(relation) for relation in relations],
+    }
+    text = msgspec.json.format(msgspec.json.encode(graph), indent=1)
+    return text.decode() + "\n"
 
 
 def _csv(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
-    """One table, whose column `kind` tells entities and relations apart."""
+    """A single table; the column `kind` tells entities and relations apart."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    writer = csv.DictWriter(text, CSV_COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
-    for kind, rows in zip(("entity", "relation"), _fields(entities, relations), strict=True):
-        for row in rows:
-            writer.writerow({"kind": kind, **{name: _xml(value) for name, value in row.items()}})
+    for entity in entities:
+        writer.writerow({"kind": "entity", **_xml_values(_node_fields(entity))})
+    for relation in relations:
+        writer.writerow({"kind": "relation", **_xml_values(_edge_fields(relation))})
     return text.getvalue()
 
 
+def _xml_values(fields: Mapping[str, object]) -> dict[str, Any]:
+    return {name: _xml_value(value) for name, value in fields.items()}
+
+
 def _nquads(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
-    """Each entity with its label, type and sources; each relation as one triple a keyword."""
+    """Each entity with label, type and sources; each relation as a triple for each keyword."""
     triples: list[rdf.Triple] = []
-    for one in entities:
-        uri = rdf.ENTITY_BASE + rdf.encoded(name_key(one.name))
-        about = {
-            "rdfs:label": one.name,
-            "dcterms:type": one.type,
-            "dcterms:description": one.description,
-        }
-        pairs = [(name, rdf.literal(value)) for name, value in about.items() if value]
-        for id in one.chunk_ids:
-            pairs.append(("prov:wasDerivedFrom", rdf.iri(rdf.source_uri("chunk", id))))
-        triples += rdf.triples_of(uri, pairs)
+    for entity in entities:
+        triples += _entity_triples(entity)
     for relation in relations:
-        for word in relation.keywords or (relation.predicate,):
-            fact = rdf.fact(Edge("", relation.source, word, relation.target))
-            triples += [fact, (fact[1], rdf.term("rdfs:label"), rdf.literal(word))]
+        for keyword in relation.keywords or (relation.predicate,):
+            edge = Edge(
+                id="",
+                source=relation.source,
+                predicate=keyword,
+                target=relation.target,
+            )
+            fact = rdf.fact(edge)
+            label = (fact[1], rdf.term("rdfs:label"), rdf.literal(keyword))
+            triples += [fact, label]
     return rdf.serialize({"": triples})
 
 
+def _entity_triples(entity: Entity) -> list[rdf.Triple]:
+    properties = {
+        "rdfs:label": entity.name,
+        "dcterms:type": entity.type,
+        "dcterms:description": entity.description,
+    }
+    pairs = [(name, rdf.literal(value)) for name, value in properties.items() if value]
+    for chunk_id in entity.chunk_ids:
+        pairs.append(("prov:wasDerivedFrom", rdf.iri(rdf.source_uri("chunk", chunk_id))))
+    subject = rdf.iri(rdf.ENTITY_BASE + rdf.encoded(name_key(entity.name)))
+    return [(subject, rdf.term(name), value) for name, value in pairs]
+
+
 def _cypher(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
-    """Statements for Neo4j and the like, which may be run again: names are matched."""
+    """Statements for Neo4j and similar databases, safe to run again: names are matched."""
     lines = []
-    nodes, edges = _fields(entities, relations)
-    for row in nodes:
-        name = _quoted(row.pop("name"))
-        lines.append(f"MERGE (n:Entity {{name: {name}}}) SET {_assigned('n', row)};")
-    for row in edges:
-        ends = _quoted(row.pop("source")), _quoted(row.pop("target"))
-        match = "MATCH (a:Entity {{name: {}}}), (b:Entity {{name: {}}})".format(*ends)
-        lines.append(f"{match} MERGE (a)-[r:RELATED]->(b) SET {_assigned('r', row)};")
+    for entity in entities:
+        node = _node_fields(entity)
+        name = _cypher_value(node.pop("name"))
+        lines.append(f"MERGE (n:Entity {{name: {name}}}) SET {_assigned('n', node)};")
+    for relation in relations:
+        edge = _edge_fields(relation)
+        source = _cypher_value(edge.pop("source"))
+        target = _cypher_value(edge.pop("target"))
+        match = f"MATCH (a:Entity {{name: {source}}}), (b:Entity {{name: {target}}})"
+        lines.append(f"{match} MERGE (a)-[r:RELATED]->(b) SET {_assigned('r', edge)};")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _assigned(variable: str, row: Mapping[str, object]) -> str:
-    return ", ".join(f"{variable}.{name} = {_quoted(value)}" for name, value in row.items())
+def _assigned(variable: str, fields: Mapping[str, object]) -> str:
+    assignments = [f"{variable}.{name} = {_cypher_value(value)}" for name, value in fields.items()]
+    return ", ".join(assignments)
 
 
-def _quoted(value: object) -> str:
+def _cypher_value(value: object) -> str:
     if isinstance(value, tuple):
-        value = [one if isinstance(one, str) else ": ".join(one) for one in value]
+        value = _item_texts(value)
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 WRITERS: Mapping[str, Callable[[list[Entity], list[Relation]], str]] = {
-    "graphml": _graphml, "json": _json, "csv": _csv, "nquads": _nquads, "cypher": _cypher,
+    "graphml": _graphml, "json": _json_text, "csv": _csv, "nquads": _nquads, "cypher": _cypher,
 }  # fmt: skip
 
 
 # ── for people ──────────────────────────────────────────────────────────────────
 
 
-def _page(entities: list[Entity], relations: list[Relation], language: str) -> str:
-    """A page that loads nothing: the entities with most relations, drawn once."""
-    import networkx as nx
+def _web_page(entities: list[Entity], relations: list[Relation], language: str) -> str:
+    """A self-contained page: the entities with most relations, drawn once."""
     from jinja2 import Environment
 
     graph = network(entities, relations)
-    degrees = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))[:MOST_NODES]
-    drawn = graph.subgraph([name for name, _ in degrees])
-    layout = nx.spring_layout(drawn, seed=1)
-    points = np.array([*layout.values()]).reshape(-1, 2)
-    ranks = 2 * points.argsort(0).argsort(0) / max(len(points) - 1, 1) - 1
-    spread = (points + 2 * ranks) / 3 * (700, 500)  # even, or a far part would crowd the rest
-    places = dict(zip(layout, spread.round(1).tolist(), strict=True))
-    frequent = Counter(type for _, type in drawn.nodes(data="entity_type")).most_common()
-    colors = dict(zip([type for type, _ in frequent], COLORS, strict=False))
+    by_degree = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))
+    degrees = dict(by_degree[:MOST_NODES])
+    drawn = graph.subgraph(degrees)
+    positions = _positions(drawn)
     nodes = [
-        {"name": name, "at": places[name], "radius": round(4 + math.sqrt(degree), 1)}
-        | graph.nodes[name]
-        for name, degree in degrees
+        {
+            "name": name,
+            "at": positions[name],
+            "radius": round(4 + math.sqrt(degree), 1),
+            **graph.nodes[name],
+        }
+        for name, degree in degrees.items()
     ]
     edges = [
-        {"from": places[low], "to": places[high], "width": 0.6 + math.log1p(data["weight"]) / 2}
-        | data
-        for low, high, data in drawn.edges(data=True)
+        {
+            "from": positions[start],
+            "to": positions[end],
+            "width": 0.6 + math.log1p(attributes["weight"]) / 2,
+            **attributes,
+        }
+        for start, end, attributes in drawn.edges(data=True)
     ]
-    title, shown = WORDS[language]
+    title, caption = CAPTIONS[language]
+    environment = Environment(autoescape=True, trim_blocks=True)
     template = resources.files(__package__).joinpath("graph.html.jinja").read_text("utf-8")
-    page = (
-        Environment(autoescape=True, trim_blocks=True)
-        .from_string(template)
-        .render(
-            language=language,
-            title=title,
-            shown=shown.format(len(nodes), len(entities), len(edges), len(relations)),
-            colors=colors,
-            other_color=COLORS[-1],
-            nodes=nodes,
-            edges=edges,
-            labels=_labels(nodes),
-        )
+    page = environment.from_string(template).render(
+        language=language,
+        title=title,
+        shown=caption.format(len(nodes), len(entities), len(edges), len(relations)),
+        colors=_type_colors(drawn),
+        other_color=COLORS[-1],
+        nodes=nodes,
+        edges=edges,
+        labels=_labels(nodes),
     )
     return sanitize(page)
 
 
-def _labels(nodes: Iterable[Mapping[str, Any]]) -> list[tuple[float, float, str, float]]:
-    """The names of the first nodes: places and half their widths. None covers one before it."""
-    labels = list[tuple[float, float, str, float]]()
+def _positions(graph: "nx.Graph") -> dict[str, list[float]]:
+    """The place of each node on the page, in pixels from the middle."""
+    import networkx as nx
+
+    layout = nx.spring_layout(graph, seed=1)
+    points = np.array([*layout.values()]).reshape(-1, 2)
+    ranks = 2 * points.argsort(0).argsort(0) / max(len(points) - 1, 1) - 1
+    spread = (points + 2 * ranks) / 3 * (700, 500)  # even, or a far part would crowd the rest
+    return dict(zip(layout, spread.round(1).tolist(), strict=True))
+
+
+def _type_colors(graph: "nx.Graph") -> dict[str, str]:
+    """A color for each of the most frequent entity types."""
+    counts = Counter(entity_type for _, entity_type in graph.nodes(data="entity_type"))
+    frequent = [entity_type for entity_type, _ in counts.most_common()]
+    return dict(zip(frequent, COLORS, strict=False))
+
+
+class _Label(NamedTuple):
+    """A name on the page, with its middle and half of its width."""
+
+    x: float
+    y: float
+    text: str
+    half_width: float
+
+    def overlaps(self, label: "_Label") -> bool:
+        beside = abs(self.x - label.x) > self.half_width + label.half_width
+        above_or_below = abs(self.y - label.y) > LINE
+        return not beside and not above_or_below
+
+
+def _labels(nodes: Iterable[Mapping[str, Any]]) -> list[_Label]:
+    """The names of the first nodes, except names on top of an earlier name."""
+    labels: list[_Label] = []
     for node in nodes:
-        (x, y), name = node["at"], clipped(node["name"], LABEL_LENGTH)
-        y, half = round(y - node["radius"] - 3, 1), sum(7 if is_cjk(char) else 4 for char in name)
-        if all(abs(x - a) > half + b or abs(y - c) > LINE for a, c, _, b in labels):
-            labels.append((x, y, name, half))
+        x, y = node["at"]
+        text = clipped(node["name"], LABEL_CHARACTERS)
+        half_width = sum(7 if is_cjk(char) else 4 for char in text)
+        label = _Label(
+            x=x,
+            y=round(y - node["radius"] - 3, 1),
+            text=text,
+            half_width=half_width,
+        )
+        if not any(label.overlaps(earlier) for earlier in labels):
+            labels.append(label)
     return labels[:MOST_LABELS]

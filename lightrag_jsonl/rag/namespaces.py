@@ -1,10 +1,9 @@
-"""The namespaces of an index: its entities, its traces and its administration."""
+"""The namespaces of an index: entities, traces and administration."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from anyio import to_thread
 
@@ -27,41 +26,33 @@ from lightrag_jsonl.indexing.edits import Edit
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.indexing.reviewing import Review, estimate_review, review
 from lightrag_jsonl.providers import as_embedder
+from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
-from lightrag_jsonl.storage.store import Reader, read, search, write
+from lightrag_jsonl.storage.store import Reader, Transaction, read, search, write
 from lightrag_jsonl.tracing import trace as recorded
 from lightrag_jsonl.tracing.export import export
 from lightrag_jsonl.tracing.page import render_page
 from lightrag_jsonl.tracing.rdf import Format, Version
 
-if TYPE_CHECKING:
-    from lightrag_jsonl.rag.parts import IndexParts
-
-Result = TypeVar("Result")
-MOST_WEIGHT = 1_000_000
+MOST_WEIGHT = 1_000_000  # of a relation made by hand
+ALL_PAIRS = 1 << 40  # a limit that no index reaches
 
 
-class _Namespace:
-    """Some of the methods of an index."""
+class Entities:
+    """The entities of the graph, by name, and the merges of names."""
 
-    def __init__(self, parts: "IndexParts") -> None:
-        self._parts = parts
-
-    async def _read(self, function: Callable[[Reader], Result]) -> Result:
-        return await read(self._parts._store, function)
-
-
-class Entities(_Namespace):
-    """The entities of the graph, by name, and which names are one entity."""
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     async def get(self, name: str) -> Entity:
-        """One entity, by its name or a name merged into it; `NotFoundError` if there is none."""
-        return (await self.neighbours(name))[0]
+        """An entity, by name or a merged name; `NotFoundError` for an unknown name."""
+        neighbourhood = await self.neighbours(name)
+        return neighbourhood.entity
 
     async def list(
         self, *, search: str = "", type: str = "", limit: int | None = None, offset: int = 0
     ) -> tuple[Entity, ...]:
-        """Entities by name: those with `search` in their name, and of this `type`, if given.
+        """Entities by name: all, or only with `search` in the name, or of a single `type`.
 
         The first `offset` are left out, and at most `limit` returned.
         """
@@ -69,16 +60,21 @@ class Entities(_Namespace):
 
         def load(reader: Reader) -> tuple[Entity, ...]:
             rows = reader.listed(
-                "entity", search=key, type=type.casefold(), limit=limit, offset=offset
+                "entity",
+                search=key,
+                type=type.casefold(),
+                limit=limit,
+                offset=offset,
             )
-            return tuple(reader.entities(rows).values())
+            entities = reader.entities(rows)
+            return tuple(entities.values())
 
-        return await self._read(load)
+        return await read(self._engine.store, load)
 
     async def relations(
         self, *, search: str = "", limit: int | None = None, offset: int = 0
     ) -> tuple[Relation, ...]:
-        """Relations, the heaviest first: those with `search` in the name of an end, if given.
+        """Relations, the heaviest first: all, or only with `search` in the name of an end.
 
         The first `offset` are left out, and at most `limit` returned.
         """
@@ -86,50 +82,59 @@ class Entities(_Namespace):
 
         def load(reader: Reader) -> tuple[Relation, ...]:
             rows = reader.listed("relation", search=key, limit=limit, offset=offset)
-            return tuple(reader.relations(rows).values())
+            relations = reader.relations(rows)
+            return tuple(relations.values())
 
-        return await self._read(load)
+        return await read(self._engine.store, load)
 
     async def neighbours(self, name: str) -> Neighbourhood:
-        """One entity and its relations, strongest first; `NotFoundError` if there is none."""
+        """An entity and the relations, strongest first; `NotFoundError` for an unknown name."""
         key = name_key(sanitize(name))
 
         def load(reader: Reader) -> Neighbourhood:
             row = reader.entity_ids([key]).get(key)
             if row is None:
                 raise NotFoundError(f"no such entity: {name}")
-            around = reader.relation_rows(ends=[row])
-            entity = replace(reader.entities([row])[row], degree=len(around))
-            relations = reader.relations(around).values()
-            by_weight = sorted(relations, key=lambda one: (-one.weight, one.source, one.target))
-            return Neighbourhood(entity, tuple(by_weight))
+            relation_rows = reader.relation_rows(ends=[row])
+            entity = reader.entities([row])[row]
+            relations = sorted(
+                reader.relations(relation_rows).values(),
+                key=lambda relation: (-relation.weight, relation.source, relation.target),
+            )
+            return Neighbourhood(replace(entity, degree=len(relation_rows)), tuple(relations))
 
-        return await self._read(load)
+        return await read(self._engine.store, load)
 
     async def merge(self, names: Iterable[str], *, into: str) -> None:
-        """Make names one entity, in later inserts, too; `NotFoundError` lists unknown ones."""
+        """Make names a single entity, in later inserts, too; `NotFoundError` lists unknown names."""
         listed = [names] if isinstance(names, str) else list(names)
-        await self._parts._indexing.merge([sanitize(one) for one in listed], into)
+        await self._engine.indexing.merge([sanitize(name) for name in listed], into)
 
     async def unmerge(self, *names: str) -> None:
-        """Undo the merge of these names; `NotFoundError` lists names that are not merged.
+        """Undo the merge of names; `NotFoundError` lists names without a merge.
 
-        Names that were merged into one of them earlier stay merged with it. Given the target of a
-        merge, all names that were merged into it are separated again.
+        Earlier merges into one of these names stay. For the target of a merge, the whole merge is
+        undone.
         """
-        await self._parts._indexing.unmerge([sanitize(one) for one in names])
+        await self._engine.indexing.unmerge([sanitize(name) for name in names])
 
     async def create(
         self, name: str, *, type: str, description: str, by: str, reason: str = ""
     ) -> str:
-        """Add an entity by hand; later mentions of it in texts are merged with it.
+        """Add an entity by hand; later mentions in texts are merged with it.
 
-        This and the following methods store an edit as a document that records who (`by`), when and
-        why, and return its id: `delete` of that document undoes the edit. Inserting, deleting and
-        `rebuild` keep edits. `ConfigError` if there is such an entity, or a value is invalid.
+        All methods from here to `delete_relation` store an edit as a document with its author
+        (`by`), time and reason, and return the document's id: `delete` of the document undoes the
+        edit. Inserting, deleting and `rebuild` keep edits. `ConfigError` if the entity exists
+        already, or a value is invalid.
         """
-        about: Record = {"entity_type": type, "description": description}
-        return await self._edit("create", {"type": "entity", "name": name, **about}, by, reason)
+        record: Record = {
+            "type": "entity",
+            "name": name,
+            "entity_type": type,
+            "description": description,
+        }
+        return await self._edit("create", record, by=by, reason=reason)
 
     async def edit(
         self,
@@ -140,16 +145,21 @@ class Entities(_Namespace):
         by: str,
         reason: str = "",
     ) -> str:
-        """Replace an entity's type or description; None keeps it. `merge` changes its name."""
-        about: Record = {"entity_type": type, "description": description}
-        return await self._edit("edit", {"type": "entity", "name": name, **about}, by, reason)
+        """Replace an entity's type or description; `None` keeps either. `merge` changes the name."""
+        record: Record = {
+            "type": "entity",
+            "name": name,
+            "entity_type": type,
+            "description": description,
+        }
+        return await self._edit("edit", record, by=by, reason=reason)
 
     async def delete(self, name: str, *, by: str, reason: str = "") -> str:
         """Remove an entity and its relations from the graph, also for texts inserted later.
 
-        Creating it again also brings back what the texts state about it.
+        Creating the entity again also brings back all statements of the texts about the entity.
         """
-        return await self._edit("delete", {"type": "entity", "name": name}, by, reason)
+        return await self._edit("delete", {"type": "entity", "name": name}, by=by, reason=reason)
 
     async def create_relation(
         self,
@@ -162,9 +172,15 @@ class Entities(_Namespace):
         by: str,
         reason: str = "",
     ) -> str:
-        """Relate two entities by hand; `NotFoundError` names an end that does not exist."""
-        about = description, keywords, weight
-        return await self._edit("create", _relation(source, target, *about), by, reason)
+        """Relate two entities by hand; `NotFoundError` names an unknown end."""
+        record = _edited_relation(
+            source,
+            target,
+            description=description,
+            keywords=keywords,
+            weight=weight,
+        )
+        return await self._edit("create", record, by=by, reason=reason)
 
     async def edit_relation(
         self,
@@ -177,64 +193,73 @@ class Entities(_Namespace):
         by: str,
         reason: str = "",
     ) -> str:
-        """Replace a relation's description, keywords or weight; None keeps what is there."""
-        about = description, keywords, weight
-        return await self._edit("edit", _relation(source, target, *about), by, reason)
+        """Replace a relation's description, keywords or weight; `None` keeps the present value."""
+        record = _edited_relation(
+            source,
+            target,
+            description=description,
+            keywords=keywords,
+            weight=weight,
+        )
+        return await self._edit("edit", record, by=by, reason=reason)
 
     async def delete_relation(self, source: str, target: str, *, by: str, reason: str = "") -> str:
         """Remove the relation of two entities from the graph, also for texts inserted later."""
-        return await self._edit("delete", _relation(source, target), by, reason)
+        record = _edited_relation(source, target)
+        return await self._edit("delete", record, by=by, reason=reason)
 
-    async def _edit(self, claim: Claim, record: Record, by: str, reason: str) -> str:
-        return await self._parts._indexing.edit(
-            Edit(claim, record, by, reason), self._parts._seconds()
-        )
+    async def _edit(self, claim: Claim, record: Record, *, by: str, reason: str) -> str:
+        edit = Edit(claim=claim, record=record, by=by, reason=reason)
+        return await self._engine.indexing.edit(edit, self._engine.clock.seconds())
 
     async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
-        """Pairs of entities that may be the same, most likely first, with the evidence."""
-        return await search(self._parts._store, partial(find_duplicates, limit=limit))
+        """Pairs of entities, perhaps the same entity, most likely first, with the evidence."""
+        return await search(self._engine.store, partial(find_duplicates, limit=limit))
 
     async def merge_stated(self) -> tuple[Duplicate, ...]:
-        """Merge the pairs that are `certain`: stated by a text, unambiguous, and without evidence
-        against them. Returns these pairs; `unmerge` undoes it.
+        """Merge the `certain` pairs: stated by a text, unambiguous, and without evidence against
+        the merge. Returns the pairs; `unmerge` undoes a merge.
         """
-        pairs = await self.duplicates(limit=1 << 40)
+        pairs = await self.duplicates(limit=ALL_PAIRS)
         return await self.merge_pairs([pair for pair in pairs if pair.certain])
 
     async def merge_pairs(self, pairs: Iterable[Duplicate]) -> tuple[Duplicate, ...]:
-        """Merge proposed pairs, each group of connected ones into one entity; returns the pairs."""
+        """Merge proposed pairs, each group of connected pairs into an entity; returns the pairs."""
         merged = tuple(pairs)
         for into, *names in groups(merged):
             await self.merge(names, into=into)
         return merged
 
     async def estimate_review(self, pairs: Iterable[Duplicate]) -> Usage:
-        """What `review` would cost, if no answer is in the cache; `ConfigError` without a model."""
-        return estimate_review(tuple(pairs), self._parts._client, self._parts._tokenizer.count)
+        """The cost of `review`, if no answer is in the cache; `ConfigError` without a model."""
+        return estimate_review(tuple(pairs), self._engine.client, self._engine.tokenizer.count)
 
     async def review(self, pairs: Iterable[Duplicate]) -> Review:
-        """Let the model judge pairs, in batches; `merge_pairs` merges the `same` ones it found."""
-        return await review(tuple(pairs), self._parts._client)
+        """Let the model judge pairs, in batches; `merge_pairs` merges the pairs in `same`."""
+        return await review(tuple(pairs), self._engine.client)
 
 
-class Traces(_Namespace):
+class Traces:
     """The recorded queries: how each answer came about."""
 
-    async def get(self, trace_id: str | None) -> recorded.Trace:
-        """How an answer came about, by its id or the URI of one of its events.
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
-        The id may be shortened as long as it stays unambiguous. `NotFoundError` if no trace, or more
-        than one, has an id that begins like this, or if the answer has no trace (None).
+    async def get(self, trace_id: str | None) -> recorded.Trace:
+        """The trace of an answer, by id or by the URI of an event.
+
+        An unambiguous beginning of the id is enough. `NotFoundError` if no trace or several traces
+        have an id with this beginning, or if the answer has no trace (`None`).
         """
-        return await self._read(partial(_load_trace, trace_id=trace_id))
+        return await read(self._engine.store, partial(_load_trace, trace_id=trace_id))
 
     async def list(self, *, limit: int | None = 100) -> tuple[TraceSummary, ...]:
-        """The newest queries, each with its status; None for all."""
-        return tuple(await self._read(lambda reader: reader.traces(limit=limit)))
+        """The newest queries, each with its status; `limit=None` for all."""
+        return tuple(await read(self._engine.store, lambda reader: reader.traces(limit=limit)))
 
     async def verify(self, *trace_ids: str) -> tuple[recorded.Problem, ...]:
-        """The problems of these traces; without ids, of all traces and the texts they cite."""
-        return await self._read(lambda reader: recorded.verify(reader, trace_ids))
+        """The problems of these traces; without ids, of all traces and the cited texts."""
+        return await read(self._engine.store, lambda reader: recorded.verify(reader, trace_ids))
 
     async def export(
         self,
@@ -246,69 +271,86 @@ class Traces(_Namespace):
         entity_base: str | None = None,
         predicate_base: str | None = None,
     ) -> str:
-        """A trace as RDF; `with_source` adds the chain from its edges to their documents.
+        """A trace as RDF; `with_source` adds the chain from the edges to the documents.
 
         The URI of an entity or predicate is a base (by default `urn:entity:` or `urn:predicate:`)
-        followed by its percent-encoded key. Raises `ConfigError` for a base without a scheme.
+        followed by the percent-encoded key. Raises `ConfigError` for a base without a scheme.
         """
 
         def write_rdf(reader: Reader) -> str:
             trace = _load_trace(reader, trace_id)
-            sources = recorded.look_up_sources(reader, trace.chunk_ids) if with_source else None
-            bases = {"entity_base": entity_base, "predicate_base": predicate_base}
-            return export(trace, format=format, version=rdf, sources=sources, **bases)
+            sources = None
+            if with_source:
+                sources = recorded.look_up_sources(reader, trace.chunk_ids)
+            return export(
+                trace,
+                format=format,
+                version=rdf,
+                sources=sources,
+                entity_base=entity_base,
+                predicate_base=predicate_base,
+            )
 
-        return await self._read(write_rdf)
+        return await read(self._engine.store, write_rdf)
 
     async def page(self, trace_id: str | None) -> str:
-        """A trace as one self-contained web page, in the index's language."""
+        """A trace as a self-contained web page, in the index's language."""
 
         def render(reader: Reader) -> str:
             trace = _load_trace(reader, trace_id)
-            found = recorded.look_up_sources(reader, trace.chunk_ids)
-            return render_page(trace, found, language=self._parts.language)
+            sources = recorded.look_up_sources(reader, trace.chunk_ids)
+            return render_page(trace, sources, language=self._engine.language)
 
-        return await self._read(render)
+        return await read(self._engine.store, render)
 
     async def sources(self, trace: recorded.Trace) -> recorded.Sources:
         """The stored texts behind a trace."""
-        find = partial(recorded.look_up_sources, chunk_ids=trace.chunk_ids)
-        return await self._read(find)
+        look_up = partial(recorded.look_up_sources, chunk_ids=trace.chunk_ids)
+        return await read(self._engine.store, look_up)
 
     async def edge_provenance(
         self, source: str, predicate: str, target: str
     ) -> recorded.EdgeProvenance:
-        """The sources of an edge, and the queries that selected it; `NotFoundError` if there is none."""
-        edge = source, predicate, target
-        return await self._read(lambda reader: recorded.edge_provenance(reader, *edge))
+        """An edge's sources, and the queries with this edge; `NotFoundError` for an unknown edge."""
+
+        def load(reader: Reader) -> recorded.EdgeProvenance:
+            return recorded.edge_provenance(reader, source, predicate, target)
+
+        return await read(self._engine.store, load)
 
     async def document_provenance(self, document_id: str) -> recorded.DocumentProvenance:
-        """A document's pages and chunks with the edges they state, and the queries that used it.
+        """A document's pages, chunks and edges, and the queries with chunks of the document.
 
-        It is named by its id, its name or its URI; `NotFoundError` if that is not one document.
+        `document_id` is the id, the name or the URI; `NotFoundError` if no document or several
+        documents have this name.
         """
         id = sanitize(document_id)
-        return await self._read(lambda reader: recorded.document_provenance(reader, id))
+        return await read(
+            self._engine.store, lambda reader: recorded.document_provenance(reader, id)
+        )
 
     async def delete(self, *, keep: int = 0) -> int:
-        """Delete all but the `keep` newest traces; returns how many were deleted."""
-        return await write(self._parts._store, lambda writer: writer.delete_traces(keep=keep))
+        """Delete all but the `keep` newest traces; returns the number of deleted traces."""
+        return await write(self._engine.store, lambda writer: writer.delete_traces(keep=keep))
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """The number of cached answers of the model, and their size in bytes."""
+    """The number of cached answers of the model, and the size in bytes."""
 
     completions: int
     completion_bytes: int
 
 
-class Admin(_Namespace):
+class Admin:
     """Maintenance of an index."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     async def rebuild(self) -> list[str]:
         """Rebuild all data derived from mentions; returns a line for each step."""
-        return await self._parts._indexing.rebuild()
+        return await self._engine.indexing.rebuild()
 
     async def reembed(
         self,
@@ -318,68 +360,76 @@ class Admin(_Namespace):
     ) -> int:
         """Move the index to another embedder, without model calls; returns the number of texts.
 
-        Questions use the old vectors until all new ones are stored. After an interruption, call it
-        again to continue.
+        Questions use the old vectors until all new vectors are stored. After an interruption,
+        another call continues.
         """
-        new = as_embedder(embedder)
-        count = await self._parts._indexing.reembed(new, progress=progress)
-        self._parts._connect(new)
-        await self._parts._record_models()
+        new_embedder = as_embedder(embedder)
+        count = await self._engine.indexing.reembed(new_embedder, progress=progress)
+        self._engine.use_embedder(new_embedder)
+        await self._engine.record_models()
         return count
 
     async def summarize(self) -> Usage:
-        """Write every summary that is due, with the model; returns the calls and tokens used."""
-        return await self._parts._indexing.summarize()
+        """Write every due summary, with the model; returns the calls and tokens used."""
+        return await self._engine.indexing.summarize()
 
     async def vacuum(self) -> int:
-        """Give unused space back to the disk; returns how many bytes that was.
+        """Give unused space back to the disk; returns the number of bytes.
 
-        What was deleted stays readable in the files until then. `LockedError` if another process
+        Deleted texts stay readable in the files until then. `LockedError` if another process
         still reads an earlier state.
         """
-        store = self._parts._store
+        store = self._engine.store
         before = store.size()
         await to_thread.run_sync(store.vacuum)
         return max(0, before - store.size())
 
     async def cache(self) -> CacheStats:
-        """What the cache of the model's answers holds."""
-        return CacheStats(*await self._read(lambda reader: reader.completion_stats()))
+        """The size of the cache of the model's answers."""
+        completions, completion_bytes = await read(
+            self._engine.store, lambda reader: reader.completion_stats()
+        )
+        return CacheStats(completions, completion_bytes)
 
     async def clear_cache(self) -> int:
-        """Delete cached answers and vectors that nothing uses; returns how many."""
-        return await write(
-            self._parts._store,
-            lambda writer: writer.delete_completions() + writer.delete_cached_vectors(),
-        )
+        """Delete cached answers and unused vectors; returns the number of both."""
+
+        def clear(transaction: Transaction) -> int:
+            completions = transaction.delete_completions()
+            vectors = transaction.delete_cached_vectors()
+            return completions + vectors
+
+        return await write(self._engine.store, clear)
 
     async def settings(self) -> dict[str, str]:
-        """What the index was built with."""
-        return await self._read(lambda reader: reader.settings())
+        """The settings of the index, as recorded when it was built."""
+        return await read(self._engine.store, lambda reader: reader.settings())
 
     async def check(self, *, full: bool = False) -> list[str]:
         """The problems of the stored data, in words; `rebuild` repairs derived data.
 
-        Graph, full text and vectors are compared with what mentions and texts give: of each a
-        random sample, or with `full` all.
+        Graph, full text and vectors are compared with mentions and texts: random samples, or with
+        `full` everything.
         """
-        return await self._parts._indexing.check(full=full)
+        return await self._engine.indexing.check(full=full)
 
     async def export(self, path: Path | str, *, format: GraphFormat | None = None) -> GraphFormat:
-        """Write the graph to a file, by default in the format of its suffix, which is returned.
+        """Write the graph to a file, by default in the format of the suffix; returns the format.
 
-        They are .graphml, .json, .jsonl (the records behind the graph), .csv, .nq (N-Quads), .cypher
-        and .html (a page with the entities that have most relations). `ConfigError` for others.
+        Suffixes: .graphml, .json, .jsonl (the records behind the graph), .csv, .nq (N-Quads),
+        .cypher and .html (a page of the entities with most relations). `ConfigError` for any other
+        suffix.
         """
-        chosen = format or graph_format(Path(path))
-        text = await self.export_text(chosen)
-        await to_thread.run_sync(lambda: Path(path).write_text(text, "utf-8", newline=""))
-        return chosen
+        chosen_format = format or graph_format(Path(path))
+        text = await self.export_text(chosen_format)
+        write_file = partial(Path(path).write_text, text, "utf-8", newline="")
+        await to_thread.run_sync(write_file)
+        return chosen_format
 
     async def export_text(self, format: GraphFormat) -> str:
-        """What `export` would write."""
-        write_graph = partial(export_graph, format=format, language=self._parts.language)
-        return await self._read(write_graph)
+        """The text of an export."""
+        write_graph = partial(export_graph, format=format, language=self._engine.language)
+        return await read(self._engine.store, write_graph)
 
 
 def _load_trace(reader: Reader, trace_id: str | None) -> recorded.Trace:
@@ -388,15 +438,22 @@ def _load_trace(reader: Reader, trace_id: str | None) -> recorded.Trace:
     return recorded.load_trace(reader, trace_id)
 
 
-def _relation(
+def _edited_relation(
     source: str,
     target: str,
+    *,
     description: str | None = None,
     keywords: Iterable[str] | None = None,
     weight: float | None = None,
 ) -> Record:
     if weight is not None and not 0 < weight < MOST_WEIGHT:
         raise ConfigError(f"a weight is a number above 0 and below {MOST_WEIGHT:,}, not {weight}")
-    words: Json = None if keywords is None else [*keywords]
-    ends: Record = {"type": "relationship", "source": source, "target": target}
-    return {**ends, "description": description, "keywords": words, "strength": weight}
+    keyword_list: Json = None if keywords is None else [*keywords]
+    return {
+        "type": "relationship",
+        "source": source,
+        "target": target,
+        "description": description,
+        "keywords": keyword_list,
+        "strength": weight,
+    }

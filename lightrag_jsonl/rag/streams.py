@@ -1,4 +1,4 @@
-"""An answer in pieces, as the model writes it."""
+"""An answer in pieces, as written by the model."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -10,7 +10,7 @@ from lightrag_jsonl.llm.client import UsageMeter
 
 
 class AsyncAnswerStream:
-    """The pieces of an answer, for `async for`; after the last one, `.answer` holds it complete."""
+    """The pieces of an answer, for `async for`; after the last piece, `.answer` is complete."""
 
     def __init__(self, pieces: AsyncGenerator[str | Answer], meter: UsageMeter) -> None:
         self._pieces = pieces
@@ -48,10 +48,10 @@ class AsyncAnswerStream:
 async def queued(
     run: Callable[[Callable[[str | Answer], None]], Awaitable[None]],
 ) -> AsyncGenerator[str | Answer]:
-    """What `run` puts into the queue; leaving the iterator early cancels `run`."""
+    """The items put into the queue by `run`; leaving the iterator early cancels `run`."""
     items: asyncio.Queue[str | Answer | None] = asyncio.Queue()
     task = asyncio.ensure_future(run(items.put_nowait))
-    task.add_done_callback(lambda done: items.put_nowait(None))
+    task.add_done_callback(lambda task: items.put_nowait(None))
     try:
         while (item := await items.get()) is not None:
             yield item

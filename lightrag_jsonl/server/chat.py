@@ -138,8 +138,8 @@ async def _from_index(index: Index, question: str, param: QueryParam) -> Pieces:
 async def _side_task(index: Index, prompt: str) -> Pieces:
     """What a chat program asks about a conversation; that is no question for the index."""
     meter = UsageMeter()
-    if index.rag._client.has_model:
-        reply = await index.rag._client.chat([Message("user", prompt)], meter)
+    if index.rag.engine.client.has_model:
+        reply = await index.rag.engine.client.chat([Message("user", prompt)], meter)
         text = reply.readable_text
     else:
         text = json.dumps(_without_model(prompt), ensure_ascii=False)

@@ -124,7 +124,7 @@ class Index:
             by_degree = sorted(found.items(), key=lambda one: (-one[1].degree, one[0]))
             return snapshot.generation, dict(by_degree)
 
-        self._directory = await search(self.rag._store, load)
+        self._directory = await search(self.rag.engine.store, load)
         return self._directory[1]
 
     async def find_entities(self, text: str, kind: str) -> list[EntityLine]:

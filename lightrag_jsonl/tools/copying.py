@@ -1,4 +1,4 @@
-"""Copies an index from one store to another, such as from a folder to PostgreSQL and back."""
+"""Copies an index between two stores, for example from a folder to PostgreSQL and back."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -9,10 +9,10 @@ from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.indexing.stored import stored_chunks
 from lightrag_jsonl.storage.opening import open_store
-from lightrag_jsonl.storage.rows import Counts, StoredChunk
+from lightrag_jsonl.storage.rows import Counts, StoredChunk, StoredDocument
 from lightrag_jsonl.storage.store import OWN_SETTINGS, Reader, Transaction
 
-BATCH = 1_000
+ROWS_AT_ONCE = 1_000
 LOCK_SECONDS = 30.0
 
 
@@ -21,87 +21,125 @@ def copy_index(
 ) -> Counts:
     """Copy an index, row by row, to an empty folder or database; returns the numbers of rows.
 
-    Only the answers for similar questions are left out, since they are valid for one state of one
-    index. The copy is one transaction: if it is killed, the target stays empty. `StorageError` if
-    there is no index in `source`, or if `target` is not empty.
+    Only the answers for similar questions are left out, since an answer is valid for one state of
+    one index. The copy is one transaction: if the process is killed, the target stays empty.
+    `StorageError` if there is no index in `source`, or if `target` is not empty.
     """
     with (
-        closing(open_store(as_address(source), create=False)) as old,
-        closing(open_store(as_address(target))) as new,
-        new.writer_lock(LOCK_SECONDS),
-        new.transaction() as transaction,
-        old.reader() as reader,
+        closing(open_store(as_address(source), create=False)) as source_store,
+        closing(open_store(as_address(target))) as target_store,
+        target_store.writer_lock(LOCK_SECONDS),
+        target_store.transaction() as transaction,
+        source_store.reader() as reader,
     ):
-        if _holds_anything(transaction):
+        if not _is_empty(transaction):
             raise StorageError(
-                f"{new.location} holds an index already: copy to a new folder or database, or "
-                "delete what is there first",
-                path=new.location,
+                f"{target_store.location} holds an index already: copy to a new folder or "
+                "database, or delete what is there first",
+                path=target_store.location,
             )
         _copy_documents(reader, transaction, progress)
         _copy_graph(reader, transaction)
-        _copy_the_rest(reader, transaction)
+        _copy_settings(reader, transaction)
+        _copy_pending(reader, transaction)
+        _copy_caches(reader, transaction)
+        _copy_traces(reader, transaction)
         return reader.counts()
 
 
-def _holds_anything(reader: Reader) -> bool:
-    counts, answers = reader.counts(), reader.completion_stats()[0]
+def _is_empty(reader: Reader) -> bool:
+    """Whether nothing is stored, neither documents nor answers, settings or traces."""
+    completions, _ = reader.completion_stats()
     settings = reader.settings().keys() - OWN_SETTINGS
-    return bool(counts != Counts() or answers or settings or reader.traces(limit=1))
+    traces = reader.traces(limit=1)
+    return reader.counts() == Counts() and not (completions or settings or traces)
+
+
+def _copy_settings(reader: Reader, transaction: Transaction) -> None:
+    settings = reader.settings()
+    settings.pop("format", None)  # of each store by itself
+    transaction.put_settings(settings)
 
 
 def _copy_documents(
     reader: Reader, transaction: Transaction, progress: ProgressCallback | None
 ) -> None:
-    documents, done, known = reader.documents(), 0, reader.counts().chunks
-    for count, document in enumerate(documents, start=1):
-        found = stored_chunks(reader, document.id)
-        transaction.put_document(document, reader.pages([document.id]))
-        stored = []
-        for row, chunk in found.chunks.items():
-            created = chunk.created_at.timestamp() if chunk.created_at else 0.0
-            extraction = found.extractions[row]
-            stored.append(StoredChunk(row, document.row, chunk, created, extraction))
-        transaction.put_chunks(stored)
-        transaction.put_mentions(found.entities, found.relations)
-        done += len(found.chunks)
+    all_chunks = reader.counts().chunks
+    copied_chunks = 0
+    for number, document in enumerate(reader.documents(), start=1):
+        copied_chunks += _copy_document(document, reader, transaction)
         if progress is not None:
-            progress(Progress(done, known, count))
+            progress(Progress(copied_chunks, all_chunks, number))
+
+
+def _copy_document(document: StoredDocument, reader: Reader, transaction: Transaction) -> int:
+    """Copy a document with its pages, chunks and mentions; returns the number of chunks."""
+    transaction.put_document(document, reader.pages([document.id]))
+    source = stored_chunks(reader, document.id)
+    chunks = []
+    for row, chunk in source.chunks.items():
+        created_at = chunk.created_at.timestamp() if chunk.created_at else 0.0
+        chunks.append(
+            StoredChunk(
+                row=row,
+                document=document.row,
+                chunk=chunk,
+                created_at=created_at,
+                extraction=source.extractions[row],
+            )
+        )
+    transaction.put_chunks(chunks)
+    transaction.put_mentions(source.entities, source.relations)
+    return len(chunks)
 
 
 def _copy_graph(reader: Reader, transaction: Transaction) -> None:
-    ends = reader.next_ids()
-    for ids in _batches(ends.entities):
-        transaction.put_graph_rows("entity", list(reader.entity_rows(ids=ids).values()))
-        _copy_vectors("entity", ids, reader, transaction)
-    for ids in _batches(ends.relations):
-        transaction.put_graph_rows("relation", list(reader.relation_rows(ids=ids).values()))
-        _copy_vectors("relation", ids, reader, transaction)
-    for ids in _batches(ends.chunks):
-        _copy_vectors("chunk", ids, reader, transaction)
+    next_ids = reader.next_ids()
+    for ids in _batches(next_ids.entities):
+        entities = reader.entity_rows(ids=ids)
+        transaction.put_graph_rows("entity", list(entities.values()))
+        _copy_vectors(reader, transaction, kind="entity", ids=ids)
+    for ids in _batches(next_ids.relations):
+        relations = reader.relation_rows(ids=ids)
+        transaction.put_graph_rows("relation", list(relations.values()))
+        _copy_vectors(reader, transaction, kind="relation", ids=ids)
+    for ids in _batches(next_ids.chunks):
+        _copy_vectors(reader, transaction, kind="chunk", ids=ids)
     transaction.put_aliases(reader.aliases())
 
 
-def _copy_vectors(kind: Kind, ids: Sequence[int], reader: Reader, transaction: Transaction) -> None:
-    digests, vectors = reader.vector_digests(kind, ids), reader.vectors(kind, ids)
-    transaction.put_vectors(kind, {row: (digests[row], vectors[row]) for row in vectors})
+def _copy_vectors(
+    reader: Reader, transaction: Transaction, *, kind: Kind, ids: Sequence[int]
+) -> None:
+    digests = reader.vector_digests(kind, ids)
+    vectors = reader.vectors(kind, ids)
+    vectors_by_row = {row: (digests[row], vector) for row, vector in vectors.items()}
+    transaction.put_vectors(kind, vectors_by_row)
 
 
-def _copy_the_rest(reader: Reader, transaction: Transaction) -> None:
-    """Settings, pending documents, cached answers and vectors, and the recorded queries."""
-    transaction.put_settings({n: v for n, v in reader.settings().items() if n != "format"})
-    for pending in reader.pending():
-        transaction.put_pending(pending)
+def _copy_pending(reader: Reader, transaction: Transaction) -> None:
+    for document in reader.pending():
+        transaction.put_pending(document)
+
+
+def _copy_caches(reader: Reader, transaction: Transaction) -> None:
+    """Copy the model's answers and the vectors that no row uses yet."""
     for key, document in reader.completion_keys().items():
-        if (completion := reader.completion(key)) is not None:
+        completion = reader.completion(key)
+        if completion is not None:
             transaction.put_completion(key, completion, document)
     transaction.put_cached_vectors(reader.cached_vectors())
+
+
+def _copy_traces(reader: Reader, transaction: Transaction) -> None:
+    """Copy the recorded queries, the oldest first."""
     for trace in reversed(reader.traces()):
-        events = [event for _, event in reader.trace_events(trace_id=trace.id)]
+        rows = reader.trace_events(trace_id=trace.id)
+        events = [event for _, event in rows]
         transaction.put_trace(trace, events)
 
 
-def _batches(end: int) -> Iterator[Sequence[int]]:
-    """The row ids below an end, some at a time."""
-    for start in range(1, end, BATCH):
-        yield range(start, min(start + BATCH, end))
+def _batches(next_id: int) -> Iterator[Sequence[int]]:
+    """The row ids before the next free id, some at a time."""
+    for start in range(1, next_id, ROWS_AT_ONCE):
+        yield range(start, min(start + ROWS_AT_ONCE, next_id))

@@ -20,15 +20,18 @@ from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 from lightrag_jsonl.indexing.loading import Given, load_documents
 from lightrag_jsonl.llm.client import request_key
 from lightrag_jsonl.rag import AsyncLightRAG
+from lightrag_jsonl.rag.engine import Engine
 
 # Fitted on recorded answers of gpt-4o and gpt-4o-mini about A Christmas Carol (three runs, 42
-# chunks of 1,200 tokens): written tokens = BASE + RATE * tokens of text, first turn and later ones.
-# That is prose. Of notes that are all facts the same models wrote three to five times as much.
+# chunks of 1,200 tokens): written tokens = BASE + RATE * tokens of text, first and later turns.
+# The Carol is prose: of notes full of facts the same models wrote three to five times as much.
 BASE = 40
-RATES = (0.52, 0.62)
-MESSAGE_TOKENS = 4  # what the chat format adds to a message
-SUMMARY_EVERY = 7_500  # tokens of text for each summary; below, the tokens it reads and writes
-SUMMARY_TOKENS = (550, 250)
+FIRST_RATE = 0.52
+LATER_RATE = 0.62
+MESSAGE_OVERHEAD = 4  # tokens of the chat format around a message
+SUMMARY_EVERY = 7_500  # tokens of text for each summary
+SUMMARY_INPUT_TOKENS = 550
+SUMMARY_OUTPUT_TOKENS = 250
 FILLER = "What the text says about it, in a sentence or two that have the usual length."
 RECORDS: dict[ExtractionPrompt, Record] = {
     "extract-graph": {"type": "entity", "entity_type": "concept", "description": FILLER},
@@ -39,12 +42,12 @@ RECORDS: dict[ExtractionPrompt, Record] = {
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What indexing some documents would cost.
+    """The cost of indexing some documents.
 
-    `cached_tokens` are the input tokens that began an earlier request, which providers cache.
+    `cached_tokens` are input tokens at the beginning of an earlier request, cached by providers.
     Answers in the index's own cache cost nothing. Output tokens follow a rule fitted to prose;
-    `summaries` is a rule of thumb, since they depend on how often names recur. With `glean_check`,
-    every check is assumed to find that something was missed.
+    `summaries` is a rule of thumb, since their number depends on the recurrence of names. With
+    `glean_check`, every check is assumed to find a gap.
     """
 
     documents: int = 0
@@ -69,8 +72,8 @@ class SimulatedLLM:
         self.name = name
         self.usage = Usage()
         self._record = RECORDS[extraction]
-        self._declares = extraction == "extract-graph"
-        self._name_field = "name" if self._declares else "entity"
+        self._ends_with_counts = extraction == "extract-graph"
+        self._name_field = "name" if extraction == "extract-graph" else "entity"
         self._count = count
         self._numbers = itertools.count(1)
         self._answers: dict[bytes, Completion] = {}
@@ -86,81 +89,116 @@ class SimulatedLLM:
         """An answer of the expected length; a repeated request costs nothing."""
         key = request_key(self.name, messages, response_type, max_tokens)
         if key not in self._answers:
-            text = next(message.content for message in messages if message.role == "user")
-            later = any(message.role == "assistant" for message in messages)
-            written = round(BASE + RATES[later] * self._count(text))
-            written = 1 if response_type == "text" else min(written, max_tokens or written)
-            self.usage += Usage(*self._read(messages, written), calls=1)
-            self._answers[key] = Completion(self._text(written))
+            is_check = response_type == "text"
+            output_tokens = 1 if is_check else self._expected_tokens(messages, max_tokens)
+            self.usage += self._request_usage(messages, output_tokens)
+            text = "YES" if is_check else self._records(output_tokens)
+            self._answers[key] = Completion(text)
         return self._answers[key]
 
-    def _text(self, tokens: int) -> str:
-        """An answer of about so many tokens; a single one is the answer to a check."""
-        if tokens == 1:
-            return "YES"
-        count = max(round(tokens / self._count(self._line())), 1)
-        lines = [self._line() for _ in range(count)]
-        if self._declares:
-            lines.append(json.dumps({"type": "done", "entities": count, "relationships": 0}))
-        return "\n".join(lines)
+    def _expected_tokens(self, messages: Sequence[Message], max_tokens: int | None) -> int:
+        """The length of an answer, by the fitted rule."""
+        question = next(message.content for message in messages if message.role == "user")
+        is_first_turn = all(message.role != "assistant" for message in messages)
+        rate = FIRST_RATE if is_first_turn else LATER_RATE
+        tokens = round(BASE + rate * self._count(question))
+        return min(tokens, max_tokens or tokens)
 
-    def _read(self, messages: Sequence[Message], written: int) -> tuple[int, int, int]:
-        """The tokens read, those written, and how many read ones began an earlier request."""
-        read = seen = 0
+    def _request_usage(self, messages: Sequence[Message], output_tokens: int) -> Usage:
+        """The tokens of a request; its longest beginning in an earlier request counts as cached."""
+        input_tokens = 0
+        cached_tokens = 0
         for number, message in enumerate(messages, 1):
-            read += self._count(message.content) + MESSAGE_TOKENS
+            input_tokens += self._count(message.content) + MESSAGE_OVERHEAD
             prefix = tuple(messages[:number])
             if prefix in self._prefixes:
-                seen = read
+                cached_tokens = input_tokens
             self._prefixes.add(prefix)
-        return read, written, seen
+        return Usage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cached_tokens=cached_tokens,
+            calls=1,
+        )
 
-    def _line(self) -> str:
-        return json.dumps({**self._record, self._name_field: f"Name {next(self._numbers)}"})
+    def _records(self, tokens: int) -> str:
+        """JSONL of about so many tokens."""
+        tokens_per_line = self._count(self._next_line())
+        count = max(round(tokens / tokens_per_line), 1)
+        lines = [self._next_line() for _ in range(count)]
+        if self._ends_with_counts:
+            last_record = {"type": "done", "entities": count, "relationships": 0}
+            lines.append(json.dumps(last_record))
+        return "\n".join(lines)
+
+    def _next_line(self) -> str:
+        name = f"Name {next(self._numbers)}"
+        return json.dumps({**self._record, self._name_field: name})
 
 
 async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Estimate:
-    """What `insert` would cost with a model; no model is called, nothing is stored."""
+    """The cost of `insert` with a model; no model is called, nothing is stored."""
+    engine = rag.engine
     failures: list[Failure] = []
-    size, overlap = rag.options.chunk_tokens, rag.options.chunk_overlap
-
-    def cut() -> Iterator[Sequence[Chunk]]:
-        for document in load_documents(documents):
-            if isinstance(document, Failure):
-                failures.append(document)
-            if not isinstance(document, Document):
-                continue
-            pages = document_pages(document.id or "", document)
-            chunks = chunk_pages(pages, tokenizer=rag._tokenizer, size=size, overlap=overlap)
-            yield [replace(chunk, title=document.title or "") for chunk in chunks]
-
-    model = rag._client.llm.name if rag._client.has_model else "none"
-    found = await _estimate(rag, cut(), model)
-    return replace(found, failures=tuple(failures))
+    model = engine.client.llm.name if engine.client.has_model else "none"
+    chunks_of_documents = _cut_documents(engine, documents, failures)
+    total = await _estimate_chunks(engine, chunks_of_documents, model)
+    return replace(total, failures=tuple(failures))
 
 
 async def estimate_upgrade(rag: AsyncLightRAG) -> Estimate:
-    """What `retry(upgrade=True)` would cost; nothing is stored. `ConfigError` without a model."""
-    return await _estimate(rag, rag._indexing.upgradable(), rag._client.llm.name)
+    """The cost of `retry(upgrade=True)`; nothing is stored. `ConfigError` without a model."""
+    engine = rag.engine
+    model = engine.client.llm.name
+    return await _estimate_chunks(engine, engine.indexing.upgradable(), model)
 
 
-async def _estimate(
-    rag: AsyncLightRAG, documents: Iterable[Sequence[Chunk]], model: str
+def _cut_documents(
+    engine: Engine, sources: Given | Iterable[Given], failures: list[Failure]
+) -> Iterator[Sequence[Chunk]]:
+    """The chunks of each document; a source that cannot be read is appended to `failures`."""
+    for document in load_documents(sources):
+        if isinstance(document, Failure):
+            failures.append(document)
+        if not isinstance(document, Document):
+            continue
+        chunks = chunk_pages(
+            document_pages(document.id or "", document),
+            tokenizer=engine.tokenizer,
+            size=engine.options.chunk_tokens,
+            overlap=engine.options.chunk_overlap,
+        )
+        yield [replace(chunk, title=document.title or "") for chunk in chunks]
+
+
+async def _estimate_chunks(
+    engine: Engine, documents: Iterable[Sequence[Chunk]], model: str
 ) -> Estimate:
-    llm = SimulatedLLM(model, rag.options.extraction, rag._tokenizer.count)
-    extractor = rag._model_extractor(rag._model_client(llm, store_answers=False))
-    sizes: list[list[int]] = []
+    """Extract the chunks of documents with a simulated model."""
+    llm = SimulatedLLM(model, engine.options.extraction, engine.tokenizer.count)
+    extractor = engine.extractor_for(engine.client_for(llm, store_answers=False))
+    document_count = 0
+    chunk_count = 0
+    text_tokens = 0
     for chunks in documents:
-        sizes.append([chunk.tokens for chunk in chunks])
+        document_count += 1
         for chunk in chunks:
+            chunk_count += 1
+            text_tokens += chunk.tokens
             await extractor.extract(chunk)
-    tokens = sum(map(sum, sizes))
-    summaries = tokens // SUMMARY_EVERY if llm.usage.calls else 0
-    read, written = (summaries * count for count in SUMMARY_TOKENS)
     return Estimate(
-        documents=len(sizes),
-        chunks=sum(map(len, sizes)),
-        text_tokens=tokens,
+        documents=document_count,
+        chunks=chunk_count,
+        text_tokens=text_tokens,
         extraction=llm.usage,
-        summaries=Usage(read, written, calls=summaries),
+        summaries=_summary_usage(text_tokens) if llm.usage.calls else Usage(),
+    )
+
+
+def _summary_usage(text_tokens: int) -> Usage:
+    summaries = text_tokens // SUMMARY_EVERY
+    return Usage(
+        input_tokens=summaries * SUMMARY_INPUT_TOKENS,
+        output_tokens=summaries * SUMMARY_OUTPUT_TOKENS,
+        calls=summaries,
     )

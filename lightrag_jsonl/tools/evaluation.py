@@ -1,4 +1,4 @@
-"""Measures whether retrieval finds the passages that support an answer, and what the graph adds."""
+"""Measures how often retrieval finds the passages behind an answer, and the gain by the graph."""
 
 import itertools
 import time
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -28,17 +28,23 @@ SCORED_CHUNKS = 20
 UNLIMITED = 1_000_000  # tokens; so many that the budget does not influence the ranks
 RESAMPLES = 2_000
 TAILS = (0.025, 0.975)  # of the bootstrap means: what is between them is the 95 % interval
-YES_OR_NO = frozenset({"", "yes", "no", "是", "不是", "否", "有", "没有"})  # found in any passage
+UNINFORMATIVE_ANSWERS = frozenset(
+    {"", "yes", "no", "是", "不是", "否", "有", "没有"}
+)  # in any passage
 BRIDGE_CHUNKS = range(2, 9)  # the number of chunks that mention the unnamed entity of a question
-RELATIONS = 16  # the most relations of one entity that are tried
+MAX_RELATIONS = 16  # of one entity, tried for a question
 TEMPLATES = {
     "en": "Take what “{start}” is linked to by “{first}”: what is that linked to by “{second}”?",
     "zh": "与“{start}”有“{first}”这一联系的，又与什么有“{second}”这一联系？",
 }
 
 
+ChunksByEntity: TypeAlias = defaultdict[int, set[int]]  # row ids
+MetricValues: TypeAlias = Mapping[str, float]  # of one question by metric, with "seconds"
+
+
 class EvalQuestion(msgspec.Struct, frozen=True, omit_defaults=True, rename={"text": "question"}):
-    """A question, the ids of documents or chunks that answer it, and its low-level keywords, if given."""
+    """A question, the ids of the answering documents or chunks, and optional low-level keywords."""
 
     text: Annotated[str, msgspec.Meta(pattern=r"\S")]
     supporting: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
@@ -56,7 +62,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RetrieverScores:
     """A retriever's averages by metric; `gains` are differences to "dense" on the same questions.
 
     `recall@k`: the share of the supporting ids among the first k chunks. `answer`: whether the
@@ -74,73 +80,135 @@ def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
 
     Raises `ConfigError` if the file cannot be read; for a bad question it names the line.
     """
-    found: list[EvalQuestion] = []
-    for number, line in enumerate(read_text(Path(path)).split("\n"), 1):
+    questions: list[EvalQuestion] = []
+    lines = read_text(Path(path)).split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
         try:
-            found += [msgspec.json.decode(line, type=EvalQuestion)] if line.strip() else []
+            questions.append(msgspec.json.decode(line, type=EvalQuestion))
         except (msgspec.MsgspecError, RecursionError) as error:
             raise ConfigError(f"{path}, line {number}: {error}") from error
-    if not found:
+    if not questions:
         raise ConfigError(f"{path}: no question in it")
-    return tuple(found)
+    return tuple(questions)
 
 
 def write_questions(path: str | Path, questions: Iterable[EvalQuestion]) -> None:
-    """Write a question set that `read_questions` can read."""
-    Path(path).write_bytes(msgspec.json.Encoder().encode_lines(questions))
+    """Write a question set for `read_questions`."""
+    encoder = msgspec.json.Encoder()
+    Path(path).write_bytes(encoder.encode_lines(questions))
 
 
 async def generate_questions(
     rag: AsyncLightRAG, count: int, *, seed: int = 0
 ) -> tuple[EvalQuestion, ...]:
-    """Up to `count` two-hop questions whose supporting chunks are known; no model is called.
+    """Up to `count` two-hop questions with their supporting chunks; no model is called.
 
-    Each leads from an entity, over one that is not named, to the answer; no chunk alone mentions
-    both ends. The same index and seed give the same questions.
+    Each question leads from an entity, over an unnamed second entity (the bridge), to the answer;
+    no chunk alone mentions both ends. The same index and seed give the same questions.
     """
     template = TEMPLATES[known_language(rag.language)]
 
     def generate(snapshot: Snapshot) -> tuple[EvalQuestion, ...]:
-        mentions: defaultdict[int, set[int]] = defaultdict(set)
-        for entity, chunk in np.transpose(snapshot.graph.all_mentions).tolist():
-            mentions[entity].add(chunk)
-        bridges = [row for row, chunks in mentions.items() if len(chunks) in BRIDGE_CHUNKS]
-        bridges.sort(key=lambda row: (digest(str(seed), str(row)), row))
-        made = (_two_hops(snapshot, row, mentions, template) for row in bridges)
-        return tuple(itertools.islice(filter(None, made), count))
+        questions: list[EvalQuestion] = []
+        chunks_by_entity = _chunks_by_entity(snapshot)
+        for bridge in _bridges(chunks_by_entity, seed):
+            if len(questions) >= count:
+                break
+            question = _two_hop_question(
+                snapshot,
+                bridge=bridge,
+                chunks_by_entity=chunks_by_entity,
+                template=template,
+            )
+            if question is not None:
+                questions.append(question)
+        return tuple(questions)
 
-    return await search(rag._store, generate)
+    return await search(rag.engine.store, generate)
 
 
-def _two_hops(
-    snapshot: Snapshot, bridge: int, mentions: Mapping[int, set[int]], template: str
+def _chunks_by_entity(snapshot: Snapshot) -> ChunksByEntity:
+    """The chunks with a mention of each entity."""
+    chunks_by_entity: ChunksByEntity = defaultdict(set)
+    mentions = np.transpose(snapshot.graph.all_mentions)
+    for entity, chunk in mentions.tolist():
+        chunks_by_entity[entity].add(chunk)
+    return chunks_by_entity
+
+
+def _bridges(chunks_by_entity: ChunksByEntity, seed: int) -> list[int]:
+    """The entities with mentions in a few chunks, in an order that depends on the seed alone."""
+
+    def place(entity: int) -> tuple[str, int]:
+        return digest(str(seed), str(entity)), entity
+
+    bridges = []
+    for entity, chunks in chunks_by_entity.items():
+        if len(chunks) in BRIDGE_CHUNKS:
+            bridges.append(entity)
+    return sorted(bridges, key=place)
+
+
+class _Hop(NamedTuple):
+    """A relation of the bridge, with the rows of the far end and of a stating chunk."""
+
+    relation: Relation
+    end: int
+    chunk: int
+
+
+def _two_hop_question(
+    snapshot: Snapshot,
+    *,
+    bridge: int,
+    chunks_by_entity: ChunksByEntity,
+    template: str,
 ) -> EvalQuestion | None:
-    steps = _steps(snapshot, bridge)
-    for (first, start, chunk), (second, end, other_chunk) in itertools.permutations(steps, 2):
-        if chunk not in mentions[end] and other_chunk not in mentions[start]:
-            entities = snapshot.entities([start, end])
-            words = {"first": first.keywords[0], "second": second.keywords[0]}
-            text = template.format(start=entities[start].name, **words)
-            chunks = snapshot.chunks([chunk, other_chunk])
-            supporting = (chunks[chunk].id, chunks[other_chunk].id)
-            return EvalQuestion(text, supporting, entities[end].name)
+    """The first question over a bridge; `None` if a single chunk answers every question."""
+    hops = _hops(snapshot, bridge)
+    for first_hop, second_hop in itertools.permutations(hops, 2):
+        start = first_hop.end
+        end = second_hop.end
+        if first_hop.chunk in chunks_by_entity[end]:
+            continue
+        if second_hop.chunk in chunks_by_entity[start]:
+            continue
+        entities = snapshot.entities([start, end])
+        chunks = snapshot.chunks([first_hop.chunk, second_hop.chunk])
+        text = template.format(
+            start=entities[start].name,
+            first=first_hop.relation.keywords[0],
+            second=second_hop.relation.keywords[0],
+        )
+        return EvalQuestion(
+            text=text,
+            supporting=(chunks[first_hop.chunk].id, chunks[second_hop.chunk].id),
+            answer=entities[end].name,
+        )
     return None
 
 
-def _steps(snapshot: Snapshot, bridge: int) -> Iterator[tuple[Relation, int, int]]:
-    """(relation, other end, chunk) of relations whose wording does not give away the bridge."""
-    rows = snapshot.graph.relations_of(np.array([bridge]))[1][:RELATIONS]
+def _hops(snapshot: Snapshot, bridge: int) -> Iterator[_Hop]:
+    """The relations of a bridge, except relations with the bridge's name in the wording."""
+    _, rows = snapshot.graph.relations_of(np.array([bridge]))
+    rows = rows[:MAX_RELATIONS]
     relations = snapshot.relations(rows.tolist())
-    key = name_key(snapshot.entities([bridge])[bridge].name)
+    bridge_entity = snapshot.entities([bridge])[bridge]
+    bridge_key = name_key(bridge_entity.name)
     mentions = snapshot.relation_mentions(relations=relations)
     chunks = {mention.relation: mention.chunk for mention in reversed(mentions)}
-    for row, ends in zip(rows.tolist(), snapshot.graph.ends(rows).tolist(), strict=True):
+    ends_of_rows = snapshot.graph.ends(rows)
+    for row, ends in zip(rows.tolist(), ends_of_rows.tolist(), strict=True):
         relation = relations[row]
-        other = relation.target if name_key(relation.source) == key else relation.source
-        words = map(name_key, (other, *relation.keywords))
-        if row in chunks and relation.keywords and not any(key in word for word in words):
+        is_source = name_key(relation.source) == bridge_key
+        end_name = relation.target if is_source else relation.source
+        wording = [name_key(text) for text in (end_name, *relation.keywords)]
+        names_bridge = any(bridge_key in text for text in wording)
+        if row in chunks and relation.keywords and not names_bridge:
             (end,) = {*ends} - {bridge}
-            yield relation, end, chunks[row]
+            yield _Hop(relation, end, chunks[row])
 
 
 async def evaluate(
@@ -150,98 +218,166 @@ async def evaluate(
     modes: Iterable[Mode],
     budget: int = 4_000,
     seed: int = 0,
-) -> tuple[Row, ...]:
+) -> tuple[RetrieverScores, ...]:
     """The scores of vectors alone ("dense"), words alone ("bm25"), `naive` and each of `modes`.
 
-    `budget` is the tokens in which the answer is looked for. Raises `ConfigError` if a supporting
-    id is not in the index.
+    `budget` limits the tokens of the passages in which the answer is looked for. `ConfigError` if
+    a supporting id is not in the index.
     """
-    await read(rag._store, lambda reader: _check_ids(reader, questions))
-    scores: dict[str, list[dict[str, float]]] = defaultdict(list)
+    await read(rag.engine.store, lambda reader: _check_ids(reader, questions))
+    retrievers = dict.fromkeys(("dense", "bm25", "naive", *modes))
+    values_by_retriever: dict[str, list[MetricValues]] = defaultdict(list)
     for question in questions:
-        for name in dict.fromkeys(("dense", "bm25", "naive", *modes)):
-            started = time.perf_counter()
-            chunks = await _retrieved(rag, name, question)
-            seconds = time.perf_counter() - started
-            scores[name].append({**score(question, chunks, budget), "seconds": seconds})
-    return tuple(_row(name, found, scores["dense"], seed) for name, found in scores.items())
+        for retriever in retrievers:
+            start = time.perf_counter()
+            chunks = await _retrieve(rag, retriever, question)
+            seconds = time.perf_counter() - start
+            values = score(question, chunks, budget)
+            values_by_retriever[retriever].append({**values, "seconds": seconds})
+    dense = values_by_retriever["dense"]
+    rows = []
+    for retriever, values_by_question in values_by_retriever.items():
+        row = _averages(
+            retriever,
+            values_by_question=values_by_question,
+            dense=dense,
+            seed=seed,
+        )
+        rows.append(row)
+    return tuple(rows)
 
 
-async def _retrieved(rag: AsyncLightRAG, name: str, question: EvalQuestion) -> Sequence[Chunk]:
-    if name == "bm25":
-        return await search(rag._store, partial(_by_words, question.text))
+async def _retrieve(rag: AsyncLightRAG, retriever: str, question: EvalQuestion) -> Sequence[Chunk]:
+    """The best chunks for a question, best first."""
+    if retriever == "bm25":
+        return await search(rag.engine.store, partial(_search_words, question.text))
     param = QueryParam(
-        mode="naive" if name == "dense" else name,  # type: ignore[arg-type]
-        lexical=name != "dense",
+        mode="naive" if retriever == "dense" else retriever,  # type: ignore[arg-type]
+        lexical=retriever != "dense",
         ll_keywords=question.names,
         chunk_top_k=SCORED_CHUNKS,
         max_total_tokens=UNLIMITED,
     )
-    return (await rag.retrieve(question.text, param)).chunks
+    context = await rag.retrieve(question.text, param)
+    return context.chunks
 
 
-def _by_words(question: str, snapshot: Snapshot) -> list[Chunk]:
-    hits = snapshot.search_terms(list(dict.fromkeys(search_terms(question))), SCORED_CHUNKS)
+def _search_words(question: str, snapshot: Snapshot) -> list[Chunk]:
+    terms = list(dict.fromkeys(search_terms(question)))
+    hits = snapshot.search_terms(terms, SCORED_CHUNKS)
     chunks = snapshot.chunks([row for row, _ in hits])
-    return [replace(chunks[row], score=value) for row, value in hits]
+    return [replace(chunks[row], score=bm25) for row, bm25 in hits]
 
 
 def _check_ids(reader: Reader, questions: Iterable[EvalQuestion]) -> None:
-    wanted = {id for question in questions for id in question.supporting}
-    known = {document.id for document in reader.documents(wanted)}
-    known |= {chunk.id for chunk in reader.chunks(ids=wanted).values()}
-    if unknown := sorted(wanted - known):
-        shown = ", ".join(unknown[:5])
-        raise ConfigError(f"{len(unknown)} supporting ids are not in the index, such as {shown}")
+    """Raise `ConfigError` for supporting ids of no document and no chunk."""
+    supporting: set[str] = set()
+    for question in questions:
+        supporting |= set(question.supporting)
+    document_ids = {document.id for document in reader.documents(supporting)}
+    chunks = reader.chunks(ids=supporting)
+    chunk_ids = {chunk.id for chunk in chunks.values()}
+    missing = sorted(supporting - document_ids - chunk_ids)
+    if missing:
+        examples = ", ".join(missing[:5])
+        raise ConfigError(f"{len(missing)} supporting ids are not in the index, such as {examples}")
 
 
 def score(question: EvalQuestion, chunks: Sequence[Chunk], budget: int) -> dict[str, float]:
-    """How well ranked chunks answer a question, by metric; `budget` is in tokens."""
+    """The quality of ranked chunks as an answer to a question, by metric; `budget` is in tokens."""
     values: dict[str, float] = {}
     for count in RECALL_AT:
-        found = {id for chunk in chunks[:count] for id in (chunk.id, chunk.document_id)}
-        values[f"recall@{count}"] = float(np.mean([id in found for id in question.supporting]))
+        best_chunks = chunks[:count]
+        best_ids = {chunk.id for chunk in best_chunks}
+        best_ids |= {chunk.document_id for chunk in best_chunks}
+        hits = [id in best_ids for id in question.supporting]
+        values[f"recall@{count}"] = float(np.mean(hits))
     answer = name_key(question.answer) if question.answer else ""
-    if answer not in YES_OR_NO:
-        sums = itertools.accumulate(chunk.tokens for chunk in chunks)
-        texts = [c.text for c, tokens in zip(chunks, sums, strict=True) if tokens <= budget]
-        values["answer"] = float(bool(texts) and answer in name_key("\n".join(texts)))
+    if answer not in UNINFORMATIVE_ANSWERS:
+        text = "\n".join(_texts_within(chunks, budget))
+        values["answer"] = float(answer in name_key(text))
     return values
 
 
+def _texts_within(chunks: Sequence[Chunk], budget: int) -> list[str]:
+    """The texts of the first chunks that fit into a budget of tokens."""
+    texts = []
+    tokens = 0
+    for chunk in chunks:
+        tokens += chunk.tokens
+        if tokens <= budget:
+            texts.append(chunk.text)
+    return texts
+
+
 def interval(values: Sequence[float], *, seed: int = 0) -> Interval:
-    """The mean with its percentile bootstrap interval (Efron, 1979); at least one value is needed.
+    """The mean with the percentile bootstrap interval (Efron, 1979); at least one value is needed.
 
-    Lists of equal length are resampled alike, so that two retrievers can be compared.
+    Lists of equal length are resampled alike, for the comparison of two retrievers.
     """
-    row = np.asarray(values, np.float64)
-    picked = np.random.default_rng(seed).integers(0, len(row), (RESAMPLES, len(row)))
-    low, high = np.quantile(row[picked].mean(axis=1), TAILS)
-    return Interval(float(row.mean()), float(low), float(high))
+    sample = np.asarray(values, np.float64)
+    generator = np.random.default_rng(seed)
+    positions = generator.integers(0, len(sample), (RESAMPLES, len(sample)))
+    means = sample[positions].mean(axis=1)
+    low, high = np.quantile(means, TAILS)
+    return Interval(
+        value=float(sample.mean()),
+        low=float(low),
+        high=float(high),
+    )
 
 
-def _row(
-    name: str, scores: Sequence[Mapping[str, float]], base: Sequence[Mapping[str, float]], seed: int
-) -> Row:
-    metrics, gains = {}, {}
+def _averages(
+    retriever: str,
+    *,
+    values_by_question: Sequence[MetricValues],
+    dense: Sequence[MetricValues],
+    seed: int,
+) -> RetrieverScores:
+    """The averages of a retriever, and the differences to the averages of "dense"."""
+    metrics: dict[str, Interval] = {}
+    gains: dict[str, Interval] = {}
     for metric in METRICS:
-        values = [one[metric] for one in scores if metric in one]
-        before = [one[metric] for one in base if metric in one]
-        if values:
-            metrics[metric] = interval(values, seed=seed)
-            gains[metric] = interval(np.subtract(values, before).tolist(), seed=seed)
-    p50 = float(np.median([one["seconds"] for one in scores])) * 1000
-    return Row(name, metrics, round(p50, 2), {} if scores is base else gains)
+        values = _column(values_by_question, metric)
+        if not values:
+            continue
+        metrics[metric] = interval(values, seed=seed)
+        if retriever != "dense":
+            differences = np.subtract(values, _column(dense, metric))
+            gains[metric] = interval(differences.tolist(), seed=seed)
+    seconds = float(np.median(_column(values_by_question, "seconds")))
+    return RetrieverScores(
+        name=retriever,
+        metrics=metrics,
+        p50_ms=round(seconds * 1000, 2),
+        gains=gains,
+    )
 
 
-def figures(row: Row) -> dict[str, str]:
-    """A row in words: metrics in percent with half of their intervals, then the gain."""
-    shown = {"": row.name}
+def _column(values_by_question: Sequence[MetricValues], metric: str) -> list[float]:
+    """The values of a metric, without questions that lack the metric."""
+    return [values[metric] for values in values_by_question if metric in values]
+
+
+def figures(scores: RetrieverScores) -> dict[str, str]:
+    """The cells of a table: metrics in percent with half of the interval, then the gain."""
+    cells = {"": scores.name}
     for name in METRICS:
-        one = row.metrics.get(name)
-        words = f"{100 * one.value:.1f} ±{50 * (one.high - one.low):.0f}" if one else ""
-        shown[name.replace("recall", "r")] = words
-    gain = row.gains.get("recall@5")
-    ends = f"[{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]" if gain else ""
-    shown["gain r@5"] = f"{100 * gain.value:+.1f} {ends}" if gain else ""
-    return {**shown, "ms": f"{row.p50_ms:.1f}"}
+        column = name.replace("recall", "r")
+        cells[column] = _percent(scores.metrics.get(name))
+    gain = scores.gains.get("recall@5")
+    cells["gain r@5"] = ""
+    if gain is not None:
+        low = f"{100 * gain.low:+.0f}"
+        high = f"{100 * gain.high:+.0f}"
+        cells["gain r@5"] = f"{100 * gain.value:+.1f} [{low}, {high}]"
+    cells["ms"] = f"{scores.p50_ms:.1f}"
+    return cells
+
+
+def _percent(average: Interval | None) -> str:
+    if average is None:
+        return ""
+    percent = 100 * average.value
+    half_width = 50 * (average.high - average.low)
+    return f"{percent:.1f} ±{half_width:.0f}"

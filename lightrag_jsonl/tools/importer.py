@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import ParseError
 
 from anyio import to_thread
@@ -30,12 +30,13 @@ CHUNKS_FILE = "kv_store_text_chunks.json"
 SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 QUOTES = "\"'“”"
 NO_FILE = ("", "unknown_source", "no-file-path")
-CUT = "\ufffd \t\r\n"  # ignored at a chunk's ends: from cutting inside a character, or stripping
+CHUNK_ENDS = "\ufffd \t\r\n"  # ignored there: from cutting inside a character, or stripping
+KEYWORD_SEPARATORS = re.compile("[,，、;；]")
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignIndex:
-    """What a working directory holds: texts and chunks by id, and the graph."""
+    """The contents of a working directory: texts and chunks by id, and the graph."""
 
     documents: Mapping[str, Record]
     chunks: Mapping[str, Record]
@@ -44,7 +45,7 @@ class ForeignIndex:
 
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """The sizes of an index, as it was read or as it is stored."""
+    """The sizes of an index, as read there or as stored here."""
 
     documents: int = 0
     chunks: int = 0
@@ -54,9 +55,9 @@ class ImportCounts:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What was read, what is stored here, and in words what has no exact counterpart here.
+    """The sizes read and stored, and in words everything without an exact counterpart here.
 
-    Entities and relations that named no known chunk are stored in a document of their own.
+    Entities and relations without a chunk are stored in a document of their own.
     """
 
     documents: tuple[str, ...]
@@ -73,31 +74,56 @@ async def import_index(
 
     Raises `ConfigError` if the folder holds no such index.
     """
+    engine = rag.engine
     index = await to_thread.run_sync(read_folder, Path(folder))
     conversion = _Conversion(index)
-    pending = [one.pending(rag._seconds()) for one in conversion.targets if one.pieces]
-    report = await rag._indexing.insert(pending, progress=progress, tolerant=True, summarize=False)
-    ids = tuple(str(one.document.id) for one in pending)
-    counts = len(index.documents), len(index.chunks), len(index.graph), index.graph.size()
-    stored = await read(rag._store, lambda reader: _stored(reader, ids))
-    not_imported = tuple(conversion.not_imported)
-    return ImportReport(ids, ImportCounts(*counts), stored, not_imported, report.failures)
+    pending = []
+    for target in conversion.targets:
+        if target.pieces:
+            pending.append(target.pending(engine.clock.seconds()))
+    report = await engine.indexing.insert(
+        pending,
+        progress=progress,
+        tolerant=True,
+        summarize=False,
+    )
+    ids = tuple(str(document.document.id) for document in pending)
+    return ImportReport(
+        documents=ids,
+        read=ImportCounts(
+            documents=len(index.documents),
+            chunks=len(index.chunks),
+            entities=len(index.graph),
+            relations=index.graph.size(),
+        ),
+        stored=await read(engine.store, lambda reader: _stored_counts(reader, ids)),
+        not_imported=tuple(conversion.not_imported),
+        failures=report.failures,
+    )
 
 
-def _stored(reader: Reader, ids: Sequence[str]) -> ImportCounts:
-    chunks = reader.chunks(documents=ids)
+def _stored_counts(reader: Reader, document_ids: Sequence[str]) -> ImportCounts:
+    chunks = reader.chunks(documents=document_ids)
     entities = {mention.entity for mention in reader.entity_mentions(chunks=chunks)}
     relations = {mention.relation for mention in reader.relation_mentions(chunks=chunks)}
-    return ImportCounts(len(reader.documents(ids)), len(chunks), len(entities), len(relations))
+    return ImportCounts(
+        documents=len(reader.documents(document_ids)),
+        chunks=len(chunks),
+        entities=len(entities),
+        relations=len(relations),
+    )
 
 
 def read_folder(folder: Path) -> ForeignIndex:
-    """Read a working directory; `ConfigError` if it is none, or a file in it is damaged or a link."""
+    """Read a working directory; `ConfigError` for any other folder, for a damaged file or a link."""
     import networkx as nx
 
     if not (folder / GRAPH).is_file():
-        below = sorted(path.parent.name for path in folder.glob(f"*/{GRAPH}"))
-        hint = f"; its folders {', '.join(below)} do: name one of them" if below else ""
+        graphs_below = folder.glob(f"*/{GRAPH}")
+        subfolders = sorted(path.parent.name for path in graphs_below)
+        hint = ""
+        if subfolders:
+            hint = f"; its folders {', '.join(subfolders)} do: name one of them"
         raise ConfigError(
             f"{folder} is not a working directory of LightRAG or nano-graphrag: no {GRAPH}{hint}"
         )
@@ -109,25 +135,35 @@ def read_folder(folder: Path) -> ForeignIndex:
     except (nx.NetworkXException, ParseError, ValueError, LookupError) as error:
         raise ConfigError(f"{folder / GRAPH} is not GraphML ({error})") from error
     return ForeignIndex(
-        documents=_entries(folder / DOCUMENTS_FILE),
-        chunks=_entries(folder / CHUNKS_FILE),
+        documents=_entries_with_text(folder / DOCUMENTS_FILE),
+        chunks=_entries_with_text(folder / CHUNKS_FILE),
         graph=graph,
     )
 
 
-def _entries(path: Path) -> dict[str, Record]:
-    """The entries of a key-value file that have a text; none if there is no file."""
+def _entries_with_text(path: Path) -> dict[str, Record]:
+    """The entries of a key-value file with a text; empty without a file."""
+    if not path.is_file():
+        return {}
     try:
-        value = json.loads(path.read_bytes()) if path.is_file() else {}
+        entries = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: invalid JSON ({error})") from error
-    if not isinstance(value, dict):
+    if not isinstance(entries, dict):
         raise ConfigError(f"{path} is not a key-value store")
-    return {
-        id: entry
-        for id, entry in value.items()
-        if isinstance(entry, dict) and isinstance(entry.get("content"), str)
-    }
+    entries_with_text: dict[str, Record] = {}
+    for id, entry in entries.items():
+        if isinstance(entry, dict) and isinstance(entry.get("content"), str):
+            entries_with_text[id] = entry
+    return entries_with_text
+
+
+class _ForeignChunk(NamedTuple):
+    """A chunk of the foreign index; sorts by its number in the document."""
+
+    number: int
+    id: str
+    text: str
 
 
 @dataclass(slots=True)
@@ -143,9 +179,19 @@ class _Target:
 
     def pending(self, created_at: float) -> PendingDocument:
         """The document, ready to be inserted."""
-        id = self.id or "doc-" + digest(*self.pages)
-        document = Document("", id, self.title, self.source, pages=tuple(self.pages))
-        return PendingDocument(document, created_at, tuple(self.records), tuple(self.pieces))
+        document = Document(
+            text="",
+            id=self.id or "doc-" + digest(*self.pages),
+            title=self.title,
+            source=self.source,
+            pages=tuple(self.pages),
+        )
+        return PendingDocument(
+            document=document,
+            created_at=created_at,
+            records=tuple(self.records),
+            chunks=tuple(self.pieces),
+        )
 
 
 class _Conversion:
@@ -160,110 +206,167 @@ class _Conversion:
         self._add_documents(index)
         self._without_source = _Target("", "imported without a source")
         self.targets.append(self._without_source)
-        for name, data in index.graph.nodes(data=True):
-            self._add_entity(str(name), data)
-        for source, target, data in index.graph.edges(data=True):
-            self._add_relation(str(source), str(target), data)
+        for name, attributes in index.graph.nodes(data=True):
+            self._add_entity(str(name), attributes)
+        for source, target, attributes in index.graph.edges(data=True):
+            self._add_relation(str(source), str(target), attributes)
 
     def _add_documents(self, index: ForeignIndex) -> None:
-        by_document: defaultdict[str, list[tuple[int, str, str]]] = defaultdict(list)
-        for id, entry in index.chunks.items():
-            order, text = entry.get("chunk_order_index"), sanitize(str(entry["content"]))
-            if text.strip(CUT):
-                number = order if isinstance(order, int) else 0
-                by_document[str(entry.get("full_doc_id") or id)].append((number, id, text))
-        for id in sorted(index.documents.keys() - by_document.keys()):
+        chunks_by_document = _chunks_by_document(index)
+        unprocessed = index.documents.keys() - chunks_by_document.keys()
+        for id in sorted(unprocessed):
             self._skip("document", id, "it was not processed there: insert its text")
-        for id, chunks in by_document.items():
+        for id, chunks in chunks_by_document.items():
             if id not in index.documents:
                 self._skip("document", id, "its text is missing: its chunks became its pages")
-            self._add_document(id, index.documents.get(id, {}), sorted(chunks))
+            entry = index.documents.get(id, {})
+            self._add_document(id, entry, sorted(chunks))
 
-    def _add_document(self, id: str, entry: Record, chunks: Sequence[tuple[int, str, str]]) -> None:
+    def _add_document(self, id: str, entry: Record, chunks: Sequence[_ForeignChunk]) -> None:
         """Add a document with each chunk where it occurs in the text, or else as a page."""
-        text, path = sanitize(str(entry.get("content", ""))), str(entry.get("file_path") or "")
-        source = None if path in NO_FILE else path
-        title = source and source.replace("\\", "/").rsplit("/", 1)[-1]
-        target = _Target(id, title, source, [text] if text.strip() else [])
-        found, lost, position = [], [], 0
-        for _, chunk, content in chunks:
-            piece = content if text.find(content, position) >= 0 else content.strip(CUT)
+        text = sanitize(str(entry.get("content", "")))
+        target = _empty_target(id, entry)
+        if text.strip():
+            target.pages.append(text)
+        additional_pages: list[_ForeignChunk] = []
+        position = 0
+        for chunk in chunks:
+            piece = chunk.text
+            if text.find(piece, position) < 0:
+                piece = piece.strip(CHUNK_ENDS)
             start = text.find(piece, position)
             if start < 0:
-                lost.append((chunk, content))
+                additional_pages.append(chunk)
             else:
-                found.append((chunk, piece))
+                self._add_piece(target, chunk.id, piece)
                 position = start + 1
-        target.pages += [content for _, content in lost]
-        for number, (chunk, piece) in enumerate(found + lost):
-            self._positions[chunk] = target, number
-            target.pieces.append(piece)
+        for chunk in additional_pages:
+            target.pages.append(chunk.text)
+            self._add_piece(target, chunk.id, chunk.text)
         self.targets.append(target)
 
-    def _add_entity(self, raw: str, data: Mapping[str, object]) -> None:
-        cleaned = name = clean_name(raw)
-        if not name:
-            self._skip("entity", raw, "nothing is left of its name")
+    def _add_piece(self, target: _Target, chunk_id: str, text: str) -> None:
+        self._positions[chunk_id] = (target, len(target.pieces))
+        target.pieces.append(text)
+
+    def _add_entity(self, foreign_name: str, attributes: Mapping[str, object]) -> None:
+        if not clean_name(foreign_name):
+            self._skip("entity", foreign_name, "nothing is left of its name")
             return
+        name = self._unique_name(foreign_name)
+        self._names[foreign_name] = name
+        quoted_type = str(attributes.get("entity_type") or "")
+        entity_type = clean_name(_unquoted(quoted_type))
+        record: Record = {
+            "type": "entity",
+            "name": name,
+            "entity_type": entity_type or UNKNOWN_TYPE,
+        }
+        self._add_record(record, attributes, label=name)
+
+    def _unique_name(self, foreign_name: str) -> str:
+        """The cleaned name, with a number if an earlier entity has the same cleaned name."""
+        cleaned = clean_name(foreign_name)
+        name = cleaned
         number = 1
         while name_key(name) in self._keys:
             number += 1
             name = f"{cleaned} ({number})"
         if number > 1:
-            self._skip("entity", raw, f"it is {name!r} here: another entity has this name")
+            reason = f"it is {name!r} here: another entity has this name"
+            self._skip("entity", foreign_name, reason)
         self._keys.add(name_key(name))
-        self._names[raw] = name
-        kind = clean_name(_unquoted(str(data.get("entity_type") or ""))) or UNKNOWN_TYPE
-        self._add({"type": "entity", "name": name, "entity_type": kind}, data, name)
+        return name
 
-    def _add_relation(self, raw_source: str, raw_target: str, data: Mapping[str, object]) -> None:
-        source, target = self._names.get(raw_source), self._names.get(raw_target)
+    def _add_relation(
+        self, foreign_source: str, foreign_target: str, attributes: Mapping[str, object]
+    ) -> None:
+        source = self._names.get(foreign_source)
+        target = self._names.get(foreign_target)
         if source is None or target is None or source == target:
             reason = "it joins an entity with itself" if source else "an end has no name"
-            self._skip("relation", f"{raw_source} — {raw_target}", reason)
+            self._skip("relation", f"{foreign_source} — {foreign_target}", reason)
             return
-        joined = SEPARATOR.join(_parts(data.get("keywords")))
-        words: list[Json] = [*_parts(re.sub("[,，、;；]", SEPARATOR, joined))]
-        record: Record = {"type": "relationship", "source": source, "target": target}
-        record |= {"keywords": words, "strength": _weight(data.get("weight"))}
-        self._add(record, data, f"{source} — {target}")
+        record: Record = {
+            "type": "relationship",
+            "source": source,
+            "target": target,
+            "keywords": _keywords(attributes.get("keywords")),
+            "strength": _finite_weight(attributes.get("weight")),
+        }
+        self._add_record(record, attributes, label=f"{source} — {target}")
 
-    def _add(self, record: Record, data: Mapping[str, object], label: str) -> None:
-        """Add a record to each of its chunks, with the descriptions distributed over them."""
-        descriptions = _parts(data.get("description")) or ("",)
-        chunks = [id for id in _parts(data.get("source_id")) if id in self._positions]
-        count = max(len(descriptions), len(chunks))
+    def _add_record(self, record: Record, attributes: Mapping[str, object], *, label: str) -> None:
+        """Add a record to each of its chunks; descriptions and weight are distributed over these."""
+        chunk_ids = _distinct_parts(attributes.get("source_id"))
+        positions = [self._positions[id] for id in chunk_ids if id in self._positions]
+        descriptions = list(_distinct_parts(attributes.get("description"))) or [""]
+        while len(descriptions) < len(positions):
+            descriptions.append("")
         weight = record.get("strength")
         if isinstance(weight, float):
-            record = {**record, "strength": min(max(weight / count, 1.0), 10.0)}
-        for number in range(count):
-            text = descriptions[number] if number < len(descriptions) else ""
-            if chunks:
-                target, index = self._positions[chunks[number % len(chunks)]]
+            share = weight / len(descriptions)
+            record = {**record, "strength": min(max(share, 1.0), 10.0)}
+        for number, description in enumerate(descriptions):
+            if positions:
+                target, piece = positions[number % len(positions)]
             else:
-                target, index = self._without_source, len(self._without_source.pieces)
-                target.pages.append(f"{label}: {text}")
-                target.pieces.append(f"{label}: {text}")
-            target.records.append({**record, "description": text, "chunk": index})
+                target, piece = self._add_page_without_source(f"{label}: {description}")
+            target.records.append({**record, "description": description, "chunk": piece})
+
+    def _add_page_without_source(self, text: str) -> tuple[_Target, int]:
+        """Add a page to the document of everything without a source; returns its position."""
+        target = self._without_source
+        target.pages.append(text)
+        target.pieces.append(text)
+        return target, len(target.pieces) - 1
 
     def _skip(self, kind: str, name: str, reason: str) -> None:
         self.not_imported.append(f"{kind} {name}: {reason}")
 
 
-def _parts(joined: object) -> tuple[str, ...]:
-    """The distinct parts of a joined field, without the quotes that old versions wrote."""
-    parts = (_unquoted(part) for part in str(joined or "").split(SEPARATOR))
+def _chunks_by_document(index: ForeignIndex) -> dict[str, list[_ForeignChunk]]:
+    """The chunks with a text by document; a chunk without a document is a document itself."""
+    chunks: defaultdict[str, list[_ForeignChunk]] = defaultdict(list)
+    for id, entry in index.chunks.items():
+        text = sanitize(str(entry["content"]))
+        if text.strip(CHUNK_ENDS):
+            order = entry.get("chunk_order_index")
+            number = order if isinstance(order, int) else 0
+            document_id = str(entry.get("full_doc_id") or id)
+            chunks[document_id].append(_ForeignChunk(number, id, text))
+    return chunks
+
+
+def _empty_target(id: str, entry: Record) -> _Target:
+    path = str(entry.get("file_path") or "")
+    if path in NO_FILE:
+        return _Target(id)
+    file_name = path.replace("\\", "/").rsplit("/", 1)[-1]
+    return _Target(id, title=file_name, source=path)
+
+
+def _keywords(joined: object) -> list[Json]:
+    keywords = SEPARATOR.join(_distinct_parts(joined))
+    return [*_distinct_parts(KEYWORD_SEPARATORS.sub(SEPARATOR, keywords))]
+
+
+def _distinct_parts(joined: object) -> tuple[str, ...]:
+    """The distinct parts of a joined field, without the quotes of old versions."""
+    quoted_parts = str(joined or "").split(SEPARATOR)
+    parts = [_unquoted(part) for part in quoted_parts]
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
 def _unquoted(text: str) -> str:
     text = text.strip()
-    if len(text) > 1 and text[0] in QUOTES and text[-1] in QUOTES:
+    is_quoted = len(text) > 1 and text[0] in QUOTES and text[-1] in QUOTES
+    if is_quoted:
         return text[1:-1].strip()
     return text
 
 
-def _weight(value: object) -> float:
+def _finite_weight(value: object) -> float:
     try:
         weight = float(str(value))
     except ValueError:

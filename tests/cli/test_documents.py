@@ -8,7 +8,7 @@ import pytest
 
 from lightrag_jsonl import FunctionEmbedder, LightRAG
 from lightrag_jsonl.cli.output import width
-from lightrag_jsonl.rag.parts import recorded_settings as recorded
+from lightrag_jsonl.rag.settings import recorded_settings as recorded
 from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply
 
@@ -224,7 +224,7 @@ def test_resume_goes_on_with_the_options_of_the_insert(texts: Path, tmp_path: Pa
     remembered = json.loads((recorded(kb) or {})["cli.options"])
     assert remembered == {"chunk_overlap": 0, "chunk_tokens": 200}
     with LightRAG(kb) as rag:
-        assert (rag._twin.options.chunk_tokens, rag._twin.options.chunk_overlap) == (200, 0)
+        assert (rag.engine.options.chunk_tokens, rag.engine.options.chunk_overlap) == (200, 0)
     assert {one["state"] for one in run_json("documents", "-w", kb)} == {"done"}
 
 

@@ -24,7 +24,7 @@ def answer(posted: Posted) -> Reply:
 
 async def insert_only(rag: Any, given: Sequence[Document]) -> None:
     """Insert without summaries, as a driver that is killed before it writes them."""
-    await rag._indexing.insert([PendingDocument(one, 0.0) for one in given], summarize=False)
+    await rag.engine.indexing.insert([PendingDocument(one, 0.0) for one in given], summarize=False)
 
 
 async def insert_then_summarize(rag: Any, given: Sequence[Document]) -> None:

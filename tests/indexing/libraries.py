@@ -66,7 +66,7 @@ async def edit(rag: AsyncLightRAG, given: Sequence[tuple[str, str, str | None]])
         if action != "d":
             what["description"] = f"Edit {number}."
         with contextlib.suppress(ConfigError, NotFoundError):
-            ids.append(await rag._indexing.edit(Edit(claim, what, "Eve"), 2000.0))
+            ids.append(await rag.engine.indexing.edit(Edit(claim, what, "Eve"), 2000.0))
     return ids
 
 
@@ -88,7 +88,7 @@ async def change(rag: AsyncLightRAG, number: int, action: str, library: list[lis
     elif action == "r":
         await rag.admin.rebuild()
     else:
-        await rag._indexing.insert([pending(number, library[0])])
+        await rag.engine.indexing.insert([pending(number, library[0])])
 
 
 async def summarizing(
@@ -99,4 +99,6 @@ async def summarizing(
 ) -> InsertReport:
     """Insert records as if a model had found them: the summaries that are due are asked for."""
     pieces = None if chunks is None else tuple(chunks)
-    return await rag._indexing.insert([PendingDocument(document, 0.0, tuple(records), pieces)])
+    return await rag.engine.indexing.insert(
+        [PendingDocument(document, 0.0, tuple(records), pieces)]
+    )

@@ -128,4 +128,4 @@ async def test_an_index_that_was_never_filled_says_so(
         assert failed in text and "ill" in text and "retry" in text and "🔑" not in text
         await rag.retry()
         text = await told()
-        assert text == rag._prompts.render("no-context")[-1].content.strip()
+        assert text == rag.engine.prompts.render("no-context")[-1].content.strip()

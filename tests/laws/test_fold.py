@@ -27,7 +27,7 @@ async def merge_in_batches(batches: Sequence[Sequence[PendingDocument]]) -> View
     with tempfile.TemporaryDirectory() as folder:
         async with index(folder) as rag:
             for batch in batches:
-                await rag._indexing.insert(batch)
+                await rag.engine.indexing.insert(batch)
         assert problems(folder) == []
         return view(folder)
 
@@ -66,14 +66,14 @@ def test_edits_by_hand_are_claims_like_others(
 
     async def run(folder: str) -> None:
         async with index(folder) as rag:
-            await rag._indexing.insert(documents)
+            await rag.engine.indexing.insert(documents)
             await edit(rag, given_edits)
             first = view(folder)
             assert problems(folder) == []
             chance.shuffle(documents)
             await rag.delete(*(f"d{number}" for number in range(len(library))))
             for document in documents:
-                await rag._indexing.insert([document])
+                await rag.engine.indexing.insert([document])
                 assert problems(folder) == []
             assert view(folder) == first
             await rag.admin.rebuild()

@@ -25,10 +25,12 @@ def test_deleting_what_was_inserted_leaves_what_was_there(
 
     async def run(folder: str) -> None:
         async with index(folder) as rag:
-            await rag._indexing.insert(pending(100 + n, r) for n, r in enumerate(kept))
+            await rag.engine.indexing.insert(pending(100 + n, r) for n, r in enumerate(kept))
             before = view(folder, times=True)
             # they come from an earlier time, so that first mentions move there and back
-            await rag._indexing.insert(pending(n, records) for n, records in enumerate(passing))
+            await rag.engine.indexing.insert(
+                pending(n, records) for n, records in enumerate(passing)
+            )
             ids = [f"d{n}" for n in range(len(passing))]
             for group in [[id] for id in ids] if one_by_one else [ids]:
                 await rag.delete(*group)
@@ -51,10 +53,12 @@ def test_deleting_edits_leaves_what_was_there(
 
     async def run(folder: str) -> None:
         async with index(folder) as rag:
-            await rag._indexing.insert(pending(100 + n, r) for n, r in enumerate(kept))
+            await rag.engine.indexing.insert(pending(100 + n, r) for n, r in enumerate(kept))
             before = view(folder, times=True)
             ids = await edit(rag, made)
-            await rag._indexing.insert(pending(n, records) for n, records in enumerate(passing))
+            await rag.engine.indexing.insert(
+                pending(n, records) for n, records in enumerate(passing)
+            )
             ids += [f"d{n}" for n in range(len(passing))]
             chance.shuffle(ids)
             cut = chance.randint(0, len(ids))

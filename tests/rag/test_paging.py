@@ -18,7 +18,7 @@ async def test_pages_together_are_the_whole_list(tmp_path: Path) -> None:
             records = [relation("Hub", f"N{n}", strength=n + 1), entity("N中文", kind="place")]
             await rag.insert_records(Document(f"Hub {n}", id=f"d{n}"), records)
         waiting = [Document(f"New {n}", id=f"d{n}") for n in (3, 5, 6)]
-        await rag._indexing.defer([PendingDocument(one, 0.0) for one in waiting])
+        await rag.engine.indexing.defer([PendingDocument(one, 0.0) for one in waiting])
         every = await rag.documents()
         assert [one.id for one in every] == [f"d{n}" for n in range(7)]
         for size in (1, 2, 3, 9):

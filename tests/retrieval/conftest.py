@@ -98,11 +98,11 @@ def pipelines() -> Iterator[Pipelines]:
     def make(folder: Path, **parts: Any) -> QueryPipeline:
         given = {"llm": "none", "embedder": HashEmbedder(), **parts}
         opened.append(AsyncLightRAG(folder, tokenizer=Words(), prompts=prompts(), **given))
-        return opened[-1]._querying
+        return opened[-1].engine.retrieval
 
     yield make
     for rag in opened:
-        rag._store.close()
+        rag.engine.store.close()
 
 
 class Words:

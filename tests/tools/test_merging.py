@@ -118,10 +118,10 @@ def test_merging_is_a_fold_over_claims(
     async def run(root: Path) -> None:
         async with index(root / "once") as once, index(root / "a") as a, index(root / "b") as b:
             for rag in (once, a):
-                await rag._indexing.insert(every[:cut])
+                await rag.engine.indexing.insert(every[:cut])
                 await edit(rag, given_edits)
             for rag in (once, b):
-                await rag._indexing.insert(every[cut:])
+                await rag.engine.indexing.insert(every[cut:])
         async with index(root / "all") as rag:
             await rag.merge_from(root / "b")
             await rag.merge_from(root / "a", root / "b")

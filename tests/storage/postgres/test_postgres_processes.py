@@ -150,7 +150,7 @@ async def test_the_graph_can_stay_in_the_database(url: Url, unbroken: Path) -> N
     copy_index(unbroken, url("neighbours"))
     address = f"{url('neighbours')}&graph=database"
     async with index(unbroken) as in_memory, index(address) as in_database:
-        memory, database = in_memory._store, in_database._store
+        memory, database = in_memory.engine.store, in_database.engine.store
         assert stored_content(database) == stored_content(memory)
         with memory.snapshot() as one, database.snapshot() as other:
             ids = np.array([3, 1, 2, 1, 10**6])

@@ -1,0 +1,340 @@
+"""The engine of an index: store, models, and the pipelines between store and models."""
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lightrag_jsonl.core.address import Address, as_address
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.options import IndexOptions
+from lightrag_jsonl.core.protocols import (
+    LLM,
+    Answerer,
+    Embedder,
+    Extractor,
+    KeywordExtractor,
+    Reranker,
+    Tokenizer,
+)
+from lightrag_jsonl.core.types import Document, known_language
+from lightrag_jsonl.indexing.extraction import LLMExtractor
+from lightrag_jsonl.indexing.loading import Given, Unread, load_documents
+from lightrag_jsonl.indexing.ontology import Ontology
+from lightrag_jsonl.indexing.pipeline import IndexPipeline
+from lightrag_jsonl.llm.client import ModelClient
+from lightrag_jsonl.llm.prompt_manager import PromptManager
+from lightrag_jsonl.providers import offline
+from lightrag_jsonl.providers.configured import RECORDED, Setup, name_of
+from lightrag_jsonl.rag.clock import Clock
+from lightrag_jsonl.rag.recording import TraceRecording
+from lightrag_jsonl.rag.settings import (
+    EmbedderArgument,
+    LLMArgument,
+    check_settings,
+    choose_embedder,
+    choose_llm,
+    choose_tokenizer,
+    recorded_options,
+    recorded_settings,
+)
+from lightrag_jsonl.readers import Readers
+from lightrag_jsonl.readers.limits import FileLimits
+from lightrag_jsonl.retrieval.answer_cache import AnswerCache
+from lightrag_jsonl.retrieval.pipeline import QueryPipeline
+from lightrag_jsonl.retrieval.scope import LikenessScale
+from lightrag_jsonl.storage.opening import open_store
+from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
+from lightrag_jsonl.tracing.citations import resolve_citations
+
+log = logging.getLogger(__name__)
+
+
+def random_id() -> str:
+    """A new id of a trace."""
+    return str(uuid.uuid4())
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Engine:
+    """An open index: its parts, and the pipelines between the parts.
+
+    `rag.engine` is the engine of a `LightRAG` or `AsyncLightRAG`, for programs in need of single
+    steps; `open_engine` makes an engine alone. Parts, chosen when the index is opened:
+
+    - `working_dir`: the folder or the database; `store`: the open store there.
+    - `options`, `language`, `prompts`: the rules for reading documents, and the words for models.
+    - `llm`: the model; `embedder`: texts to vectors; `tokenizer`: counts and cuts; `reranker`:
+      scores of chunks. `llm` and `reranker` may be `None`.
+    - `extractor`, `keyword_extractor`, `answerer`: the user's replacements for the model in a single
+      step, or `None`; without a model, language rules take all three places.
+    - `clock`: the time; `new_id`: the ids of traces.
+
+    Pipelines, made at first use:
+
+    - `client`: every call of the model, with cache, retries and a limit of calls in flight.
+    - `indexing`: every change of documents and graph.
+    - `retrieval`: from a question to a context and an answer.
+    - `answers`: stored answers of similar questions.
+    - `tracing`: a recorder for each question.
+
+    `store` may be used from any thread, and blocks. Use everything else from the event loop of the
+    index: of a `LightRAG`, in a function for `LightRAG.run`. `close` closes the store and thereby
+    the engine; the facades do so in `close` and at the end of their `with` block. Models are never
+    closed here: the caller made the models.
+    """
+
+    working_dir: Address
+    store: Store
+    options: IndexOptions
+    language: str
+    prompts: PromptManager
+    llm: LLM | None
+    embedder: Embedder
+    tokenizer: Tokenizer
+    reranker: Reranker | None = None
+    extractor: Extractor | None = None
+    keyword_extractor: KeywordExtractor | None = None
+    answerer: Answerer | None = None
+    clock: Clock = Clock(time.time)
+    new_id: Callable[[], str] = random_id
+
+    def __repr__(self) -> str:
+        return f"Engine({str(self.working_dir)!r})"
+
+    # ── the pipelines ───────────────────────────────────────────────────────────
+
+    @cached_property
+    def client(self) -> ModelClient:
+        """The client of the model."""
+        return self.client_for(self.llm)
+
+    @cached_property
+    def indexing(self) -> IndexPipeline:
+        """The pipeline of documents; `ConfigError` if the ontology in the options is missing."""
+        return self.indexing_for(self.client)
+
+    @cached_property
+    def retrieval(self) -> QueryPipeline:
+        """The pipeline of questions."""
+        return QueryPipeline(
+            store=self.store,
+            client=self.client,
+            embedder=self.embedder,
+            tokenizer=self.tokenizer,
+            reranker=self.reranker,
+            keyword_extractor=self.keyword_extractor,
+            answerer=self.answerer,
+            language=self.language,
+            cite=resolve_citations,
+            likeness=LikenessScale(self.embedder, self.language),
+            secret_marks=self.new_id is random_id,
+        )
+
+    @cached_property
+    def answers(self) -> AnswerCache:
+        """The answers of earlier questions; an answer is valid for the same parts only."""
+        return AnswerCache(
+            store=self.store,
+            client=self.client,
+            embedder=self.embedder,
+            parts=(self.answerer, self.keyword_extractor, self.reranker, self.tokenizer),
+        )
+
+    @cached_property
+    def tracing(self) -> TraceRecording:
+        """The recording of questions."""
+        return TraceRecording(
+            store=self.store,
+            clock=self.clock,
+            new_id=self.new_id,
+            keep_traces=self.options.keep_traces,
+        )
+
+    # ── the same pipelines with another model, for batch files and estimates ────
+
+    def client_for(self, llm: LLM | None, *, store_answers: bool = True) -> ModelClient:
+        """A client of another model, with the prompts, the cache and the limits of the index."""
+        return ModelClient(
+            llm,
+            self.prompts,
+            CompletionCache(self.store),
+            max_concurrent_calls=self.options.max_concurrent_calls,
+            store_answers=store_answers,
+            limits=self.options.limits,
+        )
+
+    def extractor_for(self, client: ModelClient) -> LLMExtractor:
+        """The extractor with the model of a client; `ConfigError` for a missing ontology."""
+        ontology = None
+        if self.options.ontology is not None:
+            ontology = Ontology.load(self.options.ontology)
+        if self.options.extraction == "extract-with-ontologies" and ontology is None:
+            raise ConfigError("extraction='extract-with-ontologies' needs IndexOptions(ontology=…)")
+        return LLMExtractor(
+            client,
+            self.options,
+            language=self.language,
+            ontology=ontology,
+            names_in=_name_finder(self.llm, self.language),
+        )
+
+    def indexing_for(self, client: ModelClient, *, patient: bool = False) -> IndexPipeline:
+        """The indexing pipeline with the model of a client; a `patient` one goes on whatever fails."""
+        return IndexPipeline(
+            store=self.store,
+            client=client,
+            extractor=self.extractor or self.extractor_for(client),
+            embedder=self.embedder,
+            tokenizer=self.tokenizer,
+            options=self.options,
+            language=self.language,
+            settings=self.index_settings,
+            record_schema=self.prompts.schema("extract-graph", {}),
+            patient=patient,
+        )
+
+    # ── what goes in ────────────────────────────────────────────────────────────
+
+    def pending_documents(
+        self,
+        sources: Given | Iterable[Given],
+        unread: list[Unread],
+        *,
+        readers: Readers | None = None,
+        file_limits: FileLimits | None = None,
+    ) -> Iterator[PendingDocument]:
+        """The documents in texts, files and folders, read on demand, for `indexing.insert`.
+
+        Unreadable sources and skipped files are appended to `unread`.
+        """
+        for item in load_documents(sources, readers, file_limits):
+            if isinstance(item, Document):
+                yield PendingDocument(item, self.clock.seconds())
+            else:
+                unread.append(item)
+
+    # ── what the index records ──────────────────────────────────────────────────
+
+    def index_settings(self) -> dict[str, str]:
+        """The settings for the first commit to record, and for later openings to compare.
+
+        May block: an embedder may have to load a model to know the dimension.
+        """
+        return {
+            "embedder": self.embedder.name,
+            "dim": str(self.embedder.dim),
+            "tokenizer": self.tokenizer.name,
+            "language": self.language,
+        }
+
+    def model_settings(self) -> dict[str, str]:
+        """The names of model and embedder, for later openings to make both again."""
+        return {
+            RECORDED["llm"]: name_of(self.llm),
+            RECORDED["embedder"]: name_of(self.embedder),
+        }
+
+    async def record_models(self, *, overwrite: bool = True) -> None:
+        """Record the names of model and embedder; without `overwrite`, recorded names stay."""
+        settings = self.model_settings()
+        if not overwrite:
+            recorded = await read(self.store, lambda reader: reader.settings())
+            settings = {name: value for name, value in settings.items() if name not in recorded}
+        await write(self.store, lambda writer: writer.put_settings(settings))
+
+    # ── changes of the engine itself ────────────────────────────────────────────
+
+    def use_embedder(self, embedder: Embedder) -> None:
+        """Replace the embedder, once the store has the vectors of the new embedder."""
+        self.embedder = embedder
+        for pipeline in ("indexing", "retrieval", "answers"):
+            self.__dict__.pop(pipeline, None)  # made anew at its next use
+
+    def close(self) -> None:
+        """Close the store; further calls raise `StorageError`."""
+        self.store.close()
+
+
+def open_engine(
+    working_dir: str | Address,
+    *,
+    llm: LLMArgument | None = None,
+    embedder: EmbedderArgument | None = None,
+    tokenizer: Tokenizer | None = None,
+    reranker: Reranker | None = None,
+    language: str | None = None,
+    options: IndexOptions | Mapping[str, Any] | None = None,
+    prompts: PromptManager | Path | str | None = None,
+    extractor: Extractor | None = None,
+    keyword_extractor: KeywordExtractor | None = None,
+    answerer: Answerer | None = None,
+    clock: Callable[[], float] = time.time,
+    new_id: Callable[[], str] = random_id,
+    create: bool = True,
+) -> Engine:
+    """The engine of an index, with parts from the arguments or else from the recorded settings.
+
+    See `AsyncLightRAG` for the arguments and the errors.
+    """
+    address = as_address(working_dir)
+    setup = Setup(address)
+    recorded = recorded_settings(address) or {}
+    options = IndexOptions.from_mapping(recorded_options(recorded) if options is None else options)
+    language = language or recorded.get("language", "en")
+    chosen_llm = choose_llm(llm, recorded, setup)
+    chosen_embedder = choose_embedder(embedder, recorded, setup)
+    chosen_tokenizer = choose_tokenizer(tokenizer, recorded)
+    if not isinstance(prompts, PromptManager):
+        folder = prompts or recorded.get(RECORDED["prompts"]) or None
+        prompts = PromptManager.load(language, folder)
+    if chosen_llm is None:
+        rules = known_language(language)
+        extractor = extractor or offline.OfflineExtractor(rules)
+        keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
+        answerer = answerer or offline.ExtractiveAnswerer(rules)
+    expected = {"embedder": chosen_embedder.name, "language": language}
+    if tokenizer is not None:
+        expected["tokenizer"] = tokenizer.name
+    return Engine(
+        working_dir=address,
+        store=_open_store(address, expected, create=create),
+        options=options,
+        language=language,
+        prompts=prompts,
+        llm=chosen_llm,
+        embedder=chosen_embedder,
+        tokenizer=chosen_tokenizer,
+        reranker=reranker,
+        extractor=extractor,
+        keyword_extractor=keyword_extractor,
+        answerer=answerer,
+        clock=Clock(clock),
+        new_id=new_id,
+    )
+
+
+def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) -> Store:
+    """The open store; `SettingsError` if the index was built with other than the expected settings."""
+    store = open_store(address, create=create)
+    try:
+        check_settings(store, expected, address)
+    except BaseException:
+        store.close()
+        raise
+    if store.read_only:
+        log.warning("%s can only be read: answers and traces are not kept", store.location)
+    return store
+
+
+def _name_finder(llm: LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:
+    """A function for the names in a text, if the model may write names from the text only."""
+    if getattr(llm, "constrain", "") != "grounded":
+        return None
+    rules = known_language(language)
+    return lambda text: [entity.name for entity in offline.extract_text(text, rules).entities]

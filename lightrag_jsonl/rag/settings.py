@@ -1,0 +1,101 @@
+"""The settings recorded in an index, and the choice of models and tokenizer by these settings."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any, TypeAlias
+
+from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.errors import SettingsError
+from lightrag_jsonl.core.protocols import LLM, Embedder, Tokenizer
+from lightrag_jsonl.core.tokens import tokenizer_for
+from lightrag_jsonl.core.user_code import CheckedTokenizer
+from lightrag_jsonl.providers import as_embedder, as_llm
+from lightrag_jsonl.providers.configured import NO_MODEL, RECORDED, Setup, make_embedder, make_llm
+from lightrag_jsonl.storage.opening import has_index, open_store
+from lightrag_jsonl.storage.store import OWN_SETTINGS, Store
+
+LLMArgument: TypeAlias = LLM | Callable[..., object] | str
+EmbedderArgument: TypeAlias = Embedder | Callable[..., object] | str
+
+OPTIONS = "cli.options"  # the setting with the options of the last insert, as JSON
+
+
+def recorded_settings(address: Address) -> dict[str, str] | None:
+    """The settings recorded in an index; `None` if there is no index yet."""
+    if not has_index(address):
+        return None
+    with closing(open_store(address, create=False)) as store, store.reader() as reader:
+        return reader.settings()
+
+
+def recorded_options(recorded: Mapping[str, str]) -> dict[str, Any]:
+    """The options of indexing, as recorded by the command line."""
+    return dict(json.loads(recorded.get(OPTIONS, "{}")))
+
+
+def adopt_settings(store: Store, settings: Mapping[str, str]) -> None:
+    """Record the settings of another index in a new store, before the first opening."""
+    with store.transaction() as transaction:
+        is_new = not transaction.settings().keys() - OWN_SETTINGS
+        if is_new:
+            transaction.put_settings(
+                {name: value for name, value in settings.items() if name not in OWN_SETTINGS}
+            )
+
+
+def check_settings(store: Store, expected: Mapping[str, str], address: Address) -> None:
+    """Raise `SettingsError` if the index was built with another embedder, language or tokenizer."""
+    with store.reader() as reader:
+        recorded = reader.settings()
+    for name, value in expected.items():
+        built_with = recorded.get(name, value)
+        if built_with == value:
+            continue
+        if name == "embedder":
+            alternative = "move it to the new one with reembed"
+        else:
+            alternative = "insert the documents into a new folder"
+        raise SettingsError(
+            f"{address} was built with {name} {built_with!r}, not {value!r}: "
+            f"open it with that {name}, or {alternative}",
+            path=store.location,
+        )
+
+
+def choose_llm(
+    argument: LLMArgument | None, recorded: Mapping[str, str], setup: Setup
+) -> LLM | None:
+    """The model of the argument, or else the recorded model; `None` stands for no model."""
+    if argument is None:
+        argument = recorded.get(RECORDED["llm"], NO_MODEL)
+    if isinstance(argument, str):
+        return make_llm(argument, setup)
+    return as_llm(argument)
+
+
+def choose_embedder(
+    argument: EmbedderArgument | None, recorded: Mapping[str, str], setup: Setup
+) -> Embedder:
+    """The embedder of the argument, or else the recorded embedder.
+
+    An embedder unavailable here has a name only, and raises `EmbeddingError` when used.
+    """
+    if argument is not None and not isinstance(argument, str):
+        return as_embedder(argument)
+    recorded_name = recorded.get(RECORDED["embedder"], "hash")
+    if argument not in (None, recorded_name) or "embedder" not in recorded:
+        return make_embedder(argument or recorded_name, setup)
+    built_with = recorded["embedder"]
+    dim = int(recorded["dim"])
+    embedder = make_embedder(recorded_name, setup, dim)
+    if embedder.name != built_with:
+        embedder = make_embedder(f"custom:{built_with}", setup, dim)
+    return embedder
+
+
+def choose_tokenizer(argument: Tokenizer | None, recorded: Mapping[str, str]) -> Tokenizer:
+    """The tokenizer of the argument, or else the recorded or default tokenizer."""
+    if argument is not None:
+        return CheckedTokenizer(argument)
+    return tokenizer_for(recorded.get("tokenizer"))

@@ -1,0 +1,152 @@
+"""The engine of an index: single steps for programs, with the parts that the facades use."""
+
+import ast
+import json
+import threading
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import lightrag_jsonl
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    ConfigError,
+    Document,
+    Failure,
+    LightRAG,
+    QueryParam,
+    StorageError,
+)
+from lightrag_jsonl.providers.offline import HashEmbedder
+from lightrag_jsonl.rag.engine import Engine, open_engine
+from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.testing import ScriptedLLM
+
+PACKAGE = Path(lightrag_jsonl.__file__).parent
+TEXT = "居里夫人发现了镭 １２ 🙂. Marie Curie discovered radium in Paris."
+
+
+async def test_an_engine_alone_indexes_and_retrieves(tmp_path: Path) -> None:
+    """No facade is needed: documents go in through `indexing`, a question through `retrieval`."""
+    engine = open_engine(tmp_path / "kb")
+    failures: list[Failure] = []
+    sources = [Document(TEXT, id="curie"), tmp_path / "missing.txt"]
+    report = await engine.indexing.insert(
+        engine.pending_documents(sources, failures), progress=False
+    )
+    context = await engine.retrieval.retrieve("Marie Curie", QueryParam(mode="naive"))
+    engine.close()
+
+    assert report.documents == ("curie",)
+    assert [Path(failure.document_id).name for failure in failures] == ["missing.txt"]
+    assert "radium" in context.prompt
+    with pytest.raises(StorageError, match="closed"), engine.store.reader():
+        pass
+
+
+async def test_an_index_and_its_engine_are_one(tmp_path: Path) -> None:
+    """What goes in through the engine is seen by the facade, which closes the engine."""
+    async with AsyncLightRAG(tmp_path / "kb") as rag:
+        assert isinstance(rag.engine, lightrag_jsonl.Engine)
+        pending = rag.engine.pending_documents(TEXT, [])
+        await rag.engine.indexing.insert(pending, progress=False)
+        status = await rag.status()
+    assert status.documents == {"done": 1}
+    with pytest.raises(StorageError, match="closed"), rag.engine.store.reader():
+        pass
+
+
+def test_the_store_of_an_engine_serves_any_thread(tmp_path: Path) -> None:
+    """A blocking index has its engine, too: its store in every thread, all else through `run`."""
+    counts: list[int] = []
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(TEXT, progress=False)
+
+        def count_chunks() -> None:
+            with rag.engine.store.reader() as reader:
+                counts.append(reader.counts().chunks)
+
+        async def count_in_loop(index: AsyncLightRAG) -> int:
+            counts = await read(index.engine.store, lambda reader: reader.counts())
+            return counts.chunks
+
+        threads = [threading.Thread(target=count_chunks) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert rag.run(count_in_loop) == 1
+    assert counts == [1] * 4
+
+
+async def test_pipelines_follow_a_new_embedder(tmp_path: Path) -> None:
+    """After `reembed`, indexing and questions use the new embedder; the client of the model stays."""
+    smaller = HashEmbedder(dim=64)
+    async with AsyncLightRAG(tmp_path / "kb") as rag:
+        await rag.insert(TEXT, progress=False)
+        client = rag.engine.client
+        await rag.admin.reembed(smaller, progress=False)
+        await rag.insert("Pierre Curie taught in Paris.", progress=False)
+        context = await rag.retrieve("Pierre Curie", mode="naive")
+        assert rag.engine.embedder is smaller
+        assert rag.engine.client is client
+        assert (await rag.status()).embedder == smaller.name
+    assert "taught" in context.prompt
+
+
+async def test_another_model_in_the_pipelines_leaves_the_index_alone(tmp_path: Path) -> None:
+    """`client_for` and `indexing_for` work beside the engine's own client, which asks its own model."""
+    own_llm = ScriptedLLM([entity("Ann")], name="own")
+    second_llm = ScriptedLLM([entity("Bob")], name="second")
+    async with AsyncLightRAG(tmp_path / "kb", llm=own_llm) as rag:
+        engine = rag.engine
+        indexing = engine.indexing_for(engine.client_for(second_llm))
+        await indexing.insert(engine.pending_documents("Bob met Ann.", []), progress=False)
+        assert own_llm.requests == []
+        assert (await rag.entities.get("Bob")).type == "person"
+        await rag.insert("Ann met Bob.", progress=False)
+        assert len(own_llm.requests) == len(second_llm.requests) == 1
+
+
+def test_a_clock_must_return_seconds(tmp_path: Path) -> None:
+    """A clock in milliseconds is named as the fault before anything is stored."""
+    engine: Engine = open_engine(tmp_path / "kb", clock=lambda: 1_700_000_000_000.0)
+    with pytest.raises(ConfigError, match="seconds since 1970"):
+        list(engine.pending_documents(TEXT, []))
+    engine.close()
+
+
+def test_no_room_uses_private_names_of_another() -> None:
+    """A room is a folder or a module at the top. Where it uses a private attribute of an object that
+    is not `self`, the attribute is its own, or another package's.
+    """
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    uses: list[tuple[str, str, str]] = []
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE)
+        room = place.parts[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                owners[node.name].add(room)
+            elif isinstance(node, ast.Attribute) and is_private(node.attr):
+                if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
+                    owners[node.attr].add(room)
+                else:
+                    uses.append((node.attr, room, f"{place}:{node.lineno}"))
+    foreign = [
+        f"{line} {name}" for name, room, line in uses if owners[name] and room not in owners[name]
+    ]
+
+    assert len(owners) > 100
+    assert foreign == []
+
+
+def entity(name: str) -> str:
+    """A model's answer with one record."""
+    record = {"type": "entity", "name": name, "entity_type": "person", "description": "A person."}
+    return json.dumps(record)
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
