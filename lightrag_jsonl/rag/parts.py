@@ -36,8 +36,9 @@ from lightrag_jsonl.providers.configured import (
 from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
+from lightrag_jsonl.storage.completion_cache import CompletionCache
 from lightrag_jsonl.storage.opening import has_index, open_store
-from lightrag_jsonl.storage.store import OWN_SETTINGS, CompletionCache, Store, read, write
+from lightrag_jsonl.storage.store import OWN_SETTINGS, Store, read, write
 from lightrag_jsonl.tracing.citations import resolve_citations
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What an index holds, for people: its totals, and its documents one by one."""
+"""What an index holds, for people: totals, and the state of each document."""
 
 import re
 from collections import defaultdict
@@ -9,91 +9,138 @@ from datetime import UTC, datetime
 from lightrag_jsonl.core.text import first_words
 from lightrag_jsonl.core.types import Context, DocumentStatus, ExtractionReport, Failure, Status
 from lightrag_jsonl.storage.rows import ChunkReport, PendingDocument, StoredDocument
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 
-UNNAMED = re.compile(r"doc-(?:[0-9a-f]{16}){1,2}")  # id of a text given none; LightRAG's are longer
+UNNAMED = re.compile(
+    r"doc-(?:[0-9a-f]{16}){1,2}"
+)  # id of a text without one; LightRAG's are longer
 TITLE_LENGTH = 40  # characters, of a text without a title
 ALL_REFUSED = "no line of the answer could be read as a record"
 
 
-def titles(reader: Reader, documents: Collection[StoredDocument]) -> dict[str, str | None]:
-    """The documents' titles by id; the first sentence of those that only a digest of the text names."""
+def titles(view: StoreView, documents: Collection[StoredDocument]) -> dict[str, str | None]:
+    """The documents' titles by id; the first sentence of documents that only a digest names."""
     untitled = [
-        one.id for one in documents if not (one.title or one.source) and UNNAMED.fullmatch(one.id)
+        document.id
+        for document in documents
+        if not (document.title or document.source) and UNNAMED.fullmatch(document.id)
     ]
-    pages = reader.pages(untitled, 1)
-    first = {page.document_id: first_words(page.text, TITLE_LENGTH) for page in pages}
-    return {one.id: first.get(one.id, one.title) for one in documents}
+    first_pages = view.pages(untitled, 1)
+    sentences = {page.document_id: first_words(page.text, TITLE_LENGTH) for page in first_pages}
+    return {document.id: sentences.get(document.id, document.title) for document in documents}
 
 
-def with_documents(reader: Reader, found: Context) -> Context:
-    """The context with what readers know the documents of its chunks by: title or the like;
-    their dates; and which of them have pages.
+def with_documents(view: StoreView, context: Context) -> Context:
+    """The context with titles (or the like) and dates of the documents of the chunks, and the ids of
+    documents that have pages.
     """
-    documents = reader.documents({chunk.document_id for chunk in found.chunks})
-    named, second = titles(reader, documents), reader.pages([one.id for one in documents], 2)
+    documents = view.documents({chunk.document_id for chunk in context.chunks})
+    titles_by_id = titles(view, documents)
+    second_pages = view.pages([document.id for document in documents], 2)
     return replace(
-        found,
-        documents={one.id: named[one.id] or one.source or one.id for one in documents},
-        dates={one.id: one.date for one in documents if one.date},
-        paged=frozenset([page.document_id for page in second]),
+        context,
+        documents={
+            document.id: titles_by_id[document.id] or document.source or document.id
+            for document in documents
+        },
+        dates={document.id: document.date for document in documents if document.date},
+        paged=frozenset([page.document_id for page in second_pages]),
     )
 
 
-def index_status(reader: Reader) -> Status:
+def index_status(view: StoreView) -> Status:
     """The totals; what the database does not know (model, size on the disk) is left empty."""
-    counts, recorded = reader.counts(), reader.settings()
-    reports = (chunk.report for chunk in reader.chunk_reports())
+    counts = view.counts()
+    settings = view.settings()
+    reports = [chunk.report for chunk in view.chunk_reports()]
     return Status(
         working_dir="",
         documents=counts.documents,
         chunks=counts.chunks,
         entities=counts.entities,
         relations=counts.relations,
-        language=recorded.get("language", ""),
+        language=settings.get("language", ""),
         llm="",
-        embedder=recorded.get("embedder", ""),
-        dim=int(recorded.get("dim", 0)),
-        tokenizer=recorded.get("tokenizer", ""),
-        format=int(recorded.get("format", 0)),
+        embedder=settings.get("embedder", ""),
+        dim=int(settings.get("dim", 0)),
+        tokenizer=settings.get("tokenizer", ""),
+        format=int(settings.get("format", 0)),
         bytes_on_disk=0,
         extraction=sum(reports, ExtractionReport()),
     )
 
 
 def document_statuses(
-    reader: Reader, limit: int | None = None, offset: int = 0
+    view: StoreView, limit: int | None = None, offset: int = 0
 ) -> tuple[DocumentStatus, ...]:
     """A page of the documents, first the visible, then the waiting ones."""
-    chunks: defaultdict[str, list[ChunkReport]] = defaultdict(list)
-    visible = reader.documents(limit=limit, offset=offset)
-    for report in reader.chunk_reports([one.id for one in visible]):
-        chunks[report.document_id].append(report)
-    named = titles(reader, visible)
-    found = [_visible(replace(one, title=named[one.id]), chunks[one.id]) for one in visible]
-    if limit is None or len(visible) < limit:
-        waiting = reader.pending()
-        both = {one.id for one in reader.documents([one.document.id or "" for one in waiting])}
-        counts = reader.counts().documents
-        skipped = max(0, offset - sum(counts.values()) + counts.get("pending", 0))
-        left = None if limit is None else limit - len(visible)
-        only = [one for one in waiting if one.document.id not in both]
-        found += map(_waiting, only[skipped:][:left])
-    return tuple(found)
+    statuses = _visible_statuses(view, limit, offset)
+    if limit is None or len(statuses) < limit:
+        free_places = None if limit is None else limit - len(statuses)
+        statuses += _waiting_statuses(view, free_places, offset)
+    return tuple(statuses)
 
 
-def _visible(one: StoredDocument, chunks: Sequence[ChunkReport]) -> DocumentStatus:
-    failed = (chunk for chunk in chunks if chunk.unfinished)
+def _visible_statuses(view: StoreView, limit: int | None, offset: int) -> list[DocumentStatus]:
+    documents = view.documents(limit=limit, offset=offset)
+    titles_by_id = titles(view, documents)
+    reports: defaultdict[str, list[ChunkReport]] = defaultdict(list)
+    for report in view.chunk_reports([document.id for document in documents]):
+        reports[report.document_id].append(report)
+    return [
+        _visible_status(document, titles_by_id[document.id], reports[document.id])
+        for document in documents
+    ]
+
+
+def _waiting_statuses(view: StoreView, limit: int | None, offset: int) -> list[DocumentStatus]:
+    """Documents that wait to become visible, without new versions of visible documents."""
+    waiting = view.pending()
+    visible = {document.id for document in view.documents([_id_of(pending) for pending in waiting])}
+    counts = view.counts().documents
+    visible_count = sum(counts.values()) - counts.get("pending", 0)
+    only_waiting = [pending for pending in waiting if pending.document.id not in visible]
+    page = only_waiting[max(0, offset - visible_count) :][:limit]
+    return [_waiting_status(pending) for pending in page]
+
+
+def _visible_status(
+    document: StoredDocument, title: str | None, reports: Sequence[ChunkReport]
+) -> DocumentStatus:
+    failures = [
+        Failure(document.id, report.chunk_id, report.error or ALL_REFUSED)
+        for report in reports
+        if report.unfinished
+    ]
     return DocumentStatus(
-        *(one.id, one.title, one.source, one.date, one.state, len(chunks), one.characters),
-        created_at=datetime.fromtimestamp(one.created_at, UTC),
-        extraction=sum((chunk.report for chunk in chunks), ExtractionReport()),
-        failures=tuple(Failure(one.id, c.chunk_id, c.error or ALL_REFUSED) for c in failed),
-        metadata=one.metadata,  # type: ignore[arg-type]
+        id=document.id,
+        title=title,
+        source=document.source,
+        date=document.date,
+        state=document.state,
+        chunks=len(reports),
+        characters=document.characters,
+        created_at=datetime.fromtimestamp(document.created_at, UTC),
+        extraction=sum((report.report for report in reports), ExtractionReport()),
+        failures=tuple(failures),
+        metadata=document.metadata,  # type: ignore[arg-type]
     )
 
 
-def _waiting(pending: PendingDocument) -> DocumentStatus:
-    one, at = pending.document, datetime.fromtimestamp(pending.created_at, UTC)
-    named = (one.id or "", one.title, one.source, one.date)
-    return DocumentStatus(*named, "pending", 0, len(one.text), at, metadata=one.metadata)
+def _waiting_status(pending: PendingDocument) -> DocumentStatus:
+    document = pending.document
+    return DocumentStatus(
+        id=_id_of(pending),
+        title=document.title,
+        source=document.source,
+        date=document.date,
+        state="pending",
+        chunks=0,
+        characters=len(document.text),
+        created_at=datetime.fromtimestamp(pending.created_at, UTC),
+        metadata=document.metadata,
+    )
+
+
+def _id_of(pending: PendingDocument) -> str:
+    return pending.document.id or ""

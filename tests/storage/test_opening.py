@@ -14,9 +14,9 @@ from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, 
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.storage.sqlite import database
-from lightrag_jsonl.storage.sqlite.database import FILE_NAME, FORMAT, SQLiteStore
-from lightrag_jsonl.storage.store import Store
-from lightrag_jsonl.testing import StoreContract, put_sample, stored_content
+from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
+from lightrag_jsonl.storage.store import FORMAT, Store
+from tests.storage.contract import StoreContract, put_sample, stored_content
 
 Seal = Callable[[Path], Path]
 

@@ -19,7 +19,7 @@ import sys
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.opening import open_store
-from lightrag_jsonl.testing import put_sample
+from tests.storage.contract import put_sample
 
 store = open_store(as_address(sys.argv[1]))
 for number in range(1, int(sys.argv[2]) + 1):

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.storage.sqlite import views
+from lightrag_jsonl.storage.sqlite import memory
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot
-from lightrag_jsonl.storage.store import Transaction
-from lightrag_jsonl.testing import put_sample, stored_content
+from lightrag_jsonl.storage.tables import settings
+from lightrag_jsonl.storage.views import Transaction
+from tests.storage.contract import put_sample, stored_content
 
 Change = Callable[[Transaction], None]
 
@@ -26,7 +26,7 @@ def add_document(transaction: Transaction) -> None:
 
 def delete_document(transaction: Transaction) -> None:
     """Delete the first document."""
-    transaction.delete_documents([one.row for one in transaction.documents()[:1]])
+    transaction.delete_documents([document.row for document in transaction.documents()[:1]])
 
 
 @pytest.mark.parametrize("name", ["COMMITS_KEPT", "TOUCHED_LIMIT"])
@@ -34,7 +34,7 @@ def test_whoever_is_far_behind_loads_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Only the latest commits are remembered, and none that touched very many rows."""
-    monkeypatch.setattr(views, name, 2)
+    monkeypatch.setattr(settings, name, 2)
     writer, reader = SQLiteStore(tmp_path), SQLiteStore(tmp_path)
     stored_content(reader)
     for change in (add_document, add_document, add_document, delete_document):
@@ -47,14 +47,16 @@ def test_catching_up_reads_what_changed_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a change of one chunk's vector, one vector is read."""
-    store, read, vector_rows = SQLiteStore(tmp_path), list[int](), SQLiteSnapshot.vector_rows
+    store = SQLiteStore(tmp_path)
+    stored_vectors = memory.stored_vectors
+    read: list[int] = []
 
     def counting(*arguments: Any) -> Any:
-        ids, matrix = vector_rows(*arguments)
+        ids, matrix = stored_vectors(*arguments)
         read.append(len(ids))
         return ids, matrix
 
-    monkeypatch.setattr(SQLiteSnapshot, "vector_rows", counting)
+    monkeypatch.setattr(memory, "stored_vectors", counting)
     with store.transaction() as transaction:
         for number in range(1, 9):
             put_sample(transaction, number)

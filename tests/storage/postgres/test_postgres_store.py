@@ -27,7 +27,7 @@ from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.store import Store
-from lightrag_jsonl.testing import StoreContract, put_sample, stored_content
+from tests.storage.contract import StoreContract, put_sample, stored_content
 from tests.storage.postgres.conftest import PASSWORD
 from tests.storage.test_matching import (  # noqa: F401
     put,
@@ -114,9 +114,9 @@ def test_a_word_without_an_end_costs_its_chunk_nothing(store: Store) -> None:
 
 def test_many_vectors_are_searched_by_an_index(url: Url, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a number of rows HNSW finds what an exact search finds, with filters of all sizes."""
-    from lightrag_jsonl.storage.postgres import views
+    from lightrag_jsonl.storage.postgres import vectors as postgres_vectors
 
-    monkeypatch.setattr(views, "EXACT_ROWS", 100)
+    monkeypatch.setattr(postgres_vectors, "EXACT_ROWS", 100)
     matrix = np.random.default_rng(1).normal(size=(600, 16)).astype(np.float32)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     rows = np.arange(1, 601)

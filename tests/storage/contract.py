@@ -1,12 +1,15 @@
-"""What the core requires of a store, as tests; sample documents for these, and all a store holds."""
+"""What the package requires of a store, as tests; sample documents, and all that a store holds.
+
+docs/stores.md says how to write a store; its tests inherit `StoreContract`.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from unittest import TestCase
 
 import numpy as np
+import pytest
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.errors import LockedError, StorageError
@@ -14,80 +17,158 @@ from lightrag_jsonl.core.types import Completion, Json, Kind, TraceSummary
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
-from lightrag_jsonl.storage.store import Store, Transaction
-
-refused = TestCase().assertRaises  # this package does not need pytest
+from lightrag_jsonl.storage.store import Store
+from lightrag_jsonl.storage.views import Transaction
 
 TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
 ROWS = np.eye(4, dtype=np.float32)
 ALL_ROWS: Mapping[Kind, Sequence[int]] = {"entity": (1, 2), "relation": (1,), "chunk": (3, 4)}
-REFUSED = t.Rejection(2, "oops", "not_json", "no object")
-READ = t.Extraction(rejections=(REFUSED,), gleaned=(3, 1), usage=Usage(7, 5, 1, 2))
+REJECTION = t.Rejection(2, "oops", "not_json", "no object")
+EXTRACTION = t.Extraction(rejections=(REJECTION,), gleaned=(3, 1), usage=Usage(7, 5, 1, 2))
 BORN = (("born", "1867"),)
 CURIE = t.EntityMention("Curie", "person", "a chemist", attributes=BORN, aliases=("居里",))
 RADIUM = t.EntityMention("radium", "element", "an element", grounded=False)
-FOUND = t.RelationMention("Curie", "radium", ("discovery",), "she found it", 2.0)
+DISCOVERY = t.RelationMention("Curie", "radium", ("discovery",), "she found it", 2.0)
 
 
 def sample_entities() -> list[r.EntityRow]:
     """The entities that every sample document mentions."""
-    votes = ({"Curie": 4}, {"person": 4}, {"born\0001867": 4}, {"居里": 4}, 4)
-    summary = ("her summary", 3, 2)
-    curie = r.EntityRow(1, "curie", *votes, "a chemist", *summary, 1.5, "Curie", "person")
-    radium = r.EntityRow(2, "radium", {"radium": 4}, {"element": 4}, name="radium", type="element")
+    curie = r.EntityRow(
+        id=1,
+        key="curie",
+        names={"Curie": 4},
+        types={"person": 4},
+        attributes={("born", "1867"): 4},
+        aliases={"居里": 4},
+        mentions=4,
+        description="a chemist",
+        summary="her summary",
+        summarized_to=3,
+        summarized_mentions=2,
+        created_at=1.5,
+        name="Curie",
+        type="person",
+    )
+    radium = r.EntityRow(
+        id=2,
+        key="radium",
+        names={"radium": 4},
+        types={"element": 4},
+        name="radium",
+        type="element",
+    )
     return [curie, radium]
 
 
 def sample_relation() -> r.RelationRow:
     """The relation that every sample document mentions."""
-    votes = ({"discovery": 4}, {"Curie": 4}, {"radium": 4})
-    return r.RelationRow(1, 1, 2, *votes, 4, 0, 8_000_000, 4, "she found it", created_at=1.5)
+    return r.RelationRow(
+        id=1,
+        low=1,
+        high=2,
+        keywords={"discovery": 4},
+        backward_keywords={"发现者": 1, "discovery": 1},
+        low_names={"Curie": 4},
+        high_names={"radium": 4},
+        forward=4,
+        weight=8_000_000,
+        mentions=4,
+        description="she found it",
+        created_at=1.5,
+    )
 
 
 def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> None:
     """Store document `number`: two chunks, which mention the same two entities."""
-    id, rows = f"d{number}", (2 * number - 1, 2 * number)
-    metadata = {"year": 2000 + number, "tags": ["a", number]}
-    named = (number, id, f"Title {number}", None, None)
-    document = r.StoredDocument(*named, metadata, "digest", "done", 99, 1.0)
-    transaction.put_document(document, [t.Page(id, 1, text), t.Page(id, 2, "第二页")])
-    for row, n in zip(rows, (0, 1), strict=True):
-        chunk = t.Chunk(f"{id}-{n}", id, n, 1, 0, len(text), text, 5, heading="Report › 第一章")
-        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, READ)])
-        at = (row, 1000 * row)  # the chunk and the position
-        curie = r.EntityMentionRow(2 * row - 1, 1, *at, CURIE)
-        radium = r.EntityMentionRow(2 * row, 2, *at, RADIUM)
-        found = r.RelationMentionRow(row, 1, *at, FOUND, True)
-        transaction.put_mentions([curie, radium], [found])
+    document_id = f"d{number}"
+    document = r.StoredDocument(
+        row=number,
+        id=document_id,
+        title=f"Title {number}",
+        source=None,
+        date=None,
+        metadata={"year": 2000 + number, "tags": ["a", number]},
+        content="digest",
+        state="done",
+        characters=99,
+        created_at=1.0,
+    )
+    pages = [t.Page(document_id, 1, text), t.Page(document_id, 2, "第二页")]
+    transaction.put_document(document, pages)
+    chunk_rows = (2 * number - 1, 2 * number)
+    for index, row in enumerate(chunk_rows):
+        chunk = t.Chunk(
+            id=f"{document_id}-{index}",
+            document_id=document_id,
+            index=index,
+            page=1,
+            start=0,
+            end=len(text),
+            text=text,
+            tokens=5,
+            heading="Report › 第一章",
+        )
+        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, EXTRACTION)])
+        put_sample_mentions(transaction, row)
     transaction.put_graph_rows("entity", sample_entities())
     transaction.put_graph_rows("relation", [sample_relation()])
-    for kind, ids in {**ALL_ROWS, "chunk": rows}.items():
-        vectors = {row: (f"{kind} {row}".encode(), ROWS[(row - 1) % 4]) for row in ids}
+    for kind, ids in {**ALL_ROWS, "chunk": chunk_rows}.items():
+        vectors = {id: (f"{kind} {id}".encode(), ROWS[(id - 1) % 4]) for id in ids}
         transaction.put_vectors(kind, vectors)
+
+
+def put_sample_mentions(transaction: Transaction, chunk: int) -> None:
+    """Store what a chunk says: two entities and their relation."""
+    position = 1000 * chunk
+    curie = r.EntityMentionRow(
+        id=2 * chunk - 1, entity=1, chunk=chunk, position=position, mention=CURIE
+    )
+    radium = r.EntityMentionRow(
+        id=2 * chunk, entity=2, chunk=chunk, position=position, mention=RADIUM
+    )
+    discovery = r.RelationMentionRow(
+        id=chunk, relation=1, chunk=chunk, position=position, mention=DISCOVERY, forward=True
+    )
+    transaction.put_mentions([curie, radium], [discovery])
 
 
 def stored_content(store: Store) -> list[object]:
     """All that a store holds of documents, graph and vectors, to be compared."""
-    with store.snapshot() as one:
-        graph, found = one.graph, list[object]()
-        ids = graph.relations_of(graph.entities)[1]
-        columns = [graph.entities, graph.chunks, graph.all_ends, graph.weights(ids)]
-        columns += graph.all_mentions
+    with store.snapshot() as snapshot:
+        graph = snapshot.graph
+        relation_ids = graph.relations_of(graph.entities)[1]
+        columns = [
+            graph.entities,
+            graph.chunks,
+            graph.all_ends,
+            graph.weights(relation_ids),
+            *graph.all_mentions,
+        ]
+        digests: list[object] = []
         for kind in ALL_ROWS:
-            dim = one.vector_matrix(kind, np.array([1])).shape[1]
-            columns += one.search_vectors(kind, np.ones((1, dim), np.float32), 99)
-            found.append(one.vector_digests(kind, range(9)))
-        found += [column.tolist() for column in columns]
-        found += [one.documents(), one.chunks(), one.chunk_reports(), one.rejections()]
-        found += [one.aliases(), one.alias_claims(), one.next_ids()]
-        found += [one.entity_mentions(), one.relation_mentions()]
-        found += [one.entity_rows(), one.relation_rows()]
-        found.append(one.search_terms(["radium", "curie", "镭*"], 99))
-    return found
+            dim = snapshot.vector_matrix(kind, np.array([1])).shape[1]
+            columns += snapshot.search_vectors(kind, np.ones((1, dim), np.float32), 99)
+            digests.append(snapshot.vector_digests(kind, range(9)))
+        return [
+            *digests,
+            *[column.tolist() for column in columns],
+            snapshot.documents(),
+            snapshot.chunks(),
+            snapshot.chunk_reports(),
+            snapshot.rejections(),
+            snapshot.aliases(),
+            snapshot.alias_claims(),
+            snapshot.next_ids(),
+            snapshot.entity_mentions(),
+            snapshot.relation_mentions(),
+            snapshot.entity_rows(),
+            snapshot.relation_rows(),
+            snapshot.search_terms(["radium", "curie", "镭*"], 99),
+        ]
 
 
 class StoreContract:
-    """What the core requires of a store. Inherit from this in your tests, and override `make`."""
+    """What the package requires of a store. Inherit from this in your tests, and override `make`."""
 
     def make(self, folder: Path) -> Store:
         """A store in this folder: a second call with the same folder opens the same index again."""
@@ -123,7 +204,7 @@ class StoreContract:
             report = reader.chunk_reports(["d1"])[1]
             assert (report.chunk_id, report.report.rejections) == ("d1-1", {"not_json": 1})
             assert report.report.usage == Usage(7, 5, 1, 2) and report.report.gleaned == (3, 1)
-            assert reader.rejections(["d1"])[0] == ("d1", "d1-0", REFUSED)
+            assert reader.rejections(["d1"])[0] == ("d1", "d1-0", REJECTION)
             assert reader.counts() == r.Counts({"done": 2}, 4, 2, 1)
 
     def test_a_chunk_that_is_read_again_replaces_what_was_read(self, tmp_path: Path) -> None:
@@ -131,7 +212,7 @@ class StoreContract:
         store, states = self.filled(tmp_path, 1), []
         failed = t.Extraction(state="failed")
         partial = t.Extraction(state="partial", error="no credit")
-        for extraction in (failed, partial, t.Extraction(rejections=(REFUSED, REFUSED))):
+        for extraction in (failed, partial, t.Extraction(rejections=(REJECTION, REJECTION))):
             with store.transaction() as transaction:
                 for row, chunk in transaction.chunks().items():
                     transaction.put_chunks([r.StoredChunk(row, 1, chunk, 2.0, extraction)])
@@ -176,9 +257,11 @@ class StoreContract:
         """Facts and what was merged from them come back, by any of their keys."""
         with self.filled(tmp_path, 1, 2).reader() as reader:
             assert reader.next_ids() == r.NextIds(3, 5, 3, 2, 9, 5)
-            assert [one.mention for one in reader.entity_mentions(chunks=[1])] == [CURIE, RADIUM]
+            assert [row.mention for row in reader.entity_mentions(chunks=[1])] == [CURIE, RADIUM]
             assert reader.entity_mentions(entities=[1]) == reader.entity_mentions()[::2]
-            assert [one.mention for one in reader.relation_mentions(relations=[1])] == [FOUND] * 4
+            assert [row.mention for row in reader.relation_mentions(relations=[1])] == [
+                DISCOVERY
+            ] * 4
             assert reader.relation_mentions(chunks=[4])[0].position == 4000
             assert reader.mentioned_relations([4, 1]) == [1]
             assert list(reader.entity_rows().values()) == sample_entities()
@@ -202,8 +285,8 @@ class StoreContract:
     def test_lists_come_in_pages(self, tmp_path: Path) -> None:
         """Documents as they were stored, entities by name, relations by weight, all within limits."""
         with self.filled(tmp_path, 1, 2, 3).reader() as reader:
-            assert [one.id for one in reader.documents(limit=1, offset=1)] == ["d2"]
-            assert [one.id for one in reader.documents(offset=2)] == ["d3"]
+            assert [document.id for document in reader.documents(limit=1, offset=1)] == ["d2"]
+            assert [document.id for document in reader.documents(offset=2)] == ["d3"]
             assert reader.documents(limit=0) == [] == reader.documents(offset=3)
             assert reader.listed("entity") == [1, 2] == reader.listed("entity", limit=9)
             assert reader.listed("entity", limit=1, offset=1) == [2]
@@ -218,14 +301,14 @@ class StoreContract:
     def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
         """Their chunks by time, what they changed with its row, and mentions that count no longer."""
         store, edited = self.filled(tmp_path, 1), {"weight": 5_000_000, "keywords": ["镭"]}
-        by_hand = replace(READ, extractor=t.PERSON)
+        by_hand = replace(EXTRACTION, extractor=t.PERSON)
         with store.transaction() as transaction:
             mentions = transaction.entity_mentions(chunks=[2])
             chunk = r.StoredChunk(2, 1, transaction.chunks([2])[2], 2.0, by_hand)
             transaction.put_chunks([chunk])
             claims = [
-                replace(one, entity=None, mention=replace(one.mention, claim="delete"))
-                for one in mentions
+                replace(row, entity=None, mention=replace(row.mention, claim="delete"))
+                for row in mentions
             ]
             transaction.put_mentions(claims, [])
             transaction.put_graph_rows("relation", [replace(sample_relation(), edited=edited)])
@@ -249,15 +332,15 @@ class StoreContract:
             entities, relations = transaction.entity_mentions(), transaction.relation_mentions()
             transaction.delete_graph_rows("relation", [1])
             transaction.delete_graph_rows("entity", [2])
-            moved = [replace(one, entity=1) for one in entities]
-            transaction.put_mentions(moved, [replace(one, relation=None) for one in relations])
+            moved = [replace(row, entity=1) for row in entities]
+            transaction.put_mentions(moved, [replace(row, relation=None) for row in relations])
             transaction.put_aliases(aliases)
             rays = r.EntityRow(3, "rays", aliases={"Radium": 1})
             transaction.put_graph_rows("entity", [rays])
         with store.snapshot() as snapshot:
             assert snapshot.graph.entities.tolist() == [1, 3] and not len(snapshot.graph.all_ends)
             assert snapshot.graph.chunks_of(np.array([1, 2]))[1].tolist() == [1, 2]
-            assert {one.relation for one in snapshot.relation_mentions()} == {None}
+            assert {row.relation for row in snapshot.relation_mentions()} == {None}
             assert snapshot.alias_claims(entities=[1]) == [(1, "居里"), (3, "radium")]
             found = snapshot.entity_ids(["radium", "ra", "x"])
             assert snapshot.aliases() == aliases and found == {"radium": 1, "ra": 1}
@@ -267,7 +350,7 @@ class StoreContract:
         store = self.filled(tmp_path, 1)
         with store.transaction() as transaction:
             transaction.put_vectors("entity", {1: (b"new", ROWS[2])})
-            unread = [replace(one, relation=None) for one in transaction.relation_mentions()]
+            unread = [replace(row, relation=None) for row in transaction.relation_mentions()]
             transaction.put_mentions([], unread)
             transaction.delete_graph_rows("relation", [1])
         with store.snapshot() as snapshot:
@@ -289,7 +372,7 @@ class StoreContract:
         with store.snapshot() as snapshot:
             found = snapshot.search_terms(["radium", "镭*"], 10)
             assert sorted(row for row, _ in found) == [1, 2, 3, 4]
-            assert found == sorted(found, key=lambda one: (-one[1], one[0]))
+            assert found == sorted(found, key=lambda hit: (-hit[1], hit[0]))
             assert [row for row, _ in snapshot.search_terms(["镭*"], 1)] == [3]
             assert [row for row, _ in snapshot.search_terms(["镭*"], 9, allowed=[1, 4])] == [4]
             assert not snapshot.search_terms([], 9) and not snapshot.search_terms(["none"], 9)
@@ -318,12 +401,12 @@ class StoreContract:
         """Deleting a document, and a transaction that raises, leave exactly what was there."""
         store = self.filled(tmp_path, 1)
         before = stored_content(store)
-        with refused(KeyError), store.transaction() as transaction:
+        with pytest.raises(KeyError), store.transaction() as transaction:
             put_sample(transaction, 2)
             transaction.delete_documents([1])
             assert [document.id for document in transaction.documents()] == ["d2"]
             raise KeyError
-        with refused(StorageError), store.transaction() as transaction:
+        with pytest.raises(StorageError), store.transaction() as transaction:
             put_sample(transaction, 2)
             transaction.put_vectors("entity", {99: (b"of no entity", ROWS[0])})
         assert stored_content(store) == before
@@ -336,34 +419,36 @@ class StoreContract:
         """A reader sees one state; what is in memory follows what other open stores commit, also
         vectors of another length.
         """
-        one, other = self.make(tmp_path), self.make(tmp_path)
-        with one.reader() as reader, one.snapshot() as snapshot:
+        store = self.make(tmp_path)
+        other = self.make(tmp_path)
+        with store.reader() as reader, store.snapshot() as snapshot:
             assert reader.generation == snapshot.generation == 0
             self.filled(tmp_path, 1)
             assert not reader.documents() and not len(snapshot.graph.entities)
-        with one.reader() as reader:
+        with store.reader() as reader:
             assert reader.generation == 1
-        assert stored_content(one) == stored_content(other)
+        assert stored_content(store) == stored_content(other)
         with other.transaction() as transaction:
             put_sample(transaction, 2)
             transaction.put_vectors("chunk", {1: (b"new", ROWS[3])})
-        assert stored_content(one) == stored_content(other)
+        assert stored_content(store) == stored_content(other)
         longer = np.eye(5, dtype=np.float32)
-        with one.transaction() as transaction:
+        with store.transaction() as transaction:
             transaction.delete_documents([1])
             for kind, rows in ALL_ROWS.items():
                 transaction.put_vectors(kind, {row: (b"", longer[row]) for row in rows})
-        assert stored_content(one) == stored_content(other) == stored_content(self.make(tmp_path))
+        assert stored_content(store) == stored_content(other) == stored_content(self.make(tmp_path))
 
     def test_two_folders_know_nothing_of_each_other(self, tmp_path: Path) -> None:
         """Isolation: what one index holds, and its lock, do not concern another one."""
-        one, other = self.filled(tmp_path / "one", 1), self.make(tmp_path / "other")
+        store = self.filled(tmp_path / "one", 1)
+        other = self.make(tmp_path / "other")
         again = self.make(tmp_path / "one")
-        with one.writer_lock(0), other.writer_lock(0), one.transaction() as transaction:
+        with store.writer_lock(0), other.writer_lock(0), store.transaction() as transaction:
             transaction.put_settings({"language": "en", "embedder": "hash"})
             transaction.put_settings({"language": "zh"})
             assert transaction.settings().items() >= {("language", "zh"), ("embedder", "hash")}
-            with refused(LockedError), again.writer_lock(0):
+            with pytest.raises(LockedError), again.writer_lock(0):
                 pass
         with again.writer_lock(0), other.reader() as reader:
             assert not reader.documents() and "language" not in reader.settings()
@@ -435,7 +520,7 @@ class StoreContract:
             assert transaction.traces() == [traces[2], traces[1], done]
             assert transaction.traces(prefix="t1") == [traces[1]]
             assert transaction.traces(limit=1) == traces[2:]
-            assert transaction.trace_events(trace_id="t1") == [("t1", one) for one in events]
+            assert transaction.trace_events(trace_id="t1") == [("t1", event) for event in events]
             answers = [(f"t{n}", events[1]) for n in (2, 1, 0)]
             assert transaction.trace_events(stage="answer") == answers
             assert transaction.delete_traces(keep=1) == 2
@@ -450,6 +535,6 @@ class StoreContract:
         store.close()
         store.close()
         for use in (store.reader, store.snapshot, store.transaction):
-            with refused(StorageError), use():
+            with pytest.raises(StorageError), use():
                 pass
         assert stored_content(self.make(tmp_path)) == before
