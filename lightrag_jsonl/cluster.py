@@ -129,8 +129,8 @@ class _Run:
 
     def unknown(self, pending: Iterable[PendingDocument]) -> Iterator[PendingDocument]:
         """The documents that are not in the index; the last of those with the same id counts."""
-        with self._rag._store.reader() as reader:
-            known = {one.id: one.content for one in reader.documents()}
+        with self._rag._store.view() as view:
+            known = {one.id: one.content for one in view.documents()}
         for one in pending:
             try:
                 found = incoming(one)

@@ -204,7 +204,7 @@ class AsyncLightRAG(IndexParts):
         known = {one.id for one in await self.documents()}
         if missing := [id for id in ids if id not in known]:
             raise NotFoundError(f"no such document: {', '.join(missing)}")
-        settings = await read(self._store, lambda reader: reader.settings())
+        settings = await read(self._store, lambda view: view.settings())
         with closing(open_store(as_address(into))) as store:
             adopt_settings(store, settings)
         async with AsyncLightRAG(
@@ -252,7 +252,7 @@ class AsyncLightRAG(IndexParts):
     async def pages(self, document_id: str) -> tuple[types.Page, ...]:
         """A document's pages, as they were indexed."""
         (id,) = checked_texts([document_id])
-        found = await read(self._store, lambda reader: reader.pages([id]))
+        found = await read(self._store, lambda view: view.pages([id]))
         if not found:
             raise NotFoundError(f"no such document: {id}")
         return found
@@ -260,7 +260,7 @@ class AsyncLightRAG(IndexParts):
     async def rejections(self, *ids: str) -> list[tuple[str, str, types.Rejection]]:
         """Rejected lines as (document id, chunk id, rejection); without ids, those of all documents."""
         wanted = checked_texts(ids) or None
-        return await read(self._store, lambda reader: reader.rejections(wanted))
+        return await read(self._store, lambda view: view.rejections(wanted))
 
     async def query(
         self,
@@ -325,11 +325,11 @@ class AsyncLightRAG(IndexParts):
         """A read-only networkx view: nodes by entity name, with all their attributes as texts, and
         weights as numbers, so that networkx can write it in any format.
         """
-        with self._store.reader() as reader:
-            if self._network is None or self._network[0] != reader.generation:
-                entities = reader.entities(reader.entity_rows()).values()
-                relations = reader.relations(reader.relation_rows()).values()
-                self._network = (reader.generation, network(entities, relations))
+        with self._store.view() as view:
+            if self._network is None or self._network[0] != view.generation:
+                entities = view.entities(view.entity_rows()).values()
+                relations = view.relations(view.relation_rows()).values()
+                self._network = (view.generation, network(entities, relations))
         return self._network[1]
 
     async def close(self) -> None:
@@ -351,8 +351,8 @@ class AsyncLightRAG(IndexParts):
         put_piece: Callable[[str], None] | None = None,
     ) -> Answer:
         """The answer, recorded from the first event to the last; `put_piece` gets its pieces."""
-        with self._store.reader() as reader:
-            generation = reader.generation
+        with self._store.view() as view:
+            generation = view.generation
         session = Session(self._new_id(), sanitize(question), param.mode, self._now(), generation)
         keep, now = self.options.keep_traces, self._now
         recorder = Recorder(self._store, session, meter, listener=listener, clock=now, keep=keep)

@@ -20,7 +20,7 @@ from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import clipped, is_cjk, name_key, sanitize
 from lightrag_jsonl.core.types import Entity, Record, Relation, known_language
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import rdf
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ def graph_format(path: Path) -> GraphFormat:
     return format
 
 
-def export_graph(reader: Reader, format: GraphFormat, *, language: str = "en") -> str:
+def export_graph(view: StoreView, format: GraphFormat, *, language: str = "en") -> str:
     """The graph of an index as text; "jsonl" holds the records behind it."""
     if format == "jsonl":
-        return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records(reader))
+        return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records(view))
     if format not in {*SUFFIXES.values()}:
         raise ConfigError(f"{format!r} is not a format; supported: {', '.join(SUFFIXES.values())}")
-    entities = [*reader.entities(reader.listed("entity")).values()]
-    relations = [*reader.relations(reader.listed("relation")).values()]
+    entities = [*view.entities(view.listed("entity")).values()]
+    relations = [*view.relations(view.listed("relation")).values()]
     if format == "html":
         return _page(entities, relations, known_language(language))
     return WRITERS[format](entities, relations)
@@ -90,19 +90,19 @@ def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> "nx.Gr
     return nx.freeze(graph)
 
 
-def records(reader: Reader) -> Iterator[Record]:
+def records(view: StoreView) -> Iterator[Record]:
     """Every stored mention as an `extract-graph` record with its document and chunk index, except
     edits and deletions by hand.
     """
-    for row, chunk in reader.chunks().items():
+    for row, chunk in view.chunks().items():
         position: Mapping[str, str | int] = {"document": chunk.document_id, "chunk": chunk.index}
-        for entity in reader.entity_mentions(chunks=[row]):
+        for entity in view.entity_mentions(chunks=[row]):
             one = entity.mention
             fields = {"name": one.name, "entity_type": one.type, "description": one.description}
             aliases: Record = {"aliases": [*one.aliases]} if one.aliases else {}
             if one.claim in ("", "create"):
                 yield {"type": "entity", **fields, **aliases, **position}
-        for relation in reader.relation_mentions(chunks=[row]):
+        for relation in view.relation_mentions(chunks=[row]):
             fields = asdict(relation.mention)
             if fields.pop("claim") in ("", "create"):
                 words = {"keywords": [*fields["keywords"]]}

@@ -27,7 +27,8 @@ from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.indexing.reviewing import Review, estimate_review, review
 from lightrag_jsonl.providers import as_embedder
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
-from lightrag_jsonl.storage.store import Reader, read, search, write
+from lightrag_jsonl.storage.store import read, search, write
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import trace as recorded
 from lightrag_jsonl.tracing.export import export
 from lightrag_jsonl.tracing.page import render_page
@@ -46,7 +47,7 @@ class _Namespace:
     def __init__(self, parts: "IndexParts") -> None:
         self._parts = parts
 
-    async def _read(self, function: Callable[[Reader], Result]) -> Result:
+    async def _read(self, function: Callable[[StoreView], Result]) -> Result:
         return await read(self._parts._store, function)
 
 
@@ -66,11 +67,11 @@ class Entities(_Namespace):
         """
         key = name_key(sanitize(search))
 
-        def load(reader: Reader) -> tuple[Entity, ...]:
-            rows = reader.listed(
+        def load(view: StoreView) -> tuple[Entity, ...]:
+            rows = view.listed(
                 "entity", search=key, type=type.casefold(), limit=limit, offset=offset
             )
-            return tuple(reader.entities(rows).values())
+            return tuple(view.entities(rows).values())
 
         return await self._read(load)
 
@@ -83,9 +84,9 @@ class Entities(_Namespace):
         """
         key = name_key(sanitize(search))
 
-        def load(reader: Reader) -> tuple[Relation, ...]:
-            rows = reader.listed("relation", search=key, limit=limit, offset=offset)
-            return tuple(reader.relations(rows).values())
+        def load(view: StoreView) -> tuple[Relation, ...]:
+            rows = view.listed("relation", search=key, limit=limit, offset=offset)
+            return tuple(view.relations(rows).values())
 
         return await self._read(load)
 
@@ -93,13 +94,13 @@ class Entities(_Namespace):
         """One entity and its relations, strongest first; `NotFoundError` if there is none."""
         key = name_key(sanitize(name))
 
-        def load(reader: Reader) -> Neighbourhood:
-            row = reader.entity_ids([key]).get(key)
+        def load(view: StoreView) -> Neighbourhood:
+            row = view.entity_ids([key]).get(key)
             if row is None:
                 raise NotFoundError(f"no such entity: {name}")
-            around = reader.relation_rows(ends=[row])
-            entity = replace(reader.entities([row])[row], degree=len(around))
-            relations = reader.relations(around).values()
+            around = view.relation_rows(ends=[row])
+            entity = replace(view.entities([row])[row], degree=len(around))
+            relations = view.relations(around).values()
             by_weight = sorted(relations, key=lambda one: (-one.weight, one.source, one.target))
             return Neighbourhood(entity, tuple(by_weight))
 
@@ -229,11 +230,11 @@ class Traces(_Namespace):
 
     async def list(self, *, limit: int | None = 100) -> tuple[TraceSummary, ...]:
         """The newest queries, each with its status; None for all."""
-        return tuple(await self._read(lambda reader: reader.traces(limit=limit)))
+        return tuple(await self._read(lambda view: view.traces(limit=limit)))
 
     async def verify(self, *trace_ids: str) -> tuple[recorded.Problem, ...]:
         """The problems of these traces; without ids, of all traces and the texts they cite."""
-        return await self._read(lambda reader: recorded.verify(reader, trace_ids))
+        return await self._read(lambda view: recorded.verify(view, trace_ids))
 
     async def export(
         self,
@@ -251,9 +252,9 @@ class Traces(_Namespace):
         followed by its percent-encoded key. Raises `ConfigError` for a base without a scheme.
         """
 
-        def write_rdf(reader: Reader) -> str:
-            trace = _load_trace(reader, trace_id)
-            sources = recorded.look_up_sources(reader, trace.chunk_ids) if with_source else None
+        def write_rdf(view: StoreView) -> str:
+            trace = _load_trace(view, trace_id)
+            sources = recorded.look_up_sources(view, trace.chunk_ids) if with_source else None
             bases = {"entity_base": entity_base, "predicate_base": predicate_base}
             return export(trace, format=format, version=rdf, sources=sources, **bases)
 
@@ -262,9 +263,9 @@ class Traces(_Namespace):
     async def page(self, trace_id: str | None) -> str:
         """A trace as one self-contained web page, in the index's language."""
 
-        def render(reader: Reader) -> str:
-            trace = _load_trace(reader, trace_id)
-            found = recorded.look_up_sources(reader, trace.chunk_ids)
+        def render(view: StoreView) -> str:
+            trace = _load_trace(view, trace_id)
+            found = recorded.look_up_sources(view, trace.chunk_ids)
             return render_page(trace, found, language=self._parts.language)
 
         return await self._read(render)
@@ -279,7 +280,7 @@ class Traces(_Namespace):
     ) -> recorded.EdgeProvenance:
         """The sources of an edge, and the queries that selected it; `NotFoundError` if there is none."""
         edge = source, predicate, target
-        return await self._read(lambda reader: recorded.edge_provenance(reader, *edge))
+        return await self._read(lambda view: recorded.edge_provenance(view, *edge))
 
     async def document_provenance(self, document_id: str) -> recorded.DocumentProvenance:
         """A document's pages and chunks with the edges they state, and the queries that used it.
@@ -287,7 +288,7 @@ class Traces(_Namespace):
         It is named by its id, its name or its URI; `NotFoundError` if that is not one document.
         """
         id = sanitize(document_id)
-        return await self._read(lambda reader: recorded.document_provenance(reader, id))
+        return await self._read(lambda view: recorded.document_provenance(view, id))
 
     async def delete(self, *, keep: int = 0) -> int:
         """Delete all but the `keep` newest traces; returns how many were deleted."""
@@ -343,7 +344,7 @@ class Admin(_Namespace):
 
     async def cache(self) -> CacheStats:
         """What the cache of the model's answers holds."""
-        return CacheStats(*await self._read(lambda reader: reader.completion_stats()))
+        return CacheStats(*await self._read(lambda view: view.completion_stats()))
 
     async def clear_cache(self) -> int:
         """Delete cached answers and vectors that nothing uses; returns how many."""
@@ -354,7 +355,7 @@ class Admin(_Namespace):
 
     async def settings(self) -> dict[str, str]:
         """What the index was built with."""
-        return await self._read(lambda reader: reader.settings())
+        return await self._read(lambda view: view.settings())
 
     async def check(self, *, full: bool = False) -> list[str]:
         """The problems of the stored data, in words; `rebuild` repairs derived data.
@@ -381,10 +382,10 @@ class Admin(_Namespace):
         return await self._read(write_graph)
 
 
-def _load_trace(reader: Reader, trace_id: str | None) -> recorded.Trace:
+def _load_trace(view: StoreView, trace_id: str | None) -> recorded.Trace:
     if trace_id is None:
         raise NotFoundError("this answer has no trace: keep_traces is 0, or the index is read-only")
-    return recorded.load_trace(reader, trace_id)
+    return recorded.load_trace(view, trace_id)
 
 
 def _relation(

@@ -163,8 +163,8 @@ class IndexParts:
 
     def _checked_tokenizer(self, given: protocols.Tokenizer | None) -> protocols.Tokenizer:
         """The tokenizer; `SettingsError` if the folder was built with other settings."""
-        with self._store.reader() as reader:
-            recorded = reader.settings()
+        with self._store.view() as view:
+            recorded = view.settings()
         wanted = {"embedder": self._embedder.name, "language": self.language}
         if given is not None:
             wanted["tokenizer"] = given.name
@@ -185,7 +185,7 @@ class IndexParts:
 
     async def _record_models(self, *, keep: bool = False) -> None:
         """Record the names of model and embedder; with `keep`, only those not recorded yet."""
-        known = await read(self._store, lambda reader: reader.settings()) if keep else {}
+        known = await read(self._store, lambda view: view.settings()) if keep else {}
         names = {name: one for name, one in self._model_names().items() if name not in known}
         await write(self._store, lambda writer: writer.put_settings(names))
 
@@ -227,8 +227,8 @@ def recorded_settings(address: Address) -> dict[str, str] | None:
     """The settings that an index was built with; None if there is no index yet."""
     if not has_index(address):
         return None
-    with closing(open_store(address, create=False)) as store, store.reader() as reader:
-        return reader.settings()
+    with closing(open_store(address, create=False)) as store, store.view() as view:
+        return view.settings()
 
 
 def adopt_settings(store: Store, settings: Mapping[str, str]) -> None:

@@ -44,7 +44,7 @@ class AnswerCache:
         """The answer of the most similar question above the threshold; its `usage` is `meter`'s."""
         (vector,) = await embed_texts(self.embedder, [question], "query")
         signature = self._signature(param)
-        stored = await read(self.store, lambda reader: reader.reusable_answers(signature))
+        stored = await read(self.store, lambda view: view.reusable_answers(signature))
         scores = np.array([other @ vector for _, other, _ in stored])
         for position in np.argsort(-scores, kind="stable")[:MOST_SIMILAR].tolist():
             if scores[position] < (param.similarity_reuse or 0.0):

@@ -24,9 +24,10 @@ from lightrag_jsonl.retrieval.edge_selection import select_edges
 from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, fuse, joined
 from lightrag_jsonl.retrieval.keywords import find_keywords, search_texts
 from lightrag_jsonl.retrieval.search import search, with_sources
-from lightrag_jsonl.storage.store import Reader, Store, read
+from lightrag_jsonl.storage.store import Store, read
 from lightrag_jsonl.storage.store import search as in_snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.views import StoreView
 
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
 HISTORY_SHARE = 0.25  # of the total budget for the conversation
@@ -34,7 +35,7 @@ SEARCH_TOKENS = 500  # the part of a question used for search; embedders read ab
 RERANKED = 2  # times `chunk_top_k`: the number of chunks a reranker chooses from
 FORM = "Multiple Paragraphs"  # of an answer, where a user's prompt asks for it and names none
 
-Cite: TypeAlias = Callable[[Reader, str, Context, Sequence[int]], Cited]
+Cite: TypeAlias = Callable[[StoreView, str, Context, Sequence[int]], Cited]
 PutPiece: TypeAlias = Callable[[str], None]
 
 log = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ class QueryPipeline:
         await put("", last=True)
         text, prompt_numbers = "".join(pieces), tuple(numbering.numbers)
         cited = text, context, prompt_numbers
-        citations, invented = await read(self.store, lambda reader: self.cite(reader, *cited))
+        citations, invented = await read(self.store, lambda view: self.cite(view, *cited))
         answer = Answer(
             text,
             citations,
@@ -143,7 +144,7 @@ class QueryPipeline:
         selection = await select_edges(searched, param, self.client, meter, may_be_none=may_be_none)
         if selection.method == "llm" and not selection.fallback:
             chosen = (context, direct, selection.relations, param.chunk_top_k)
-            context = await read(self.store, lambda reader: with_sources(reader, *chosen))
+            context = await read(self.store, lambda view: with_sources(view, *chosen))
         context = replace(context, relations=selection.relations)
         context = await read(self.store, partial(self._fitted, context, param, keep))
         await observer.selected(selection, context)
@@ -181,9 +182,9 @@ class QueryPipeline:
         rows = vectors[[texts.index(text) for text in wanted]]
         return SearchQuery(wanted[0], low, high, rows, lexical)
 
-    def _fitted(self, found: Context, param: QueryParam, keep: str, reader: Reader) -> Context:
+    def _fitted(self, found: Context, param: QueryParam, keep: str, view: StoreView) -> Context:
         """What of it fits into the budgets, with its prompt."""
-        secret = reader.settings().get(MARK_SECRET, "") if self.secret_marks else ""
+        secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
         return fit_context(found, param, self.tokenizer, keep, secret)
 
     # ── the answer ──────────────────────────────────────────────────────────────

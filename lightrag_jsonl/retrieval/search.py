@@ -26,8 +26,8 @@ from lightrag_jsonl.retrieval.seeds import (
     question_words,
 )
 from lightrag_jsonl.storage.status import with_documents
-from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.views import StoreView
 
 AROUND = 2  # times `top_k`: the entities and relations that the walk starts around
 EDGES_TO_CHOOSE_FROM = 3  # times `top_k`: the relations for a later selection
@@ -116,7 +116,11 @@ def _is_about(task: SearchTask, seeds: Seeds) -> bool:
 
 
 def with_sources(
-    reader: Reader, found: Context, direct: Sequence[str], relations: Sequence[Relation], limit: int
+    view: StoreView,
+    found: Context,
+    direct: Sequence[str],
+    relations: Sequence[Relation],
+    limit: int,
 ) -> Context:
     """What goes with the relations that a model chose (specification 2, section 1).
 
@@ -132,10 +136,10 @@ def with_sources(
     judged = {id for relation in found.relations for id in relation.chunk_ids}
     wanted = chosen.keys() | (set(direct) - judged)
     kept = [chunk for chunk in found.chunks if chunk.id in wanted]
-    missing = reader.chunks(ids=chosen.keys() - {chunk.id for chunk in kept})
+    missing = view.chunks(ids=chosen.keys() - {chunk.id for chunk in kept})
     others = {chunk.id: chunk for chunk in missing.values()}
     chunks = (*kept, *(others[id] for id in chosen if id in others))[:limit]
-    return with_documents(reader, replace(found, entities=(), chunks=chunks))
+    return with_documents(view, replace(found, entities=(), chunks=chunks))
 
 
 def _loaded(

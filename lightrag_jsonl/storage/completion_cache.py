@@ -20,7 +20,7 @@ class CompletionCache:
 
     async def get(self, key: bytes) -> Completion | None:
         """The cached answer of the request with this key."""
-        with self._store.reader() as view:  # quicker than handing a look-up by key to a thread
+        with self._store.view() as view:  # quicker than handing a look-up by key to a thread
             return view.completion(key)
 
     async def put(self, key: bytes, completion: Completion, document: str | None = None) -> None:

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
 
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
 Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
+Mention = TypeVar("Mention", t.EntityMention, t.RelationMention)
 Choice = TypeVar("Choice", str, tuple[str, str])
 
 MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
@@ -78,33 +79,24 @@ class ChunkReport:
 
 
 @dataclass(slots=True)
-class EntityMentionRow:
-    """A stored entity mention; `position` orders the mentions by document, chunk and text.
+class MentionRow(Generic[Mention]):
+    """A stored mention; `position` orders the mentions by document, chunk and text.
 
-    `entity` is None where a person deleted the entity: such a mention counts for nothing.
+    `owner` is the row id of the entity or relation. It is None where a person deleted that or an
+    end, or where both ends are one entity since a merge of names: such a mention counts for nothing
+    until the change is undone. `forward` says that a relation leads from the low to the high end.
     """
 
     id: int
-    entity: int | None
+    owner: int | None
     chunk: int
     position: int
-    mention: t.EntityMention
+    mention: Mention
+    forward: bool = True
 
 
-@dataclass(slots=True)
-class RelationMentionRow:
-    """A stored relation mention. `forward` says that it leads from `low` to `high`.
-
-    `relation` is None where both ends are one entity since a merge of names, or where a person
-    deleted the relation or an end: such a mention counts for nothing until that is undone.
-    """
-
-    id: int
-    relation: int | None
-    chunk: int
-    position: int
-    mention: t.RelationMention
-    forward: bool
+EntityMentionRow: TypeAlias = MentionRow[t.EntityMention]
+RelationMentionRow: TypeAlias = MentionRow[t.RelationMention]
 
 
 @dataclass(slots=True)
@@ -192,7 +184,7 @@ class RelationRow:
     edited: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def shown_keywords(self) -> list[str]:
+    def ranked_keywords(self) -> list[str]:
         """The keywords that a person gave, or else of both directions, the most frequent first."""
         if "keywords" in self.edited:
             return list(self.edited["keywords"])

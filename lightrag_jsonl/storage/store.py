@@ -14,9 +14,7 @@ from typing import ClassVar, TypeVar
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import CorruptError, StorageError
 from lightrag_jsonl.storage.memory import GraphMemory
-from lightrag_jsonl.storage.views import Snapshot as Snapshot
-from lightrag_jsonl.storage.views import StoreView
-from lightrag_jsonl.storage.views import Transaction as Transaction
+from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
 Result = TypeVar("Result")
 View = TypeVar("View", bound=StoreView)
@@ -43,7 +41,7 @@ class Store(ABC):
         self._closed = False
 
     @abstractmethod
-    def reader(self) -> AbstractContextManager[StoreView]:
+    def view(self) -> AbstractContextManager[StoreView]:
         """A consistent view for reading."""
 
     @abstractmethod
@@ -57,7 +55,7 @@ class Store(ABC):
     def snapshot(self) -> Iterator[Snapshot]:
         """A consistent view for searching, by several threads; not to be opened inside another."""
         while True:
-            with self.reader() as view:
+            with self.view() as view:
                 if self._memory.begin_search(view):
                     try:
                         yield self._snapshot_of(view)
@@ -73,7 +71,7 @@ class Store(ABC):
 
     def is_empty(self) -> bool:
         """Whether there is no chunk; quick."""
-        with self.reader() as view:
+        with self.view() as view:
             return not view.has_chunks()
 
     @abstractmethod
@@ -86,7 +84,7 @@ class Store(ABC):
         The full text is compared with the texts of some chunks, or with `full` of all.
         """
         try:
-            with self.reader() as view:
+            with self.view() as view:
                 return self._problems(view) or view.wrong_terms(None if full else SAMPLE)
         except CorruptError as error:
             return [str(error)]
@@ -121,7 +119,7 @@ class Store(ABC):
 
 async def read(store: Store, job: Callable[[StoreView], Result]) -> Result:
     """The result of a job that reads, run in a thread."""
-    return await asyncio.to_thread(_run, store.reader, job)
+    return await asyncio.to_thread(_run, store.view, job)
 
 
 async def search(store: Store, job: Callable[[Snapshot], Result]) -> Result:
@@ -144,6 +142,3 @@ def _run(
 ) -> Result:
     with open_view() as view:
         return job(view)
-
-
-Reader = StoreView

@@ -24,7 +24,8 @@ from lightrag_jsonl.llm.client import request_key
 from lightrag_jsonl.providers.openai import read_completion
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.store import Transaction, write
+from lightrag_jsonl.storage.store import write
+from lightrag_jsonl.storage.views import Transaction
 
 Round: TypeAlias = Literal["extraction", "summaries", "done"]
 Request: TypeAlias = tuple[tuple[Message, ...], int | None]  # the turns, and the most tokens

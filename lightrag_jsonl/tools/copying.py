@@ -10,7 +10,8 @@ from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.indexing.stored import stored_chunks
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import Counts, StoredChunk
-from lightrag_jsonl.storage.store import OWN_SETTINGS, Reader, Transaction
+from lightrag_jsonl.storage.store import OWN_SETTINGS
+from lightrag_jsonl.storage.views import StoreView, Transaction
 
 BATCH = 1_000
 LOCK_SECONDS = 30.0
@@ -30,7 +31,7 @@ def copy_index(
         closing(open_store(as_address(target))) as new,
         new.writer_lock(LOCK_SECONDS),
         new.transaction() as transaction,
-        old.reader() as reader,
+        old.view() as view,
     ):
         if _holds_anything(transaction):
             raise StorageError(
@@ -38,25 +39,25 @@ def copy_index(
                 "delete what is there first",
                 path=new.location,
             )
-        _copy_documents(reader, transaction, progress)
-        _copy_graph(reader, transaction)
-        _copy_the_rest(reader, transaction)
-        return reader.counts()
+        _copy_documents(view, transaction, progress)
+        _copy_graph(view, transaction)
+        _copy_the_rest(view, transaction)
+        return view.counts()
 
 
-def _holds_anything(reader: Reader) -> bool:
-    counts, answers = reader.counts(), reader.completion_stats()[0]
-    settings = reader.settings().keys() - OWN_SETTINGS
-    return bool(counts != Counts() or answers or settings or reader.traces(limit=1))
+def _holds_anything(view: StoreView) -> bool:
+    counts, answers = view.counts(), view.completion_stats()[0]
+    settings = view.settings().keys() - OWN_SETTINGS
+    return bool(counts != Counts() or answers or settings or view.traces(limit=1))
 
 
 def _copy_documents(
-    reader: Reader, transaction: Transaction, progress: ProgressCallback | None
+    view: StoreView, transaction: Transaction, progress: ProgressCallback | None
 ) -> None:
-    documents, done, known = reader.documents(), 0, reader.counts().chunks
+    documents, done, known = view.documents(), 0, view.counts().chunks
     for count, document in enumerate(documents, start=1):
-        found = stored_chunks(reader, document.id)
-        transaction.put_document(document, reader.pages([document.id]))
+        found = stored_chunks(view, document.id)
+        transaction.put_document(document, view.pages([document.id]))
         stored = []
         for row, chunk in found.chunks.items():
             created = chunk.created_at.timestamp() if chunk.created_at else 0.0
@@ -69,35 +70,37 @@ def _copy_documents(
             progress(Progress(done, known, count))
 
 
-def _copy_graph(reader: Reader, transaction: Transaction) -> None:
-    ends = reader.next_ids()
+def _copy_graph(view: StoreView, transaction: Transaction) -> None:
+    ends = view.next_ids()
     for ids in _batches(ends.entities):
-        transaction.put_graph_rows("entity", list(reader.entity_rows(ids=ids).values()))
-        _copy_vectors("entity", ids, reader, transaction)
+        transaction.put_graph_rows("entity", list(view.entity_rows(ids=ids).values()))
+        _copy_vectors("entity", ids, view, transaction)
     for ids in _batches(ends.relations):
-        transaction.put_graph_rows("relation", list(reader.relation_rows(ids=ids).values()))
-        _copy_vectors("relation", ids, reader, transaction)
+        transaction.put_graph_rows("relation", list(view.relation_rows(ids=ids).values()))
+        _copy_vectors("relation", ids, view, transaction)
     for ids in _batches(ends.chunks):
-        _copy_vectors("chunk", ids, reader, transaction)
-    transaction.put_aliases(reader.aliases())
+        _copy_vectors("chunk", ids, view, transaction)
+    transaction.put_aliases(view.aliases())
 
 
-def _copy_vectors(kind: Kind, ids: Sequence[int], reader: Reader, transaction: Transaction) -> None:
-    digests, vectors = reader.vector_digests(kind, ids), reader.vectors(kind, ids)
+def _copy_vectors(
+    kind: Kind, ids: Sequence[int], view: StoreView, transaction: Transaction
+) -> None:
+    digests, vectors = view.vector_digests(kind, ids), view.vectors(kind, ids)
     transaction.put_vectors(kind, {row: (digests[row], vectors[row]) for row in vectors})
 
 
-def _copy_the_rest(reader: Reader, transaction: Transaction) -> None:
+def _copy_the_rest(view: StoreView, transaction: Transaction) -> None:
     """Settings, pending documents, cached answers and vectors, and the recorded queries."""
-    transaction.put_settings({n: v for n, v in reader.settings().items() if n != "format"})
-    for pending in reader.pending():
+    transaction.put_settings({n: v for n, v in view.settings().items() if n != "format"})
+    for pending in view.pending():
         transaction.put_pending(pending)
-    for key, document in reader.completion_keys().items():
-        if (completion := reader.completion(key)) is not None:
+    for key, document in view.completion_keys().items():
+        if (completion := view.completion(key)) is not None:
             transaction.put_completion(key, completion, document)
-    transaction.put_cached_vectors(reader.cached_vectors())
-    for trace in reversed(reader.traces()):
-        events = [event for _, event in reader.trace_events(trace_id=trace.id)]
+    transaction.put_cached_vectors(view.cached_vectors())
+    for trace in reversed(view.traces()):
+        events = [event for _, event in view.trace_events(trace_id=trace.id)]
         transaction.put_trace(trace, events)
 
 

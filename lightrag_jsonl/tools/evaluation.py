@@ -18,7 +18,8 @@ from lightrag_jsonl.core.text import digest, name_key, search_terms
 from lightrag_jsonl.core.types import Chunk, Mode, Relation, known_language
 from lightrag_jsonl.indexing.loading import read_text
 from lightrag_jsonl.rag import AsyncLightRAG
-from lightrag_jsonl.storage.store import Reader, Snapshot, read, search
+from lightrag_jsonl.storage.store import read, search
+from lightrag_jsonl.storage.views import Snapshot, StoreView
 
 RECALL_AT = (1, 2, 5, 10)
 METRICS = (*(f"recall@{count}" for count in RECALL_AT), "answer")
@@ -131,7 +132,7 @@ def _steps(snapshot: Snapshot, bridge: int) -> Iterator[tuple[Relation, int, int
     relations = snapshot.relations(rows.tolist())
     key = name_key(snapshot.entities([bridge])[bridge].name)
     mentions = snapshot.relation_mentions(relations=relations)
-    chunks = {mention.relation: mention.chunk for mention in reversed(mentions)}
+    chunks = {mention.owner: mention.chunk for mention in reversed(mentions)}
     for row, ends in zip(rows.tolist(), snapshot.graph.ends(rows).tolist(), strict=True):
         relation = relations[row]
         other = relation.target if name_key(relation.source) == key else relation.source
@@ -154,7 +155,7 @@ async def evaluate(
     `budget` is the tokens in which the answer is looked for. Raises `ConfigError` if a supporting
     id is not in the index.
     """
-    await read(rag._store, lambda reader: _check_ids(reader, questions))
+    await read(rag._store, lambda view: _check_ids(view, questions))
     scores: dict[str, list[dict[str, float]]] = defaultdict(list)
     for question in questions:
         for name in dict.fromkeys(("dense", "bm25", "naive", *modes)):
@@ -184,10 +185,10 @@ def _by_words(question: str, snapshot: Snapshot) -> list[Chunk]:
     return [replace(chunks[row], score=value) for row, value in hits]
 
 
-def _check_ids(reader: Reader, questions: Iterable[EvalQuestion]) -> None:
+def _check_ids(view: StoreView, questions: Iterable[EvalQuestion]) -> None:
     wanted = {id for question in questions for id in question.supporting}
-    known = {document.id for document in reader.documents(wanted)}
-    known |= {chunk.id for chunk in reader.chunks(ids=wanted).values()}
+    known = {document.id for document in view.documents(wanted)}
+    known |= {chunk.id for chunk in view.chunks(ids=wanted).values()}
     if unknown := sorted(wanted - known):
         shown = ", ".join(unknown[:5])
         raise ConfigError(f"{len(unknown)} supporting ids are not in the index, such as {shown}")

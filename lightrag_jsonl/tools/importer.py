@@ -18,7 +18,8 @@ from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Json, Rec
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.store import Reader, read
+from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.storage.views import StoreView
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -76,16 +77,16 @@ async def import_index(
     report = await rag._indexing.insert(pending, progress=progress, tolerant=True, summarize=False)
     ids = tuple(str(one.document.id) for one in pending)
     counts = len(index.documents), len(index.chunks), len(index.graph), index.graph.size()
-    stored = await read(rag._store, lambda reader: _stored(reader, ids))
+    stored = await read(rag._store, lambda view: _stored(view, ids))
     not_imported = tuple(conversion.not_imported)
     return ImportReport(ids, ImportCounts(*counts), stored, not_imported, report.failures)
 
 
-def _stored(reader: Reader, ids: Sequence[str]) -> ImportCounts:
-    chunks = reader.chunks(documents=ids)
-    entities = {mention.entity for mention in reader.entity_mentions(chunks=chunks)}
-    relations = {mention.relation for mention in reader.relation_mentions(chunks=chunks)}
-    return ImportCounts(len(reader.documents(ids)), len(chunks), len(entities), len(relations))
+def _stored(view: StoreView, ids: Sequence[str]) -> ImportCounts:
+    chunks = view.chunks(documents=ids)
+    entities = {mention.owner for mention in view.entity_mentions(chunks=chunks)}
+    relations = {mention.owner for mention in view.relation_mentions(chunks=chunks)}
+    return ImportCounts(len(view.documents(ids)), len(chunks), len(entities), len(relations))
 
 
 def read_folder(folder: Path) -> ForeignIndex:

@@ -12,7 +12,7 @@ from lightrag_jsonl.core.numbering import marked_numbers
 from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans, split_citations
 from lightrag_jsonl.core.types import Chunk, Citation, Cited, Context
 from lightrag_jsonl.storage.status import with_documents
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing.events import Shown
 from lightrag_jsonl.tracing.recorder import numbered_items
 
@@ -34,7 +34,7 @@ _FUNCTION_WORDS = frozenset(
 
 
 def resolve_citations(
-    reader: Reader, text: str, context: Context, prompt_numbers: Sequence[int]
+    view: StoreView, text: str, context: Context, prompt_numbers: Sequence[int]
 ) -> Cited:
     """Resolve every number that an answer cites to the sentence that shares most with the citing
     one: of a chunk, or of the first stored chunks of a fact. Citation n cites the item that has the
@@ -46,9 +46,9 @@ def resolve_citations(
     cited = _cited_numbers(text)
     facts = [item for item in items.values() if item.kind != "chunk"]
     ids = {id for item in facts for id in item.chunk_ids[:CITED_CHUNKS]}
-    stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
+    stored = {chunk.id: chunk for chunk in view.chunks(ids=ids).values()}
     if stored:
-        other = with_documents(reader, replace(context, chunks=tuple(stored.values())))
+        other = with_documents(view, replace(context, chunks=tuple(stored.values())))
         context = replace(
             context,
             documents={**other.documents, **context.documents},

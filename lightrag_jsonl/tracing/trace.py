@@ -16,7 +16,7 @@ from lightrag_jsonl.core.options import Selection as Method
 from lightrag_jsonl.core.text import name_key, sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.status import titles
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import events as e
 from lightrag_jsonl.tracing.rdf import source_uri, trace_id_of
 
@@ -97,18 +97,18 @@ def assemble_trace(events: Iterable[e.Event]) -> Trace:
     return Trace(id=fields.pop("trace_id"), **fields)
 
 
-def load_trace(reader: Reader, trace_id: str) -> Trace:
+def load_trace(view: StoreView, trace_id: str) -> Trace:
     """The only trace whose id is, or begins like, this, or which has this URI.
 
     Otherwise `NotFoundError`, or `CorruptError`.
     """
     prefix = trace_id_of(sanitize(trace_id))
-    ids = [one.id for one in reader.traces(prefix=prefix)]
+    ids = [one.id for one in view.traces(prefix=prefix)]
     if len(ids) != 1 and prefix not in ids:
         problem = "more than one trace" if ids else "no trace"
         raise NotFoundError(f"{problem} begins with {prefix!r}")
     id = prefix if prefix in ids else ids[0]
-    stored = list(reader.trace_events(trace_id=id))
+    stored = list(view.trace_events(trace_id=id))
     try:
         return assemble_trace(e.event_from_json(event) for _, event in stored)
     except ValueError as error:
@@ -152,20 +152,20 @@ class Sources:
         return words.format(chunk.index + 1, chunk.page, document.name)
 
 
-def look_up_sources(reader: Reader, chunk_ids: Iterable[str]) -> Sources:
+def look_up_sources(view: StoreView, chunk_ids: Iterable[str]) -> Sources:
     """Look up chunks with their pages and documents."""
     ids = dict.fromkeys(chunk_ids)
-    stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
+    stored = {chunk.id: chunk for chunk in view.chunks(ids=ids).values()}
     chunks = {id: stored[id] for id in ids if id in stored}
     wanted = dict.fromkeys((chunk.document_id, chunk.page) for chunk in chunks.values())
-    pages = {(id, number): page for id, number in wanted for page in reader.pages([id], number)}
-    return Sources(chunks, pages, describe_documents(reader, {id for id, _ in wanted}))
+    pages = {(id, number): page for id, number in wanted for page in view.pages([id], number)}
+    return Sources(chunks, pages, describe_documents(view, {id for id, _ in wanted}))
 
 
-def describe_documents(reader: Reader, ids: Collection[str]) -> dict[str, SourceDocument]:
+def describe_documents(view: StoreView, ids: Collection[str]) -> dict[str, SourceDocument]:
     """The documents that are stored, by id."""
-    stored = reader.documents(ids)
-    named = titles(reader, stored)
+    stored = view.documents(ids)
+    named = titles(view, stored)
     return {one.id: SourceDocument(one.id, named[one.id], one.source, one.date) for one in stored}
 
 
@@ -195,14 +195,14 @@ class EdgeProvenance:
     traces: tuple[t.TraceSummary, ...]
 
 
-def document_provenance(reader: Reader, document_id: str) -> DocumentProvenance:
+def document_provenance(view: StoreView, document_id: str) -> DocumentProvenance:
     """What was read from a document, chunk by chunk, by its id, its name or its URI.
 
     `NotFoundError` if there is none, or more than one of this name.
     """
-    documents = describe_documents(reader, [document_id])
+    documents = describe_documents(view, [document_id])
     if document_id not in documents:
-        documents = describe_documents(reader, [one.id for one in reader.documents()])
+        documents = describe_documents(view, [one.id for one in view.documents()])
         wanted = " ".join(document_id.split())
         named = [
             id
@@ -215,22 +215,22 @@ def document_provenance(reader: Reader, document_id: str) -> DocumentProvenance:
             raise NotFoundError(f"no such document: {document_id}{ids}")
         (document_id,) = named
     found = []
-    for row, chunk in reader.chunks(documents=[document_id]).items():
-        relations = reader.relations(reader.mentioned_relations([row]), chunk_limit=1)
+    for row, chunk in view.chunks(documents=[document_id]).items():
+        relations = view.relations(view.mentioned_relations([row]), chunk_limit=1)
         edges = candidate_edges([replace(one, chunk_ids=(chunk.id,)) for one in relations.values()])
         found.append(ChunkFacts(chunk, edges))
-    traces = _queries(reader, [facts.chunk.id for facts in found])
+    traces = _queries(view, [facts.chunk.id for facts in found])
     return DocumentProvenance(documents[document_id], tuple(found), traces)
 
 
-def edge_provenance(reader: Reader, source: str, predicate: str, target: str) -> EdgeProvenance:
+def edge_provenance(view: StoreView, source: str, predicate: str, target: str) -> EdgeProvenance:
     """Where an edge was read; ends are found by any spelling, the predicate by any of its keywords.
 
     `NotFoundError` if there is none; if only the predicate differs, it names the edge that exists.
     """
-    ids = sorted(reader.entity_ids([name_key(source), name_key(target)]).values())
-    rows = reader.relation_rows(pairs=[(ids[0], ids[1])]) if len(ids) == 2 else ()
-    relation = next(iter(reader.relations(rows, chunk_limit=_EVERY_CHUNK).values()), None)
+    ids = sorted(view.entity_ids([name_key(source), name_key(target)]).values())
+    rows = view.relation_rows(pairs=[(ids[0], ids[1])]) if len(ids) == 2 else ()
+    relation = next(iter(view.relations(rows, chunk_limit=_EVERY_CHUNK).values()), None)
     if relation is None:
         raise NotFoundError(f"no edge between {source} and {target}")
     (edge,) = candidate_edges([relation])
@@ -239,15 +239,15 @@ def edge_provenance(reader: Reader, source: str, predicate: str, target: str) ->
         raise NotFoundError(
             f"no edge ({source}, {predicate}, {target}); there is ({', '.join(edge.labels)})"
         )
-    traces = _queries(reader, [f'"id":"{edge.id}'])
-    return EdgeProvenance(edge, look_up_sources(reader, edge.chunk_ids), traces)
+    traces = _queries(view, [f'"id":"{edge.id}'])
+    return EdgeProvenance(edge, look_up_sources(view, edge.chunk_ids), traces)
 
 
-def _queries(reader: Reader, marks: Sequence[str]) -> tuple[t.TraceSummary, ...]:
+def _queries(view: StoreView, marks: Sequence[str]) -> tuple[t.TraceSummary, ...]:
     """The queries whose stored selection has one of these texts in it, the newest first."""
-    events = reader.trace_events(stage="selection")
+    events = view.trace_events(stage="selection")
     ids = {id for id, event in events if any(mark in event for mark in marks)}
-    return tuple(found for found in reader.traces() if found.id in ids)
+    return tuple(found for found in view.traces() if found.id in ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,21 +263,21 @@ class Problem:
         return f"{self.trace_id or f'document {self.document_id}'}: {self.check}: {self.detail}"
 
 
-def verify(reader: Reader, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...]:
+def verify(view: StoreView, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...]:
     """What is wrong with these traces; without ids, with all traces, pages and chunks."""
-    found, rows = list[Problem](), {row.id: row for row in reader.traces()}
+    found, rows = list[Problem](), {row.id: row for row in view.traces()}
     for id in trace_ids or rows:
         try:
-            trace = load_trace(reader, id)
+            trace = load_trace(view, id)
         except CorruptError as error:
             found.append(Problem(id, "events", str(error.__cause__)))
             continue
         if trace.status != (status := rows[trace.id].status):
             found.append(Problem(trace.id, "events", f"they are {trace.status}, not {status}"))
-        found += verify_trace(trace, look_up_sources(reader, trace.chunk_ids))
-    for document in () if trace_ids else reader.documents():
-        pages = {page.number: page for page in reader.pages([document.id])}
-        for chunk in reader.chunks(documents=[document.id]).values():
+        found += verify_trace(trace, look_up_sources(view, trace.chunk_ids))
+    for document in () if trace_ids else view.documents():
+        pages = {page.number: page for page in view.pages([document.id])}
+        for chunk in view.chunks(documents=[document.id]).values():
             for fault in _offsets(chunk, pages.get(chunk.page)):
                 found.append(Problem("", "offsets", fault, document.id))
     return tuple(found)

@@ -120,14 +120,10 @@ def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> N
 def put_sample_mentions(transaction: Transaction, chunk: int) -> None:
     """Store what a chunk says: two entities and their relation."""
     position = 1000 * chunk
-    curie = r.EntityMentionRow(
-        id=2 * chunk - 1, entity=1, chunk=chunk, position=position, mention=CURIE
-    )
-    radium = r.EntityMentionRow(
-        id=2 * chunk, entity=2, chunk=chunk, position=position, mention=RADIUM
-    )
-    discovery = r.RelationMentionRow(
-        id=chunk, relation=1, chunk=chunk, position=position, mention=DISCOVERY, forward=True
+    curie = r.MentionRow(id=2 * chunk - 1, owner=1, chunk=chunk, position=position, mention=CURIE)
+    radium = r.MentionRow(id=2 * chunk, owner=2, chunk=chunk, position=position, mention=RADIUM)
+    discovery = r.MentionRow(
+        id=chunk, owner=1, chunk=chunk, position=position, mention=DISCOVERY, forward=True
     )
     transaction.put_mentions([curie, radium], [discovery])
 
@@ -187,25 +183,25 @@ class StoreContract:
         assert self.make(tmp_path).is_empty()
         store = self.filled(tmp_path, 1, 2)
         assert not store.is_empty() and store.size() > 0 and store.location and not store.read_only
-        with store.reader() as reader:
-            first, second = reader.documents()
+        with store.view() as view:
+            first, second = view.documents()
             assert (first.row, first.id, first.title, first.source) == (1, "d1", "Title 1", None)
             assert first.metadata == {"year": 2001, "tags": ["a", 1]} and first.state == "done"
-            assert reader.documents(["d2", "unknown"]) == [second]
-            assert reader.pages(["d1"]) == (t.Page("d1", 1, TEXTS[0]), t.Page("d1", 2, "第二页"))
-            assert reader.pages(["d1"], 2) == reader.pages(["d1"])[1:]
-            assert not reader.pages(["d1"], 3) and not reader.pages([])
-            chunks = reader.chunks()
+            assert view.documents(["d2", "unknown"]) == [second]
+            assert view.pages(["d1"]) == (t.Page("d1", 1, TEXTS[0]), t.Page("d1", 2, "第二页"))
+            assert view.pages(["d1"], 2) == view.pages(["d1"])[1:]
+            assert not view.pages(["d1"], 3) and not view.pages([])
+            chunks = view.chunks()
             assert [chunk.id for chunk in chunks.values()] == ["d1-0", "d1-1", "d2-0", "d2-1"]
             assert (chunks[3].text, chunks[3].tokens) == (TEXTS[1], 5)
             assert (chunks[3].heading, chunks[3].title) == ("Report › 第一章", "Title 2")
-            assert reader.chunks([3, 99]) == reader.chunks(ids=["d2-0", "?"]) == {3: chunks[3]}
-            assert list(reader.chunks(documents=["d2", "?"])) == [3, 4] and not reader.chunks([])
-            report = reader.chunk_reports(["d1"])[1]
+            assert view.chunks([3, 99]) == view.chunks(ids=["d2-0", "?"]) == {3: chunks[3]}
+            assert list(view.chunks(documents=["d2", "?"])) == [3, 4] and not view.chunks([])
+            report = view.chunk_reports(["d1"])[1]
             assert (report.chunk_id, report.report.rejections) == ("d1-1", {"not_json": 1})
             assert report.report.usage == Usage(7, 5, 1, 2) and report.report.gleaned == (3, 1)
-            assert reader.rejections(["d1"])[0] == ("d1", "d1-0", REJECTION)
-            assert reader.counts() == r.Counts({"done": 2}, 4, 2, 1)
+            assert view.rejections(["d1"])[0] == ("d1", "d1-0", REJECTION)
+            assert view.counts() == r.Counts({"done": 2}, 4, 2, 1)
 
     def test_a_chunk_that_is_read_again_replaces_what_was_read(self, tmp_path: Path) -> None:
         """Its refused lines and mentions go, its terms stay, and its document gets another state."""
@@ -249,54 +245,52 @@ class StoreContract:
             ({"absent": {"$ne": 1}}, []),
             ({"absent": [None, 1]}, [1, 2, 3, 4]),
         ]
-        with self.filled(tmp_path, 1, 2).reader() as reader:
-            for where, found in cases:
-                assert reader.matching_chunks(parse_where(where)) == found, where
+        with self.filled(tmp_path, 1, 2).view() as view:
+            for where, chunk_rows in cases:
+                assert view.matching_chunks(parse_where(where)) == chunk_rows, where
 
     def test_mentions_and_merged_rows_are_read_as_they_were_stored(self, tmp_path: Path) -> None:
         """Facts and what was merged from them come back, by any of their keys."""
-        with self.filled(tmp_path, 1, 2).reader() as reader:
-            assert reader.next_ids() == r.NextIds(3, 5, 3, 2, 9, 5)
-            assert [row.mention for row in reader.entity_mentions(chunks=[1])] == [CURIE, RADIUM]
-            assert reader.entity_mentions(entities=[1]) == reader.entity_mentions()[::2]
-            assert [row.mention for row in reader.relation_mentions(relations=[1])] == [
-                DISCOVERY
-            ] * 4
-            assert reader.relation_mentions(chunks=[4])[0].position == 4000
-            assert reader.mentioned_relations([4, 1]) == [1]
-            assert list(reader.entity_rows().values()) == sample_entities()
-            assert reader.entity_rows(ids=[2, 9]) == reader.entity_rows(keys=["radium", "?"])
-            assert reader.relation_rows(pairs=[(1, 2), (2, 9)]) == {1: sample_relation()}
-            found = reader.descriptions("entity", {1: 0, 2: 6}, without=[1], limit=2)
-            assert found[1] == [(2000, "a chemist"), (3000, "a chemist")]
-            assert found[2] == [(4000, "an element")]
-            entity, relation = reader.entities([1], chunk_limit=3)[1], reader.relations([1])[1]
+        with self.filled(tmp_path, 1, 2).view() as view:
+            assert view.next_ids() == r.NextIds(3, 5, 3, 2, 9, 5)
+            assert [row.mention for row in view.entity_mentions(chunks=[1])] == [CURIE, RADIUM]
+            assert view.entity_mentions(entities=[1]) == view.entity_mentions()[::2]
+            assert [row.mention for row in view.relation_mentions(relations=[1])] == [DISCOVERY] * 4
+            assert view.relation_mentions(chunks=[4])[0].position == 4000
+            assert view.mentioned_relations([4, 1]) == [1]
+            assert list(view.entity_rows().values()) == sample_entities()
+            assert view.entity_rows(ids=[2, 9]) == view.entity_rows(keys=["radium", "?"])
+            assert view.relation_rows(pairs=[(1, 2), (2, 9)]) == {1: sample_relation()}
+            descriptions = view.descriptions("entity", {1: 0, 2: 6}, without=[1], limit=2)
+            assert descriptions[1] == [(2000, "a chemist"), (3000, "a chemist")]
+            assert descriptions[2] == [(4000, "an element")]
+            entity, relation = view.entities([1], chunk_limit=3)[1], view.relations([1])[1]
             assert (entity.name, entity.attributes) == ("Curie", BORN)
-            assert entity.aliases == ("居里",) and reader.entity_ids(["居里"]) == {}
-            assert reader.entity_names([1, 9]) == {1: "Curie"}
-            assert reader.alias_claims() == reader.alias_claims(keys=["居里"]) == [(1, "居里")]
-            assert reader.alias_claims(entities=[1, 9]) == [(1, "居里")]
-            assert not reader.alias_claims(entities=[2])
+            assert entity.aliases == ("居里",) and view.entity_ids(["居里"]) == {}
+            assert view.entity_names([1, 9]) == {1: "Curie"}
+            assert view.alias_claims() == view.alias_claims(keys=["居里"]) == [(1, "居里")]
+            assert view.alias_claims(entities=[1, 9]) == [(1, "居里")]
+            assert not view.alias_claims(entities=[2])
             assert entity.chunk_ids == ("d1-0", "d1-1", "d2-0")
             assert (relation.source, relation.target, relation.weight) == ("Curie", "radium", 8.0)
             assert relation.keywords == ("discovery",) and len(relation.chunk_ids) == 4
-            assert reader.entity_ids(["curie", "unknown"]) == {"curie": 1}
+            assert view.entity_ids(["curie", "unknown"]) == {"curie": 1}
 
     def test_lists_come_in_pages(self, tmp_path: Path) -> None:
         """Documents as they were stored, entities by name, relations by weight, all within limits."""
-        with self.filled(tmp_path, 1, 2, 3).reader() as reader:
-            assert [document.id for document in reader.documents(limit=1, offset=1)] == ["d2"]
-            assert [document.id for document in reader.documents(offset=2)] == ["d3"]
-            assert reader.documents(limit=0) == [] == reader.documents(offset=3)
-            assert reader.listed("entity") == [1, 2] == reader.listed("entity", limit=9)
-            assert reader.listed("entity", limit=1, offset=1) == [2]
-            assert reader.listed("entity", search="uri") == [1]
-            assert reader.listed("entity", search="u", type="element") == [2]
-            assert reader.listed("relation") == reader.listed("relation", search="rad") == [1]
-            assert not reader.listed("relation", search="?")
-            assert not reader.listed("relation", offset=1)
-            assert reader.relation_rows(ends=[2, 9]).keys() == {1}
-            assert not reader.relation_rows(ends=[9])
+        with self.filled(tmp_path, 1, 2, 3).view() as view:
+            assert [document.id for document in view.documents(limit=1, offset=1)] == ["d2"]
+            assert [document.id for document in view.documents(offset=2)] == ["d3"]
+            assert view.documents(limit=0) == [] == view.documents(offset=3)
+            assert view.listed("entity") == [1, 2] == view.listed("entity", limit=9)
+            assert view.listed("entity", limit=1, offset=1) == [2]
+            assert view.listed("entity", search="uri") == [1]
+            assert view.listed("entity", search="u", type="element") == [2]
+            assert view.listed("relation") == view.listed("relation", search="rad") == [1]
+            assert not view.listed("relation", search="?")
+            assert not view.listed("relation", offset=1)
+            assert view.relation_rows(ends=[2, 9]).keys() == {1}
+            assert not view.relation_rows(ends=[9])
 
     def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
         """Their chunks by time, what they changed with its row, and mentions that count no longer."""
@@ -307,7 +301,7 @@ class StoreContract:
             chunk = r.StoredChunk(2, 1, transaction.chunks([2])[2], 2.0, by_hand)
             transaction.put_chunks([chunk])
             claims = [
-                replace(row, entity=None, mention=replace(row.mention, claim="delete"))
+                replace(row, owner=None, mention=replace(row.mention, claim="delete"))
                 for row in mentions
             ]
             transaction.put_mentions(claims, [])
@@ -332,47 +326,47 @@ class StoreContract:
             entities, relations = transaction.entity_mentions(), transaction.relation_mentions()
             transaction.delete_graph_rows("relation", [1])
             transaction.delete_graph_rows("entity", [2])
-            moved = [replace(row, entity=1) for row in entities]
-            transaction.put_mentions(moved, [replace(row, relation=None) for row in relations])
+            moved = [replace(row, owner=1) for row in entities]
+            transaction.put_mentions(moved, [replace(row, owner=None) for row in relations])
             transaction.put_aliases(aliases)
             rays = r.EntityRow(3, "rays", aliases={"Radium": 1})
             transaction.put_graph_rows("entity", [rays])
         with store.snapshot() as snapshot:
             assert snapshot.graph.entities.tolist() == [1, 3] and not len(snapshot.graph.all_ends)
             assert snapshot.graph.chunks_of(np.array([1, 2]))[1].tolist() == [1, 2]
-            assert {row.relation for row in snapshot.relation_mentions()} == {None}
+            assert {row.owner for row in snapshot.relation_mentions()} == {None}
             assert snapshot.alias_claims(entities=[1]) == [(1, "居里"), (3, "radium")]
-            found = snapshot.entity_ids(["radium", "ra", "x"])
-            assert snapshot.aliases() == aliases and found == {"radium": 1, "ra": 1}
+            ids = snapshot.entity_ids(["radium", "ra", "x"])
+            assert snapshot.aliases() == aliases and ids == {"radium": 1, "ra": 1}
 
     def test_vectors_are_replaced_and_found(self, tmp_path: Path) -> None:
         """A vector takes the place of the earlier one, and search finds it by inner product."""
         store = self.filled(tmp_path, 1)
         with store.transaction() as transaction:
             transaction.put_vectors("entity", {1: (b"new", ROWS[2])})
-            unread = [replace(row, relation=None) for row in transaction.relation_mentions()]
-            transaction.put_mentions([], unread)
+            without_relation = [replace(row, owner=None) for row in transaction.relation_mentions()]
+            transaction.put_mentions([], without_relation)
             transaction.delete_graph_rows("relation", [1])
         with store.snapshot() as snapshot:
             assert snapshot.vector_digests("entity", [1, 2, 9]) == {1: b"new", 2: b"entity 2"}
             vector = snapshot.vectors("entity", [1])[1]
             assert vector.dtype == np.float32 and np.allclose(vector, ROWS[2], atol=1e-3)
-            queries, some = np.stack([ROWS[2], ROWS[0]]), np.array([2, 9])
+            queries, rows = np.stack([ROWS[2], ROWS[0]]), np.array([2, 9])
             ids, scores = snapshot.search_vectors("entity", queries, 5)
             assert ids.tolist() == [[1, 2], [1, 2]] and np.allclose(scores[0], [1, 0], atol=1e-3)
-            assert snapshot.search_vectors("entity", queries, 1, some)[0].tolist() == [[2], [2]]
-            scores = snapshot.vector_scores("entity", queries, some)
+            assert snapshot.search_vectors("entity", queries, 1, rows)[0].tolist() == [[2], [2]]
+            scores = snapshot.vector_scores("entity", queries, rows)
             assert scores[0, 0] == 0 and np.isnan(scores[:, 1]).all()
-            assert np.allclose(snapshot.vector_matrix("entity", some), [ROWS[1], ROWS[1] * 0])
+            assert np.allclose(snapshot.vector_matrix("entity", rows), [ROWS[1], ROWS[1] * 0])
             assert snapshot.search_vectors("relation", queries, 5)[0].shape == (2, 0)
 
     def test_chunks_are_found_by_their_terms(self, tmp_path: Path) -> None:
         """The full text finds words and beginnings, only where it may, and not what was deleted."""
         store = self.filled(tmp_path, 1, 2)
         with store.snapshot() as snapshot:
-            found = snapshot.search_terms(["radium", "镭*"], 10)
-            assert sorted(row for row, _ in found) == [1, 2, 3, 4]
-            assert found == sorted(found, key=lambda hit: (-hit[1], hit[0]))
+            hits = snapshot.search_terms(["radium", "镭*"], 10)
+            assert sorted(row for row, _ in hits) == [1, 2, 3, 4]
+            assert hits == sorted(hits, key=lambda hit: (-hit[1], hit[0]))
             assert [row for row, _ in snapshot.search_terms(["镭*"], 1)] == [3]
             assert [row for row, _ in snapshot.search_terms(["镭*"], 9, allowed=[1, 4])] == [4]
             assert not snapshot.search_terms([], 9) and not snapshot.search_terms(["none"], 9)
@@ -389,8 +383,8 @@ class StoreContract:
             put_sample(transaction, 1, f"radium {filler} polonium {filler}")
             put_sample(transaction, 2, f"{filler} {filler} radium and polonium")
         with store.snapshot() as snapshot:
-            found = snapshot.search_terms(["radium", "polonium"], 9)
-            assert [row for row, _ in found] == [3, 4, 1, 2] and found[1][1] > found[2][1]
+            hits = snapshot.search_terms(["radium", "polonium"], 9)
+            assert [row for row, _ in hits] == [3, 4, 1, 2] and hits[1][1] > hits[2][1]
         assert store.check(full=True) == []
         with store.transaction() as transaction:
             transaction.delete_documents([1, 2])
@@ -420,38 +414,42 @@ class StoreContract:
         vectors of another length.
         """
         store = self.make(tmp_path)
-        other = self.make(tmp_path)
-        with store.reader() as reader, store.snapshot() as snapshot:
-            assert reader.generation == snapshot.generation == 0
+        second_store = self.make(tmp_path)
+        with store.view() as view, store.snapshot() as snapshot:
+            assert view.generation == snapshot.generation == 0
             self.filled(tmp_path, 1)
-            assert not reader.documents() and not len(snapshot.graph.entities)
-        with store.reader() as reader:
-            assert reader.generation == 1
-        assert stored_content(store) == stored_content(other)
-        with other.transaction() as transaction:
+            assert not view.documents() and not len(snapshot.graph.entities)
+        with store.view() as view:
+            assert view.generation == 1
+        assert stored_content(store) == stored_content(second_store)
+        with second_store.transaction() as transaction:
             put_sample(transaction, 2)
             transaction.put_vectors("chunk", {1: (b"new", ROWS[3])})
-        assert stored_content(store) == stored_content(other)
+        assert stored_content(store) == stored_content(second_store)
         longer = np.eye(5, dtype=np.float32)
         with store.transaction() as transaction:
             transaction.delete_documents([1])
             for kind, rows in ALL_ROWS.items():
                 transaction.put_vectors(kind, {row: (b"", longer[row]) for row in rows})
-        assert stored_content(store) == stored_content(other) == stored_content(self.make(tmp_path))
+        assert (
+            stored_content(store)
+            == stored_content(second_store)
+            == stored_content(self.make(tmp_path))
+        )
 
     def test_two_folders_know_nothing_of_each_other(self, tmp_path: Path) -> None:
         """Isolation: what one index holds, and its lock, do not concern another one."""
         store = self.filled(tmp_path / "one", 1)
-        other = self.make(tmp_path / "other")
-        again = self.make(tmp_path / "one")
-        with store.writer_lock(0), other.writer_lock(0), store.transaction() as transaction:
+        second_store = self.make(tmp_path / "other")
+        same_store = self.make(tmp_path / "one")
+        with store.writer_lock(0), second_store.writer_lock(0), store.transaction() as transaction:
             transaction.put_settings({"language": "en", "embedder": "hash"})
             transaction.put_settings({"language": "zh"})
             assert transaction.settings().items() >= {("language", "zh"), ("embedder", "hash")}
-            with pytest.raises(LockedError), again.writer_lock(0):
+            with pytest.raises(LockedError), same_store.writer_lock(0):
                 pass
-        with again.writer_lock(0), other.reader() as reader:
-            assert not reader.documents() and "language" not in reader.settings()
+        with same_store.writer_lock(0), second_store.view() as view:
+            assert not view.documents() and "language" not in view.settings()
 
     def test_what_was_paid_for_is_kept_until_it_is_deleted(self, tmp_path: Path) -> None:
         """Answers by their keys, of which the last one counts; vectors by the digests of texts."""
@@ -468,30 +466,32 @@ class StoreContract:
             assert transaction.completion(keys[0]) is None
             assert transaction.delete_completions() == 2 and transaction.generation == 0
             transaction.put_cached_vectors({b"one": ROWS[0], b"two": ROWS[1], b"three": ROWS[2]})
-            found = transaction.cached_vectors([b"one", b"none"])
+            vectors = transaction.cached_vectors([b"one", b"none"])
             assert list(transaction.cached_vectors()) == [b"one", b"two", b"three"]
-            assert list(found) == [b"one"] and np.allclose(found[b"one"], ROWS[0], atol=1e-3)
+            assert list(vectors) == [b"one"] and np.allclose(vectors[b"one"], ROWS[0], atol=1e-3)
             assert transaction.delete_cached_vectors([b"one", b"none"]) == 1
             assert transaction.delete_cached_vectors() == 2
 
     def test_a_purge_leaves_what_quotes_documents_that_are_there(self, tmp_path: Path) -> None:
         """Answers about such a document stay, and queries that show no deleted chunk or name."""
         store = self.filled(tmp_path, 1, 2)
-        shown = [{"id": "d1-0"}, {"chunk_ids": [f"chunk-{'0' * 16}"]}, {"label": '"Curie" 镭'}, {}]
+        events = [{"id": "d1-0"}, {"chunk_ids": [f"chunk-{'0' * 16}"]}, {"label": '"Curie" 镭'}, {}]
         with store.transaction() as transaction:
             for key, document in ((b"1", "d1"), (b"2", "d2"), (b"w", "w"), (b"0", None)):
                 transaction.put_completion(key, Completion("镭"), document)
             transaction.put_pending(r.PendingDocument(t.Document("x", "w"), 1.0))
             transaction.put_cached_vectors({b"one": ROWS[0]})
             transaction.put_reusable_answer("s", "Who?", ROWS[1], "{}", transaction.generation)
-            for number, event in enumerate(shown):
+            for number, event in enumerate(events):
                 trace = TraceSummary(f"t{number}", "complete", "mix", "Who?", 1.0)
                 text = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
                 transaction.put_trace(trace, [text])
             transaction.delete_documents([2])
             assert transaction.purge(['"Curie" 镭', "radium"]) == (2, 2)
-            kept = [key for key in (b"1", b"2", b"w", b"0") if transaction.completion(key)]
-            assert kept == [b"1", b"w"] and not transaction.cached_vectors([b"one"])
+            remaining_keys = [
+                key for key in (b"1", b"2", b"w", b"0") if transaction.completion(key)
+            ]
+            assert remaining_keys == [b"1", b"w"] and not transaction.cached_vectors([b"one"])
             assert [trace.id for trace in transaction.traces()] == ["t3", "t0"]
             assert not transaction.reusable_answers("s")
 
@@ -504,8 +504,8 @@ class StoreContract:
             ((question, vector, answer),) = transaction.reusable_answers("s")
             assert (question, answer) == ("Who?", '{"text": "猫"}') and (vector == ROWS[1]).all()
             assert not transaction.reusable_answers("t")
-        with self.filled(tmp_path, 1).reader() as reader:
-            assert not reader.reusable_answers("s")
+        with self.filled(tmp_path, 1).view() as view:
+            assert not view.reusable_answers("s")
 
     def test_traces_are_listed_newest_first(self, tmp_path: Path) -> None:
         """A query has its events in order; only the newest queries are kept."""
@@ -534,7 +534,7 @@ class StoreContract:
         store.vacuum()
         store.close()
         store.close()
-        for use in (store.reader, store.snapshot, store.transaction):
+        for use in (store.view, store.snapshot, store.transaction):
             with pytest.raises(StorageError), use():
                 pass
         assert stored_content(self.make(tmp_path)) == before

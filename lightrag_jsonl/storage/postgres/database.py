@@ -95,7 +95,7 @@ class PostgresStore(Store):
             return _is_ours(connection, address)
 
     @contextlib.contextmanager
-    def reader(self) -> Iterator[StoreView]:
+    def view(self) -> Iterator[StoreView]:
         """A consistent view for reading: of the state at the first query."""
         self._check_open()
         with our_errors(self._address):
@@ -115,7 +115,7 @@ class PostgresStore(Store):
     def snapshot(self) -> Iterator[Snapshot]:
         """A consistent view for searching, by several threads; not to be opened inside another."""
         if self._address.graph == "database":
-            with self.reader() as view:
+            with self.view() as view:
                 graph = DatabaseGraph(view.dialect)
                 yield Snapshot(view.dialect, graph, _vectors(view.dialect))
             return
@@ -178,7 +178,7 @@ class PostgresStore(Store):
 
     def size(self) -> int:
         """The bytes of tables and indexes on the server's disk."""
-        with self.reader() as view:
+        with self.view() as view:
             (size,) = only_column(view.dialect.execute(SIZE))
             return int(size)
 

@@ -84,7 +84,7 @@ class SQLiteStore(Store):
         self._open()
 
     @contextlib.contextmanager
-    def reader(self) -> Iterator[StoreView]:
+    def view(self) -> Iterator[StoreView]:
         """A consistent view for reading."""
         self._check_open()
         with self._errors():

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.json import Decoder
 
 from lightrag_jsonl.core.types import EntityMention, Kind, RelationMention
-from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow, RowIds
+from lightrag_jsonl.storage.rows import EntityMentionRow, MentionRow, RelationMentionRow, RowIds
 from lightrag_jsonl.storage.tables.base import (
     Tables,
     WritableTables,
@@ -15,9 +15,9 @@ from lightrag_jsonl.storage.tables.base import (
     only_column,
 )
 
-ENTITY_MENTION = """id, entity, chunk, position, name, type, description, grounded, attributes,
+ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, attributes,
     aliases, claim"""
-RELATION_MENTION = """id, relation, chunk, position, source, target, keywords, description,
+RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, keywords, description,
     strength, forward, claim"""
 
 parse_texts = Decoder(tuple[str, ...]).decode
@@ -91,7 +91,7 @@ class MentionWrites(MentionReads, WritableTables):
 def _entity_mention(
     *,
     id: int,
-    entity: int | None,
+    owner: int | None,
     chunk: int,
     position: int,
     grounded: int,
@@ -105,22 +105,22 @@ def _entity_mention(
         aliases=parse_texts(aliases) if aliases else (),
         **fields,
     )
-    return EntityMentionRow(id=id, entity=entity, chunk=chunk, position=position, mention=mention)
+    return MentionRow(id=id, owner=owner, chunk=chunk, position=position, mention=mention)
 
 
 def _relation_mention(
     *,
     id: int,
-    relation: int | None,
+    owner: int | None,
     chunk: int,
     position: int,
     keywords: str,
     forward: int,
     **fields: Any,
 ) -> RelationMentionRow:
-    return RelationMentionRow(
+    return MentionRow(
         id=id,
-        relation=relation,
+        owner=owner,
         chunk=chunk,
         position=position,
         mention=RelationMention(keywords=parse_texts(keywords), **fields),
@@ -132,7 +132,7 @@ def _entity_mention_columns(row: EntityMentionRow) -> dict[str, object]:
     mention = row.mention
     return {
         "id": row.id,
-        "entity": row.entity,
+        "entity": row.owner,
         "chunk": row.chunk,
         "position": row.position,
         "name": mention.name,
@@ -149,7 +149,7 @@ def _relation_mention_columns(row: RelationMentionRow) -> dict[str, object]:
     mention = row.mention
     return {
         "id": row.id,
-        "relation": row.relation,
+        "relation": row.owner,
         "chunk": row.chunk,
         "position": row.position,
         "source": mention.source,

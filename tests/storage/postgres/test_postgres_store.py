@@ -141,8 +141,8 @@ def test_vectors_that_pgvector_cannot_index_are_refused(url: Url) -> None:
     with contextlib.closing(open_store(as_address(url("long")))) as store:
         with pytest.raises(ConfigError, match="4,000"), store.transaction() as transaction:
             transaction.put_cached_vectors({b"x": np.ones(4_001, np.float32)})
-        with store.reader() as reader:
-            assert not reader.cached_vectors()
+        with store.view() as view:
+            assert not view.cached_vectors()
 
 
 def test_check_finds_a_wrong_full_text(url: Url) -> None:
