@@ -244,9 +244,9 @@ def _vectors(dialect: Dialect) -> dict[Kind, VectorSearch]:
 def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
     """Whether there is an index of the current format; False without a schema or tables."""
     (counts,) = by_name(connection.execute(TABLES, {"index": address.index}))
-    if not counts["tables"]:
+    if not counts.tables:
         return False
-    if counts["own_tables"] < 3:
+    if counts.own_tables < 3:
         raise CorruptError(f"{address} is a schema of another program; name another index")
     settings = sql.Identifier(address.index, "settings")
     statement = sql.SQL("SELECT value FROM {} WHERE name = 'format'").format(settings)

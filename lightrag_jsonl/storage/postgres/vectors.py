@@ -51,7 +51,7 @@ class PostgresVectors:
         if count and dim:
             hits = self._dialect.execute(NEAREST.format(rows=rows, dim=dim), parameters)
             for hit in by_name(hits):
-                hits_by_place[hit["place"]].append((hit["id"], hit["score"]))
+                hits_by_place[hit.place].append((hit.id, hit.score))
         hit_lists = [hits_by_place[place] for place in range(1, count + 1)]
         length = min(map(len, hit_lists), default=0)  # an approximate search may find fewer
         best = np.array([hits[:length] for hits in hit_lists]).reshape(count, length, 2)
@@ -64,10 +64,10 @@ class PostgresVectors:
         parameters = ([Vector(query) for query in queries], ids.tolist(), queries.shape[1])
         products = by_name(self._dialect.execute(SCORES.format(kind=self._kind), parameters))
         if products:
-            places = np.array([product["place"] for product in products], np.int64)
-            rows = np.array([product["id"] for product in products], np.int64)
+            places = np.array([product.place for product in products], np.int64)
+            rows = np.array([product.id for product in products], np.int64)
             columns = order[np.searchsorted(ids, rows, sorter=order)]
-            scores[places - 1, columns] = [product["score"] for product in products]
+            scores[places - 1, columns] = [product.score for product in products]
         return scores
 
     def matrix(self, ids: Ids) -> Vectors:

@@ -176,7 +176,7 @@ class SQLiteStore(Store):
         lines = only_column(execute("PRAGMA integrity_check(20)"))
         problems = [f"SQLite: {line}" for line in lines if line != "ok"]
         missing = Counter(
-            (reference["table"], reference["parent"])
+            (reference.table, reference.parent)
             for reference in by_name(execute("PRAGMA foreign_key_check"))
         )
         for (table, parent), rows in sorted(missing.items()):

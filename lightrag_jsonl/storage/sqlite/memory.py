@@ -56,6 +56,6 @@ def stored_vectors(
         statement += f" AND id {dialect.among()}"
         parameters.append(dialect.array(rows))
     vectors = by_name(dialect.execute(f"{statement} ORDER BY id", parameters))
-    ids = np.array([vector["id"] for vector in vectors], np.int64)
-    matrix = dialect.unpack(b"".join([vector["data"] for vector in vectors]))
+    ids = np.array([vector.id for vector in vectors], np.int64)
+    matrix = dialect.unpack(b"".join([vector.data for vector in vectors]))
     return ids, matrix.reshape(len(ids), dim)

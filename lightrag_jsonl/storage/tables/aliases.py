@@ -44,10 +44,10 @@ class AliasReads(Tables):
         displays: dict[str, str] = {}
         statement = "SELECT key, target, display FROM aliases ORDER BY key"
         for row in by_name(self._execute(statement)):
-            if row["target"] != row["key"]:
-                links[row["key"]] = row["target"]
-            if row["display"] is not None:
-                displays[row["target"]] = row["display"]
+            if row.target != row.key:
+                links[row.key] = row.target
+            if row.display is not None:
+                displays[row.target] = row.display
         return Aliases(links, displays)
 
 

@@ -37,7 +37,7 @@ class AnswerReads(SettingReads, Tables):
             key,
         )
         for row in by_name(cursor):
-            return _completion(**row)
+            return _completion(row)
         return None
 
     def completion_keys(self) -> dict[bytes, str | None]:
@@ -49,9 +49,9 @@ class AnswerReads(SettingReads, Tables):
     def completion_stats(self) -> tuple[int, int]:
         """The number of cached answers, and their size in bytes."""
         size = f"coalesce(sum({self.dialect.byte_length('text')}), 0)"
-        statement = f"SELECT count(*) AS count, {size} AS size FROM completions"
+        statement = f"SELECT count(*) AS answers, {size} AS size FROM completions"
         (row,) = by_name(self._execute(statement))
-        return row["count"], int(row["size"])
+        return row.answers, int(row.size)
 
     def reusable_answers(self, signature: str) -> list[tuple[str, Vectors, str]]:
         """(question, vector, answer as JSON) of the stored answers of this generation."""
@@ -146,5 +146,11 @@ class AnswerWrites(AnswerReads, WritableTables):
         )
 
 
-def _completion(*, text: str, finish: Any, **usage: int) -> Completion:
-    return Completion(text=text, finish=finish, usage=Usage(**usage))
+def _completion(row: Any) -> Completion:
+    usage = Usage(
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        cached_tokens=row.cached_tokens,
+        calls=row.calls,
+    )
+    return Completion(text=row.text, finish=row.finish, usage=usage)

@@ -1,6 +1,8 @@
 """What all tables share: rows are read and written by the names of columns."""
 
+from collections import namedtuple
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import msgspec
@@ -21,10 +23,16 @@ def json_text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def by_name(cursor: Cursor) -> list[dict[str, Any]]:
-    """All rows, each as the values of its columns."""
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]
+@lru_cache(maxsize=1_000)
+def row_type(columns: tuple[str, ...]) -> Any:
+    """A tuple whose fields are called as the columns of a query."""
+    return namedtuple("Row", columns, rename=True)
+
+
+def by_name(cursor: Cursor) -> list[Any]:
+    """All rows; the values of the columns are attributes."""
+    columns = tuple([column[0] for column in cursor.description])
+    return list(map(row_type(columns)._make, cursor))
 
 
 def only_column(cursor: Cursor) -> list[Any]:

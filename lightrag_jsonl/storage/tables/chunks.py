@@ -19,9 +19,9 @@ from lightrag_jsonl.storage.tables.base import (
 
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
-CHUNK = """c.id AS row, c.name AS id, d.name AS document_id, c.position, c.page, c.start, c.stop,
+CHUNK = """c.id, c.name, d.name AS document_id, c.position, c.page, c.start, c.stop,
     c.text, c.tokens, c.created_at, c.heading, d.title"""
-REPORT = """c.id AS row, c.name AS chunk_id, d.name AS document_id, c.tokens, c.state, c.error,
+REPORT = """c.id, c.name AS chunk_id, d.name AS document_id, c.tokens, c.state, c.error,
     c.report, c.extractor"""
 SET_STATES = """UPDATE documents SET state = (
     SELECT CASE WHEN count(CASE WHEN state = 'failed' OR error <> '' THEN 1 END) = 0 THEN 'done'
@@ -51,12 +51,12 @@ class ChunkReads(Tables):
             cursor = self._select(CHUNK, CHUNKS, "c.id", rows, order=TEXT_ORDER)
         else:
             cursor = self._select(CHUNK, CHUNKS, "c.name", ids, order=TEXT_ORDER)
-        return {row.pop("row"): _chunk(**row) for row in by_name(cursor)}
+        return {row.id: _chunk(row) for row in by_name(cursor)}
 
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         """The results of the extraction of each chunk, of all documents or some."""
         cursor = self._select(REPORT, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
-        return [_chunk_report(**row) for row in by_name(cursor)]
+        return [_chunk_report(row) for row in by_name(cursor)]
 
     def edited_chunks(self) -> list[int]:
         """Row ids of the chunks that hold an edit by hand (of the extractor "person"), by time."""
@@ -71,7 +71,11 @@ class ChunkReads(Tables):
         tables = f"{CHUNKS} JOIN rejections r ON r.chunk = c.id"
         cursor = self._select(columns, tables, "d.name", document_ids, order=f"{TEXT_ORDER}, r.id")
         return [
-            (row.pop("document_id"), row.pop("chunk_id"), Rejection(**row))
+            (
+                row.document_id,
+                row.chunk_id,
+                Rejection(line=row.line, text=row.text, reason=row.reason, detail=row.detail),
+            )
             for row in by_name(cursor)
         ]
 
@@ -107,9 +111,9 @@ class ChunkReads(Tables):
         """
         statement = f"SELECT id, name, text FROM chunks ORDER BY random() {self._page(limit)}"
         return [
-            f"chunk {row['name']} has other terms in the full text than in its own"
+            f"chunk {row.name} has other terms in the full text than in its own"
             for row in by_name(self._execute(statement))
-            if not self.dialect.full_text.holds(row["id"], row["text"])
+            if not self.dialect.full_text.holds(row.id, row.text)
         ]
 
 
@@ -140,20 +144,33 @@ class ChunkWrites(ChunkReads, WritableTables):
         self.dialect.full_text.add((id, text) for id, text in texts)
 
 
-def _chunk(
-    *, position: int, stop: int, created_at: float, title: str | None, **fields: Any
-) -> Chunk:
+def _chunk(row: Any) -> Chunk:
     return Chunk(
-        index=position,
-        end=stop,
-        created_at=datetime.fromtimestamp(created_at, UTC),
-        title=title or "",
-        **fields,
+        id=row.name,
+        document_id=row.document_id,
+        index=row.position,
+        page=row.page,
+        start=row.start,
+        end=row.stop,
+        text=row.text,
+        tokens=row.tokens,
+        created_at=datetime.fromtimestamp(row.created_at, UTC),
+        heading=row.heading,
+        title=row.title or "",
     )
 
 
-def _chunk_report(*, report: str, **fields: Any) -> ChunkReport:
-    return ChunkReport(report=parse_report(report), **fields)
+def _chunk_report(row: Any) -> ChunkReport:
+    return ChunkReport(
+        row=row.id,
+        chunk_id=row.chunk_id,
+        document_id=row.document_id,
+        tokens=row.tokens,
+        state=row.state,
+        error=row.error,
+        report=parse_report(row.report),
+        extractor=row.extractor,
+    )
 
 
 def _chunk_columns(stored: StoredChunk) -> dict[str, object]:

@@ -32,7 +32,7 @@ class DocumentReads(Tables):
         if ids is None:
             table = f"(SELECT * FROM documents ORDER BY id {self._page(limit, offset)}) d"
         rows = by_name(self._select(COLUMNS, table, "name", ids))
-        return [_document(**row) for row in rows]
+        return [_document(row) for row in rows]
 
     def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
         """The pages of documents, in order: all pages, or the page with a number."""
@@ -44,12 +44,15 @@ class DocumentReads(Tables):
             self.dialect.array(document_ids),
             number,
         )
-        return tuple(Page(**row) for row in by_name(rows))
+        return tuple(
+            Page(document_id=page.document_id, number=page.number, text=page.text)
+            for page in by_name(rows)
+        )
 
     def pending(self) -> list[PendingDocument]:
         """Documents that were inserted and are not visible yet, oldest first."""
         statement = "SELECT document, provided, created_at FROM pending ORDER BY created_at, id"
-        return [_pending(**row) for row in by_name(self._execute(statement))]
+        return [_pending(row) for row in by_name(self._execute(statement))]
 
     def counts(self) -> Counts:
         """How much the index holds."""
@@ -62,13 +65,13 @@ class DocumentReads(Tables):
                 "(SELECT count(*) FROM relations) AS relations"
             )
         )
-        if row["pending"]:
-            states["pending"] = row["pending"]
+        if row.pending:
+            states["pending"] = row.pending
         return Counts(
             documents=states,
-            chunks=row["chunks"],
-            entities=row["entities"],
-            relations=row["relations"],
+            chunks=row.chunks,
+            entities=row.entities,
+            relations=row.relations,
         )
 
 
@@ -122,15 +125,26 @@ class DocumentWrites(DocumentReads, WritableTables):
         self._delete("pending", "name", ids)
 
 
-def _document(*, id: int, name: str, metadata: str, **fields: Any) -> StoredDocument:
-    return StoredDocument(row=id, id=name, metadata=parse_metadata(metadata), **fields)
+def _document(row: Any) -> StoredDocument:
+    return StoredDocument(
+        row=row.id,
+        id=row.name,
+        title=row.title,
+        source=row.source,
+        date=row.date,
+        metadata=parse_metadata(row.metadata),
+        content=row.content,
+        state=row.state,
+        characters=row.characters,
+        created_at=row.created_at,
+    )
 
 
-def _pending(*, document: str, provided: str, created_at: float) -> PendingDocument:
-    records, chunks, chunk_size = parse_provided(provided)
+def _pending(row: Any) -> PendingDocument:
+    records, chunks, chunk_size = parse_provided(row.provided)
     return PendingDocument(
-        document=parse_document(document),
-        created_at=created_at,
+        document=parse_document(row.document),
+        created_at=row.created_at,
         records=records,
         chunks=chunks,
         chunk_size=chunk_size,

@@ -58,7 +58,7 @@ class GraphReads(Tables):
             for field in fields(NextIds)
         ]
         (row,) = by_name(self._execute(f"SELECT {', '.join(columns)}"))
-        return NextIds(**row)
+        return NextIds(**row._asdict())
 
     def entity_rows(self, *, ids: RowIds = None, keys: Names = None) -> dict[int, EntityRow]:
         """Entities by row id: all entities, or some by row ids or name keys."""
@@ -66,7 +66,7 @@ class GraphReads(Tables):
             cursor = self._select(ENTITY, "entities", "id", ids)
         else:
             cursor = self._select(ENTITY, "entities", "key", keys)
-        return {row["id"]: _entity_row(**row) for row in by_name(cursor)}
+        return {row.id: _entity_row(row) for row in by_name(cursor)}
 
     def relation_rows(
         self,
@@ -84,7 +84,7 @@ class GraphReads(Tables):
             cursor = self._relations_at(ends)
         else:
             cursor = self._select(RELATION, "relations", "id", ids)
-        return {row["id"]: _relation_row(**row) for row in by_name(cursor)}
+        return {row.id: _relation_row(row) for row in by_name(cursor)}
 
     def _relations_between(self, pairs: Collection[tuple[int, int]]) -> Cursor:
         query, parameters = self.dialect.pairs(pairs)
@@ -199,16 +199,23 @@ class GraphWrites(GraphReads, WritableTables):
         self._touch(kind, rows)
 
 
-def _entity_row(
-    *, names: str, types: str, attributes: str, aliases: str, edited: str, **fields: Any
-) -> EntityRow:
+def _entity_row(row: Any) -> EntityRow:
     return EntityRow(
-        names=parse_votes(names),
-        types=parse_votes(types),
-        attributes=_attribute_votes(parse_votes(attributes)),
-        aliases=parse_votes(aliases),
-        edited=parse_edited(edited),
-        **fields,
+        id=row.id,
+        key=row.key,
+        names=parse_votes(row.names),
+        types=parse_votes(row.types),
+        attributes=_attribute_votes(parse_votes(row.attributes)),
+        aliases=parse_votes(row.aliases),
+        mentions=row.mentions,
+        description=row.description,
+        summary=row.summary,
+        summarized_to=row.summarized_to,
+        summarized_mentions=row.summarized_mentions,
+        created_at=row.created_at,
+        name=row.name,
+        type=row.type,
+        edited=parse_edited(row.edited),
     )
 
 
@@ -242,18 +249,27 @@ def _entity_columns(row: EntityRow) -> dict[str, object]:
     }
 
 
-def _relation_row(
-    *, reversed: int, keywords: str, low_names: str, high_names: str, edited: str, **fields: Any
-) -> RelationRow:
-    forward_votes, backward_votes = _keyword_votes(parse_votes(keywords))
+def _relation_row(row: Any) -> RelationRow:
+    forward_votes, backward_votes = _keyword_votes(parse_votes(row.keywords))
     return RelationRow(
-        reversed=bool(reversed),
+        id=row.id,
+        low=row.low,
+        high=row.high,
         keywords=forward_votes,
         backward_keywords=backward_votes,
-        low_names=parse_votes(low_names),
-        high_names=parse_votes(high_names),
-        edited=parse_edited(edited),
-        **fields,
+        low_names=parse_votes(row.low_names),
+        high_names=parse_votes(row.high_names),
+        forward=row.forward,
+        backward=row.backward,
+        weight=row.weight,
+        mentions=row.mentions,
+        description=row.description,
+        summary=row.summary,
+        summarized_to=row.summarized_to,
+        summarized_mentions=row.summarized_mentions,
+        created_at=row.created_at,
+        reversed=bool(row.reversed),
+        edited=parse_edited(row.edited),
     )
 
 

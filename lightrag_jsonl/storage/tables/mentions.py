@@ -40,7 +40,7 @@ class MentionReads(Tables):
             cursor = self._select(ENTITY_MENTION, table, "chunk", chunks)
         else:
             cursor = self._select(ENTITY_MENTION, table, "entity", entities)
-        return [_entity_mention(**row) for row in by_name(cursor)]
+        return [_entity_mention(row) for row in by_name(cursor)]
 
     def relation_mentions(
         self, *, chunks: RowIds = None, relations: RowIds = None
@@ -51,7 +51,7 @@ class MentionReads(Tables):
             cursor = self._select(RELATION_MENTION, table, "chunk", chunks)
         else:
             cursor = self._select(RELATION_MENTION, table, "relation", relations)
-        return [_relation_mention(**row) for row in by_name(cursor)]
+        return [_relation_mention(row) for row in by_name(cursor)]
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
         """Row ids of the relations that chunks mention, each once, in the order of the text."""
@@ -88,43 +88,37 @@ class MentionWrites(MentionReads, WritableTables):
         self._touch("chunk", {row.chunk for row in entities})
 
 
-def _entity_mention(
-    *,
-    id: int,
-    owner: int | None,
-    chunk: int,
-    position: int,
-    grounded: int,
-    attributes: str | None,
-    aliases: str | None,
-    **fields: Any,
-) -> EntityMentionRow:
+def _entity_mention(row: Any) -> EntityMentionRow:
     mention = EntityMention(
-        grounded=bool(grounded),
-        attributes=parse_attributes(attributes) if attributes else (),
-        aliases=parse_texts(aliases) if aliases else (),
-        **fields,
+        name=row.name,
+        type=row.type,
+        description=row.description,
+        grounded=bool(row.grounded),
+        attributes=parse_attributes(row.attributes) if row.attributes else (),
+        aliases=parse_texts(row.aliases) if row.aliases else (),
+        claim=row.claim,
     )
-    return MentionRow(id=id, owner=owner, chunk=chunk, position=position, mention=mention)
-
-
-def _relation_mention(
-    *,
-    id: int,
-    owner: int | None,
-    chunk: int,
-    position: int,
-    keywords: str,
-    forward: int,
-    **fields: Any,
-) -> RelationMentionRow:
     return MentionRow(
-        id=id,
-        owner=owner,
-        chunk=chunk,
-        position=position,
-        mention=RelationMention(keywords=parse_texts(keywords), **fields),
-        forward=bool(forward),
+        id=row.id, owner=row.owner, chunk=row.chunk, position=row.position, mention=mention
+    )
+
+
+def _relation_mention(row: Any) -> RelationMentionRow:
+    mention = RelationMention(
+        source=row.source,
+        target=row.target,
+        keywords=parse_texts(row.keywords),
+        description=row.description,
+        strength=row.strength,
+        claim=row.claim,
+    )
+    return MentionRow(
+        id=row.id,
+        owner=row.owner,
+        chunk=row.chunk,
+        position=row.position,
+        mention=mention,
+        forward=bool(row.forward),
     )
 
 
