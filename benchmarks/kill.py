@@ -102,8 +102,8 @@ async def _write(folder: Path, log: Path, chance: random.Random) -> None:
     def answer(request: Request) -> str | Exception:
         return LLMError("out of order") if chance.random() < 0.1 else read_names(request)
 
-    with contextlib.closing(SQLiteStore(folder)) as store, store.reader() as reader:
-        embedder = HashEmbedder(dim=int(reader.settings().get("dim", 64)))
+    with contextlib.closing(SQLiteStore(folder)) as store, store.view() as view:
+        embedder = HashEmbedder(dim=int(view.settings().get("dim", 64)))
     llm = ScriptedLLM(answer, seconds=0.002)
     async with index(folder, llm, options=OPTIONS, embedder=embedder) as rag:
         while True:
@@ -118,8 +118,8 @@ async def check(folder: Path, seen: SQLiteStore) -> list[str]:
     """Everything that is wrong."""
     with contextlib.closing(sqlite3.connect(folder / "index.sqlite")) as connection:
         wrong = {name: connection.execute(query).fetchall() for name, query in INVARIANTS.items()}
-    with seen.reader() as reader:
-        embedder = HashEmbedder(dim=int(reader.settings().get("dim", 64)))
+    with seen.view() as view:
+        embedder = HashEmbedder(dim=int(view.settings().get("dim", 64)))
     async with index(folder, embedder=embedder) as rag:
         found = await rag.admin.check(full=True)
     return [

@@ -150,7 +150,7 @@ def _in_a_relation(context: Context, answer: str, supporting: Set[str]) -> bool:
 async def _chunk_ids(rag: AsyncLightRAG) -> dict[str, list[str]]:
     """The ids of the chunks of each document."""
     ids: dict[str, list[str]] = defaultdict(list)
-    for report in await read(rag.engine.store, lambda reader: reader.chunk_reports()):
+    for report in await read(rag.engine.store, lambda view: view.chunk_reports()):
         ids[report.document_id].append(report.chunk_id)
     return ids
 

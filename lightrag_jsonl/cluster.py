@@ -153,8 +153,8 @@ class _ClusterInsert:
 
     def new_documents(self, pending: Iterable[PendingDocument]) -> Iterator[PendingDocument]:
         """The documents that differ from the index; of several with one id, the last one counts."""
-        with self._engine.store.reader() as reader:
-            contents = {document.id: document.content for document in reader.documents()}
+        with self._engine.store.view() as view:
+            contents = {document.id: document.content for document in view.documents()}
         for pending_document in pending:
             try:
                 storable = incoming(pending_document)

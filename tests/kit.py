@@ -23,7 +23,8 @@ from lightrag_jsonl.indexing.checking import check_derived
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.storage.opening import open_store
-from lightrag_jsonl.storage.store import Snapshot, Store
+from lightrag_jsonl.storage.store import Store
+from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.testing import HashEmbedder, Request
 
 KINDS: tuple[Kind, ...] = ("entity", "relation", "chunk")

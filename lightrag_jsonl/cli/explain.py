@@ -13,7 +13,7 @@ from lightrag_jsonl.cli.group import Reply, index_command, main
 from lightrag_jsonl.cli.options import COUNT, NUMBER, TARGET, option
 from lightrag_jsonl.cli.output import emit, in_words, one_line, table
 from lightrag_jsonl.core.types import unsupported_lines
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.rdf import source_uri
 from lightrag_jsonl.tracing.trace import Sources, look_up_sources
@@ -53,10 +53,10 @@ def show(rag: LightRAG, id: str | None, html: Path | None) -> Reply:
     if html is not None:
         html.write_text(rag.traces.page(trace.id), encoding="utf-8")
         return Reply(value, f"written: {html}")
-    with rag.engine.store.reader() as reader:
-        happened = [event for _, event in reader.trace_events(trace_id=trace.id)]
+    with rag.engine.store.view() as view:
+        happened = [event for _, event in view.trace_events(trace_id=trace.id)]
         parsed = map(events.event_from_json, happened)
-        lines = [line for event in parsed for line in _event_lines(event, reader)]
+        lines = [line for event in parsed for line in _event_lines(event, view)]
     return Reply(value, "\n".join(lines))
 
 
@@ -146,31 +146,31 @@ def event_printer(rag: LightRAG) -> Callable[[events.Event], None]:
     """A listener that prints each event of a query to stderr, but for the answer itself."""
 
     def print_event(event: events.Event) -> None:
-        with rag.engine.store.reader() as reader:
-            lines = list(_event_lines(event, reader))
+        with rag.engine.store.view() as view:
+            lines = list(_event_lines(event, view))
         for line in lines[:1] if isinstance(event, events.Answered) else lines:
             emit(line, err=True)
 
     return print_event
 
 
-def _event_lines(event: events.Event, reader: Reader) -> Iterator[str]:
+def _event_lines(event: events.Event, view: StoreView) -> Iterator[str]:
     if isinstance(event, events.End):
         if event.error:
             yield f"[failed] {one_line(event.error)}"
     elif not isinstance(event, events.AnswerChunk):
         details = in_words(event).split("\n")
         if isinstance(event, events.SelectionMade):
-            details = [*_selection_lines(event, reader)]
+            details = [*_selection_lines(event, view)]
         elif isinstance(event, events.Answered):
-            details = [*event.answer.split("\n"), *_citation_lines(event, reader)]
+            details = [*event.answer.split("\n"), *_citation_lines(event, view)]
         yield f"[{event.stage}] {event.uri}"
         yield from (f"    {line}" for line in details)
 
 
-def _selection_lines(event: events.SelectionMade, reader: Reader) -> Iterator[str]:
+def _selection_lines(event: events.SelectionMade, view: StoreView) -> Iterator[str]:
     ids = [id for chosen in event.selected for id in chosen.edge.chunk_ids]
-    sources = look_up_sources(reader, [*ids, *event.selected_chunks])
+    sources = look_up_sources(view, [*ids, *event.selected_chunks])
     if event.selected or event.method == "llm" or not event.selected_chunks:
         yield f"Selected {len(event.selected)} edge(s)"
     for chosen in event.selected:
@@ -191,8 +191,8 @@ def _selection_lines(event: events.SelectionMade, reader: Reader) -> Iterator[st
         yield f"Selected by rank: {event.selection_error or 'the model selected none'}"
 
 
-def _citation_lines(event: events.Answered, reader: Reader) -> Iterator[str]:
-    sources = look_up_sources(reader, [citation.chunk_id for citation in event.citations])
+def _citation_lines(event: events.Answered, view: StoreView) -> Iterator[str]:
+    sources = look_up_sources(view, [citation.chunk_id for citation in event.citations])
     for one in event.citations:
         where = f"characters {one.start}–{one.end}" if one.supported else "unsupported"
         item = event.prompt_numbers[one.number - 1]

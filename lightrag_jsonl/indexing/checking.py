@@ -20,7 +20,7 @@ from lightrag_jsonl.storage.rows import (
     RelationMentionRow,
     RelationRow,
 )
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 
 SAMPLE = 1_000  # rows of each kind
 CLOSE = 1e-5  # seconds
@@ -28,20 +28,20 @@ UNIT = 0.02  # how far the length of a stored vector may be from 1
 WRITTEN = {"description", "summary", "summarized_to", "summarized_mentions", "created_at"}
 
 
-def check_derived(embedder: PassageEmbedder, full: bool, reader: Reader) -> list[str]:
+def check_derived(embedder: PassageEmbedder, full: bool, view: StoreView) -> list[str]:
     """What differs from what mentions and texts give, in words: of a random sample of the rows of
     each kind, or with `full` of all.
     """
-    ids = reader.next_ids()
-    entities = reader.entity_rows(ids=_sample(ids.entities, full))
-    relations = reader.relation_rows(ids=_sample(ids.relations, full))
-    chunks = reader.chunks(_sample(ids.chunks, full))
-    found = [*_wrong_rows(reader, entities, relations), *_wrong_chunks(reader, chunks)]
+    ids = view.next_ids()
+    entities = view.entity_rows(ids=_sample(ids.entities, full))
+    relations = view.relation_rows(ids=_sample(ids.relations, full))
+    chunks = view.chunks(_sample(ids.chunks, full))
+    found = [*_wrong_rows(view, entities, relations), *_wrong_chunks(view, chunks)]
     texts = {row: chunk.text for row, chunk in chunks.items()}
     change = IndexChange(GraphChange(entities, relations), chunk_texts=texts)
     for kind, rows in index_texts(change, with_relations=True).items():
         expected = embedder.digests(rows)
-        stored, vectors = reader.vector_digests(kind, expected), reader.vectors(kind, expected)
+        stored, vectors = view.vector_digests(kind, expected), view.vectors(kind, expected)
         for row in expected:
             length = float(np.linalg.norm(vectors[row])) if row in vectors else 0.0
             needed = row in vectors or kind != "relation"
@@ -60,19 +60,19 @@ def _sample(end: int, full: bool) -> Collection[int] | None:
 
 
 def _wrong_rows(
-    reader: Reader, entities: dict[int, EntityRow], relations: dict[int, RelationRow]
+    view: StoreView, entities: dict[int, EntityRow], relations: dict[int, RelationRow]
 ) -> Iterator[str]:
-    mentions = reader.entity_mentions(entities=entities)
-    others = reader.relation_mentions(relations=relations)
+    mentions = view.entity_mentions(entities=entities)
+    others = view.relation_mentions(relations=relations)
     owners = _owners(mentions, others)
     ids = [one.id for one in mentions] + [one.id for one in others]
-    graph = merging.remerged(reader, entities, relations, mentions, others)
+    graph = merging.remerged(view, entities, relations, mentions, others)
     if owners != _owners(mentions, others):
         yield "mentions belong to other entities or relations than those of their names"
     rows: dict[Kind, Mapping[int, GraphRow]] = {"entity": entities, "relation": relations}
     for kind, stored in rows.items():
         after = {id: row.summarized_to for id, row in stored.items()}
-        texts, fresh = reader.descriptions(kind, after), graph.rows(kind)
+        texts, fresh = view.descriptions(kind, after), graph.rows(kind)
         summarized = Counter(
             id
             for (owner, id, _), mention in zip(owners, ids, strict=True)
@@ -86,7 +86,7 @@ def _wrong_rows(
                 wrong.append("description")
             if wrong:
                 yield f"{kind} {id} has another {', '.join(wrong)} than its mentions give"
-    claims = {claim for claim in reader.alias_claims(entities=entities) if claim[0] in entities}
+    claims = {claim for claim in view.alias_claims(entities=entities) if claim[0] in entities}
     if claims != {(id, name_key(one)) for id, row in entities.items() for one in row.aliases}:
         yield "stated aliases are not those of the entities"
 
@@ -95,8 +95,8 @@ def _owners(
     mentions: Sequence[EntityMentionRow], others: Sequence[RelationMentionRow]
 ) -> list[tuple[Kind, int, bool]]:
     """To which row each mention belongs; of a relation also in which direction it was read."""
-    entities: list[tuple[Kind, int, bool]] = [("entity", one.entity or 0, True) for one in mentions]
-    return [*entities, *[("relation", one.relation or 0, one.forward) for one in others]]
+    entities: list[tuple[Kind, int, bool]] = [("entity", one.owner or 0, True) for one in mentions]
+    return [*entities, *[("relation", one.owner or 0, one.forward) for one in others]]
 
 
 def _differences(stored: GraphRow, fresh: GraphRow) -> list[str]:
@@ -116,9 +116,9 @@ def _may_describe(row: GraphRow, pairs: Iterable[tuple[int, str]]) -> bool:
     return f"{shown}\n".startswith(f"{row.description}\n") and bool(shown) == bool(row.description)
 
 
-def _wrong_chunks(reader: Reader, chunks: dict[int, Chunk]) -> Iterator[str]:
-    for document in reader.documents({chunk.document_id for chunk in chunks.values()}):
-        pages = {page.number: page.text for page in reader.pages([document.id])}
+def _wrong_chunks(view: StoreView, chunks: dict[int, Chunk]) -> Iterator[str]:
+    for document in view.documents({chunk.document_id for chunk in chunks.values()}):
+        pages = {page.number: page.text for page in view.pages([document.id])}
         if sum(map(len, pages.values())) != document.characters:
             yield f"document {document.id!r} does not have {document.characters} characters"
         for one in (chunk for chunk in chunks.values() if chunk.document_id == document.id):

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMention
 from lightrag_jsonl.storage.rows import MILLION, EntityMentionRow, RelationMentionRow, stored_at
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 
 Mention: TypeAlias = EntityMention | RelationMention
 
@@ -60,35 +60,35 @@ def _given(one: Mention) -> dict[str, Any]:
 
 
 def stored_claims(
-    reader: Reader, without: Collection[int] = ()
+    view: StoreView, without: Collection[int] = ()
 ) -> list[tuple[float, str, Mention]]:
     """The mentions in edits by hand, each with its time and chunk id; none of chunks in `without`."""
-    rows = [row for row in reader.edited_chunks() if row not in without]
+    rows = [row for row in view.edited_chunks() if row not in without]
     if not rows:
         return []
-    chunks = reader.chunks(rows)
-    mentions: list[EntityMentionRow | RelationMentionRow] = [*reader.entity_mentions(chunks=rows)]
-    mentions += reader.relation_mentions(chunks=rows)
+    chunks = view.chunks(rows)
+    mentions: list[EntityMentionRow | RelationMentionRow] = [*view.entity_mentions(chunks=rows)]
+    mentions += view.relation_mentions(chunks=rows)
     return [(stored_at(chunks[one.chunk]), chunks[one.chunk].id, one.mention) for one in mentions]
 
 
-def stored_edits(reader: Reader, targets: Mapping[str, str]) -> Edits:
+def stored_edits(view: StoreView, targets: Mapping[str, str]) -> Edits:
     """What people changed, of all that is stored."""
-    return edits_of(stored_claims(reader), targets)
+    return edits_of(stored_claims(view), targets)
 
 
 def mentions_of(
-    reader: Reader, keys: Collection[str], targets: Mapping[str, str]
+    view: StoreView, keys: Collection[str], targets: Mapping[str, str]
 ) -> list[EntityMentionRow]:
     """All mentions of the entities with these keys, deleted ones included."""
     gone = [
-        one for one in reader.entity_mentions(deleted=True) if is_about(one.mention, keys, targets)
+        one for one in view.entity_mentions(deleted=True) if is_about(one.mention, keys, targets)
     ]
-    return [*reader.entity_mentions(entities=reader.entity_rows(keys=keys)), *gone]
+    return [*view.entity_mentions(entities=view.entity_rows(keys=keys)), *gone]
 
 
 def refolded(
-    reader: Reader,
+    view: StoreView,
     before: Edits,
     after: Edits,
     targets: Mapping[str, str],
@@ -104,8 +104,8 @@ def refolded(
         if ("deleted" in before.get(key, {})) != ("deleted" in after.get(key, {}))
     }
     ends = {end for key in changed for end in key.split("\0")}
-    around = [row for row in mentions_of(reader, ends, targets) if row.chunk not in without]
-    relations = reader.relation_mentions(chunks={row.chunk for row in around})
+    around = [row for row in mentions_of(view, ends, targets) if row.chunk not in without]
+    relations = view.relation_mentions(chunks={row.chunk for row in around})
     return (
         [row for row in around if is_about(row.mention, changed, targets)],
         [one for one in relations if is_about(one.mention, changed, targets)],

@@ -39,7 +39,8 @@ from lightrag_jsonl.storage.rows import (
     StoredChunk,
 )
 from lightrag_jsonl.storage.status import failures_without_vector
-from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
+from lightrag_jsonl.storage.store import Store, read, write
+from lightrag_jsonl.storage.views import StoreView, Transaction
 
 Step = Callable[[str, int, int], None]  # the step, items done, items known
 
@@ -62,7 +63,7 @@ class IndexWriter:
 
     async def commit(
         self,
-        plan: Callable[[Reader], IndexChange],
+        plan: Callable[[StoreView], IndexChange],
         *,
         meter: UsageMeter | None = None,
         deferred: set[GraphKey] | None = None,
@@ -75,9 +76,9 @@ class IndexWriter:
         way: then nothing was written.
         """
 
-        def prepare(reader: Reader) -> tuple[IndexChange, list[DueSummary]]:
-            change = plan(reader)
-            return change, self.describer.describe(reader, change.graph, deferred)
+        def prepare(view: StoreView) -> tuple[IndexChange, list[DueSummary]]:
+            change = plan(view)
+            return change, self.describer.describe(view, change.graph, deferred)
 
         step("merging", 0, 1)
         change, due = await read(self.store, prepare)
@@ -140,11 +141,11 @@ def _put_vectors(
         writer.put_vectors(kind, rows)
 
 
-def refused_texts(reader: Reader) -> Texts:
+def refused_texts(view: StoreView) -> Texts:
     """The texts of the rows that have no vector, since the embedder refused them."""
-    entities = reader.entity_rows(ids=reader.refused_rows("entity"))
-    relations = reader.relation_rows(ids=reader.refused_rows("relation"))
-    chunks = reader.chunks(reader.refused_rows("chunk"))
+    entities = view.entity_rows(ids=view.refused_rows("entity"))
+    relations = view.relation_rows(ids=view.refused_rows("relation"))
+    chunks = view.chunks(view.refused_rows("chunk"))
     return {
         "chunk": {row: chunk.text for row, chunk in chunks.items()},
         "entity": {row: embedded_text(entity) for row, entity in entities.items()},
@@ -152,12 +153,12 @@ def refused_texts(reader: Reader) -> Texts:
     }
 
 
-def all_texts(with_relations: bool, reader: Reader) -> Texts:
+def all_texts(with_relations: bool, view: StoreView) -> Texts:
     """The texts of all rows; those of relations also if they have vectors although they need none."""
-    graph = GraphChange(reader.entity_rows(), reader.relation_rows())
-    chunks = reader.chunks()
+    graph = GraphChange(view.entity_rows(), view.relation_rows())
+    chunks = view.chunks()
     texts = {row: chunk.text for row, chunk in chunks.items()}
-    has_vectors = bool(reader.vector_digests("relation", graph.relations))
+    has_vectors = bool(view.vector_digests("relation", graph.relations))
     change = IndexChange(graph, chunk_texts=texts)
     return index_texts(change, with_relations=with_relations or has_vectors)
 
@@ -166,30 +167,30 @@ def all_texts(with_relations: bool, reader: Reader) -> Texts:
 
 
 def plan_documents(
-    documents: Sequence[ExtractedDocument], delete: Collection[str], reader: Reader
+    documents: Sequence[ExtractedDocument], delete: Collection[str], view: StoreView
 ) -> IndexChange:
     """Make documents visible, replacing earlier versions, and delete others."""
-    known, ids = reader.aliases(), reader.next_ids()
+    known, ids = view.aliases(), view.next_ids()
     change = IndexChange(pending=list(delete))
     for one in documents:
-        change.read_again += _read_again(reader, one) if one.rows else ()
+        change.read_again += _read_again(view, one) if one.rows else ()
         if not one.rows:
             change.pending.append(one.document.id)
             _number(change, one, ids)
     # of a document that was only retried, a newer version may be pending: it is kept
-    change.old_documents = list(map(attrgetter("row"), reader.documents(change.pending)))
-    change.old_chunks = list(reader.chunks(documents=change.pending))
+    change.old_documents = list(map(attrgetter("row"), view.documents(change.pending)))
+    change.old_chunks = list(view.chunks(documents=change.pending))
     targets = aliases.targets(known)
-    before, edits = stored_edits(reader, targets), _edits_after(change, reader, targets)
-    merger = GraphMerger(reader, ids, targets, edits)
+    before, edits = stored_edits(view, targets), _edits_after(change, view, targets)
+    merger = GraphMerger(view, ids, targets, edits)
     gone = {*change.old_chunks, *map(attrgetter("row"), change.read_again)}
     if gone:
-        merger.remove(reader.entity_mentions(chunks=gone), reader.relation_mentions(chunks=gone))
+        merger.remove(view.entity_mentions(chunks=gone), view.relation_mentions(chunks=gone))
     if before != edits:
-        again = refolded(reader, before, edits, targets, without=gone)
+        again = refolded(view, before, edits, targets, without=gone)
         merger.remove(*again, rows_go=True)
         merger.touch({key for key in {*before, *edits} if before.get(key) != edits.get(key)})
-        merger.add(*again, merging.stored_times(reader, *again))
+        merger.add(*again, merging.stored_times(view, *again))
     entities: list[EntityMentionRow] = []
     relations: list[RelationMentionRow] = []
     created: dict[int, float] = {}
@@ -207,9 +208,9 @@ def plan_documents(
     return change
 
 
-def _edits_after(change: IndexChange, reader: Reader, targets: Mapping[str, str]) -> Edits:
+def _edits_after(change: IndexChange, view: StoreView, targets: Mapping[str, str]) -> Edits:
     """What people changed, once the old chunks are gone and the new ones are there."""
-    claims = stored_claims(reader, change.old_chunks)
+    claims = stored_claims(view, change.old_chunks)
     for new in change.chunks:
         if new.extraction.extractor == PERSON:
             at, found = round(new.created_at, 6), new.extraction
@@ -243,9 +244,9 @@ def _number(change: IndexChange, one: ExtractedDocument, ids: NextIds) -> None:
         ids.chunks += 1
 
 
-def _read_again(reader: Reader, one: ExtractedDocument) -> Iterator[StoredChunk]:
+def _read_again(view: StoreView, one: ExtractedDocument) -> Iterator[StoredChunk]:
     """The chunks of a retried document that were read better than before; others stay as they are."""
-    reports = {report.row: report for report in reader.chunk_reports([one.document.id])}
+    reports = {report.row: report for report in view.chunk_reports([one.document.id])}
     for row, chunk, extraction in zip(one.rows, one.chunks, one.extractions, strict=True):
         before = reports[row]
         in_part = before.state == "failed" and extraction.state != "failed"
@@ -254,40 +255,40 @@ def _read_again(reader: Reader, one: ExtractedDocument) -> Iterator[StoredChunk]
             yield StoredChunk(row, one.document.row, chunk, one.document.created_at, extraction)
 
 
-def plan_renaming(new_aliases: Callable[[Reader], Aliases], reader: Reader) -> IndexChange:
+def plan_renaming(new_aliases: Callable[[StoreView], Aliases], view: StoreView) -> IndexChange:
     """Change which names stand for which entity; only the mentions of these are merged anew."""
-    before, after = reader.aliases(), new_aliases(reader)
+    before, after = view.aliases(), new_aliases(view)
     old, new = aliases.targets(before), aliases.targets(after)
-    merger = GraphMerger(reader, reader.next_ids(), new)
+    merger = GraphMerger(view, view.next_ids(), new)
     renamed = {key for key, _ in {*before.displays.items()} ^ {*after.displays.items()}}
-    merger.start_with(reader.entity_rows(keys=renamed).values(), ())
+    merger.start_with(view.entity_rows(keys=renamed).values(), ())
     moved = {key for key in {*old, *new} if old.get(key, key) != new.get(key, key)}
     ends = {old.get(key, key) for key in moved} | {new.get(key, key) for key in moved}
-    entities = mentions_of(reader, ends, old)
+    entities = mentions_of(view, ends, old)
     names = {key for one in entities for key in graph_keys(one.mention, {})}
     chunks = {one.chunk for one in entities}
     relations = [
-        one for one in reader.relation_mentions(chunks=chunks) if is_about(one.mention, names, {})
+        one for one in view.relation_mentions(chunks=chunks) if is_about(one.mention, names, {})
     ]
     merger.remove(entities, relations)
-    merger.add(entities, relations, merging.stored_times(reader, entities, relations))
+    merger.add(entities, relations, merging.stored_times(view, entities, relations))
     return IndexChange(graph=merger.finish(after.displays), aliases=after)
 
 
-def plan_summaries(reader: Reader) -> IndexChange:
+def plan_summaries(view: StoreView) -> IndexChange:
     """Describe every entity and relation anew, so that summaries are written that are due."""
-    graph = GraphChange(reader.entity_rows(), reader.relation_rows())
-    graph.last_mentions = {("entity", one.entity or 0): one.id for one in reader.entity_mentions()}
-    for one in reader.relation_mentions():
-        graph.last_mentions["relation", one.relation or 0] = one.id
+    graph = GraphChange(view.entity_rows(), view.relation_rows())
+    graph.last_mentions = {("entity", one.owner or 0): one.id for one in view.entity_mentions()}
+    for one in view.relation_mentions():
+        graph.last_mentions["relation", one.owner or 0] = one.id
     return IndexChange(graph)
 
 
-def plan_rebuilding(reader: Reader) -> IndexChange:
+def plan_rebuilding(view: StoreView) -> IndexChange:
     """Merge all mentions anew; the summaries that are due then are asked for again."""
-    chunks = reader.chunks()
-    rows = reader.entity_rows(), reader.relation_rows()
-    graph = merging.remerged(reader, *rows, reader.entity_mentions(), reader.relation_mentions())
+    chunks = view.chunks()
+    rows = view.entity_rows(), view.relation_rows()
+    graph = merging.remerged(view, *rows, view.entity_mentions(), view.relation_mentions())
     graph.without.update(chunks)  # stored mentions do not count beside the added ones
     return IndexChange(
         graph=graph,

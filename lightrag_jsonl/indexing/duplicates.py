@@ -18,7 +18,7 @@ from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.indexing.naming import stated_names, surname
 from lightrag_jsonl.storage.rows import EntityRow
-from lightrag_jsonl.storage.store import Snapshot
+from lightrag_jsonl.storage.views import Snapshot
 
 STATED, VARIANT, SPELLING, LIKENESS = 0.95, 0.9, 0.6, 0.8  # scores
 PART, TITLED = 0.6, 0.5  # likewise; the latter times the share of passages

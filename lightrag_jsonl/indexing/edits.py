@@ -18,7 +18,7 @@ from lightrag_jsonl.indexing.loading import incoming
 from lightrag_jsonl.indexing.mentions import MentionCollector
 from lightrag_jsonl.indexing.merging import ExtractedDocument
 from lightrag_jsonl.storage.rows import PendingDocument, stored_at
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 
 CHANGEABLE = ("entity_type", "description", "keywords", "strength")
 STEP = 1e-5  # seconds by which edits of the same moment are kept apart
@@ -54,7 +54,7 @@ class Edit:
         fields = ("name",) if self.record["type"] == "entity" else ("source", "target")
         return tuple(str(self.record[field]) for field in fields)
 
-    def check(self, reader: Reader) -> None:
+    def check(self, view: StoreView) -> None:
         """`ConfigError` if what is to be created exists, or nothing is changed; `NotFoundError` if
         what is to be changed or deleted does not exist.
         """
@@ -63,13 +63,13 @@ class Edit:
         if self.claim == "edit" and not any(self.record.get(one) is not None for one in CHANGEABLE):
             raise ConfigError(f"an edit changes something: one of {', '.join(CHANGEABLE)}")
         keys = {name_key(sanitize(name)): name for name in self.names}
-        found = reader.entity_ids(keys)
+        found = view.entity_ids(keys)
         missing = [name for key, name in keys.items() if key not in found]
         creates, is_entity = self.claim == "create", self.record["type"] == "entity"
         if missing and not (creates and is_entity):
             raise NotFoundError(f"no such entity: {', '.join(missing)}")
         rows = sorted(found.values())
-        there = is_entity or (len(rows) == 2 and reader.relation_rows(pairs=[(rows[0], rows[1])]))
+        there = is_entity or (len(rows) == 2 and view.relation_rows(pairs=[(rows[0], rows[1])]))
         what = f"{'entity' if is_entity else 'relation'}: {' – '.join(self.names)}"
         if not creates and not there:
             raise NotFoundError(f"no such {what}")
@@ -115,11 +115,11 @@ class Edit:
 
 
 def edit_document(
-    edit: Edit, now: float, reader: Reader, tokenizer: Tokenizer, language: str
+    edit: Edit, now: float, view: StoreView, tokenizer: Tokenizer, language: str
 ) -> ExtractedDocument:
     """The edit as a document of one chunk, later than all earlier edits; checked first."""
-    edit.check(reader)
-    earlier = reader.chunks(reader.edited_chunks()[-1:]).values()
+    edit.check(view)
+    earlier = view.chunks(view.edited_chunks()[-1:]).values()
     now = max(now, *(stored_at(chunk) + STEP for chunk in earlier), 0.0)
     at = datetime.fromtimestamp(now, UTC)
     text = edit.text(at, language)

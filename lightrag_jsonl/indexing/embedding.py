@@ -14,8 +14,9 @@ from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.indexing.isolation import Embedding, IsolatingEmbedder
 from lightrag_jsonl.indexing.merging import IndexChange, StepCallback
 from lightrag_jsonl.storage.rows import EntityRow, GraphRow, winner
-from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
+from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.vector_index import NO_VECTOR
+from lightrag_jsonl.storage.views import StoreView, Transaction
 
 Texts: TypeAlias = Mapping[Kind, Mapping[int, str]]  # by kind and row id
 Digests: TypeAlias = dict[int, tuple[bytes, str]]  # by row id, with the part that is embedded
@@ -142,20 +143,20 @@ class PassageEmbedder:
         return embeddings
 
     def _compare(
-        self, texts: Texts, change: IndexChange, reader: Reader
+        self, texts: Texts, change: IndexChange, view: StoreView
     ) -> tuple[dict[Kind, Digests], dict[bytes, Vectors]]:
         """The rows that need a vector, and those vectors that are kept, or that old chunks have."""
         wanted: dict[Kind, Digests] = {}
         for kind, rows in texts.items():
-            stored, digests = reader.vector_digests(kind, rows), self.digests(rows)
+            stored, digests = view.vector_digests(kind, rows), self.digests(rows)
             wanted[kind] = {row: one for row, one in digests.items() if stored.get(row) != one[0]}
         missing = _distinct(wanted)
-        known = reader.cached_vectors(missing) if self._remote else {}
+        known = view.cached_vectors(missing) if self._remote else {}
         known |= {key: one for key, one in change.known_vectors.items() if key in missing}
         if change.chunks and change.old_chunks:
-            old = reader.vector_digests("chunk", change.old_chunks)
+            old = view.vector_digests("chunk", change.old_chunks)
             kept = [row for row, digest in old.items() if digest in missing]
-            known |= {old[row]: one for row, one in reader.vectors("chunk", kept).items()}
+            known |= {old[row]: one for row, one in view.vectors("chunk", kept).items()}
         return wanted, known
 
 
@@ -194,5 +195,5 @@ def embedded_text(row: GraphRow) -> str:
         return f"{row.name}\n{first}"
     ends = [winner(row.low_names), winner(row.high_names)]
     source, target = reversed(ends) if row.reversed else ends
-    best = row.shown_keywords[:KEYWORDS]
+    best = row.ranked_keywords[:KEYWORDS]
     return f"{source} — {', '.join(best)} — {target}: {first}"

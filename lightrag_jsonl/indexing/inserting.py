@@ -44,7 +44,8 @@ from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 from lightrag_jsonl.storage.status import ALL_REFUSED, STOPPED, failures_without_vector
-from lightrag_jsonl.storage.store import Reader, read, write
+from lightrag_jsonl.storage.store import read, write
+from lightrag_jsonl.storage.views import StoreView
 
 AHEAD = 640  # chunks of documents that are being read and not committed yet
 GROUP = 128  # chunks that are committed together, at least; fewer write the same pages more often
@@ -293,21 +294,21 @@ class Insert(UsageMeter):
         return ExtractedDocument(document.document, document.pages, chunks, extractions)
 
     def cut(
-        self, document: IncomingDocument, reader: Reader
+        self, document: IncomingDocument, view: StoreView
     ) -> tuple[StoredDocument | None, tuple[Chunk, ...]]:
         """The stored document of this id, and the chunks of the new one; none if it is the same.
 
         If it replaces an earlier version, as many of the old chunks as possible are kept.
         """
         pending, pages, title = document.pending, document.pages, document.document.title or ""
-        old = next(iter(reader.documents([document.document.id])), None)
+        old = next(iter(view.documents([document.document.id])), None)
         if old is not None and old.content == document.document.content:
             return old, ()
         if pending.chunks is not None:
             chunks = provided_chunks(pages, pending.chunks, self._tokenizer)
         else:
             id, (size, overlap) = document.document.id, pending.chunk_size or self._sizes
-            before = reader.pages([id]), tuple(reader.chunks(documents=[id]).values())
+            before = view.pages([id]), tuple(view.chunks(documents=[id]).values())
             count = self._tokenizer
             chunks = chunk_pages(pages, *before, tokenizer=count, size=size, overlap=overlap)
         return old, tuple([replace(chunk, title=title) for chunk in chunks])
@@ -416,16 +417,16 @@ async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:
 
 
 def unfinished_chunks(
-    document_id: str, reader: Reader, *, current: str | None = None
+    document_id: str, view: StoreView, *, current: str | None = None
 ) -> dict[int, Chunk]:
     """The chunks of a stored document that a retry asks about, by row id; given the name of the
     `current` extractor, also those that another one read.
     """
     kept = (current, PERSON, PROVIDED)
-    return reader.chunks(
+    return view.chunks(
         [
             report.row
-            for report in reader.chunk_reports([document_id])
+            for report in view.chunk_reports([document_id])
             if report.unfinished or (current is not None and report.extractor not in kept)
         ]
     )

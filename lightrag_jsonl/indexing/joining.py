@@ -17,7 +17,8 @@ from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.indexing.stored import stored_chunks, stored_vectors
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import Aliases, StoredDocument
-from lightrag_jsonl.storage.store import Reader, Transaction, read, write
+from lightrag_jsonl.storage.store import read, write
+from lightrag_jsonl.storage.views import StoreView, Transaction
 
 ANSWERS = 500  # that are copied in one transaction
 
@@ -29,7 +30,7 @@ class Source(NamedTuple):
     """
 
     location: str
-    reader: Reader
+    view: StoreView
     only: Collection[str] | None = None
     replaces: bool = False
 
@@ -50,8 +51,8 @@ class _Group(NamedTuple):
     documents: list[ExtractedDocument]
     vectors: dict[bytes, Vectors]
 
-    def plan(self, reader: Reader) -> IndexChange:
-        change = plan_documents(self.documents, (), reader)
+    def plan(self, view: StoreView) -> IndexChange:
+        change = plan_documents(self.documents, (), view)
         change.known_vectors = self.vectors
         return change
 
@@ -75,8 +76,8 @@ async def join_indexes(
     answers = 0
     for source in sources:
         answers += await _copy_answers(writer, source)
-    if plan.aliases != await read(writer.store, lambda reader: reader.aliases()):
-        await writer.commit(partial(commits.plan_renaming, lambda reader: plan.aliases))
+    if plan.aliases != await read(writer.store, lambda view: view.aliases()):
+        await writer.commit(partial(commits.plan_renaming, lambda view: plan.aliases))
     deferred, rows, done, documents = set[GraphKey](), set[GraphKey](), 0, 0
     groups = _groups(plan.new)
     while group := await asyncio.to_thread(next, groups, None):
@@ -100,14 +101,14 @@ async def join_indexes(
 # ── what is taken over, and whether it fits ─────────────────────────────────────
 
 
-def _plan(writer: IndexWriter, sources: Sequence[Source], reader: Reader) -> _Plan:
-    here, plan = writer.store.location, _Plan(reader.aliases())
-    versions = {one.id: (one.content, here) for one in reader.documents()}
+def _plan(writer: IndexWriter, sources: Sequence[Source], view: StoreView) -> _Plan:
+    here, plan = writer.store.location, _Plan(view.aliases())
+    versions = {one.id: (one.content, here) for one in view.documents()}
     for source in sources:
         _check_settings(writer.settings(), source, here)
         plan.aliases = _joined(plan.aliases, source, here)
         conflicts: dict[str, str] = {}
-        for one in source.reader.documents(source.only):
+        for one in source.view.documents(source.only):
             content, place = versions.get(one.id, ("", ""))
             if content == one.content:
                 plan.unchanged.append(one.id)
@@ -122,14 +123,14 @@ def _plan(writer: IndexWriter, sources: Sequence[Source], reader: Reader) -> _Pl
                 f"different versions of a document are in {places}: {', '.join(conflicts)}; delete "
                 "the older one and merge again; nothing was changed"
             )
-        plan.pending += len(source.reader.pending())
+        plan.pending += len(source.view.pending())
     return plan
 
 
 def _check_settings(wanted: Mapping[str, str], source: Source, here: str) -> None:
     if source.location == here:
         raise ConfigError(f"an index cannot be merged into itself: {here}")
-    found = source.reader.settings()
+    found = source.view.settings()
     for name, value in wanted.items():
         if found.get(name, value) != value:
             raise SettingsError(
@@ -141,7 +142,7 @@ def _check_settings(wanted: Mapping[str, str], source: Source, here: str) -> Non
 
 def _joined(known: Aliases, source: Source, here: str) -> Aliases:
     """The merges of names of two indexes; `ConfigError` if they contradict each other."""
-    others = source.reader.aliases()
+    others = source.view.aliases()
     links = {**others.links, **known.links}
     for key in links:
         seen, end = {key}, key
@@ -160,13 +161,13 @@ def _joined(known: Aliases, source: Source, here: str) -> Aliases:
 
 async def _copy_answers(writer: IndexWriter, source: Source) -> int:
     """Take over a source's cached answers, of chosen documents those about one of them alone."""
-    keys = await asyncio.to_thread(source.reader.completion_keys)
+    keys = await asyncio.to_thread(source.view.completion_keys)
     wanted = [(k, id) for k, id in keys.items() if source.only is None or id in source.only]
 
     def copy(some: Sequence[tuple[bytes, str | None]], transaction: Transaction) -> int:
         copied = 0
         for key, document in some:
-            answer = source.reader.completion(key)
+            answer = source.view.completion(key)
             if answer is not None and transaction.completion(key) is None:
                 transaction.put_completion(key, answer, document)
                 copied += 1
@@ -183,12 +184,12 @@ def _groups(new: Sequence[tuple[Source, StoredDocument]]) -> Iterator[_Group]:
     """Documents with all that was extracted from them, grouped as an insert does, and their vectors."""
     group, chunks = _Group([], {}), 0
     for source, stored in new:
-        found = stored_chunks(source.reader, stored.id)
-        pages, extractions = source.reader.pages([stored.id]), found.extractions
+        found = stored_chunks(source.view, stored.id)
+        pages, extractions = source.view.pages([stored.id]), found.extractions
         each = tuple(extractions[row] for row in found.chunks)
         document = ExtractedDocument(stored, pages, tuple(found.chunks.values()), each)
         group.documents.append(document)
-        group.vectors.update(stored_vectors(source.reader, found))
+        group.vectors.update(stored_vectors(source.view, found))
         chunks += len(found.chunks)
         if chunks >= GROUP:
             yield group

@@ -23,6 +23,7 @@ from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     EntityRow,
     GraphRow,
+    MentionRow,
     NextIds,
     RelationMentionRow,
     RelationRow,
@@ -30,7 +31,7 @@ from lightrag_jsonl.storage.rows import (
     StoredDocument,
     stored_at,
 )
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 
 MOST_CHUNKS = 1 << 40  # no limit
 POSITION_BITS = 10  # room for 1,023 mentions of a kind in one chunk; more share the last position
@@ -120,14 +121,14 @@ class GraphMerger:
 
     def __init__(
         self,
-        reader: Reader,
+        view: StoreView,
         ids: NextIds,
         targets: Mapping[str, str],
         edits: Edits | None = None,
     ) -> None:
-        self._edits = stored_edits(reader, targets) if edits is None else edits
+        self._edits = stored_edits(view, targets) if edits is None else edits
         self.change = GraphChange()
-        self._reader = reader
+        self._view = view
         self._ids = ids
         self._targets = targets
         self._by_key: dict[str, EntityRow] = {}
@@ -150,28 +151,28 @@ class GraphMerger:
         """Take stored mentions out of their rows. The mentions of a row in one chunk go together,
         and if `rows_go`, all mentions of each row.
         """
-        named = {one.entity for one in entities if one.entity is not None}
-        counted = {one.relation for one in relations if one.relation is not None}
+        named = {one.owner for one in entities if one.owner is not None}
+        counted = {one.owner for one in relations if one.owner is not None}
         self.start_with(
-            self._reader.entity_rows(ids=named).values(),
-            self._reader.relation_rows(ids=counted).values(),
+            self._view.entity_rows(ids=named).values(),
+            self._view.relation_rows(ids=counted).values(),
         )
         for one in entities:
-            if one.entity is not None:
-                self.change.entities[one.entity].count(one, -1)
+            if one.owner is not None:
+                self.change.entities[one.owner].count(one, -1)
         for other in relations:
-            if other.relation is not None:
-                self.change.relations[other.relation].count(other, -1)
+            if other.owner is not None:
+                self.change.relations[other.owner].count(other, -1)
         if not rows_go:
             self.change.without.update([one.chunk for one in entities])
         self._update_created()
 
     def touch(self, keys: Collection[str]) -> None:
         """Decide anew what is shown of entities and of pairs with these keys."""
-        rows = self._reader.entity_rows(keys={end for key in keys for end in key.split("\0")})
+        rows = self._view.entity_rows(keys={end for key in keys for end in key.split("\0")})
         ids = {row.key: row.id for row in rows.values()}
         pairs = [sorted(ids.get(end, 0) for end in key.split("\0")) for key in keys if "\0" in key]
-        edges = self._reader.relation_rows(pairs=[(low, high) for low, high in pairs])
+        edges = self._view.relation_rows(pairs=[(low, high) for low, high in pairs])
         self.start_with([row for row in rows.values() if row.key in keys], edges.values())
 
     def add(
@@ -187,14 +188,14 @@ class GraphMerger:
         self.change.entity_mentions += entities
         self.change.relation_mentions += relations
         for one in entities:
-            one.entity = None
+            one.owner = None
         for other in relations:
-            other.relation = None
+            other.owner = None
         entities, relations = self._counted(entities), self._counted(relations)
         keys = [graph_keys(one.mention, self._targets)[0] for one in entities]
         ends = [graph_keys(one.mention, self._targets) for one in relations]
         unknown = set(chain(keys, *ends)) - self._by_key.keys()
-        for row in self._reader.entity_rows(keys=unknown).values():
+        for row in self._view.entity_rows(keys=unknown).values():
             self._by_key[row.key] = row
         for one, key in zip(entities, keys, strict=True):
             self._add_entity(one, key, created[one.chunk])
@@ -206,7 +207,7 @@ class GraphMerger:
             if source in ids and target in ids
         }
         unread = {(min(pair), max(pair)) for pair in joined.values()} - self._by_pair.keys()
-        for found in self._reader.relation_rows(pairs=unread).values():
+        for found in self._view.relation_rows(pairs=unread).values():
             self._by_pair[found.low, found.high] = found
         for other in relations:
             if pair := joined.get(other.id):
@@ -214,9 +215,7 @@ class GraphMerger:
 
     def finish(self, displays: Mapping[str, str]) -> GraphChange:
         """The whole change; `displays` holds names that a person chose, by key."""
-        ends = self._reader.entity_rows(
-            keys={end for key in self._edits for end in key.split("\0")}
-        )
+        ends = self._view.entity_rows(keys={end for key in self._edits for end in key.split("\0")})
         ids = {row.key: row.id for row in (*ends.values(), *self.change.entities.values())}
         pairs = {frozenset(map(ids.get, key.split("\0"))): one for key, one in self._edits.items()}
         for row in self.change.entities.values():
@@ -240,13 +239,13 @@ class GraphMerger:
         if row is None:
             row = self._by_key[key] = EntityRow(self._ids.entities, key)
             self._ids.entities += 1
-        one.entity = row.id
+        one.owner = row.id
         self._touch("entity", row, one, at)
         row.count(one, 1)
         self.change.entities[row.id] = row
 
     def _add_relation(self, one: RelationMentionRow, source: int, target: int, at: float) -> None:
-        one.relation, one.forward = None, source < target
+        one.owner, one.forward = None, source < target
         if source == target:  # a merge of names made both ends one entity
             return
         pair = (source, target) if one.forward else (target, source)
@@ -254,7 +253,7 @@ class GraphMerger:
         if row is None:
             row = self._by_pair[pair] = RelationRow(self._ids.relations, *pair)
             self._ids.relations += 1
-        one.relation = row.id
+        one.owner = row.id
         self._touch("relation", row, one, at)
         row.count(one, 1)
         self.change.relations[row.id] = row
@@ -271,45 +270,45 @@ class GraphMerger:
 
     def _update_created(self) -> None:
         """Find the first mention of rows anew, where it may have been removed."""
-        reader = self._reader
-        gone = {chunk.id: stored_at(chunk) for chunk in reader.chunks(self.change.without).values()}
+        view = self._view
+        gone = {chunk.id: stored_at(chunk) for chunk in view.chunks(self.change.without).values()}
         for kind in GRAPH_KINDS:
             rows = self.change.rows(kind)
             due = [id for id, row in rows.items() if round(row.created_at, 6) in gone.values()]
-            load = reader.entities if kind == "entity" else reader.relations
+            load = view.entities if kind == "entity" else view.relations
             found = load(due, chunk_limit=MOST_CHUNKS).items()
             left = {id: set(one.chunk_ids) - gone.keys() for id, one in found}
-            chunks = reader.chunks(ids=set().union(*left.values())).values()
+            chunks = view.chunks(ids=set().union(*left.values())).values()
             times = {chunk.id: stored_at(chunk) for chunk in chunks}
             for id, ids in left.items():
                 rows[id].created_at = min(times[one] for one in ids)
 
 
 def remerged(
-    reader: Reader,
+    view: StoreView,
     entities: Mapping[int, EntityRow],
     relations: Mapping[int, RelationRow],
     entity_mentions: Sequence[EntityMentionRow],
     relation_mentions: Sequence[RelationMentionRow],
 ) -> GraphChange:
     """These rows as all their mentions give them; the mentions note to which rows they belong."""
-    known = reader.aliases()
-    merger = GraphMerger(reader, reader.next_ids(), aliases.targets(known))
+    known = view.aliases()
+    merger = GraphMerger(view, view.next_ids(), aliases.targets(known))
     merger.start_with(
         [EntityRow(row.id, row.key) for row in entities.values()],
         [RelationRow(row.id, row.low, row.high) for row in relations.values()],
     )
-    created = stored_times(reader, entity_mentions, relation_mentions)
+    created = stored_times(view, entity_mentions, relation_mentions)
     merger.add(entity_mentions, relation_mentions, created)
     return merger.finish(known.displays)
 
 
 def stored_times(
-    reader: Reader, entities: Iterable[EntityMentionRow], relations: Iterable[RelationMentionRow]
+    view: StoreView, entities: Iterable[EntityMentionRow], relations: Iterable[RelationMentionRow]
 ) -> dict[int, float]:
     """When the chunks of these mentions were stored, by row id."""
     rows = {one.chunk for one in entities} | {one.chunk for one in relations}
-    return {row: stored_at(chunk) for row, chunk in reader.chunks(rows).items()}
+    return {row: stored_at(chunk) for row, chunk in view.chunks(rows).items()}
 
 
 def mention_rows(
@@ -321,11 +320,11 @@ def mention_rows(
     """
     first, last = position << POSITION_BITS, (1 << POSITION_BITS) - 1
     entities = [
-        EntityMentionRow(ids.entity_mentions + number, 0, chunk, first + min(number, last), one)
+        MentionRow(ids.entity_mentions + number, 0, chunk, first + min(number, last), one)
         for number, one in enumerate(extraction.entities)
     ]
     relations = [
-        RelationMentionRow(
+        MentionRow(
             ids.relation_mentions + number, None, chunk, first + min(number, last), one, True
         )
         for number, one in enumerate(extraction.relations)

@@ -27,7 +27,8 @@ from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
-from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
+from lightrag_jsonl.storage.store import Store, read, write
+from lightrag_jsonl.storage.views import StoreView, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -107,9 +108,9 @@ class IndexPipeline:
 
     def upgradable(self) -> Iterator[tuple[Chunk, ...]]:
         """The chunks of each document that `retry` with `upgrade` would read."""
-        with self._store.reader() as reader:
-            for one in reader.documents():
-                chunks = unfinished_chunks(one.id, reader, current=self._extractor.name)
+        with self._store.view() as view:
+            for one in view.documents():
+                chunks = unfinished_chunks(one.id, view, current=self._extractor.name)
                 if chunks:
                     yield tuple(chunks.values())
 
@@ -120,16 +121,16 @@ class IndexPipeline:
         """
         wanted = list(dict.fromkeys(ids))
 
-        def plan(reader: Reader) -> IndexChange:
-            known = {one.id for one in reader.documents(wanted)}
-            known |= {one.document.id or "" for one in reader.pending()}
+        def plan(view: StoreView) -> IndexChange:
+            known = {one.id for one in view.documents(wanted)}
+            known |= {one.document.id or "" for one in view.pending()}
             if missing := [id for id in wanted if id not in known]:
                 raise NotFoundError(f"no such document: {', '.join(missing)}")
-            change = commits.plan_documents((), wanted, reader)
+            change = commits.plan_documents((), wanted, view)
             if purge:
-                mentions = reader.entity_mentions(chunks=change.old_chunks)
-                named = {one.entity for one in mentions if one.entity is not None}
-                rows = reader.entity_rows(ids=named).values()
+                mentions = view.entity_mentions(chunks=change.old_chunks)
+                named = {one.owner for one in mentions if one.owner is not None}
+                rows = view.entity_rows(ids=named).values()
                 change.purge = {name for row in rows for name in (row.name, *row.names)}
             return change
 
@@ -172,21 +173,21 @@ class IndexPipeline:
     ) -> MergeReport:
         """Take over the documents of other indexes, or only those with these ids; see `Source`."""
         with contextlib.ExitStack() as held:
-            views = [(one.location, held.enter_context(one.reader())) for one in stores]
-            sources = [Source(location, reader, only, replaces) for location, reader in views]
+            views = [(one.location, held.enter_context(one.view())) for one in stores]
+            sources = [Source(location, view, only, replaces) for location, view in views]
             async with self._writing():
                 return await join_indexes(self._writer, sources, progress)
 
     def pending_work(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
         """Waiting documents with the chunks to read, then stored ones with their unfinished chunks."""
         insert = self._insert()
-        with self._store.reader() as reader:
-            pending = {one.document.id: one for one in reader.pending()}
+        with self._store.view() as view:
+            pending = {one.document.id: one for one in view.pending()}
             for one in pending.values():
-                yield one, insert.cut(incoming(one), reader)[1] if one.records is None else ()
-            for stored in reader.documents():
+                yield one, insert.cut(incoming(one), view)[1] if one.records is None else ()
+            for stored in view.documents():
                 if stored.state != "done" and stored.id not in pending:
-                    yield stored, tuple(unfinished_chunks(stored.id, reader).values())
+                    yield stored, tuple(unfinished_chunks(stored.id, view).values())
 
     # ── names, summaries, and what is derived ───────────────────────────────────
 
@@ -202,9 +203,9 @@ class IndexPipeline:
     async def edit(self, edit: Edit, now: float) -> str:
         """Store an edit by hand, made at `now` (seconds since 1970); returns its document's id."""
 
-        def plan(reader: Reader) -> IndexChange:
-            document = edit_document(edit, now, reader, self._tokenizer, self._language)
-            return commits.plan_documents([document], (), reader)
+        def plan(view: StoreView) -> IndexChange:
+            document = edit_document(edit, now, view, self._tokenizer, self._language)
+            return commits.plan_documents([document], (), view)
 
         return (await self._commit(plan)).documents[0][0].id
 
@@ -264,7 +265,7 @@ class IndexPipeline:
 
     async def _commit(
         self,
-        plan: Callable[[Reader], IndexChange],
+        plan: Callable[[StoreView], IndexChange],
         *,
         meter: UsageMeter | None = None,
         deferred: set[GraphKey] | None = None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Extraction, Kind
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +19,12 @@ class StoredChunks:
     relations: list[RelationMentionRow]
 
 
-def stored_chunks(reader: Reader, document_id: str) -> StoredChunks:
+def stored_chunks(view: StoreView, document_id: str) -> StoredChunks:
     """The chunks of a document, in their order."""
-    chunks = reader.chunks(documents=[document_id])
-    entities = reader.entity_mentions(chunks=chunks)
-    relations = reader.relation_mentions(chunks=chunks)
-    refused = reader.rejections([document_id])
+    chunks = view.chunks(documents=[document_id])
+    entities = view.entity_mentions(chunks=chunks)
+    relations = view.relation_mentions(chunks=chunks)
+    refused = view.rejections([document_id])
     extractions = {
         one.row: Extraction(
             entities=tuple(each.mention for each in entities if each.chunk == one.row),
@@ -39,20 +39,20 @@ def stored_chunks(reader: Reader, document_id: str) -> StoredChunks:
             gleaned=one.report.gleaned,
             usage=one.report.usage,
         )
-        for one in reader.chunk_reports([document_id])
+        for one in view.chunk_reports([document_id])
     }
     return StoredChunks(chunks, extractions, entities, relations)
 
 
-def stored_vectors(reader: Reader, found: StoredChunks) -> dict[bytes, Vectors]:
+def stored_vectors(view: StoreView, found: StoredChunks) -> dict[bytes, Vectors]:
     """The vectors of chunks and of the entities and relations in them, by digest."""
     kinds: dict[Kind, set[int]] = {
         "chunk": set(found.chunks),
-        "entity": {one.entity for one in found.entities if one.entity is not None},
-        "relation": {one.relation for one in found.relations if one.relation is not None},
+        "entity": {one.owner for one in found.entities if one.owner is not None},
+        "relation": {one.owner for one in found.relations if one.owner is not None},
     }
     vectors: dict[bytes, Vectors] = {}
     for kind, rows in kinds.items():
-        digests = reader.vector_digests(kind, rows)
-        vectors |= {digests[row]: one for row, one in reader.vectors(kind, rows).items()}
+        digests = view.vector_digests(kind, rows)
+        vectors |= {digests[row]: one for row, one in view.vectors(kind, rows).items()}
     return vectors

@@ -13,7 +13,7 @@ from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphChange, GraphKey, 
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.scheduler import SUMMARY
 from lightrag_jsonl.storage.rows import EntityRow, GraphRow, winner
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 
 READ_FOR_EACH = 4  # descriptions read for each one shown, since many may be the same
 
@@ -40,7 +40,7 @@ class Describer:
         self._language = LANGUAGE_NAMES.get(language, language)
 
     def describe(
-        self, reader: Reader, change: GraphChange, deferred: Collection[GraphKey] | None
+        self, view: StoreView, change: GraphChange, deferred: Collection[GraphKey] | None
     ) -> list[DueSummary]:
         """Set the description of every touched row; returns the summaries that are due.
 
@@ -55,14 +55,14 @@ class Describer:
                 added = change.descriptions.get((kind, id), ())
                 if row.mentions - row.summarized_mentions > len(added):
                     after[id] = row.summarized_to
-            stored = reader.descriptions(kind, after, without=change.without, limit=limit)
+            stored = view.descriptions(kind, after, without=change.without, limit=limit)
             for id, row in rows.items():
                 key = kind, id
                 pairs = [*stored.get(id, ()), *change.descriptions.get(key, ())]
                 is_due = self._set_description(row, _distinct(pairs, limit))
                 last = change.last_mentions.get(key)
                 if is_due and asks and last is not None and key not in (deferred or ()):
-                    every = reader.descriptions(kind, {id: 0}, without=change.without).get(id, ())
+                    every = view.descriptions(kind, {id: 0}, without=change.without).get(id, ())
                     texts = _distinct([*every, *change.descriptions.get(key, ())])
                     due.append(DueSummary(key, row, texts, last))
         return due

@@ -317,7 +317,7 @@ class AsyncLightRAG:
     async def pages(self, document_id: str) -> tuple[types.Page, ...]:
         """A document's pages, as indexed."""
         (id,) = checked_texts([document_id])
-        pages = await read(self.engine.store, lambda reader: reader.pages([id]))
+        pages = await read(self.engine.store, lambda view: view.pages([id]))
         if not pages:
             raise NotFoundError(f"no such document: {id}")
         return pages
@@ -325,7 +325,7 @@ class AsyncLightRAG:
     async def rejections(self, *ids: str) -> list[tuple[str, str, types.Rejection]]:
         """Rejected lines as (document id, chunk id, rejection); without ids, of all documents."""
         document_ids = checked_texts(ids) or None
-        return await read(self.engine.store, lambda reader: reader.rejections(document_ids))
+        return await read(self.engine.store, lambda view: view.rejections(document_ids))
 
     async def query(
         self,
@@ -397,12 +397,12 @@ class AsyncLightRAG:
         """A read-only networkx view: nodes by entity name, with all attributes as texts, and weights
         as numbers, ready for networkx to write in any format.
         """
-        with self.engine.store.reader() as reader:
-            if self._network is None or self._network[0] != reader.generation:
-                entities = reader.entities(reader.entity_rows())
-                relations = reader.relations(reader.relation_rows())
+        with self.engine.store.view() as view:
+            if self._network is None or self._network[0] != view.generation:
+                entities = view.entities(view.entity_rows())
+                relations = view.relations(view.relation_rows())
                 graph = network(entities.values(), relations.values())
-                self._network = (reader.generation, graph)
+                self._network = (view.generation, graph)
         return self._network[1]
 
     async def close(self) -> None:

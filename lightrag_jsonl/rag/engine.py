@@ -47,9 +47,10 @@ from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
+from lightrag_jsonl.storage.completion_cache import CompletionCache
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
+from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.tracing.citations import resolve_citations
 
 log = logging.getLogger(__name__)
@@ -244,7 +245,7 @@ class Engine:
         """Record the names of model and embedder; without `overwrite`, recorded names stay."""
         settings = self.model_settings()
         if not overwrite:
-            recorded = await read(self.store, lambda reader: reader.settings())
+            recorded = await read(self.store, lambda view: view.settings())
             settings = {name: value for name, value in settings.items() if name not in recorded}
         await write(self.store, lambda writer: writer.put_settings(settings))
 

@@ -29,7 +29,7 @@ from lightrag_jsonl.core.types import (
     RelationMention,
     known_language,
 )
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import rdf
 
 if TYPE_CHECKING:
@@ -69,15 +69,15 @@ def graph_format(path: Path) -> GraphFormat:
     return format
 
 
-def export_graph(reader: Reader, format: GraphFormat, *, language: str = "en") -> str:
+def export_graph(view: StoreView, format: GraphFormat, *, language: str = "en") -> str:
     """The graph of an index as text; "jsonl" holds the records behind the graph."""
     if format == "jsonl":
-        lines = [json.dumps(record, ensure_ascii=False) for record in records(reader)]
+        lines = [json.dumps(record, ensure_ascii=False) for record in records(view)]
         return "".join(f"{line}\n" for line in lines)
     if format not in {*SUFFIXES.values()}:
         raise ConfigError(f"{format!r} is not a format; supported: {', '.join(SUFFIXES.values())}")
-    entities = [*reader.entities(reader.listed("entity")).values()]
-    relations = [*reader.relations(reader.listed("relation")).values()]
+    entities = [*view.entities(view.listed("entity")).values()]
+    relations = [*view.relations(view.listed("relation")).values()]
     if format == "html":
         return _web_page(entities, relations, known_language(language))
     return WRITERS[format](entities, relations)
@@ -102,16 +102,16 @@ def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> "nx.Gr
     return nx.freeze(graph)
 
 
-def records(reader: Reader) -> Iterator[Record]:
+def records(view: StoreView) -> Iterator[Record]:
     """Every stored mention as an `extract-graph` record with document and chunk index, except edits
     and deletions by hand.
     """
-    for row, chunk in reader.chunks().items():
+    for row, chunk in view.chunks().items():
         place: Record = {"document": chunk.document_id, "chunk": chunk.index}
-        for entity in reader.entity_mentions(chunks=[row]):
+        for entity in view.entity_mentions(chunks=[row]):
             if entity.mention.claim in BY_TEXTS:
                 yield {**_entity_record(entity.mention), **place}
-        for relation in reader.relation_mentions(chunks=[row]):
+        for relation in view.relation_mentions(chunks=[row]):
             if relation.mention.claim in BY_TEXTS:
                 yield {**_relation_record(relation.mention), **place}
 

@@ -28,7 +28,8 @@ from lightrag_jsonl.indexing.reviewing import Review, estimate_review, review
 from lightrag_jsonl.providers import as_embedder
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
-from lightrag_jsonl.storage.store import Reader, Transaction, read, search, write
+from lightrag_jsonl.storage.store import read, search, write
+from lightrag_jsonl.storage.views import StoreView, Transaction
 from lightrag_jsonl.tracing import trace as recorded
 from lightrag_jsonl.tracing.export import export
 from lightrag_jsonl.tracing.page import render_page
@@ -58,15 +59,15 @@ class Entities:
         """
         key = name_key(sanitize(search))
 
-        def load(reader: Reader) -> tuple[Entity, ...]:
-            rows = reader.listed(
+        def load(view: StoreView) -> tuple[Entity, ...]:
+            rows = view.listed(
                 "entity",
                 search=key,
                 type=type.casefold(),
                 limit=limit,
                 offset=offset,
             )
-            entities = reader.entities(rows)
+            entities = view.entities(rows)
             return tuple(entities.values())
 
         return await read(self._engine.store, load)
@@ -80,9 +81,9 @@ class Entities:
         """
         key = name_key(sanitize(search))
 
-        def load(reader: Reader) -> tuple[Relation, ...]:
-            rows = reader.listed("relation", search=key, limit=limit, offset=offset)
-            relations = reader.relations(rows)
+        def load(view: StoreView) -> tuple[Relation, ...]:
+            rows = view.listed("relation", search=key, limit=limit, offset=offset)
+            relations = view.relations(rows)
             return tuple(relations.values())
 
         return await read(self._engine.store, load)
@@ -91,14 +92,14 @@ class Entities:
         """An entity and the relations, strongest first; `NotFoundError` for an unknown name."""
         key = name_key(sanitize(name))
 
-        def load(reader: Reader) -> Neighbourhood:
-            row = reader.entity_ids([key]).get(key)
+        def load(view: StoreView) -> Neighbourhood:
+            row = view.entity_ids([key]).get(key)
             if row is None:
                 raise NotFoundError(f"no such entity: {name}")
-            relation_rows = reader.relation_rows(ends=[row])
-            entity = reader.entities([row])[row]
+            relation_rows = view.relation_rows(ends=[row])
+            entity = view.entities([row])[row]
             relations = sorted(
-                reader.relations(relation_rows).values(),
+                view.relations(relation_rows).values(),
                 key=lambda relation: (-relation.weight, relation.source, relation.target),
             )
             return Neighbourhood(replace(entity, degree=len(relation_rows)), tuple(relations))
@@ -255,11 +256,11 @@ class Traces:
 
     async def list(self, *, limit: int | None = 100) -> tuple[TraceSummary, ...]:
         """The newest queries, each with its status; `limit=None` for all."""
-        return tuple(await read(self._engine.store, lambda reader: reader.traces(limit=limit)))
+        return tuple(await read(self._engine.store, lambda view: view.traces(limit=limit)))
 
     async def verify(self, *trace_ids: str) -> tuple[recorded.Problem, ...]:
         """The problems of these traces; without ids, of all traces and the cited texts."""
-        return await read(self._engine.store, lambda reader: recorded.verify(reader, trace_ids))
+        return await read(self._engine.store, lambda view: recorded.verify(view, trace_ids))
 
     async def export(
         self,
@@ -277,11 +278,11 @@ class Traces:
         followed by the percent-encoded key. Raises `ConfigError` for a base without a scheme.
         """
 
-        def write_rdf(reader: Reader) -> str:
-            trace = _load_trace(reader, trace_id)
+        def write_rdf(view: StoreView) -> str:
+            trace = _load_trace(view, trace_id)
             sources = None
             if with_source:
-                sources = recorded.look_up_sources(reader, trace.chunk_ids)
+                sources = recorded.look_up_sources(view, trace.chunk_ids)
             return export(
                 trace,
                 format=format,
@@ -296,9 +297,9 @@ class Traces:
     async def page(self, trace_id: str | None) -> str:
         """A trace as a self-contained web page, in the index's language."""
 
-        def render(reader: Reader) -> str:
-            trace = _load_trace(reader, trace_id)
-            sources = recorded.look_up_sources(reader, trace.chunk_ids)
+        def render(view: StoreView) -> str:
+            trace = _load_trace(view, trace_id)
+            sources = recorded.look_up_sources(view, trace.chunk_ids)
             return render_page(trace, sources, language=self._engine.language)
 
         return await read(self._engine.store, render)
@@ -313,8 +314,8 @@ class Traces:
     ) -> recorded.EdgeProvenance:
         """An edge's sources, and the queries with this edge; `NotFoundError` for an unknown edge."""
 
-        def load(reader: Reader) -> recorded.EdgeProvenance:
-            return recorded.edge_provenance(reader, source, predicate, target)
+        def load(view: StoreView) -> recorded.EdgeProvenance:
+            return recorded.edge_provenance(view, source, predicate, target)
 
         return await read(self._engine.store, load)
 
@@ -325,9 +326,7 @@ class Traces:
         documents have this name.
         """
         id = sanitize(document_id)
-        return await read(
-            self._engine.store, lambda reader: recorded.document_provenance(reader, id)
-        )
+        return await read(self._engine.store, lambda view: recorded.document_provenance(view, id))
 
     async def delete(self, *, keep: int = 0) -> int:
         """Delete all but the `keep` newest traces; returns the number of deleted traces."""
@@ -387,7 +386,7 @@ class Admin:
     async def cache(self) -> CacheStats:
         """The size of the cache of the model's answers."""
         completions, completion_bytes = await read(
-            self._engine.store, lambda reader: reader.completion_stats()
+            self._engine.store, lambda view: view.completion_stats()
         )
         return CacheStats(completions, completion_bytes)
 
@@ -403,7 +402,7 @@ class Admin:
 
     async def settings(self) -> dict[str, str]:
         """The settings of the index, as recorded when it was built."""
-        return await read(self._engine.store, lambda reader: reader.settings())
+        return await read(self._engine.store, lambda view: view.settings())
 
     async def check(self, *, full: bool = False) -> list[str]:
         """The problems of the stored data, in words; `rebuild` repairs derived data.
@@ -432,10 +431,10 @@ class Admin:
         return await read(self._engine.store, write_graph)
 
 
-def _load_trace(reader: Reader, trace_id: str | None) -> recorded.Trace:
+def _load_trace(view: StoreView, trace_id: str | None) -> recorded.Trace:
     if trace_id is None:
         raise NotFoundError("this answer has no trace: keep_traces is 0, or the index is read-only")
-    return recorded.load_trace(reader, trace_id)
+    return recorded.load_trace(view, trace_id)
 
 
 def _edited_relation(

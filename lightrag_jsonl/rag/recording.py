@@ -30,8 +30,8 @@ class TraceRecording:
         listener: Listener | None = None,
     ) -> Recorder:
         """The recorder of a question about the present state of the index."""
-        with self.store.reader() as reader:
-            generation = reader.generation
+        with self.store.view() as view:
+            generation = view.generation
         session = Session(
             trace_id=self.new_id(),
             question=sanitize(question),

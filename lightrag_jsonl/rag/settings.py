@@ -25,8 +25,8 @@ def recorded_settings(address: Address) -> dict[str, str] | None:
     """The settings recorded in an index; `None` if there is no index yet."""
     if not has_index(address):
         return None
-    with closing(open_store(address, create=False)) as store, store.reader() as reader:
-        return reader.settings()
+    with closing(open_store(address, create=False)) as store, store.view() as view:
+        return view.settings()
 
 
 def recorded_options(recorded: Mapping[str, str]) -> dict[str, Any]:
@@ -46,8 +46,8 @@ def adopt_settings(store: Store, settings: Mapping[str, str]) -> None:
 
 def check_settings(store: Store, expected: Mapping[str, str], address: Address) -> None:
     """Raise `SettingsError` if the index was built with another embedder, language or tokenizer."""
-    with store.reader() as reader:
-        recorded = reader.settings()
+    with store.view() as view:
+        recorded = view.settings()
     for name, value in expected.items():
         built_with = recorded.get(name, value)
         if built_with == value:

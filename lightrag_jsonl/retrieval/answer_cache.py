@@ -46,7 +46,7 @@ class AnswerCache:
         if vector is None:
             return None
         signature = self._signature(param)
-        stored = await read(self.store, lambda reader: reader.reusable_answers(signature))
+        stored = await read(self.store, lambda view: view.reusable_answers(signature))
         scores = np.array([other @ vector for _, other, _ in stored])
         for position in np.argsort(-scores, kind="stable")[:MOST_SIMILAR].tolist():
             if scores[position] < (param.similarity_reuse or 0.0):

@@ -20,8 +20,8 @@ from lightrag_jsonl.storage.rows import (
     RelationRow,
     stored_at,
 )
-from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.views import Snapshot
 
 SOURCES = 20  # mentions that an entity or a relation is described by
 
@@ -98,7 +98,7 @@ def _visible(task: SearchTask, claims: list[tuple[int, str]]) -> list[tuple[int,
     allowed = set(task.filtered["chunk"].tolist())
     mentions = task.snapshot.entity_mentions(entities={entity for entity, _ in claims})
     seen = [one for one in mentions if one.chunk in allowed]
-    stated = {(one.entity, name_key(name)) for one in seen for name in one.mention.aliases}
+    stated = {(one.owner, name_key(name)) for one in seen for name in one.mention.aliases}
     return [claim for claim in claims if claim in stated]
 
 
@@ -111,9 +111,9 @@ def _filtered_facts(
     """Made of mentions in allowed chunks, so that nothing of other documents is seen."""
     ends = snapshot.graph.ends(relations)
     wanted = distinct(entities, ends.ravel()).tolist()
-    by_entity = _grouped(snapshot.entity_mentions(entities=wanted), "entity", allowed)
+    by_entity = _grouped(snapshot.entity_mentions(entities=wanted), allowed)
     stated = snapshot.relation_mentions(relations=relations.tolist())
-    by_relation = _grouped(stated, "relation", allowed)
+    by_relation = _grouped(stated, allowed)
     read = {row.chunk for rows in by_entity.values() for row in rows}
     read |= {row.chunk for rows in by_relation.values() for row in rows}
     chunks = snapshot.chunks(read)
@@ -130,12 +130,12 @@ def _filtered_facts(
     return merged, joined
 
 
-def _grouped(rows: Iterable[Row], field: str, allowed: Collection[int]) -> dict[int, list[Row]]:
+def _grouped(rows: Iterable[Row], allowed: Collection[int]) -> dict[int, list[Row]]:
     """The first mentions in allowed chunks by entity or relation, in the order of the text."""
     groups: dict[int, list[Row]] = {}
     for row in sorted(rows, key=lambda row: row.position):
-        if row.chunk in allowed:
-            groups.setdefault(getattr(row, field), []).append(row)
+        if row.owner is not None and row.chunk in allowed:
+            groups.setdefault(row.owner, []).append(row)
     return {id: mentions[:SOURCES] for id, mentions in groups.items()}
 
 

@@ -12,8 +12,8 @@ from lightrag_jsonl.core.options import Fusion, QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage import graph_index
-from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.views import Snapshot
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 

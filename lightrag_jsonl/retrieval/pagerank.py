@@ -15,8 +15,8 @@ import numpy as np
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.retrieval import facts, fusion
 from lightrag_jsonl.retrieval.fusion import Hits, SearchTask, Seeds, Subgraph, distinct
-from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.views import Snapshot
 
 CHUNK_LIMITS = (200, 300)  # chunks reached by each of the two hops
 FREQUENT = 200  # mentions or relations; entities with more of them lead no further

@@ -26,9 +26,10 @@ from lightrag_jsonl.retrieval.keywords import find_keywords, search_texts
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.search import search, with_sources
 from lightrag_jsonl.storage.status import unread_documents
-from lightrag_jsonl.storage.store import Reader, Store, read
+from lightrag_jsonl.storage.store import Store, read
 from lightrag_jsonl.storage.store import search as in_snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.views import StoreView
 
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
 HISTORY_SHARE = 0.25  # of the total budget for the conversation
@@ -36,7 +37,7 @@ SEARCH_TOKENS = 500  # the part of a question used for search; embedders read ab
 RERANKED = 2  # times `chunk_top_k`: the number of chunks a reranker chooses from
 FORM = "Multiple Paragraphs"  # of an answer, where a user's prompt asks for it and names none
 
-Cite: TypeAlias = Callable[[Reader, str, Context, Sequence[int]], Cited]
+Cite: TypeAlias = Callable[[StoreView, str, Context, Sequence[int]], Cited]
 PutPiece: TypeAlias = Callable[[str], None]
 
 log = logging.getLogger(__name__)
@@ -103,9 +104,7 @@ class QueryPipeline:
         cut_off = await self._write(context, param, meter, put, streamed=put_piece is not None)
         await put("", last=True)
         text, prompt_numbers = "".join(pieces), tuple(numbering.numbers)
-        cited = await read(
-            self.store, lambda reader: self.cite(reader, text, context, prompt_numbers)
-        )
+        cited = await read(self.store, lambda view: self.cite(view, text, context, prompt_numbers))
         answer = Answer(
             text=text,
             citations=cited.citations,
@@ -153,7 +152,7 @@ class QueryPipeline:
         selection = await select_edges(searched, param, self.client, meter, may_be_none=may_be_none)
         if selection.method == "llm" and not selection.fallback:
             chosen = (context, direct, selection.relations, param.chunk_top_k)
-            context = await read(self.store, lambda reader: with_sources(reader, *chosen))
+            context = await read(self.store, lambda view: with_sources(view, *chosen))
         context = replace(context, relations=selection.relations)
         context = await read(self.store, partial(self._fitted, context, param, keep))
         await observer.selected(selection, context)
@@ -201,9 +200,9 @@ class QueryPipeline:
         floor = await self.likeness.floor(wanted[0], rows[0], param)
         return SearchQuery(wanted[0], low, high, rows, lexical, floor)
 
-    def _fitted(self, found: Context, param: QueryParam, keep: str, reader: Reader) -> Context:
+    def _fitted(self, found: Context, param: QueryParam, keep: str, view: StoreView) -> Context:
         """What of it fits into the budgets, with its prompt."""
-        secret = reader.settings().get(MARK_SECRET, "") if self.secret_marks else ""
+        secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
         return fit_context(found, param, self.tokenizer, keep, secret)
 
     # ── the answer ──────────────────────────────────────────────────────────────

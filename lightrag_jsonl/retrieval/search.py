@@ -21,8 +21,8 @@ from lightrag_jsonl.retrieval.pagerank import walk_around
 from lightrag_jsonl.retrieval.scope import may_answer
 from lightrag_jsonl.retrieval.seeds import find_seeds
 from lightrag_jsonl.storage.status import with_documents
-from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.views import StoreView
 
 AROUND = 2  # times `top_k`: the entities and relations that the walk starts around
 NEAREST_RELATIONS = 10  # are shown, however seldom the walk visits their ends
@@ -105,7 +105,11 @@ def _nearest_relations(task: SearchTask, relations: Ids) -> Ids:
 
 
 def with_sources(
-    reader: Reader, found: Context, direct: Sequence[str], relations: Sequence[Relation], limit: int
+    view: StoreView,
+    found: Context,
+    direct: Sequence[str],
+    relations: Sequence[Relation],
+    limit: int,
 ) -> Context:
     """What goes with the relations that a model chose (specification 2, section 1).
 
@@ -121,10 +125,10 @@ def with_sources(
     judged = {id for relation in found.relations for id in relation.chunk_ids}
     wanted = chosen.keys() | (set(direct) - judged)
     kept = [chunk for chunk in found.chunks if chunk.id in wanted]
-    missing = reader.chunks(ids=chosen.keys() - {chunk.id for chunk in kept})
+    missing = view.chunks(ids=chosen.keys() - {chunk.id for chunk in kept})
     others = {chunk.id: chunk for chunk in missing.values()}
     chunks = (*kept, *(others[id] for id in chosen if id in others))[:limit]
-    return with_documents(reader, replace(found, entities=(), chunks=chunks))
+    return with_documents(view, replace(found, entities=(), chunks=chunks))
 
 
 def _loaded(

@@ -14,8 +14,8 @@ from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval import facts
 from lightrag_jsonl.retrieval.fusion import NO_HITS, Hits, SearchTask, Seeds, column, fuse, joined
-from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Ids
+from lightrag_jsonl.storage.views import Snapshot
 
 SURE = 0.75  # the least cosine at which the nearest entity counts as named (spec 3, sec. 4)
 LONGEST_NAME = 12  # words; names up to this length are looked for in the question

@@ -45,7 +45,7 @@ async def metrics(call: Call) -> Response:
     """What was counted, for Prometheus."""
     gauges = [("questions_in_flight", labels(), float(call.indexes.in_flight))]
     for index in call.indexes.by_name.values():
-        counts = await read(index.rag.engine.store, lambda reader: reader.counts())
+        counts = await read(index.rag.engine.store, lambda view: view.counts())
         gauges += _states("jobs", index.name, Counter(job.state for job in index.jobs.newest()))
         gauges += _states("documents", index.name, counts.documents)
         for name in ("chunks", "entities", "relations"):

@@ -19,7 +19,8 @@ from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.server.jobs import JOB_SECONDS, JobQueue
 from lightrag_jsonl.server.metrics import Metrics
 from lightrag_jsonl.server.sharing import SharedStream
-from lightrag_jsonl.storage.store import Snapshot, search
+from lightrag_jsonl.storage.store import search
+from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.tracing.events import Event
 
 Item: TypeAlias = Event | Answer

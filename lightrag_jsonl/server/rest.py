@@ -386,7 +386,7 @@ async def sources(call: Call) -> ChunkList:
             target = (await rag.entities.get(wanted.target)).name
             between = [one.chunk_ids for one in relations if target in (one.source, one.target)]
             ids = next(iter(between), ())
-    found = await read(rag.engine.store, lambda reader: look_up_sources(reader, ids))
+    found = await read(rag.engine.store, lambda view: look_up_sources(view, ids))
     if not found.chunks:
         raise NotFoundError("no passage: name a chunk, an entity, or an entity and a target")
     titles = {id: one.title or one.name for id, one in found.documents.items()}

@@ -1,8 +1,8 @@
-"""Filters on documents as conditions on fields, which each store compiles to its query language.
+"""Filters on documents as conditions on fields, compiled by each store to a query language.
 
-The fields `id`, `title`, `source` and `date` are the document's own and hold texts. All others are
-in its metadata. There, a list meets a condition if one of its members does, null is absent, true
-and false count as 1 and 0, and objects meet nothing.
+The fields `id`, `title`, `source` and `date` are the document's own and hold texts. All other fields
+are in the metadata. There, a list meets a condition if a member does, null is absent, true and false
+count as 1 and 0, and objects meet nothing.
 """
 
 import sys
@@ -25,10 +25,10 @@ Value: TypeAlias = str | int | float | None  # integers are of 64 bits
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The field compares like this with at least one of the values ("!=": with all of them).
+    """The field compares so with at least one of the values ("!=": with all values).
 
     Texts compare with texts only, numbers with numbers only, and an absent field with nothing, but
-    that "=" with None among the values also means it. The values of own fields are texts.
+    for "=" with None among the values. The values of own fields are texts.
     """
 
     field: str
@@ -37,27 +37,28 @@ class Condition:
 
 
 def parse_where(where: Mapping[str, Json]) -> tuple[Condition, ...]:
-    """The conditions of `QueryParam.where`, all of which a document has to meet.
+    """The conditions of `QueryParam.where`; a document has to meet all.
 
     A field's condition is a value, a list of alternatives, or a mapping of comparisons such as
-    {"$gte": "2024-01-01"}. An absent field meets none but that for None. `ConfigError` names a
-    field whose condition makes no sense.
+    {"$gte": "2024-01-01"}. An absent field meets no condition but for None. `ConfigError` names
+    the field of a condition that makes no sense.
     """
-    found: list[Condition] = []
-    for field, wanted in where.items():
-        comparisons = wanted if isinstance(wanted, dict) else {"$in": wanted}
-        unknown = comparisons.keys() - COMPARATORS.keys()
-        if unknown or not comparisons:
+    conditions: list[Condition] = []
+    for field, condition in where.items():
+        comparisons = condition if isinstance(condition, dict) else {"$in": condition}
+        unknown_names = sorted(comparisons.keys() - COMPARATORS.keys())
+        if unknown_names or not comparisons:
             raise ConfigError(
-                f"where[{field!r}]: unknown comparison {', '.join(sorted(unknown)) or '{}'}; "
+                f"where[{field!r}]: unknown comparison {', '.join(unknown_names) or '{}'}; "
                 f"known are {', '.join(COMPARATORS)}"
             )
-        found += [_condition(sanitize(field), *comparison) for comparison in comparisons.items()]
-    return tuple(found)
+        for name, operand in comparisons.items():
+            conditions.append(_condition(sanitize(field), name, operand))
+    return tuple(conditions)
 
 
-def _condition(field: str, name: str, wanted: Json) -> Condition:
-    choices = wanted if isinstance(wanted, list | tuple) else [wanted]
+def _condition(field: str, name: str, operand: Json) -> Condition:
+    choices = operand if isinstance(operand, list | tuple) else [operand]
     values = tuple(_value(field, choice) for choice in choices)
     comparator = COMPARATORS[name]
     if comparator not in ("=", "!=") and (not values or None in values):

@@ -1,7 +1,7 @@
 """The shape of the graph in memory, by row id: relations between entities, mentions in chunks.
 
-It consists of sorted columns, in which many rows are looked up at once. An index never changes:
-`updated` copies the columns with the changed rows replaced, so a search keeps the one it began with.
+An index consists of sorted columns, in which many rows are looked up at once, and never changes:
+`updated` copies the columns with the changed rows replaced, so a search goes on in the old index.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class GraphRows:
     """Rows of the graph, in any order.
 
     `entities` and `chunks` are row ids. `relations` has the columns id, low and high end, shape
-    (n, 3), and `weights` a number for each of them. `mentions` has the columns entity and chunk,
+    (n, 3), and `weights` a number for each relation. `mentions` has the columns entity and chunk,
     shape (n, 2); pairs may repeat.
     """
 
@@ -31,14 +31,15 @@ class GraphRows:
 
 
 class GraphIndex:
-    """Entities, the relations between them, and the chunks that mention them.
+    """Entities, relations between entities, and chunks that mention entities.
 
-    `entities` and `chunks` are all row ids, ascending, also those of chunks that mention nothing.
+    `entities` and `chunks` are all row ids, ascending, chunks without mentions included.
     """
 
     def __init__(self, rows: GraphRows) -> None:
         order = np.argsort(rows.relations[:, 0], kind="stable")
-        self.entities, self.chunks = distinct(rows.entities), distinct(rows.chunks)
+        self.entities = distinct(rows.entities)
+        self.chunks = distinct(rows.chunks)
         self._relations = np.ascontiguousarray(rows.relations[order].T)  # the rows id, low, high
         self._weights = rows.weights[order]
         self._relations_of = _pairs(self._relations[1:].ravel(), np.tile(self._relations[0], 2))
@@ -49,24 +50,26 @@ class GraphIndex:
         """A copy for a changed graph.
 
         The first three arguments are the row ids of everything that was added, changed or deleted;
-        a chunk counts as changed if its mentions are. `rows` are those of them that exist now, with
-        all the mentions of these chunks.
+        a chunk counts as changed if its mentions are. `rows` are the rows of these ids that exist
+        now, with all the mentions of these chunks.
         """
-        same = ~np.isin(self._relations[0], relations)
+        old_entities = self.entities[~np.isin(self.entities, entities)]
+        old_chunks = self.chunks[~np.isin(self.chunks, chunks)]
+        unchanged = ~np.isin(self._relations[0], relations)
         mentions = np.stack(self.all_mentions, axis=1)
-        mentions = mentions[~np.isin(mentions[:, 1], chunks)]
+        old_mentions = mentions[~np.isin(mentions[:, 1], chunks)]
         return GraphIndex(
             GraphRows(
-                np.append(self.entities[~np.isin(self.entities, entities)], rows.entities),
-                np.append(self.chunks[~np.isin(self.chunks, chunks)], rows.chunks),
-                np.append(self._relations[:, same].T, rows.relations, axis=0),
-                np.append(self._weights[same], rows.weights),
-                np.append(mentions, rows.mentions, axis=0),
+                entities=np.append(old_entities, rows.entities),
+                chunks=np.append(old_chunks, rows.chunks),
+                relations=np.append(self._relations[:, unchanged].T, rows.relations, axis=0),
+                weights=np.append(self._weights[unchanged], rows.weights),
+                mentions=np.append(old_mentions, rows.mentions, axis=0),
             )
         )
 
     def degrees(self, entities: Ids) -> Ids:
-        """The number of relations of each entity; 0 if it is unknown."""
+        """The number of relations of each entity; 0 for an unknown entity."""
         starts, ends = _ranges(self._relations_of, entities)
         counts: Ids = ends - starts
         return counts

@@ -1,4 +1,4 @@
-"""The values that a store keeps: documents, chunks, mentions, and the rows merged from these.
+"""The values that a store keeps: documents, chunks, mentions, and the merged rows.
 
 Row ids are positive integers, unique for each kind; ids and names that users see are texts.
 """
@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
 
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
 Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
+Mention = TypeVar("Mention", t.EntityMention, t.RelationMention)
+Choice = TypeVar("Choice", str, tuple[str, str])
 
 MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
@@ -20,7 +22,7 @@ MILLION = 1_000_000  # weights are summed as integers, so that subtracting is ex
 @dataclass(frozen=True, slots=True)
 class PendingDocument:
     """A document that was inserted and is not visible yet, with the records and chunks that the
-    caller provided; `chunk_size` is the (size, overlap) in tokens of the chunks they refer to.
+    caller provided; `chunk_size` is the (size, overlap) in tokens of the chunks in the records.
     """
 
     document: t.Document
@@ -32,7 +34,7 @@ class PendingDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A visible document; `row` is its row id, `content` the digest of its content."""
+    """A visible document; `row` is the row id, `content` the digest of the content."""
 
     row: int
     id: str
@@ -48,7 +50,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk to be stored, with how its extraction went (its mentions are stored separately)."""
+    """A chunk to be stored, with the result of the extraction; mentions are stored separately."""
 
     row: int
     document: int
@@ -59,7 +61,7 @@ class StoredChunk:
 
 @dataclass(frozen=True, slots=True)
 class ChunkReport:
-    """How the extraction of one stored chunk went; `error` is empty if it was read to its end."""
+    """The result of the extraction of a stored chunk; `error` is empty if the text was read to the end."""
 
     row: int
     chunk_id: str
@@ -77,48 +79,40 @@ class ChunkReport:
 
 
 @dataclass(slots=True)
-class EntityMentionRow:
-    """A stored entity mention; `position` orders the mentions by document, chunk and text.
+class MentionRow(Generic[Mention]):
+    """A stored mention; `position` orders the mentions by document, chunk and text.
 
-    `entity` is None where a person deleted the entity: such a mention counts for nothing.
+    `owner` is the row id of the entity or relation. It is None where a person deleted that or an
+    end, or where both ends are one entity since a merge of names: such a mention counts for nothing
+    until the change is undone. `forward` says that a relation leads from the low to the high end.
     """
 
     id: int
-    entity: int | None
+    owner: int | None
     chunk: int
     position: int
-    mention: t.EntityMention
+    mention: Mention
+    forward: bool = True
 
 
-@dataclass(slots=True)
-class RelationMentionRow:
-    """A stored relation mention. `forward` says that it leads from `low` to `high`.
-
-    `relation` is None where both ends are one entity since a merge of names, or where a person
-    deleted the relation or an end: such a mention counts for nothing until that is undone.
-    """
-
-    id: int
-    relation: int | None
-    chunk: int
-    position: int
-    mention: t.RelationMention
-    forward: bool
+EntityMentionRow: TypeAlias = MentionRow[t.EntityMention]
+RelationMentionRow: TypeAlias = MentionRow[t.RelationMention]
 
 
 @dataclass(slots=True)
 class EntityRow:
-    """One entity. `names`, `types`, `attributes` and `aliases` are votes, counted over its mentions.
+    """One entity. `names`, `types`, `attributes` (name, value) and `aliases` are votes, counted over
+    the mentions of the entity.
 
-    `summary`, if there is one, was written from the mentions up to row id `summarized_to`, which
-    were `summarized_mentions`. `edited` holds the `type` and `description` that a person gave.
+    `summary`, if any, was written from the mentions up to row id `summarized_to`, which were
+    `summarized_mentions`. `edited` holds the `type` and `description` that a person gave.
     """
 
     id: int
     key: str
     names: dict[str, int] = field(default_factory=dict)
     types: dict[str, int] = field(default_factory=dict)
-    attributes: dict[str, int] = field(default_factory=dict)
+    attributes: dict[tuple[str, str], int] = field(default_factory=dict)
     aliases: dict[str, int] = field(default_factory=dict)
     mentions: int = 0
     description: str = ""
@@ -130,29 +124,32 @@ class EntityRow:
     type: str = ""
     edited: dict[str, Any] = field(default_factory=dict)
 
-    def count(self, one: EntityMentionRow, times: int) -> None:
+    def count(self, row: EntityMentionRow, times: int) -> None:
         """Add a mention (`times` 1) or remove it (-1)."""
-        _count(self, one.id, times)
-        _vote(self.names, one.mention.name, times)
-        _vote(self.types, one.mention.type, times)
-        for name, value in one.mention.attributes:
-            _vote(self.attributes, f"{name}\0{value}", times)
-        for alias in one.mention.aliases:
+        mention = row.mention
+        _count(self, row.id, times)
+        _vote(self.names, mention.name, times)
+        _vote(self.types, mention.type, times)
+        for attribute in mention.attributes:
+            _vote(self.attributes, attribute, times)
+        for alias in mention.aliases:
             _vote(self.aliases, alias, times)
 
     def decide(self, display: str = "") -> None:
         """Choose name and type by the votes, unless a person gave them."""
+        types = {type: votes for type, votes in self.types.items() if type != t.UNKNOWN_TYPE}
         self.name = display or winner(self.names)
-        known = {type: votes for type, votes in self.types.items() if type != t.UNKNOWN_TYPE}
-        self.type = self.edited.get("type") or winner(known) or t.UNKNOWN_TYPE
+        self.type = self.edited.get("type") or winner(types) or t.UNKNOWN_TYPE
 
     def entity(self, chunk_ids: tuple[str, ...]) -> t.Entity:
         """The entity for readers; degree not set."""
-        pairs = (vote.partition("\0") for vote in self.attributes)
         return t.Entity(
-            *(self.name, self.type, self.description, chunk_ids),
+            name=self.name,
+            type=self.type,
+            description=self.description,
+            chunk_ids=chunk_ids,
             created_at=datetime.fromtimestamp(self.created_at, UTC),
-            attributes=tuple(sorted((name, value) for name, _, value in pairs)),
+            attributes=tuple(sorted(self.attributes)),
             aliases=tuple(sorted(self.aliases)),
         )
 
@@ -161,16 +158,17 @@ class EntityRow:
 class RelationRow:
     """One pair of entities (`low` < `high`, row ids); `weight` is in millionths.
 
-    `keywords` counts votes; those of mentions that lead from high to low begin with NUL.
-    `low_names` and `high_names` count the spellings of its ends in its own mentions. `forward`
-    counts the mentions that lead from low to high, `backward` the others. The summary is as in
-    `EntityRow`. `edited` holds the `keywords`, `description` and `weight` that a person gave.
+    `forward` counts the mentions from low to high, `backward` from high to low; `keywords` and
+    `backward_keywords` are their votes. `low_names` and `high_names` count the spellings of
+    the ends. The summary is as in `EntityRow`. `edited` holds the `keywords`, `description` and
+    `weight` that a person gave.
     """
 
     id: int
     low: int
     high: int
     keywords: dict[str, int] = field(default_factory=dict)
+    backward_keywords: dict[str, int] = field(default_factory=dict)
     low_names: dict[str, int] = field(default_factory=dict)
     high_names: dict[str, int] = field(default_factory=dict)
     forward: int = 0
@@ -186,74 +184,79 @@ class RelationRow:
     edited: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def shown_keywords(self) -> list[str]:
-        """Those that a person gave, or else all of both directions, the most frequent first."""
-        votes = Counter[str]()
-        for word, count in self.keywords.items():
-            votes[word.removeprefix("\0")] += count
-        by_votes = sorted(votes, key=lambda word: (-votes[word], word))
-        return list(self.edited.get("keywords", by_votes))
+    def ranked_keywords(self) -> list[str]:
+        """The keywords that a person gave, or else of both directions, the most frequent first."""
+        if "keywords" in self.edited:
+            return list(self.edited["keywords"])
+        votes = Counter(self.keywords)
+        votes.update(self.backward_keywords)
+        return sorted(votes, key=lambda keyword: (-votes[keyword], keyword))
 
-    def count(self, one: RelationMentionRow, times: int) -> None:
+    def count(self, row: RelationMentionRow, times: int) -> None:
         """Add a mention (`times` 1) or remove it (-1)."""
-        mention = one.mention
-        _count(self, one.id, times)
+        mention = row.mention
+        _count(self, row.id, times)
         self.weight += times * round(mention.strength * MILLION)
-        for keyword in mention.keywords:
-            _vote(self.keywords, keyword if one.forward else f"\0{keyword}", times)
-        if one.forward:
+        if row.forward:
             self.forward += times
-            low, high = mention.source, mention.target
+            keywords = self.keywords
+            low_name = mention.source
+            high_name = mention.target
         else:
             self.backward += times
-            high, low = mention.source, mention.target
-        _vote(self.low_names, low, times)
-        _vote(self.high_names, high, times)
+            keywords = self.backward_keywords
+            low_name = mention.target
+            high_name = mention.source
+        for keyword in mention.keywords:
+            _vote(keywords, keyword, times)
+        _vote(self.low_names, low_name, times)
+        _vote(self.high_names, high_name, times)
 
     def decide(self) -> None:
-        """Choose the direction by the votes."""
-        low, high = winner(self.low_names), winner(self.high_names)
-        self.reversed = (self.forward, high) < (self.backward, low)
+        """Choose the direction by the votes; ties go to the end whose name sorts first."""
+        if self.forward == self.backward:
+            self.reversed = winner(self.high_names) < winner(self.low_names)
+        else:
+            self.reversed = self.forward < self.backward
 
     def relation(self, names: Mapping[int, str], chunk_ids: tuple[str, ...]) -> t.Relation:
         """The relation for readers, given the names of its ends."""
         source, target = (self.high, self.low) if self.reversed else (self.low, self.high)
-        words, back = self.directed_keywords
+        keywords, reverse_keywords = self.directed_keywords
         return t.Relation(
-            names[source],
-            names[target],
-            words,
-            self.description,
-            self.edited.get("weight", self.weight) / MILLION,
-            chunk_ids,
-            datetime.fromtimestamp(self.created_at, UTC),
-            reverse_keywords=back,
+            source=names[source],
+            target=names[target],
+            keywords=keywords,
+            description=self.description,
+            weight=self.edited.get("weight", self.weight) / MILLION,
+            chunk_ids=chunk_ids,
+            created_at=datetime.fromtimestamp(self.created_at, UTC),
+            reverse_keywords=reverse_keywords,
         )
 
     @property
     def directed_keywords(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Those that lead from source to target, and those that only lead back; those that a person
-        gave lead to the target.
+        """The keywords from source to target, and the keywords that only lead back; keywords that a
+        person gave lead to the target.
         """
         if "keywords" in self.edited:
             return tuple(sorted(self.edited["keywords"])), ()
-        there = {word for word in self.keywords if word[:1] != "\0"}
-        back = {word[1:] for word in self.keywords if word[:1] == "\0"}
-        words, others = (back, there) if self.reversed else (there, back)
-        return tuple(sorted(words)), tuple(sorted(others - words))
+        leading = self.backward_keywords if self.reversed else self.keywords
+        reverse = self.keywords if self.reversed else self.backward_keywords
+        return tuple(sorted(leading)), tuple(sorted(reverse.keys() - leading.keys()))
 
 
 GraphRow: TypeAlias = EntityRow | RelationRow
 
 
 def winner(votes: Mapping[str, int]) -> str:
-    """The choice with the most votes; ties go to the one that sorts first; "" if there is none."""
+    """The choice with the most votes; ties go to the first in order; "" without votes."""
     if len(votes) == 1:  # most often
         return next(iter(votes))
     return min(votes, key=lambda choice: (-votes[choice], choice), default="")
 
 
-def _vote(votes: dict[str, int], choice: str, times: int) -> None:
+def _vote(votes: dict[Choice, int], choice: Choice, times: int) -> None:
     if count := votes.get(choice, 0) + times:
         votes[choice] = count
     else:
@@ -261,10 +264,12 @@ def _vote(votes: dict[str, int], choice: str, times: int) -> None:
 
 
 def _count(row: GraphRow, mention: int, times: int) -> None:
-    """Count a mention; a summary that was written from one that is removed goes, too."""
+    """Count a mention; a summary that was written from a removed mention goes, too."""
     row.mentions += times
     if times < 0 and mention <= row.summarized_to:
-        row.summary, row.summarized_to, row.summarized_mentions = None, 0, 0
+        row.summary = None
+        row.summarized_to = 0
+        row.summarized_mentions = 0
 
 
 def stored_at(chunk: t.Chunk) -> float:
@@ -286,8 +291,8 @@ class NextIds:
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """The merges of names: `links` maps a name key to the one it was merged into, which may be
-    merged itself, `displays` maps keys to the names that were chosen for display.
+    """The merges of names: `links` maps a name key to the key of the target, which may be merged,
+    too; `displays` maps keys to the names chosen for display.
     """
 
     links: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What an index holds, for people: its totals, and its documents one by one."""
+"""What an index holds, for people: totals, and the state of each document."""
 
 import re
 from collections import Counter, defaultdict
@@ -17,9 +17,11 @@ from lightrag_jsonl.core.types import (
     Status,
 )
 from lightrag_jsonl.storage.rows import ChunkReport, PendingDocument, StoredDocument
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 
-UNNAMED = re.compile(r"doc-(?:[0-9a-f]{16}){1,2}")  # id of a text given none; LightRAG's are longer
+UNNAMED = re.compile(
+    r"doc-(?:[0-9a-f]{16}){1,2}"
+)  # id of a text without one; LightRAG's are longer
 TITLE_LENGTH = 40  # characters, of a text without a title
 STOPPED = "insert.stopped"  # the setting that holds why the last insert ended early, or ""
 NOT_EMBEDDED = "{} is found by words and by the graph only: {}"
@@ -27,57 +29,65 @@ REFUSED = "the embedder refused it"
 ALL_REFUSED = "no line of the answer could be read as a record"
 
 
-def titles(reader: Reader, documents: Collection[StoredDocument]) -> dict[str, str | None]:
-    """The documents' titles by id; the first sentence of those that only a digest of the text names."""
+def titles(view: StoreView, documents: Collection[StoredDocument]) -> dict[str, str | None]:
+    """The documents' titles by id; the first sentence of documents that only a digest names."""
     untitled = [
-        one.id for one in documents if not (one.title or one.source) and UNNAMED.fullmatch(one.id)
+        document.id
+        for document in documents
+        if not (document.title or document.source) and UNNAMED.fullmatch(document.id)
     ]
-    pages = reader.pages(untitled, 1)
-    first = {page.document_id: first_words(page.text, TITLE_LENGTH) for page in pages}
-    return {one.id: first.get(one.id, one.title) for one in documents}
+    first_pages = view.pages(untitled, 1)
+    sentences = {page.document_id: first_words(page.text, TITLE_LENGTH) for page in first_pages}
+    return {document.id: sentences.get(document.id, document.title) for document in documents}
 
 
-def with_documents(reader: Reader, found: Context) -> Context:
-    """The context with what readers know the documents of its chunks by: title or the like;
-    their dates; and which of them have pages.
+def with_documents(view: StoreView, context: Context) -> Context:
+    """The context with titles (or the like) and dates of the documents of the chunks, and the ids of
+    documents that have pages.
     """
-    documents = reader.documents({chunk.document_id for chunk in found.chunks})
-    named, second = titles(reader, documents), reader.pages([one.id for one in documents], 2)
+    documents = view.documents({chunk.document_id for chunk in context.chunks})
+    titles_by_id = titles(view, documents)
+    second_pages = view.pages([document.id for document in documents], 2)
     return replace(
-        found,
-        documents={one.id: named[one.id] or one.source or one.id for one in documents},
-        dates={one.id: one.date for one in documents if one.date},
-        paged=frozenset([page.document_id for page in second]),
+        context,
+        documents={
+            document.id: titles_by_id[document.id] or document.source or document.id
+            for document in documents
+        },
+        dates={document.id: document.date for document in documents if document.date},
+        paged=frozenset([page.document_id for page in second_pages]),
     )
 
 
-def index_status(reader: Reader) -> Status:
+def index_status(view: StoreView) -> Status:
     """The totals; what the database does not know (model, size on the disk) is left empty."""
-    counts, recorded = reader.counts(), reader.settings()
+    counts = view.counts()
+    settings = view.settings()
     states = Counter(counts.documents)
-    for document in reader.documents(_without_vector(reader)):
-        states.subtract([document.state])
-        states["partial" if document.state == "done" else document.state] += 1
-    reports = (chunk.report for chunk in reader.chunk_reports())
+    for document in view.documents(_failures_by_document(view)):
+        if document.state == "done":
+            states["done"] -= 1
+            states["partial"] += 1
+    reports = [chunk.report for chunk in view.chunk_reports()]
     return Status(
         working_dir="",
         documents={state: count for state, count in states.items() if count},
         chunks=counts.chunks,
         entities=counts.entities,
         relations=counts.relations,
-        language=recorded.get("language", ""),
+        language=settings.get("language", ""),
         llm="",
-        embedder=recorded.get("embedder", ""),
-        dim=int(recorded.get("dim", 0)),
-        tokenizer=recorded.get("tokenizer", ""),
-        format=int(recorded.get("format", 0)),
+        embedder=settings.get("embedder", ""),
+        dim=int(settings.get("dim", 0)),
+        tokenizer=settings.get("tokenizer", ""),
+        format=int(settings.get("format", 0)),
         bytes_on_disk=0,
         extraction=sum(reports, ExtractionReport()),
     )
 
 
 class Unread(NamedTuple):
-    """Documents of which a query finds nothing, and why: those that wait, and those that failed."""
+    """Documents of which a query finds nothing, and why: waiting documents, and failed documents."""
 
     pending: int
     failed: int
@@ -85,105 +95,135 @@ class Unread(NamedTuple):
     failed_reason: str
 
 
-def unread_documents(reader: Reader) -> Unread | None:
+def unread_documents(view: StoreView) -> Unread | None:
     """Why an index holds nothing that was read; None if a document was read, in whole or in part."""
-    counts = reader.counts().documents
+    counts = view.counts().documents
     if counts.get("done", 0) or counts.get("partial", 0):
         return None
-    reports = reader.chunk_reports() if counts.get("failed", 0) else ()
-    reasons = (report.error for report in reports if report.error)
+    reports = view.chunk_reports() if counts.get("failed", 0) else ()
+    reasons = [report.error for report in reports if report.error]
     return Unread(
         pending=counts.get("pending", 0),
         failed=counts.get("failed", 0),
-        pending_reason=reader.settings().get(STOPPED, ""),
-        failed_reason=next(iter(reasons), ""),
+        pending_reason=view.settings().get(STOPPED, ""),
+        failed_reason=reasons[0] if reasons else "",
     )
 
 
 def failures_without_vector(
-    reasons: Mapping[Kind, Mapping[int, str]], reader: Reader
+    reasons: Mapping[Kind, Mapping[int, str]], view: StoreView
 ) -> list[Failure]:
-    """Rows without a vector as failures of their chunks; that of an entity or a relation is the one
-    that states it first.
+    """Rows without a vector as failures of chunks; the failure of an entity or a relation is that of
+    the first chunk that states it.
     """
-    chunks = reader.chunks(reasons.get("chunk", ()))
-    failures = [
-        Failure(chunk.document_id, chunk.id, NOT_EMBEDDED.format("the text", reasons["chunk"][row]))
-        for row, chunk in chunks.items()
-    ]
-    stated: list[tuple[str, str]] = []  # id of the chunk, and what is wrong
-    for row, entity in reader.entities(reasons.get("entity", ())).items():
-        words = NOT_EMBEDDED.format(f"the entity {entity.name!r}", reasons["entity"][row])
-        stated += [(id, words) for id in entity.chunk_ids[:1]]
-    for row, relation in reader.relations(reasons.get("relation", ())).items():
+    messages: list[tuple[str, str]] = []  # id of the chunk, and what is wrong
+    for row, chunk in view.chunks(reasons.get("chunk", ())).items():
+        messages.append((chunk.id, NOT_EMBEDDED.format("the text", reasons["chunk"][row])))
+    for row, entity in view.entities(reasons.get("entity", ())).items():
+        message = NOT_EMBEDDED.format(f"the entity {entity.name!r}", reasons["entity"][row])
+        messages += [(chunk_id, message) for chunk_id in entity.chunk_ids[:1]]
+    for row, relation in view.relations(reasons.get("relation", ())).items():
         ends = f"the relation of {relation.source!r} and {relation.target!r}"
-        words = NOT_EMBEDDED.format(ends, reasons["relation"][row])
-        stated += [(id, words) for id in relation.chunk_ids[:1]]
-    documents = {
-        chunk.id: chunk.document_id
-        for chunk in reader.chunks(ids={id for id, _ in stated}).values()
-    }
-    failures += [Failure(documents[id], id, words) for id, words in stated]
+        message = NOT_EMBEDDED.format(ends, reasons["relation"][row])
+        messages += [(chunk_id, message) for chunk_id in relation.chunk_ids[:1]]
+    chunks = view.chunks(ids={chunk_id for chunk_id, _ in messages}).values()
+    documents = {chunk.id: chunk.document_id for chunk in chunks}
+    failures = [Failure(documents[chunk_id], chunk_id, message) for chunk_id, message in messages]
     return sorted(failures, key=lambda failure: (failure.document_id, failure.chunk_id or ""))
 
 
-def _without_vector(reader: Reader) -> dict[str, list[Failure]]:
+def _failures_by_document(view: StoreView) -> dict[str, list[Failure]]:
     """What the embedder refused, by the ids of documents."""
     kinds: tuple[Kind, ...] = ("chunk", "entity", "relation")
-    reasons = {kind: dict.fromkeys(reader.refused_rows(kind), REFUSED) for kind in kinds}
+    reasons = {kind: dict.fromkeys(view.refused_rows(kind), REFUSED) for kind in kinds}
     failures: defaultdict[str, list[Failure]] = defaultdict(list)
     if any(reasons.values()):
-        for failure in failures_without_vector(reasons, reader):
+        for failure in failures_without_vector(reasons, view):
             failures[failure.document_id].append(failure)
     return failures
 
 
 def document_statuses(
-    reader: Reader, limit: int | None = None, offset: int = 0
+    view: StoreView, limit: int | None = None, offset: int = 0
 ) -> tuple[DocumentStatus, ...]:
     """A page of the documents, first the visible, then the waiting ones."""
-    chunks: defaultdict[str, list[ChunkReport]] = defaultdict(list)
-    visible = reader.documents(limit=limit, offset=offset)
-    for report in reader.chunk_reports([one.id for one in visible]):
-        chunks[report.document_id].append(report)
-    named = titles(reader, visible)
-    refused = _without_vector(reader)
-    found = [
-        _visible(replace(one, title=named[one.id]), chunks[one.id], refused.get(one.id, []))
-        for one in visible
+    statuses = _visible_statuses(view, limit, offset)
+    if limit is None or len(statuses) < limit:
+        free_places = None if limit is None else limit - len(statuses)
+        statuses += _waiting_statuses(view, free_places, offset)
+    return tuple(statuses)
+
+
+def _visible_statuses(view: StoreView, limit: int | None, offset: int) -> list[DocumentStatus]:
+    documents = view.documents(limit=limit, offset=offset)
+    titles_by_id = titles(view, documents)
+    reports: defaultdict[str, list[ChunkReport]] = defaultdict(list)
+    for report in view.chunk_reports([document.id for document in documents]):
+        reports[report.document_id].append(report)
+    refused = _failures_by_document(view)
+    return [
+        _visible_status(
+            document,
+            title=titles_by_id[document.id],
+            reports=reports[document.id],
+            refused=refused.get(document.id, []),
+        )
+        for document in documents
     ]
-    if limit is None or len(visible) < limit:
-        waiting = reader.pending()
-        both = {one.id for one in reader.documents([one.document.id or "" for one in waiting])}
-        counts = reader.counts().documents
-        skipped = max(0, offset - sum(counts.values()) + counts.get("pending", 0))
-        left = None if limit is None else limit - len(visible)
-        only = [one for one in waiting if one.document.id not in both]
-        found += map(_waiting, only[skipped:][:left])
-    return tuple(found)
 
 
-def _visible(
-    one: StoredDocument, chunks: Sequence[ChunkReport], refused: Sequence[Failure]
+def _waiting_statuses(view: StoreView, limit: int | None, offset: int) -> list[DocumentStatus]:
+    """Documents that wait to become visible, without new versions of visible documents."""
+    waiting = view.pending()
+    visible = {document.id for document in view.documents([_id_of(pending) for pending in waiting])}
+    counts = view.counts().documents
+    visible_count = sum(counts.values()) - counts.get("pending", 0)
+    only_waiting = [pending for pending in waiting if pending.document.id not in visible]
+    page = only_waiting[max(0, offset - visible_count) :][:limit]
+    return [_waiting_status(pending) for pending in page]
+
+
+def _visible_status(
+    document: StoredDocument,
+    *,
+    title: str | None,
+    reports: Sequence[ChunkReport],
+    refused: Sequence[Failure],
 ) -> DocumentStatus:
-    failed = (chunk for chunk in chunks if chunk.unfinished)
-    unread = [Failure(one.id, chunk.chunk_id, chunk.error or ALL_REFUSED) for chunk in failed]
+    unread = [
+        Failure(document.id, report.chunk_id, report.error or ALL_REFUSED)
+        for report in reports
+        if report.unfinished
+    ]
     return DocumentStatus(
-        id=one.id,
-        title=one.title,
-        source=one.source,
-        date=one.date,
-        state="partial" if refused and one.state == "done" else one.state,
-        chunks=len(chunks),
-        characters=one.characters,
-        created_at=datetime.fromtimestamp(one.created_at, UTC),
-        extraction=sum((chunk.report for chunk in chunks), ExtractionReport()),
+        id=document.id,
+        title=title,
+        source=document.source,
+        date=document.date,
+        state="partial" if refused and document.state == "done" else document.state,
+        chunks=len(reports),
+        characters=document.characters,
+        created_at=datetime.fromtimestamp(document.created_at, UTC),
+        extraction=sum((report.report for report in reports), ExtractionReport()),
         failures=(*unread, *refused),
-        metadata=one.metadata,  # type: ignore[arg-type]
+        metadata=document.metadata,  # type: ignore[arg-type]
     )
 
 
-def _waiting(pending: PendingDocument) -> DocumentStatus:
-    one, at = pending.document, datetime.fromtimestamp(pending.created_at, UTC)
-    named = (one.id or "", one.title, one.source, one.date)
-    return DocumentStatus(*named, "pending", 0, len(one.text), at, metadata=one.metadata)
+def _waiting_status(pending: PendingDocument) -> DocumentStatus:
+    document = pending.document
+    return DocumentStatus(
+        id=_id_of(pending),
+        title=document.title,
+        source=document.source,
+        date=document.date,
+        state="pending",
+        chunks=0,
+        characters=len(document.text),
+        created_at=datetime.fromtimestamp(pending.created_at, UTC),
+        metadata=document.metadata,
+    )
+
+
+def _id_of(pending: PendingDocument) -> str:
+    return pending.document.id or ""

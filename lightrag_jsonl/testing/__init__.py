@@ -1,4 +1,4 @@
-"""Fakes and contract tests for your own model, embedder, tokenizer, reranker, extractor or store."""
+"""Fakes and contract tests for your own model, embedder, tokenizer, reranker or extractor."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -13,17 +13,11 @@ from lightrag_jsonl.core.protocols import LLM, Embedder, Extractor, Reranker, To
 from lightrag_jsonl.core.types import Completion, Finish, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers.offline import HashEmbedder
-from lightrag_jsonl.testing.stores import (
-    TEXTS,
-    StoreContract,
-    put_sample,
-    sample_entities,
-    stored_content,
-)
 
 __all__ = ["EmbedderContract", "ExtractorContract", "HashEmbedder", "LLMContract", "ReplayLLM"]
-__all__ += ["Request", "RerankerContract", "ScriptedLLM", "StoreContract", "TokenizerContract"]
-__all__ += ["put_sample", "sample_entities", "stored_content"]
+__all__ += ["Request", "RerankerContract", "ScriptedLLM", "TokenizerContract"]
+
+TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ from lightrag_jsonl.providers.openai import read_completion
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.store import Transaction, write
+from lightrag_jsonl.storage.store import write
+from lightrag_jsonl.storage.views import Transaction
 
 Round: TypeAlias = Literal["extraction", "summaries", "done"]
 URL = "/v1/chat/completions"

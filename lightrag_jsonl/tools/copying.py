@@ -10,7 +10,8 @@ from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.indexing.stored import stored_chunks
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import Counts, StoredChunk, StoredDocument
-from lightrag_jsonl.storage.store import OWN_SETTINGS, Reader, Transaction
+from lightrag_jsonl.storage.store import OWN_SETTINGS
+from lightrag_jsonl.storage.views import StoreView, Transaction
 
 ROWS_AT_ONCE = 1_000
 LOCK_SECONDS = 30.0
@@ -30,7 +31,7 @@ def copy_index(
         closing(open_store(as_address(target))) as target_store,
         target_store.writer_lock(LOCK_SECONDS),
         target_store.transaction() as transaction,
-        source_store.reader() as reader,
+        source_store.view() as view,
     ):
         if not _is_empty(transaction):
             raise StorageError(
@@ -38,44 +39,44 @@ def copy_index(
                 "database, or delete what is there first",
                 path=target_store.location,
             )
-        _copy_documents(reader, transaction, progress)
-        _copy_graph(reader, transaction)
-        _copy_settings(reader, transaction)
-        _copy_pending(reader, transaction)
-        _copy_caches(reader, transaction)
-        _copy_traces(reader, transaction)
-        return reader.counts()
+        _copy_documents(view, transaction, progress)
+        _copy_graph(view, transaction)
+        _copy_settings(view, transaction)
+        _copy_pending(view, transaction)
+        _copy_caches(view, transaction)
+        _copy_traces(view, transaction)
+        return view.counts()
 
 
-def _is_empty(reader: Reader) -> bool:
+def _is_empty(view: StoreView) -> bool:
     """Whether nothing is stored, neither documents nor answers, settings or traces."""
-    completions, _ = reader.completion_stats()
-    settings = reader.settings().keys() - OWN_SETTINGS
-    traces = reader.traces(limit=1)
-    return reader.counts() == Counts() and not (completions or settings or traces)
+    completions, _ = view.completion_stats()
+    settings = view.settings().keys() - OWN_SETTINGS
+    traces = view.traces(limit=1)
+    return view.counts() == Counts() and not (completions or settings or traces)
 
 
-def _copy_settings(reader: Reader, transaction: Transaction) -> None:
-    settings = reader.settings()
+def _copy_settings(view: StoreView, transaction: Transaction) -> None:
+    settings = view.settings()
     settings.pop("format", None)  # of each store by itself
     transaction.put_settings(settings)
 
 
 def _copy_documents(
-    reader: Reader, transaction: Transaction, progress: ProgressCallback | None
+    view: StoreView, transaction: Transaction, progress: ProgressCallback | None
 ) -> None:
-    all_chunks = reader.counts().chunks
+    all_chunks = view.counts().chunks
     copied_chunks = 0
-    for number, document in enumerate(reader.documents(), start=1):
-        copied_chunks += _copy_document(document, reader, transaction)
+    for number, document in enumerate(view.documents(), start=1):
+        copied_chunks += _copy_document(document, view, transaction)
         if progress is not None:
             progress(Progress(copied_chunks, all_chunks, number))
 
 
-def _copy_document(document: StoredDocument, reader: Reader, transaction: Transaction) -> int:
+def _copy_document(document: StoredDocument, view: StoreView, transaction: Transaction) -> int:
     """Copy a document with its pages, chunks and mentions; returns the number of chunks."""
-    transaction.put_document(document, reader.pages([document.id]))
-    source = stored_chunks(reader, document.id)
+    transaction.put_document(document, view.pages([document.id]))
+    source = stored_chunks(view, document.id)
     chunks = []
     for row, chunk in source.chunks.items():
         created_at = chunk.created_at.timestamp() if chunk.created_at else 0.0
@@ -93,48 +94,48 @@ def _copy_document(document: StoredDocument, reader: Reader, transaction: Transa
     return len(chunks)
 
 
-def _copy_graph(reader: Reader, transaction: Transaction) -> None:
-    next_ids = reader.next_ids()
+def _copy_graph(view: StoreView, transaction: Transaction) -> None:
+    next_ids = view.next_ids()
     for ids in _batches(next_ids.entities):
-        entities = reader.entity_rows(ids=ids)
+        entities = view.entity_rows(ids=ids)
         transaction.put_graph_rows("entity", list(entities.values()))
-        _copy_vectors(reader, transaction, kind="entity", ids=ids)
+        _copy_vectors(view, transaction, kind="entity", ids=ids)
     for ids in _batches(next_ids.relations):
-        relations = reader.relation_rows(ids=ids)
+        relations = view.relation_rows(ids=ids)
         transaction.put_graph_rows("relation", list(relations.values()))
-        _copy_vectors(reader, transaction, kind="relation", ids=ids)
+        _copy_vectors(view, transaction, kind="relation", ids=ids)
     for ids in _batches(next_ids.chunks):
-        _copy_vectors(reader, transaction, kind="chunk", ids=ids)
-    transaction.put_aliases(reader.aliases())
+        _copy_vectors(view, transaction, kind="chunk", ids=ids)
+    transaction.put_aliases(view.aliases())
 
 
 def _copy_vectors(
-    reader: Reader, transaction: Transaction, *, kind: Kind, ids: Sequence[int]
+    view: StoreView, transaction: Transaction, *, kind: Kind, ids: Sequence[int]
 ) -> None:
-    digests = reader.vector_digests(kind, ids)
-    vectors = reader.vectors(kind, ids)
+    digests = view.vector_digests(kind, ids)
+    vectors = view.vectors(kind, ids)
     vectors_by_row = {row: (digests[row], vector) for row, vector in vectors.items()}
     transaction.put_vectors(kind, vectors_by_row)
 
 
-def _copy_pending(reader: Reader, transaction: Transaction) -> None:
-    for document in reader.pending():
+def _copy_pending(view: StoreView, transaction: Transaction) -> None:
+    for document in view.pending():
         transaction.put_pending(document)
 
 
-def _copy_caches(reader: Reader, transaction: Transaction) -> None:
+def _copy_caches(view: StoreView, transaction: Transaction) -> None:
     """Copy the model's answers and the vectors that no row uses yet."""
-    for key, document in reader.completion_keys().items():
-        completion = reader.completion(key)
+    for key, document in view.completion_keys().items():
+        completion = view.completion(key)
         if completion is not None:
             transaction.put_completion(key, completion, document)
-    transaction.put_cached_vectors(reader.cached_vectors())
+    transaction.put_cached_vectors(view.cached_vectors())
 
 
-def _copy_traces(reader: Reader, transaction: Transaction) -> None:
+def _copy_traces(view: StoreView, transaction: Transaction) -> None:
     """Copy the recorded queries, the oldest first."""
-    for trace in reversed(reader.traces()):
-        rows = reader.trace_events(trace_id=trace.id)
+    for trace in reversed(view.traces()):
+        rows = view.trace_events(trace_id=trace.id)
         events = [event for _, event in rows]
         transaction.put_trace(trace, events)
 

@@ -20,7 +20,8 @@ from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Chunk, Mode, Relation, known_language
 from lightrag_jsonl.indexing.loading import read_text
 from lightrag_jsonl.rag import AsyncLightRAG
-from lightrag_jsonl.storage.store import Reader, Snapshot, read, search
+from lightrag_jsonl.storage.store import read, search
+from lightrag_jsonl.storage.views import Snapshot, StoreView
 
 RECALL_AT = (1, 2, 5, 10)
 METRICS = (*(f"recall@{count}" for count in RECALL_AT), "answer")
@@ -198,7 +199,7 @@ def _hops(snapshot: Snapshot, bridge: int) -> Iterator[_Hop]:
     bridge_entity = snapshot.entities([bridge])[bridge]
     bridge_key = name_key(bridge_entity.name)
     mentions = snapshot.relation_mentions(relations=relations)
-    chunks = {mention.relation: mention.chunk for mention in reversed(mentions)}
+    chunks = {mention.owner: mention.chunk for mention in reversed(mentions)}
     ends_of_rows = snapshot.graph.ends(rows)
     for row, ends in zip(rows.tolist(), ends_of_rows.tolist(), strict=True):
         relation = relations[row]
@@ -224,7 +225,7 @@ async def evaluate(
     `budget` limits the tokens of the passages in which the answer is looked for. `ConfigError` if
     a supporting id is not in the index.
     """
-    await read(rag.engine.store, lambda reader: _check_ids(reader, questions))
+    await read(rag.engine.store, lambda view: _check_ids(view, questions))
     retrievers = dict.fromkeys(("dense", "bm25", "naive", *modes))
     values_by_retriever: dict[str, list[MetricValues]] = defaultdict(list)
     for question in questions:
@@ -269,13 +270,13 @@ def _search_words(question: str, snapshot: Snapshot) -> list[Chunk]:
     return [replace(chunks[row], score=bm25) for row, bm25 in hits]
 
 
-def _check_ids(reader: Reader, questions: Iterable[EvalQuestion]) -> None:
+def _check_ids(view: StoreView, questions: Iterable[EvalQuestion]) -> None:
     """Raise `ConfigError` for supporting ids of no document and no chunk."""
     supporting: set[str] = set()
     for question in questions:
         supporting |= set(question.supporting)
-    document_ids = {document.id for document in reader.documents(supporting)}
-    chunks = reader.chunks(ids=supporting)
+    document_ids = {document.id for document in view.documents(supporting)}
+    chunks = view.chunks(ids=supporting)
     chunk_ids = {chunk.id for chunk in chunks.values()}
     missing = sorted(supporting - document_ids - chunk_ids)
     if missing:

@@ -19,7 +19,8 @@ from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Json, Rec
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.store import Reader, read
+from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.storage.views import StoreView
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -96,18 +97,18 @@ async def import_index(
             entities=len(index.graph),
             relations=index.graph.size(),
         ),
-        stored=await read(engine.store, lambda reader: _stored_counts(reader, ids)),
+        stored=await read(engine.store, lambda view: _stored_counts(view, ids)),
         not_imported=tuple(conversion.not_imported),
         failures=report.failures,
     )
 
 
-def _stored_counts(reader: Reader, document_ids: Sequence[str]) -> ImportCounts:
-    chunks = reader.chunks(documents=document_ids)
-    entities = {mention.entity for mention in reader.entity_mentions(chunks=chunks)}
-    relations = {mention.relation for mention in reader.relation_mentions(chunks=chunks)}
+def _stored_counts(view: StoreView, document_ids: Sequence[str]) -> ImportCounts:
+    chunks = view.chunks(documents=document_ids)
+    entities = {mention.owner for mention in view.entity_mentions(chunks=chunks)}
+    relations = {mention.owner for mention in view.relation_mentions(chunks=chunks)}
     return ImportCounts(
-        documents=len(reader.documents(document_ids)),
+        documents=len(view.documents(document_ids)),
         chunks=len(chunks),
         entities=len(entities),
         relations=len(relations),

@@ -13,7 +13,7 @@ from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Chunk, Citation, Cited, CitedClaim, Context
 from lightrag_jsonl.storage.status import with_documents
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing.events import PromptItem
 from lightrag_jsonl.tracing.recorder import numbered_items
 
@@ -47,7 +47,7 @@ class _Claim:
 
 
 def resolve_citations(
-    reader: Reader, text: str, context: Context, prompt_numbers: Sequence[int]
+    view: StoreView, text: str, context: Context, prompt_numbers: Sequence[int]
 ) -> Cited:
     """Resolve every number that an answer cites to the sentence that shares most with the citing
     one: of a chunk, or of the first stored chunks of a fact. Citation n cites the item that has the
@@ -60,8 +60,8 @@ def resolve_citations(
     claims = list(_claims(text))
     facts = [item for item in items.values() if item.kind != "chunk"]
     ids = {id for item in facts for id in item.chunk_ids[:CITED_CHUNKS]}
-    stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
-    context = _with_documents(reader, context, stored)
+    stored = {chunk.id: chunk for chunk in view.chunks(ids=ids).values()}
+    context = _with_documents(view, context, stored)
     citations: dict[Citation, int] = {}
     resolved: dict[tuple[int, frozenset[str]], tuple[int, ...]] = {}
     supported: set[tuple[int, frozenset[str]]] = set()
@@ -96,11 +96,11 @@ def resolve_citations(
     )
 
 
-def _with_documents(reader: Reader, context: Context, stored: dict[str, Chunk]) -> Context:
+def _with_documents(view: StoreView, context: Context, stored: dict[str, Chunk]) -> Context:
     """The context, in which the documents of stored chunks are described, too."""
     if not stored:
         return context
-    other = with_documents(reader, replace(context, chunks=tuple(stored.values())))
+    other = with_documents(view, replace(context, chunks=tuple(stored.values())))
     return replace(
         context,
         documents={**other.documents, **context.documents},

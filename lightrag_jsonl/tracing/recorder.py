@@ -14,7 +14,8 @@ from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.text import on_one_line
 from lightrag_jsonl.core.types import Answer, Chunk, Context, Keywords, Relation, TraceSummary
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.storage.store import Store, Transaction, write
+from lightrag_jsonl.storage.store import Store, write
+from lightrag_jsonl.storage.views import Transaction
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.events import Event, PromptItem
 

@@ -17,7 +17,7 @@ from lightrag_jsonl.core.options import Selection
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.status import titles
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import events as e
 from lightrag_jsonl.tracing.rdf import source_uri, trace_id_of
 
@@ -106,18 +106,18 @@ def assemble_trace(events: Iterable[e.Event]) -> Trace:
     return Trace(id=fields.pop("trace_id"), **fields)
 
 
-def load_trace(reader: Reader, trace_id: str) -> Trace:
+def load_trace(view: StoreView, trace_id: str) -> Trace:
     """The trace with this URI or id, or the only one whose id begins with `trace_id`.
 
     `NotFoundError` if there is none or more than one, `CorruptError` if it cannot be read.
     """
     prefix = trace_id_of(sanitize(trace_id))
-    ids = [summary.id for summary in reader.traces(prefix=prefix)]
+    ids = [summary.id for summary in view.traces(prefix=prefix)]
     if len(ids) != 1 and prefix not in ids:
         problem = "more than one trace" if ids else "no trace"
         raise NotFoundError(f"{problem} begins with {prefix!r}")
     id = prefix if prefix in ids else ids[0]
-    stored = list(reader.trace_events(trace_id=id))
+    stored = list(view.trace_events(trace_id=id))
     try:
         return assemble_trace(e.event_from_json(event) for _, event in stored)
     except ValueError as error:
@@ -161,25 +161,25 @@ class Sources:
         return words.format(chunk.index + 1, chunk.page, document.name)
 
 
-def look_up_sources(reader: Reader, chunk_ids: Iterable[str]) -> Sources:
+def look_up_sources(view: StoreView, chunk_ids: Iterable[str]) -> Sources:
     """Look up chunks with their pages and documents."""
     ids = dict.fromkeys(chunk_ids)
-    stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
+    stored = {chunk.id: chunk for chunk in view.chunks(ids=ids).values()}
     chunks = {id: stored[id] for id in ids if id in stored}
     pages: dict[tuple[str, int], t.Page] = {}
     for document_id, number in dict.fromkeys(
         (chunk.document_id, chunk.page) for chunk in chunks.values()
     ):
-        for page in reader.pages([document_id], number):
+        for page in view.pages([document_id], number):
             pages[document_id, number] = page
-    documents = describe_documents(reader, {chunk.document_id for chunk in chunks.values()})
+    documents = describe_documents(view, {chunk.document_id for chunk in chunks.values()})
     return Sources(chunks=chunks, pages=pages, documents=documents)
 
 
-def describe_documents(reader: Reader, ids: Collection[str]) -> dict[str, SourceDocument]:
+def describe_documents(view: StoreView, ids: Collection[str]) -> dict[str, SourceDocument]:
     """The documents that are stored, by id."""
-    stored = reader.documents(ids)
-    titles_by_id = titles(reader, stored)
+    stored = view.documents(ids)
+    titles_by_id = titles(view, stored)
     return {
         document.id: SourceDocument(
             id=document.id,
@@ -217,29 +217,29 @@ class EdgeProvenance:
     traces: tuple[t.TraceSummary, ...]
 
 
-def document_provenance(reader: Reader, document_id: str) -> DocumentProvenance:
+def document_provenance(view: StoreView, document_id: str) -> DocumentProvenance:
     """What was read from a document, chunk by chunk, by its id, its name or its URI.
 
     `NotFoundError` if there is none, or more than one of this name.
     """
-    document = _document_called(reader, document_id)
+    document = _document_called(view, document_id)
     stated: list[ChunkFacts] = []
-    for row, chunk in reader.chunks(documents=[document.id]).items():
-        relations = reader.relations(reader.mentioned_relations([row]), chunk_limit=1)
+    for row, chunk in view.chunks(documents=[document.id]).items():
+        relations = view.relations(view.mentioned_relations([row]), chunk_limit=1)
         from_chunk = [replace(relation, chunk_ids=(chunk.id,)) for relation in relations.values()]
         stated.append(ChunkFacts(chunk, candidate_edges(from_chunk)))
-    traces = _queries(reader, [facts.chunk.id for facts in stated])
+    traces = _queries(view, [facts.chunk.id for facts in stated])
     return DocumentProvenance(document, tuple(stated), traces)
 
 
-def _document_called(reader: Reader, name: str) -> SourceDocument:
+def _document_called(view: StoreView, name: str) -> SourceDocument:
     """The document with this id, title, source, name or URI; `NotFoundError` unless it is the only
     one.
     """
-    documents = describe_documents(reader, [name])
+    documents = describe_documents(view, [name])
     if name in documents:
         return documents[name]
-    documents = describe_documents(reader, [document.id for document in reader.documents()])
+    documents = describe_documents(view, [document.id for document in view.documents()])
     on_one_line = " ".join(name.split())
     matches = [
         document
@@ -254,14 +254,14 @@ def _document_called(reader: Reader, name: str) -> SourceDocument:
     raise NotFoundError(f"no such document: {name}{hint}")
 
 
-def edge_provenance(reader: Reader, source: str, predicate: str, target: str) -> EdgeProvenance:
+def edge_provenance(view: StoreView, source: str, predicate: str, target: str) -> EdgeProvenance:
     """Where an edge was read; ends are found by any spelling, the predicate by any of its keywords.
 
     `NotFoundError` if there is none; if only the predicate differs, it names the edge that exists.
     """
-    ids = sorted(reader.entity_ids([name_key(source), name_key(target)]).values())
-    rows = reader.relation_rows(pairs=[(ids[0], ids[1])]) if len(ids) == 2 else ()
-    relation = next(iter(reader.relations(rows, chunk_limit=_ALL_CHUNKS).values()), None)
+    ids = sorted(view.entity_ids([name_key(source), name_key(target)]).values())
+    rows = view.relation_rows(pairs=[(ids[0], ids[1])]) if len(ids) == 2 else ()
+    relation = next(iter(view.relations(rows, chunk_limit=_ALL_CHUNKS).values()), None)
     if relation is None:
         raise NotFoundError(f"no edge between {source} and {target}")
     (edge,) = candidate_edges([relation])
@@ -270,15 +270,15 @@ def edge_provenance(reader: Reader, source: str, predicate: str, target: str) ->
         raise NotFoundError(
             f"no edge ({source}, {predicate}, {target}); there is ({', '.join(edge.labels)})"
         )
-    traces = _queries(reader, [f'"id":"{edge.id}'])
-    return EdgeProvenance(edge, look_up_sources(reader, edge.chunk_ids), traces)
+    traces = _queries(view, [f'"id":"{edge.id}'])
+    return EdgeProvenance(edge, look_up_sources(view, edge.chunk_ids), traces)
 
 
-def _queries(reader: Reader, marks: Sequence[str]) -> tuple[t.TraceSummary, ...]:
+def _queries(view: StoreView, marks: Sequence[str]) -> tuple[t.TraceSummary, ...]:
     """The queries whose stored selection has one of these texts in it, the newest first."""
-    events = reader.trace_events(stage="selection")
+    events = view.trace_events(stage="selection")
     ids = {id for id, event in events if any(mark in event for mark in marks)}
-    return tuple(summary for summary in reader.traces() if summary.id in ids)
+    return tuple(summary for summary in view.traces() if summary.id in ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,30 +294,30 @@ class Problem:
         return f"{self.trace_id or f'document {self.document_id}'}: {self.check}: {self.detail}"
 
 
-def verify(reader: Reader, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...]:
+def verify(view: StoreView, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...]:
     """What is wrong with these traces; without ids, with all traces, pages and chunks."""
-    summaries = {summary.id: summary for summary in reader.traces()}
+    summaries = {summary.id: summary for summary in view.traces()}
     faults: list[Problem] = []
     for id in trace_ids or summaries:
         try:
-            trace = load_trace(reader, id)
+            trace = load_trace(view, id)
         except CorruptError as error:
             faults.append(Problem(id, "events", str(error.__cause__)))
             continue
         status = summaries[trace.id].status
         if trace.status != status:
             faults.append(Problem(trace.id, "events", f"they are {trace.status}, not {status}"))
-        faults += verify_trace(trace, look_up_sources(reader, trace.chunk_ids))
+        faults += verify_trace(trace, look_up_sources(view, trace.chunk_ids))
     if not trace_ids:
-        faults += _document_faults(reader)
+        faults += _document_faults(view)
     return tuple(faults)
 
 
-def _document_faults(reader: Reader) -> Iterator[Problem]:
+def _document_faults(view: StoreView) -> Iterator[Problem]:
     """Chunks that are not exactly their part of their page, of all documents."""
-    for document in reader.documents():
-        pages = {page.number: page for page in reader.pages([document.id])}
-        for chunk in reader.chunks(documents=[document.id]).values():
+    for document in view.documents():
+        pages = {page.number: page for page in view.pages([document.id])}
+        for chunk in view.chunks(documents=[document.id]).values():
             for detail in _offsets(chunk, pages.get(chunk.page)):
                 yield Problem("", "offsets", detail, document.id)
 

@@ -41,7 +41,7 @@ async def test_an_engine_alone_indexes_and_retrieves(tmp_path: Path) -> None:
     assert report.documents == ("curie",)
     assert [Path(failure.document_id).name for failure in failures] == ["missing.txt"]
     assert "radium" in context.prompt
-    with pytest.raises(StorageError, match="closed"), engine.store.reader():
+    with pytest.raises(StorageError, match="closed"), engine.store.view():
         pass
 
 
@@ -53,7 +53,7 @@ async def test_an_index_and_its_engine_are_one(tmp_path: Path) -> None:
         await rag.engine.indexing.insert(pending, progress=False)
         status = await rag.status()
     assert status.documents == {"done": 1}
-    with pytest.raises(StorageError, match="closed"), rag.engine.store.reader():
+    with pytest.raises(StorageError, match="closed"), rag.engine.store.view():
         pass
 
 
@@ -64,11 +64,11 @@ def test_the_store_of_an_engine_serves_any_thread(tmp_path: Path) -> None:
         rag.insert(TEXT, progress=False)
 
         def count_chunks() -> None:
-            with rag.engine.store.reader() as reader:
-                counts.append(reader.counts().chunks)
+            with rag.engine.store.view() as view:
+                counts.append(view.counts().chunks)
 
         async def count_in_loop(index: AsyncLightRAG) -> int:
-            counts = await read(index.engine.store, lambda reader: reader.counts())
+            counts = await read(index.engine.store, lambda view: view.counts())
             return counts.chunks
 
         threads = [threading.Thread(target=count_chunks) for _ in range(4)]

@@ -14,8 +14,8 @@ def test_an_answer_changes_few_pages(tmp_path: Path) -> None:
     chance = random.Random(1)
     log = tmp_path / "index.sqlite-wal"
     sizes = []
-    with store.reader() as reader:
-        assert reader.completion_stats() == (0, 0)  # the log is kept for as long as this is seen
+    with store.view() as view:
+        assert view.completion_stats() == (0, 0)  # the log is kept for as long as this is seen
         for _ in range(4):
             for _ in range(500):
                 with store.transaction(durable=False) as transaction:

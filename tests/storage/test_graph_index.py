@@ -1,6 +1,6 @@
 """GraphIndex agrees with plain dictionaries after any sequence of changes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -28,14 +28,14 @@ class State(NamedTuple):
 
     def rows(self, entities: Iterable[int], relations: Ids, chunks: Ids) -> GraphRows:
         """The rows with these ids, latest first, each mention twice."""
-        kept = [id for id in reversed(relations.tolist()) if id in self.relations]
-        here = [chunk for chunk in reversed(chunks.tolist()) if chunk in self.mentions]
-        pairs = [(entity, chunk) for chunk in here for entity in self.mentions[chunk]]
+        relation_ids = [id for id in reversed(relations.tolist()) if id in self.relations]
+        chunk_ids = [chunk for chunk in reversed(chunks.tolist()) if chunk in self.mentions]
+        pairs = [(entity, chunk) for chunk in chunk_ids for entity in self.mentions[chunk]]
         return GraphRows(
             column(id for id in entities if id in self.entities()),
-            column(here),
-            column([(id, *self.relations[id][0]) for id in kept]).reshape(-1, 3),
-            np.array([self.relations[id][1] for id in kept], np.float64),
+            column(chunk_ids),
+            column([(id, *self.relations[id][0]) for id in relation_ids]).reshape(-1, 3),
+            np.array([self.relations[id][1] for id in relation_ids], np.float64),
             column([*pairs, *pairs]).reshape(-1, 2),
         )
 
@@ -54,26 +54,41 @@ def column(values: Iterable[object]) -> Ids:
 
 def check(index: GraphIndex, state: State) -> None:
     """The index says of everything what the dictionaries say."""
-    relations, mentions = state
-    asked, ids = [*ENTITIES, 99], sorted(relations)
-    around = [[id for id in ids if one in relations[id][0]] for one in asked]
-    naming = [[c for c in CHUNKS if one in mentions.get(c, ())] for one in asked]
-    named = [sorted(mentions.get(chunk, ())) for chunk in CHUNKS]
+    relations = state.relations
+    mentions = state.mentions
+    relation_ids = sorted(relations)
+    entities = [*ENTITIES, 99]
+    relations_of = [
+        [id for id in relation_ids if entity in relations[id][0]] for entity in entities
+    ]
+    chunks_of = [
+        [chunk for chunk in CHUNKS if entity in mentions.get(chunk, ())] for entity in entities
+    ]
+    entities_of = [sorted(mentions.get(chunk, ())) for chunk in CHUNKS]
     assert index.entities.tolist() == sorted(state.entities())
     assert index.chunks.tolist() == sorted(mentions)
-    assert index.degrees(column(asked)).tolist() == list(map(len, around))
-    for found, expected in (
-        (index.relations_of(column(asked)), around),
-        (index.chunks_of(column(asked)), naming),
-        (index.entities_of(column(CHUNKS)), named),
+    assert index.degrees(column(entities)).tolist() == list(map(len, relations_of))
+    for columns, expected in (
+        (index.relations_of(column(entities)), relations_of),
+        (index.chunks_of(column(entities)), chunks_of),
+        (index.entities_of(column(CHUNKS)), entities_of),
     ):
-        pairs = [(number, one) for number, row in enumerate(expected) for one in row]
-        assert list(zip(*map(np.ndarray.tolist, found), strict=True)) == pairs
-    assert index.all_ends.tolist() == [relations[id][0] for id in ids]
-    assert index.ends(column(ids[::-1])).tolist() == index.all_ends[::-1].tolist()
-    assert index.weights(column(ids)).tolist() == [relations[id][1] for id in ids]
-    every = [(one, chunk) for one, row in zip(asked, naming, strict=True) for chunk in row]
-    assert np.transpose(index.all_mentions).tolist() == list(map(list, every))
+        pairs = [(place, member) for place, members in enumerate(expected) for member in members]
+        assert list(zip(*map(np.ndarray.tolist, columns), strict=True)) == pairs
+    assert index.all_ends.tolist() == [relations[id][0] for id in relation_ids]
+    assert index.ends(column(relation_ids[::-1])).tolist() == index.all_ends[::-1].tolist()
+    assert index.weights(column(relation_ids)).tolist() == [relations[id][1] for id in relation_ids]
+    all_mentions = [
+        [entity, chunk]
+        for entity, chunks in zip(entities, chunks_of, strict=True)
+        for chunk in chunks
+    ]
+    assert np.transpose(index.all_mentions).tolist() == all_mentions
+
+
+def changed_ids(old: Mapping[int, object], new: Mapping[int, object]) -> Ids:
+    """The ids of what was added, changed or deleted."""
+    return column(id for id in {*old, *new} if old.get(id) != new.get(id))
 
 
 @given(st.lists(states, min_size=1, max_size=5))
@@ -83,12 +98,11 @@ def test_it_agrees_with_dictionaries_after_any_changes(history: list[State]) -> 
     index = GraphIndex(old.rows((), column(()), column(())))
     for new in history:
         entities = column(old.entities() ^ new.entities())
-        relations, chunks = (
-            column(id for id in {*one, *other} if one.get(id) != other.get(id))
-            for one, other in zip(old, new, strict=True)
-        )
+        relations = changed_ids(old.relations, new.relations)
+        chunks = changed_ids(old.mentions, new.mentions)
         after = index.updated(entities, relations, chunks, new.rows(entities, relations, chunks))
-        check(index, old)  # a search keeps what it began with
-        old, index = new, after
+        check(index, old)  # a search goes on in the old index
+        old = new
+        index = after
         check(index, old)
     check(GraphIndex(old.rows(ENTITIES, column(RELATIONS), column(CHUNKS))), old)

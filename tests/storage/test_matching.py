@@ -38,8 +38,19 @@ def put(store: SQLiteStore, documents: Documents, *, deleted: Iterable[int] = ()
             metadata = {name: fields[name] for name in fields.keys() - {"title", "text"}}
             title, text = fields.get("title"), fields.get("text", "")
             assert isinstance(title, str | None) and isinstance(text, str)
-            named = (row, f"d{row}", title, None, None)
-            transaction.put_document(StoredDocument(*named, metadata, "", "done", 0, 1.0), ())
+            document = StoredDocument(
+                row=row,
+                id=f"d{row}",
+                title=title,
+                source=None,
+                date=None,
+                metadata=metadata,
+                content="",
+                state="done",
+                characters=0,
+                created_at=1.0,
+            )
+            transaction.put_document(document, ())
             chunk = Chunk(f"c{row}", f"d{row}", 0, 1, 0, len(text), text)
             transaction.put_chunks([StoredChunk(row, row, chunk, 1.0, Extraction())])
         transaction.delete_documents(deleted)
@@ -48,20 +59,20 @@ def put(store: SQLiteStore, documents: Documents, *, deleted: Iterable[int] = ()
 def matching(store: SQLiteStore, documents: Documents, *conditions: Condition) -> set[int]:
     """The numbers of the documents whose chunks a store finds."""
     put(store, documents)
-    with store.reader() as reader:
-        found = reader.matching_chunks(conditions)
-    assert found == sorted(found)
-    return set(found)
+    with store.view() as view:
+        rows = view.matching_chunks(conditions)
+    assert rows == sorted(rows)
+    return set(rows)
 
 
 def meets(fields: Mapping[str, Json], condition: Condition) -> bool:
     """The condition, evaluated as its class describes it."""
-    found, compare = members(fields, condition.field), OPERATORS[condition.comparator]
+    compare = OPERATORS[condition.comparator]
     met = any(
-        isinstance(one, str) == isinstance(wanted, str) and compare(one, wanted)
-        for one in found
-        for wanted in condition.values
-        if wanted is not None
+        isinstance(member, str) == isinstance(value, str) and compare(member, value)
+        for member in members(fields, condition.field)
+        for value in condition.values
+        if value is not None
     )
     absent = fields.get(condition.field) is None
     if condition.comparator == "!=":
@@ -73,7 +84,9 @@ def members(fields: Mapping[str, Json], field: str) -> list[object]:
     """The values of a field: its own, or those in its list; no objects, and nothing absent."""
     value = fields.get(field)
     values = value if isinstance(value, list) else [value]
-    return [one for one in values if one is not None and not isinstance(one, dict | list)]
+    return [
+        member for member in values if member is not None and not isinstance(member, dict | list)
+    ]
 
 
 numbers = st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -101,16 +114,19 @@ conditions = st.builds(
 @settings(max_examples=200, deadline=None)
 @given(documents, st.lists(conditions, max_size=2))
 def test_the_database_agrees_with_python(
-    store: SQLiteStore, given_documents: Documents, wanted: list[Condition]
+    store: SQLiteStore, contents: Documents, all_conditions: list[Condition]
 ) -> None:
     """Any conditions find the same documents as their evaluation in Python."""
-    numbered = enumerate(given_documents, start=1)
-    expected = {n for n, one in numbered if all(meets(one, each) for each in wanted)}
-    assert matching(store, given_documents, *wanted) == expected
+    expected = {
+        row
+        for row, fields in enumerate(contents, start=1)
+        if all(meets(fields, condition) for condition in all_conditions)
+    }
+    assert matching(store, contents, *all_conditions) == expected
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("condition", "matching_years"),
     [
         (2020, {2020}),
         ({"$lt": "1000"}, set()),
@@ -128,30 +144,30 @@ def test_the_database_agrees_with_python(
     ],
 )
 def test_values_are_compared_with_those_of_their_kind(
-    store: SQLiteStore, wanted: Json, found: set[Json]
+    store: SQLiteStore, condition: Json, matching_years: set[Json]
 ) -> None:
     """No text is greater than any number; an absent field meets no comparison, not even "$ne"."""
     years: list[Json] = [2020, "2021", None, 2022]
-    rows = matching(store, [{"year": year} for year in years], *parse_where({"year": wanted}))
-    assert {years[row - 1] for row in rows} == found
+    rows = matching(store, [{"year": year} for year in years], *parse_where({"year": condition}))
+    assert {years[row - 1] for row in rows} == matching_years
 
 
 def test_own_fields_hold_texts(store: SQLiteStore) -> None:
     """A number is compared with a title, date, source or id as the text that it is written as."""
     documents: Documents = [{"title": "2020"}, {"title": "2021", "date": 1}, {}]
     cases: list[tuple[Json, set[int]]] = [(2020, {1}), ({"$gt": 2020}, {2}), ([None, 2021], {2, 3})]
-    for wanted, found in cases:
-        assert matching(store, documents, *parse_where({"title": wanted})) == found
+    for condition, rows in cases:
+        assert matching(store, documents, *parse_where({"title": condition})) == rows
     assert matching(store, documents, *parse_where({"id": "d2", "date": None})) == {2}
 
 
 @pytest.mark.parametrize(
-    "wanted", [{"$gt": None}, {"$gt": []}, {"$ne": {}}, {"$lt": [[1]]}, {}, {"$like": "x"}]
+    "condition", [{"$gt": None}, {"$gt": []}, {"$ne": {}}, {"$lt": [[1]]}, {}, {"$like": "x"}]
 )
-def test_what_cannot_be_compared_is_refused(wanted: Json) -> None:
+def test_what_cannot_be_compared_is_refused(condition: Json) -> None:
     """The error names the field."""
     with pytest.raises(ConfigError, match=r"where\['year'\]"):
-        parse_where({"year": wanted})
+        parse_where({"year": condition})
 
 
 WORDS = [
@@ -183,21 +199,27 @@ def test_each_term_finds_its_chunks(
         with store.transaction() as transaction:
             transaction.rebuild_terms()
     terms = {row: set(index_terms(text)) for row, text in enumerate(given_texts, start=1)}
+    queries = {
+        query
+        for chunk_terms in terms.values()
+        for term in chunk_terms
+        for query in (term, term[0] + "*")
+    }
     with store.snapshot() as snapshot:
-        for asked in {
-            term for held in terms.values() for one in held for term in (one, one[0] + "*")
-        }:
-            start = asked.removesuffix("*")
-            having = {
+        for query in queries:
+            start = query.removesuffix("*")
+            rows = {
                 row
-                for row, held in terms.items()
+                for row, chunk_terms in terms.items()
                 if row not in deleted
-                and any(one == asked or (one[0] == start and asked != start) for one in held)
+                and any(
+                    term == query or (term[0] == start and query != start) for term in chunk_terms
+                )
             }
-            assert {row for row, _ in snapshot.search_terms([asked], 99)} == having
-            allowed = snapshot.search_terms([asked], 99, allowed=[1, 2])
-            assert {row for row, _ in allowed} == having & {1, 2}
-            assert snapshot.term_counts([asked])[1] == {asked: len(having)}
+            assert {row for row, _ in snapshot.search_terms([query], 99)} == rows
+            allowed = snapshot.search_terms([query], 99, allowed=[1, 2])
+            assert {row for row, _ in allowed} == rows & {1, 2}
+            assert snapshot.term_counts([query])[1] == {query: len(rows)}
 
 
 def test_the_rarer_term_weighs_more(store: SQLiteStore) -> None:
@@ -205,9 +227,9 @@ def test_the_rarer_term_weighs_more(store: SQLiteStore) -> None:
     texts = ("ann bob", "bob cid", "ann bob", "dan eve", "dan eve")
     put(store, [{"text": text} for text in texts])
     with store.snapshot() as snapshot:
-        found = snapshot.search_terms(["bob", "cid"], 9)
-        assert [row for row, _ in found] == [2, 1, 3] and found[1][1] == found[2][1] > 0
-        assert snapshot.search_terms(["bob", "cid"], 1) == found[:1]
+        hits = snapshot.search_terms(["bob", "cid"], 9)
+        assert [row for row, _ in hits] == [2, 1, 3] and hits[1][1] == hits[2][1] > 0
+        assert snapshot.search_terms(["bob", "cid"], 1) == hits[:1]
 
 
 def test_no_term_is_taken_for_a_query(store: SQLiteStore) -> None:

@@ -13,10 +13,11 @@ import pytest
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.opening import open_index
-from lightrag_jsonl.storage.sqlite import database, documents
-from lightrag_jsonl.storage.sqlite.database import FILE_NAME, FORMAT, OLDER_TERMS, SQLiteStore
-from lightrag_jsonl.storage.store import Store
-from lightrag_jsonl.testing import StoreContract, put_sample, stored_content
+from lightrag_jsonl.storage.sqlite import database
+from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
+from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMAT, Store
+from lightrag_jsonl.storage.tables import full_text
+from tests.storage.contract import StoreContract, put_sample, stored_content
 
 Seal = Callable[[Path], Path]
 
@@ -50,13 +51,16 @@ def sealed(tmp_path: Path) -> Iterator[Seal]:
             folder.chmod(0o500)
             undo.append(lambda: folder.chmod(0o700))
             return folder
-        view = tmp_path / "view"
-        view.mkdir()
-        for options in (("--bind", folder, view), ("-o", "remount,bind,ro", view)):
+        mounted_folder = tmp_path / "view"
+        mounted_folder.mkdir()
+        for options in (
+            ("--bind", folder, mounted_folder),
+            ("-o", "remount,bind,ro", mounted_folder),
+        ):
             if shutil.which("mount") is None or subprocess.run(("mount", *options)).returncode:
                 pytest.skip("mounting is not allowed here")
-        undo.append(lambda: subprocess.run(("umount", "--lazy", view)))
-        return view
+        undo.append(lambda: subprocess.run(("umount", "--lazy", mounted_folder)))
+        return mounted_folder
 
     yield seal
     for step in undo:
@@ -80,8 +84,8 @@ def test_a_file_of_another_program(tmp_path: Path, statements: str) -> None:
     path = tmp_path / FILE_NAME
     path.write_bytes(b"" if statements else b"certainly not a database" * 100)
     if statements:
-        with contextlib.closing(sqlite3.connect(path)) as other:
-            other.executescript(statements)
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.executescript(statements)
     before = path.read_bytes()
     with pytest.raises(CorruptError, match=r"another program|not a database") as caught:
         SQLiteStore(tmp_path)
@@ -102,11 +106,11 @@ FOREIGN = {
 @pytest.mark.parametrize("what", FOREIGN)
 def test_a_prepared_schema_is_refused(kb: Path, what: str) -> None:
     """What is not ours, or was changed, is named and never runs; statistics of ANALYZE are fine."""
-    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as other:
-        other.executescript("ANALYZE")
+    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as connection:
+        connection.executescript("ANALYZE")
         with contextlib.closing(SQLiteStore(kb)) as store:
             assert store.check() == []
-        other.executescript(FOREIGN[what])
+        connection.executescript(FOREIGN[what])
     before = (kb / FILE_NAME).read_bytes()
     with pytest.raises(CorruptError, match=f"the {what} .*not opened"):
         SQLiteStore(kb)
@@ -116,8 +120,8 @@ def test_a_prepared_schema_is_refused(kb: Path, what: str) -> None:
 @pytest.mark.parametrize(("number", "advice"), [(FORMAT + 1, "upgrade"), (4, "a new folder")])
 def test_an_index_of_another_format(kb: Path, number: int, advice: str) -> None:
     """It is not touched, and the error says what to do."""
-    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as other:
-        other.execute(f"PRAGMA user_version = {number}")
+    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as connection:
+        connection.execute(f"PRAGMA user_version = {number}")
     with pytest.raises(VersionError, match=advice):
         SQLiteStore(kb)
 
@@ -130,13 +134,16 @@ def test_an_index_with_older_terms_is_upgraded(
     """
     text = "盐湖位于高原，湖水含盐。" * 25
     with monkeypatch.context() as older:
-        older.setattr(documents, "WORDS_PER_BIGRAM", 1)
+        older.setattr(full_text, "WORDS_PER_BIGRAM", 1)
         store = SQLiteStore(tmp_path)
         with store.transaction() as transaction:
             put_sample(transaction, 1, text)
-            transaction.put_settings({"format": str(OLDER_TERMS)})
-            transaction.connection.execute(f"PRAGMA user_version = {OLDER_TERMS}")
-            parts = transaction.term_counts(["盐湖"])[0]
+            transaction.put_settings({"format": str(OLDER_FORMAT)})
+            transaction.dialect.execute(f"PRAGMA user_version = {OLDER_FORMAT}")
+            for kind in ("entity", "relation", "chunk"):
+                transaction.dialect.execute(f"DROP INDEX {kind}_vectors_refused")
+        with store.snapshot() as snapshot:
+            parts = snapshot.term_counts(["盐湖"])[0]
         store.close()
     with contextlib.closing(SQLiteStore(tmp_path)) as store:
         with store.snapshot() as snapshot:
@@ -148,8 +155,8 @@ def test_an_index_with_older_terms_is_upgraded(
             transaction.delete_documents([1])
         with store.snapshot() as snapshot:
             assert snapshot.term_counts(["盐湖"]) == (0, {"盐湖": 0})
-    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other:
-        assert other.execute("PRAGMA user_version").fetchone() == (FORMAT,)
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (FORMAT,)
 
 
 def test_a_file_cut_short(kb: Path) -> None:
@@ -164,14 +171,14 @@ def test_a_file_cut_short(kb: Path) -> None:
 
 def test_damage_is_found(kb: Path) -> None:
     """`check` says in words what is wrong, and does not raise for a file that is damaged."""
-    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as other:
-        other.executescript(
+    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as connection:
+        connection.executescript(
             "DELETE FROM chunks WHERE id = 1; INSERT INTO chunk_terms (chunk_terms) "
             "VALUES ('delete-all')"
         )
-    found = SQLiteStore(kb).check()
-    assert "1 rows of chunk_vectors refer to rows of chunks that are missing" in found
-    assert "1 chunks are not in the full text" in found
+    problems = SQLiteStore(kb).check()
+    assert "1 rows of chunk_vectors refer to rows of chunks that are missing" in problems
+    assert "1 chunks are not in the full text" in problems
     store = SQLiteStore(kb)
     with (kb / FILE_NAME).open("r+b") as file:
         file.seek(3 * database.PAGE_BYTES)
@@ -183,32 +190,32 @@ def test_no_reference_is_looked_up_by_a_scan(kb: Path) -> None:
     """Every column that refers to another table begins an index, so that deleting is quick."""
     indexed = """SELECT i.name FROM pragma_index_list(?1) l, pragma_index_info(l.name) i
         WHERE i.seqno = 0 UNION SELECT name FROM pragma_table_info(?1) WHERE pk = 1"""
-    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as other:
+    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as connection:
         tables = "SELECT name FROM sqlite_schema WHERE type = 'table'"
-        for table in other.execute(tables).fetchall():
-            references = other.execute('SELECT "from" FROM pragma_foreign_key_list(?)', table)
-            assert set(references) <= set(other.execute(indexed, table)), table
+        for table in connection.execute(tables).fetchall():
+            references = connection.execute('SELECT "from" FROM pragma_foreign_key_list(?)', table)
+            assert set(references) <= set(connection.execute(indexed, table)), table
 
 
 def test_a_busy_database(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waited in vain for another program's transaction gets an error that says so."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
     store = SQLiteStore(kb)
-    with contextlib.closing(sqlite3.connect(kb / FILE_NAME, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with contextlib.closing(sqlite3.connect(kb / FILE_NAME, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
         waiting = store.transaction()
         with pytest.raises(LockedError, match="another process; try again"), waiting:
             pass
-        other.execute("ROLLBACK")
+        connection.execute("ROLLBACK")
     with store.transaction() as transaction:
         put_sample(transaction, 2)
 
 
 def test_the_writer_is_named(kb: Path) -> None:
     """The error says which process writes, and what to do."""
-    one, other = SQLiteStore(kb), SQLiteStore(kb)
-    named = pytest.raises(LockedError, match=rf"process {os.getpid()} on .* wait")
-    with one.writer_lock(0), named, other.writer_lock(0.01):
+    store, second_store = SQLiteStore(kb), SQLiteStore(kb)
+    writer_is_named = pytest.raises(LockedError, match=rf"process {os.getpid()} on .* wait")
+    with store.writer_lock(0), writer_is_named, second_store.writer_lock(0.01):
         pass
 
 
@@ -219,8 +226,8 @@ def test_a_transaction_inside_another_is_an_error(kb: Path) -> None:
         put_sample(transaction, 2)
         with pytest.raises(StorageError, match="inside another"), store.transaction():
             pass
-    with store.reader() as reader:
-        assert len(reader.documents()) == 2
+    with store.view() as view:
+        assert len(view.documents()) == 2
 
 
 def test_a_sealed_folder_is_read(kb: Path, sealed: Seal) -> None:
@@ -259,9 +266,9 @@ def test_a_sealed_folder_is_reported_once(
 @pytest.mark.parametrize("name", database.FILE_NAMES)
 def test_links_in_the_folder_are_refused(kb: Path, tmp_path: Path, name: str) -> None:
     """A prepared folder cannot lead to another index, or let a file of somebody else be written."""
-    other = tmp_path / "other"
-    shutil.copytree(kb, other)
-    target = other / name
+    other_folder = tmp_path / "other"
+    shutil.copytree(kb, other_folder)
+    target = other_folder / name
     target.touch()
     before = target.read_bytes()
     (kb / name).unlink(missing_ok=True)
@@ -275,5 +282,5 @@ def test_link_to_a_folder_opens_the_index_in_it(kb: Path, tmp_path: Path) -> Non
     """The folder itself may be named by a link: whoever opens it has chosen that."""
     link = tmp_path / "知识库"
     link.symlink_to(kb)
-    with contextlib.closing(SQLiteStore(link)) as store, store.reader() as reader:
-        assert reader.documents()
+    with contextlib.closing(SQLiteStore(link)) as store, store.view() as view:
+        assert view.documents()

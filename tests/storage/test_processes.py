@@ -19,7 +19,7 @@ import sys
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.opening import open_store
-from lightrag_jsonl.testing import put_sample
+from tests.storage.contract import put_sample
 
 store = open_store(as_address(sys.argv[1]))
 for number in range(1, int(sys.argv[2]) + 1):
@@ -60,18 +60,18 @@ def test_two_processes_share_an_index(place: str) -> None:
             with store.snapshot() as snapshot:
                 stored = list(snapshot.chunks())
                 assert snapshot.graph.chunks.tolist() == stored
-                found, _ = snapshot.search_vectors("chunk", np.ones((1, 4), np.float32), 999)
-                assert sorted(found.ravel().tolist()) == stored
+                ids, _ = snapshot.search_vectors("chunk", np.ones((1, 4), np.float32), 999)
+                assert sorted(ids.ravel().tolist()) == stored
                 assert len(snapshot.search_terms(["radium"], 999)) == len(stored)
                 seen.append(len(stored) // 2)
         assert process.wait() == 0 and seen == sorted(seen)
-        with store.reader() as reader:
-            assert reader.completion_stats()[0] == DOCUMENTS + own
+        with store.view() as view:
+            assert view.completion_stats()[0] == DOCUMENTS + own
 
 
 def test_processes_create_one_index(place: str) -> None:
     """Several processes may open a new index at the same time."""
-    with writer(place, 1) as one, writer(place, 0) as other, writer(place, 0) as third:
-        assert [process.wait() for process in (one, other, third)] == [0, 0, 0]
-    with closing(open_store(as_address(place), create=False)) as store, store.reader() as reader:
-        assert reader.counts().chunks == 2
+    with writer(place, 1) as first, writer(place, 0) as second, writer(place, 0) as third:
+        assert [process.wait() for process in (first, second, third)] == [0, 0, 0]
+    with closing(open_store(as_address(place), create=False)) as store, store.view() as view:
+        assert view.counts().chunks == 2

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.storage.sqlite import views
+from lightrag_jsonl.storage.sqlite import memory
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot
-from lightrag_jsonl.storage.store import Transaction
-from lightrag_jsonl.testing import put_sample, stored_content
+from lightrag_jsonl.storage.tables import settings
+from lightrag_jsonl.storage.views import Transaction
+from tests.storage.contract import put_sample, stored_content
 
 Change = Callable[[Transaction], None]
 
@@ -26,7 +26,7 @@ def add_document(transaction: Transaction) -> None:
 
 def delete_document(transaction: Transaction) -> None:
     """Delete the first document."""
-    transaction.delete_documents([one.row for one in transaction.documents()[:1]])
+    transaction.delete_documents([document.row for document in transaction.documents()[:1]])
 
 
 @pytest.mark.parametrize("name", ["COMMITS_KEPT", "TOUCHED_LIMIT"])
@@ -34,27 +34,29 @@ def test_whoever_is_far_behind_loads_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Only the latest commits are remembered, and none that touched very many rows."""
-    monkeypatch.setattr(views, name, 2)
-    writer, reader = SQLiteStore(tmp_path), SQLiteStore(tmp_path)
-    stored_content(reader)
+    monkeypatch.setattr(settings, name, 2)
+    writer, view = SQLiteStore(tmp_path), SQLiteStore(tmp_path)
+    stored_content(view)
     for change in (add_document, add_document, add_document, delete_document):
         with writer.transaction() as transaction:
             change(transaction)
-    assert stored_content(reader) == stored_content(SQLiteStore(tmp_path))
+    assert stored_content(view) == stored_content(SQLiteStore(tmp_path))
 
 
 def test_catching_up_reads_what_changed_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a change of one chunk's vector, one vector is read."""
-    store, read, vector_rows = SQLiteStore(tmp_path), list[int](), SQLiteSnapshot.vector_rows
+    store = SQLiteStore(tmp_path)
+    stored_vectors = memory.stored_vectors
+    read: list[int] = []
 
     def counting(*arguments: Any) -> Any:
-        ids, matrix = vector_rows(*arguments)
+        ids, matrix = stored_vectors(*arguments)
         read.append(len(ids))
         return ids, matrix
 
-    monkeypatch.setattr(SQLiteSnapshot, "vector_rows", counting)
+    monkeypatch.setattr(memory, "stored_vectors", counting)
     with store.transaction() as transaction:
         for number in range(1, 9):
             put_sample(transaction, number)
@@ -79,7 +81,7 @@ def test_searches_run_at_the_same_time(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(2) as pool:
         searches = [pool.submit(search) for _ in range(2)]
-        assert [one.result() for one in searches] == [0, 0]
+        assert [future.result() for future in searches] == [0, 0]
 
 
 def test_memory_is_of_the_readers_generation(tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ def test_memory_is_of_the_readers_generation(tmp_path: Path) -> None:
         while not done.is_set() or not searches:
             with store.snapshot() as snapshot:
                 stored = list(snapshot.chunks())
-                mentions = {(one.entity, one.chunk) for one in snapshot.entity_mentions()}
+                mentions = {(row.owner, row.chunk) for row in snapshot.entity_mentions()}
                 assert snapshot.graph.chunks.tolist() == stored
                 columns = [column.tolist() for column in snapshot.graph.all_mentions]
                 assert set(zip(*columns, strict=True)) == mentions
@@ -112,7 +114,7 @@ def test_memory_is_of_the_readers_generation(tmp_path: Path) -> None:
     with ThreadPoolExecutor(5) as pool:
         searches = [pool.submit(search) for _ in range(4)]
         pool.submit(write).result()
-        assert min(one.result() for one in searches) >= 1
+        assert min(future.result() for future in searches) >= 1
     assert stored_content(store) == stored_content(SQLiteStore(tmp_path))
 
 
@@ -121,9 +123,9 @@ def test_closing_while_somebody_reads(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
     with store.transaction() as transaction:
         put_sample(transaction, 1)
-    with store.reader() as reader:
+    with store.view() as view:
         store.close()
-        assert reader.counts().chunks == 2
+        assert view.counts().chunks == 2
         with pytest.raises(StorageError, match="was closed"):
             store.is_empty()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index.sqlite", "writer.lock"]

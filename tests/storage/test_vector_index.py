@@ -62,11 +62,11 @@ def test_it_agrees_with_a_look_at_every_vector(
     queries = vectors(2, seed=99)
     inside = {id: row for id, row in stored.items() if id in allowed}
     for choice, among in ((None, stored), (ids(*sorted(allowed)), inside)):
-        found, scores = index.search(queries, limit, choice)
+        nearest_ids, scores = index.search(queries, limit, choice)
         assert scores.tolist() == fresh.search(queries, limit, choice)[1].tolist()
-        assert found.shape == scores.shape == (2, min(limit, len(among)))
-        assert found.tolist() == [nearest(among, query, limit) for query in queries]
-        for query, row, line in zip(queries, found.tolist(), scores, strict=True):
+        assert nearest_ids.shape == scores.shape == (2, min(limit, len(among)))
+        assert nearest_ids.tolist() == [nearest(among, query, limit) for query in queries]
+        for query, row, line in zip(queries, nearest_ids.tolist(), scores, strict=True):
             assert np.allclose(line, [stored[id] @ query for id in row], atol=1e-5)
 
 
@@ -74,12 +74,12 @@ def test_it_agrees_with_a_look_at_every_vector(
 def test_scores_and_vectors_of_chosen_ids(
     steps: list[tuple[str, list[int], int]], chosen: list[int]
 ) -> None:
-    """A score or a vector for each id asked for; NaN and zeros for one that has none."""
+    """A score or a vector for each id row_ids for; NaN and zeros for one that has none."""
     index, stored = after(steps)
-    queries, asked = vectors(2, seed=98), ids(*chosen, 10**6)
-    scores, matrix = index.scores(queries, asked), index.matrix(asked)
-    assert scores.shape == (2, len(asked)) and matrix.shape == (len(asked), DIM)
-    for column, id in enumerate(asked.tolist()):
+    queries, row_ids = vectors(2, seed=98), ids(*chosen, 10**6)
+    scores, matrix = index.scores(queries, row_ids), index.matrix(row_ids)
+    assert scores.shape == (2, len(row_ids)) and matrix.shape == (len(row_ids), DIM)
+    for column, id in enumerate(row_ids.tolist()):
         expected = stored.get(id, np.full(DIM, np.nan))
         assert np.allclose(scores[:, column], queries @ expected, atol=1e-5, equal_nan=True)
         assert matrix[column].tolist() == np.nan_to_num(expected).tolist()
@@ -91,6 +91,6 @@ def test_queries_do_not_depend_on_their_company() -> None:
     index.update(np.arange(1, 3_001), vectors(3_000, dim=96))
     together = index.search(queries, 40)
     alone = [index.search(query[None], 40) for query in queries]
-    assert [row.tolist() for row in together[0]] == [one[0][0].tolist() for one in alone]
+    assert [row.tolist() for row in together[0]] == [hits[0][0].tolist() for hits in alone]
     for row, (_, scores) in zip(together[1], alone, strict=True):
         assert np.allclose(row, scores[0], atol=1e-6)

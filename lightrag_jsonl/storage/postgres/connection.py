@@ -1,12 +1,9 @@
 """Connections to PostgreSQL, and its errors as ours."""
 
 import contextlib
-import itertools
 import os
-import re
 import socket
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -29,13 +26,11 @@ SETTINGS = {  # of each session
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
 }
-_PARAMETER = re.compile(r"\?(\d*)")
 
 UNREACHABLE = "cannot be reached ({}): check the address, and that the server runs"
 REFUSED = "does not allow this ({}): ask its owner for the right, or name another index"
 FULL = "cannot be written to ({}): free some disk space and run the same command again"
 DAMAGED = "is damaged ({}): restore the database from a copy"
-OTHERS = "{}"
 ERRORS: tuple[tuple[type[psycopg.Error], type[StorageError], str], ...] = (
     (errors.LockNotAvailable, LockedError, "is locked by another process ({}); try again"),
     (errors.InsufficientPrivilege, StorageError, REFUSED),
@@ -44,33 +39,8 @@ ERRORS: tuple[tuple[type[psycopg.Error], type[StorageError], str], ...] = (
     (errors.DataCorrupted, CorruptError, DAMAGED),
     (errors.IndexCorrupted, CorruptError, DAMAGED),
     (errors.UndefinedTable, CorruptError, DAMAGED),
-    (psycopg.Error, StorageError, OTHERS),
+    (psycopg.Error, StorageError, "{}"),
 )
-
-
-class Connection:
-    """A connection that takes the parameters of SQLite (? and ?1), and gives values in binary form."""
-
-    def __init__(self, raw: psycopg.Connection[Any]) -> None:
-        self.raw = raw
-
-    def execute(self, query: str, values: Sequence[object] = ()) -> psycopg.Cursor[Any]:
-        """Run one statement."""
-        return self.raw.execute(_numbered(query), values, binary=True)
-
-    def executemany(self, query: str, rows: Iterable[Sequence[object]]) -> psycopg.Cursor[Any]:
-        """Run one statement for each row, in a pipeline."""
-        cursor = self.raw.cursor()
-        cursor.executemany(_numbered(query), rows)
-        return cursor
-
-
-@lru_cache(maxsize=1_000)
-def _numbered(query: str) -> str:
-    """The statement with PostgreSQL's parameters: $1, $2."""
-    numbers = itertools.count(1)
-    query = query.replace("LIMIT -1 ", "LIMIT ALL ")
-    return _PARAMETER.sub(lambda found: f"${found[1] or next(numbers)}", query)
 
 
 def connect(address: DatabaseURL) -> psycopg.Connection[Any]:
@@ -101,7 +71,9 @@ def our_errors(address: DatabaseURL) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         text = " ".join(str(error).split())
-        kind, words = next((kind, words) for one, kind, words in ERRORS if isinstance(error, one))
         if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
-            words = UNREACHABLE  # nothing came from the server
-        raise kind(f"{address} {words.format(text)}") from error
+            # nothing came from the server
+            raise StorageError(f"{address} {UNREACHABLE.format(text)}") from error
+        for psycopg_error, storage_error, words in ERRORS:
+            if isinstance(error, psycopg_error):
+                raise storage_error(f"{address} {words.format(text)}") from error

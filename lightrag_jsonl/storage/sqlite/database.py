@@ -1,7 +1,6 @@
-"""The SQLite database of one working directory: its connections, transactions and snapshots."""
+"""The SQLite database of a working directory: connections, transactions and snapshots."""
 
 import contextlib
-import logging
 import os
 import re
 import socket
@@ -15,13 +14,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.storage.sqlite.documents import PARTS
-from lightrag_jsonl.storage.sqlite.views import Memory, SQLiteView, ViewStore
+from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
+from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
+from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMAT, Store
+from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
+from lightrag_jsonl.storage.tables.full_text import PARTS
+from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
-log = logging.getLogger(__name__)
-
-FORMAT = 10
-OLDER_TERMS = 9  # the format that differs only in the parts of its full text: it is upgraded
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
 FILE_NAMES = (FILE_NAME, *(f"{FILE_NAME}-{end}" for end in ("wal", "shm", "journal")), LOCK_NAME)
@@ -34,8 +33,9 @@ PRAGMAS = (
     f"wal_autocheckpoint = {256_000_000 // PAGE_BYTES}",
 )
 SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+ADDED = {("index", f"{kind}_vectors_refused") for kind in TABLE_NAMES}  # since the older format
 STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}  # made by ANALYZE
-OURS = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
+OWN_TABLES = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
 UNSEARCHABLE = f"""SELECT count(*) FROM chunks
     WHERE id * {PARTS} NOT IN (SELECT id FROM chunk_terms_docsize)"""
 
@@ -61,7 +61,7 @@ ERRORS: tuple[tuple[str, type[StorageError], str], ...] = (  # by a pattern of S
 )
 
 
-class SQLiteStore(ViewStore):
+class SQLiteStore(Store):
     """The index in a folder; safe to use from any thread.
 
     `folder` is created if necessary; with `create` False, `StorageError` says that there is no
@@ -70,20 +70,24 @@ class SQLiteStore(ViewStore):
     file in the folder is a link, through which a prepared folder could change another index.
     """
 
-    ONLY_READ = "cannot be written to: its index can only be read; copy the folder to change it"
+    READ_ONLY_ADVICE = (
+        "cannot be written to: its index can only be read; copy the folder to change it"
+    )
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self._folder = _resolved(folder, create=create)
-        super().__init__(str(self._folder), Memory())
+        self._memory: SQLiteMemory
+        super().__init__(str(self._folder), SQLiteMemory())
         self._path = self._folder / FILE_NAME
         self.read_only = self._path.exists() and not (  # in this order: another may create it now
             os.access(self._folder, os.W_OK) and os.access(self._path, os.W_OK)
         )
+        self._writer: sqlite3.Connection | None = None  # once there was a transaction
         self._free: deque[sqlite3.Connection] = deque()  # for reading; thread-safe at both ends
         self._open()
 
     @contextlib.contextmanager
-    def reader(self) -> Iterator[SQLiteView]:
+    def view(self) -> Iterator[StoreView]:
         """A consistent view for reading."""
         self._check_open()
         with self._errors():
@@ -93,7 +97,7 @@ class SQLiteStore(ViewStore):
                 connection = self._connect(query_only=True)
             try:
                 connection.execute("BEGIN")
-                yield SQLiteView(connection)
+                yield StoreView(SQLiteDialect(connection))
             finally:
                 connection.rollback()
                 self._free.append(connection)
@@ -101,17 +105,19 @@ class SQLiteStore(ViewStore):
                     self._close_free()
 
     @contextlib.contextmanager
-    def transaction(self, *, durable: bool = True) -> Iterator[SQLiteView]:
+    def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:
         """Writes that become visible together, or not at all if the block raises."""
         with self._write_lock, self._errors():
             self._check_writable()
-            connection = self._writer = self._writer or self._connect()
+            if self._writer is None:
+                self._writer = self._connect()
+            connection = self._writer
             if connection.in_transaction:
                 raise StorageError(f"{self._path}: this transaction is inside another one")
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             try:
-                transaction = SQLiteView(connection)
+                transaction = Transaction(SQLiteDialect(connection))
                 yield transaction
                 transaction.record_commit()
                 connection.commit()
@@ -151,25 +157,37 @@ class SQLiteStore(ViewStore):
             # FTS5 keeps deleted terms until its segments are merged
             connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('optimize')")
             connection.execute("VACUUM")
-            (busy, *_), *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            checkpoint = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            busy = checkpoint[0]
         if busy:
             raise LockedError(f"{self._path} {IN_USE}", path=self._path)
 
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
-        super().close()
+        with self._write_lock:
+            self._closed = True
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
         self._close_free()
 
-    def _problems(self, reader: SQLiteView) -> list[str]:
-        lines = [line for (line,) in reader.connection.execute("PRAGMA integrity_check(20)")]
-        found = [f"SQLite: {line}" for line in lines if line != "ok"]
-        references = reader.connection.execute("PRAGMA foreign_key_check")
-        missing = Counter((table, parent) for table, _, parent, _ in references)
+    def _snapshot_of(self, view: StoreView) -> Snapshot:
+        return Snapshot(view.dialect, self._memory.graph, self._memory.vectors)
+
+    def _problems(self, view: StoreView) -> list[str]:
+        execute = view.dialect.execute
+        lines = only_column(execute("PRAGMA integrity_check(20)"))
+        problems = [f"SQLite: {line}" for line in lines if line != "ok"]
+        missing = Counter(
+            (reference.table, reference.parent)
+            for reference in by_name(execute("PRAGMA foreign_key_check"))
+        )
         for (table, parent), rows in sorted(missing.items()):
-            found.append(f"{rows} rows of {table} refer to rows of {parent} that are missing")
-        (unsearchable,) = reader.connection.execute(UNSEARCHABLE).fetchone()
-        missed = [f"{unsearchable} chunks are not in the full text"] if unsearchable else []
-        return [*found, *missed]
+            problems.append(f"{rows} rows of {table} refer to rows of {parent} that are missing")
+        (unsearchable,) = only_column(execute(UNSEARCHABLE))
+        if unsearchable:
+            problems.append(f"{unsearchable} chunks are not in the full text")
+        return problems
 
     def _connect(self, *, query_only: bool = False) -> sqlite3.Connection:
         address = self._path.as_uri()
@@ -208,50 +226,48 @@ class SQLiteStore(ViewStore):
                     self._create(connection)
             elif not self.read_only:  # a copy made by VACUUM INTO has another mode
                 connection.execute("PRAGMA journal_mode = WAL")
-                if _format(connection) == OLDER_TERMS:
-                    self._upgrade()
+                if _format(connection) == OLDER_FORMAT:
+                    self._upgrade(BUSY_SECONDS)
 
-    def _upgrade(self) -> None:
-        """Write the full text anew, with the parts of the current format; until then the index can be
-        searched, but what is removed must be what was stored.
-        """
-        with self.writer_lock(BUSY_SECONDS), self.transaction() as transaction:
-            if _format(transaction.connection) == OLDER_TERMS:  # not upgraded meanwhile
-                log.info("%s: the full text is written anew for format %d", self._path, FORMAT)
-                transaction.rebuild_terms()
-                transaction.put_settings({"format": str(FORMAT)})
-                transaction.connection.execute(f"PRAGMA user_version = {FORMAT}")
+    def _upgrade_schema(self, transaction: Transaction) -> None:
+        for kind, name, _, statement in sorted(_expected()):
+            if (kind, name) in ADDED:
+                transaction.dialect.execute(statement)
+        transaction.dialect.execute(f"PRAGMA user_version = {FORMAT}")
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
-        """Whether there is an index of the current format, or of one that is upgraded; False for an
-        empty file.
+        """Whether there is an index of the current or the older format; False for an empty file.
 
         Nothing but the schema is read, so that no view or trigger of the file runs.
         """
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         version = _format(connection)  # second: see `_create`
         if not tables and not version:
             return False
-        if connection.execute(OURS).fetchone()[0] < 3:
+        (own_tables,) = connection.execute(OWN_TABLES).fetchone()
+        if own_tables < 3:
             raise CorruptError(
                 f"{self._path} is a database of another program; name another folder",
                 path=self._path,
             )
-        if version not in (OLDER_TERMS, FORMAT):
-            newer = "upgrade lightrag-jsonl" if version > FORMAT else "use the version that made it"
-            raise VersionError(
-                f"{self._path} has format {version}, this version of lightrag-jsonl reads {FORMAT}: "
-                f"{newer}, or insert the documents into a new folder",
-                path=self._path,
-            )
+        if version not in (OLDER_FORMAT, FORMAT):
+            raise VersionError(self._format_message(version), path=self._path)
         foreign = {(kind, name) for kind, name, *_ in _expected() ^ {*connection.execute(SCHEMA)}}
-        for kind, name in sorted(foreign - STATISTICS):
+        allowed = STATISTICS | (ADDED if version == OLDER_FORMAT else set())
+        for kind, name in sorted(foreign - allowed):
             raise CorruptError(
                 f"{self._path}: the {kind} {name!r} is foreign, changed or missing; a prepared file "
                 "may run code of its author, so it is not opened",
                 path=self._path,
             )
         return True
+
+    def _format_message(self, version: int) -> str:
+        advice = "upgrade lightrag-jsonl" if version > FORMAT else "use the version that made it"
+        return (
+            f"{self._path} has format {version}, this version of lightrag-jsonl reads {FORMAT}: "
+            f"{advice}, or insert the documents into a new folder"
+        )
 
     def _create(self, connection: sqlite3.Connection) -> None:
         """Make tables and version in one transaction; another process may look just before and after."""

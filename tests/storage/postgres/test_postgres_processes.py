@@ -26,11 +26,11 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import TraceSummary
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import Store
-from lightrag_jsonl.testing import put_sample, stored_content
 from lightrag_jsonl.tools.copying import copy_index
 from tests.indexing.libraries import Step, change, pending, steps
 from tests.kit import index, problems, view
 from tests.laws.killed import run
+from tests.storage.contract import put_sample, stored_content
 from tests.storage.test_processes import (  # noqa: F401
     test_processes_create_one_index,
     test_two_processes_share_an_index,
@@ -67,7 +67,7 @@ def test_a_commit_wakes_readers(url: Url) -> None:
             while len(woken._memory.graph.chunks) < 2 * number:
                 assert time.monotonic() < until, "the reader was not woken"
         assert asleep._memory.graph is before
-    assert not [one for one in threading.enumerate() if "alarm" in one.name]
+    assert not [thread for thread in threading.enumerate() if "commits" in thread.name]
 
 
 @pytest.fixture(scope="module")

@@ -25,10 +25,10 @@ from lightrag_jsonl.core.errors import (
 )
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.rows import EntityRow
-from lightrag_jsonl.storage.sqlite import documents
-from lightrag_jsonl.storage.sqlite.database import FORMAT, OLDER_TERMS, SQLiteStore
-from lightrag_jsonl.storage.store import Store
-from lightrag_jsonl.testing import StoreContract, put_sample, stored_content
+from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMAT, Store
+from lightrag_jsonl.storage.tables import full_text
+from tests.storage.contract import StoreContract, put_sample, stored_content
 from tests.storage.postgres.conftest import PASSWORD
 from tests.storage.test_matching import (  # noqa: F401
     put,
@@ -115,9 +115,9 @@ def test_a_word_without_an_end_costs_its_chunk_nothing(store: Store) -> None:
 
 def test_many_vectors_are_searched_by_an_index(url: Url, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a number of rows HNSW finds what an exact search finds, with filters of all sizes."""
-    from lightrag_jsonl.storage.postgres import views
+    from lightrag_jsonl.storage.postgres import vectors as postgres_vectors
 
-    monkeypatch.setattr(views, "EXACT_ROWS", 100)
+    monkeypatch.setattr(postgres_vectors, "EXACT_ROWS", 100)
     matrix = np.random.default_rng(1).normal(size=(600, 16)).astype(np.float32)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     rows = np.arange(1, 601)
@@ -142,8 +142,8 @@ def test_vectors_that_pgvector_cannot_index_are_refused(url: Url) -> None:
     with contextlib.closing(open_store(as_address(url("long")))) as store:
         with pytest.raises(ConfigError, match="4,000"), store.transaction() as transaction:
             transaction.put_cached_vectors({b"x": np.ones(4_001, np.float32)})
-        with store.reader() as reader:
-            assert not reader.cached_vectors()
+        with store.view() as view:
+            assert not view.cached_vectors()
 
 
 def test_check_finds_a_wrong_full_text(url: Url) -> None:
@@ -165,10 +165,10 @@ def test_an_index_with_older_terms_is_upgraded(url: Url, monkeypatch: pytest.Mon
     """
     address = as_address(url("older"))
     with monkeypatch.context() as older, contextlib.closing(open_store(address)) as store:
-        older.setattr(documents, "WORDS_PER_BIGRAM", 1)
+        older.setattr(full_text, "WORDS_PER_BIGRAM", 1)
         with store.transaction() as transaction:
             put_sample(transaction, 1, "盐湖位于高原，湖水含盐。" * 25)
-            transaction.put_settings({"format": str(OLDER_TERMS)})
+            transaction.put_settings({"format": str(OLDER_FORMAT)})
         with store.snapshot() as snapshot:
             parts = snapshot.term_counts(["盐湖"])[0]
     with contextlib.closing(open_store(address)) as store:
@@ -248,12 +248,8 @@ def test_the_password_is_never_shown(
         rag.insert("Ann met Bob in Paris.")
         answer = rag.query("Whom did Ann meet?")
         assert "Bob" in answer.text
-        shown += [repr(rag), repr(rag.engine), rag.working_dir, repr(rag.working_dir), rag.status()]
-        shown += [
-            rag.traces.page(str(answer.trace_id)),
-            rag.admin.settings(),
-            vars(rag.engine.store),
-        ]
+        shown += [repr(rag), repr(rag._twin), rag.working_dir, repr(rag.working_dir), rag.status()]
+        shown += [rag.traces.page(str(answer.trace_id)), rag.admin.settings(), vars(rag.engine.store)]
     failing = [
         lambda: rag.status(),
         lambda: LightRAG(url("secret"), language="zh"),

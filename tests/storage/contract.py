@@ -1,12 +1,15 @@
-"""What the core requires of a store, as tests; sample documents for these, and all a store holds."""
+"""What the package requires of a store, as tests; sample documents, and all that a store holds.
+
+docs/stores.md says how to write a store; its tests inherit `StoreContract`.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from unittest import TestCase
 
 import numpy as np
+import pytest
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.errors import LockedError, StorageError
@@ -14,81 +17,155 @@ from lightrag_jsonl.core.types import Completion, Json, Kind, TraceSummary
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
-from lightrag_jsonl.storage.store import Store, Transaction
+from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.vector_index import NO_VECTOR
-
-refused = TestCase().assertRaises  # this package does not need pytest
+from lightrag_jsonl.storage.views import Transaction
 
 TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
 ROWS = np.eye(4, dtype=np.float32)
 ALL_ROWS: Mapping[Kind, Sequence[int]] = {"entity": (1, 2), "relation": (1,), "chunk": (3, 4)}
-REFUSED = t.Rejection(2, "oops", "not_json", "no object")
-READ = t.Extraction(rejections=(REFUSED,), gleaned=(3, 1), usage=Usage(7, 5, 1, 2))
+REJECTION = t.Rejection(2, "oops", "not_json", "no object")
+EXTRACTION = t.Extraction(rejections=(REJECTION,), gleaned=(3, 1), usage=Usage(7, 5, 1, 2))
 BORN = (("born", "1867"),)
 CURIE = t.EntityMention("Curie", "person", "a chemist", attributes=BORN, aliases=("居里",))
 RADIUM = t.EntityMention("radium", "element", "an element", grounded=False)
-FOUND = t.RelationMention("Curie", "radium", ("discovery",), "she found it", 2.0)
+DISCOVERY = t.RelationMention("Curie", "radium", ("discovery",), "she found it", 2.0)
 
 
 def sample_entities() -> list[r.EntityRow]:
     """The entities that every sample document mentions."""
-    votes = ({"Curie": 4}, {"person": 4}, {"born\0001867": 4}, {"居里": 4}, 4)
-    summary = ("her summary", 3, 2)
-    curie = r.EntityRow(1, "curie", *votes, "a chemist", *summary, 1.5, "Curie", "person")
-    radium = r.EntityRow(2, "radium", {"radium": 4}, {"element": 4}, name="radium", type="element")
+    curie = r.EntityRow(
+        id=1,
+        key="curie",
+        names={"Curie": 4},
+        types={"person": 4},
+        attributes={("born", "1867"): 4},
+        aliases={"居里": 4},
+        mentions=4,
+        description="a chemist",
+        summary="her summary",
+        summarized_to=3,
+        summarized_mentions=2,
+        created_at=1.5,
+        name="Curie",
+        type="person",
+    )
+    radium = r.EntityRow(
+        id=2,
+        key="radium",
+        names={"radium": 4},
+        types={"element": 4},
+        name="radium",
+        type="element",
+    )
     return [curie, radium]
 
 
 def sample_relation() -> r.RelationRow:
     """The relation that every sample document mentions."""
-    votes = ({"discovery": 4}, {"Curie": 4}, {"radium": 4})
-    return r.RelationRow(1, 1, 2, *votes, 4, 0, 8_000_000, 4, "she found it", created_at=1.5)
+    return r.RelationRow(
+        id=1,
+        low=1,
+        high=2,
+        keywords={"discovery": 4},
+        backward_keywords={"发现者": 1, "discovery": 1},
+        low_names={"Curie": 4},
+        high_names={"radium": 4},
+        forward=4,
+        weight=8_000_000,
+        mentions=4,
+        description="she found it",
+        created_at=1.5,
+    )
 
 
 def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> None:
     """Store document `number`: two chunks, which mention the same two entities."""
-    id, rows = f"d{number}", (2 * number - 1, 2 * number)
-    metadata = {"year": 2000 + number, "tags": ["a", number]}
-    named = (number, id, f"Title {number}", None, None)
-    document = r.StoredDocument(*named, metadata, "digest", "done", 99, 1.0)
-    transaction.put_document(document, [t.Page(id, 1, text), t.Page(id, 2, "第二页")])
-    for row, n in zip(rows, (0, 1), strict=True):
-        chunk = t.Chunk(f"{id}-{n}", id, n, 1, 0, len(text), text, 5, heading="Report › 第一章")
-        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, READ)])
-        at = (row, 1000 * row)  # the chunk and the position
-        curie = r.EntityMentionRow(2 * row - 1, 1, *at, CURIE)
-        radium = r.EntityMentionRow(2 * row, 2, *at, RADIUM)
-        found = r.RelationMentionRow(row, 1, *at, FOUND, True)
-        transaction.put_mentions([curie, radium], [found])
+    document_id = f"d{number}"
+    document = r.StoredDocument(
+        row=number,
+        id=document_id,
+        title=f"Title {number}",
+        source=None,
+        date=None,
+        metadata={"year": 2000 + number, "tags": ["a", number]},
+        content="digest",
+        state="done",
+        characters=99,
+        created_at=1.0,
+    )
+    pages = [t.Page(document_id, 1, text), t.Page(document_id, 2, "第二页")]
+    transaction.put_document(document, pages)
+    chunk_rows = (2 * number - 1, 2 * number)
+    for index, row in enumerate(chunk_rows):
+        chunk = t.Chunk(
+            id=f"{document_id}-{index}",
+            document_id=document_id,
+            index=index,
+            page=1,
+            start=0,
+            end=len(text),
+            text=text,
+            tokens=5,
+            heading="Report › 第一章",
+        )
+        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, EXTRACTION)])
+        put_sample_mentions(transaction, row)
     transaction.put_graph_rows("entity", sample_entities())
     transaction.put_graph_rows("relation", [sample_relation()])
-    for kind, ids in {**ALL_ROWS, "chunk": rows}.items():
-        vectors = {row: (f"{kind} {row}".encode(), ROWS[(row - 1) % 4]) for row in ids}
+    for kind, ids in {**ALL_ROWS, "chunk": chunk_rows}.items():
+        vectors = {id: (f"{kind} {id}".encode(), ROWS[(id - 1) % 4]) for id in ids}
         transaction.put_vectors(kind, vectors)
+
+
+def put_sample_mentions(transaction: Transaction, chunk: int) -> None:
+    """Store what a chunk says: two entities and their relation."""
+    position = 1000 * chunk
+    curie = r.MentionRow(id=2 * chunk - 1, owner=1, chunk=chunk, position=position, mention=CURIE)
+    radium = r.MentionRow(id=2 * chunk, owner=2, chunk=chunk, position=position, mention=RADIUM)
+    discovery = r.MentionRow(
+        id=chunk, owner=1, chunk=chunk, position=position, mention=DISCOVERY, forward=True
+    )
+    transaction.put_mentions([curie, radium], [discovery])
 
 
 def stored_content(store: Store) -> list[object]:
     """All that a store holds of documents, graph and vectors, to be compared."""
-    with store.snapshot() as one:
-        graph, found = one.graph, list[object]()
-        ids = graph.relations_of(graph.entities)[1]
-        columns = [graph.entities, graph.chunks, graph.all_ends, graph.weights(ids)]
-        columns += graph.all_mentions
+    with store.snapshot() as snapshot:
+        graph = snapshot.graph
+        relation_ids = graph.relations_of(graph.entities)[1]
+        columns = [
+            graph.entities,
+            graph.chunks,
+            graph.all_ends,
+            graph.weights(relation_ids),
+            *graph.all_mentions,
+        ]
+        digests: list[object] = []
         for kind in ALL_ROWS:
-            dim = one.vector_matrix(kind, np.array([1])).shape[1]
-            columns += one.search_vectors(kind, np.ones((1, dim), np.float32), 99)
-            found.append(one.vector_digests(kind, range(9)))
-        found += [column.tolist() for column in columns]
-        found += [one.documents(), one.chunks(), one.chunk_reports(), one.rejections()]
-        found += [one.aliases(), one.alias_claims(), one.next_ids()]
-        found += [one.entity_mentions(), one.relation_mentions()]
-        found += [one.entity_rows(), one.relation_rows()]
-        found.append(one.search_terms(["radium", "curie", "镭*"], 99))
-    return found
+            dim = snapshot.vector_matrix(kind, np.array([1])).shape[1]
+            columns += snapshot.search_vectors(kind, np.ones((1, dim), np.float32), 99)
+            digests.append(snapshot.vector_digests(kind, range(9)))
+        return [
+            *digests,
+            *[column.tolist() for column in columns],
+            snapshot.documents(),
+            snapshot.chunks(),
+            snapshot.chunk_reports(),
+            snapshot.rejections(),
+            snapshot.aliases(),
+            snapshot.alias_claims(),
+            snapshot.next_ids(),
+            snapshot.entity_mentions(),
+            snapshot.relation_mentions(),
+            snapshot.entity_rows(),
+            snapshot.relation_rows(),
+            snapshot.search_terms(["radium", "curie", "镭*"], 99),
+        ]
 
 
 class StoreContract:
-    """What the core requires of a store. Inherit from this in your tests, and override `make`."""
+    """What the package requires of a store. Inherit from this in your tests, and override `make`."""
 
     def make(self, folder: Path) -> Store:
         """A store in this folder: a second call with the same folder opens the same index again."""
@@ -107,32 +184,32 @@ class StoreContract:
         assert self.make(tmp_path).is_empty()
         store = self.filled(tmp_path, 1, 2)
         assert not store.is_empty() and store.size() > 0 and store.location and not store.read_only
-        with store.reader() as reader:
-            first, second = reader.documents()
+        with store.view() as view:
+            first, second = view.documents()
             assert (first.row, first.id, first.title, first.source) == (1, "d1", "Title 1", None)
             assert first.metadata == {"year": 2001, "tags": ["a", 1]} and first.state == "done"
-            assert reader.documents(["d2", "unknown"]) == [second]
-            assert reader.pages(["d1"]) == (t.Page("d1", 1, TEXTS[0]), t.Page("d1", 2, "第二页"))
-            assert reader.pages(["d1"], 2) == reader.pages(["d1"])[1:]
-            assert not reader.pages(["d1"], 3) and not reader.pages([])
-            chunks = reader.chunks()
+            assert view.documents(["d2", "unknown"]) == [second]
+            assert view.pages(["d1"]) == (t.Page("d1", 1, TEXTS[0]), t.Page("d1", 2, "第二页"))
+            assert view.pages(["d1"], 2) == view.pages(["d1"])[1:]
+            assert not view.pages(["d1"], 3) and not view.pages([])
+            chunks = view.chunks()
             assert [chunk.id for chunk in chunks.values()] == ["d1-0", "d1-1", "d2-0", "d2-1"]
             assert (chunks[3].text, chunks[3].tokens) == (TEXTS[1], 5)
             assert (chunks[3].heading, chunks[3].title) == ("Report › 第一章", "Title 2")
-            assert reader.chunks([3, 99]) == reader.chunks(ids=["d2-0", "?"]) == {3: chunks[3]}
-            assert list(reader.chunks(documents=["d2", "?"])) == [3, 4] and not reader.chunks([])
-            report = reader.chunk_reports(["d1"])[1]
+            assert view.chunks([3, 99]) == view.chunks(ids=["d2-0", "?"]) == {3: chunks[3]}
+            assert list(view.chunks(documents=["d2", "?"])) == [3, 4] and not view.chunks([])
+            report = view.chunk_reports(["d1"])[1]
             assert (report.chunk_id, report.report.rejections) == ("d1-1", {"not_json": 1})
             assert report.report.usage == Usage(7, 5, 1, 2) and report.report.gleaned == (3, 1)
-            assert reader.rejections(["d1"])[0] == ("d1", "d1-0", REFUSED)
-            assert reader.counts() == r.Counts({"done": 2}, 4, 2, 1)
+            assert view.rejections(["d1"])[0] == ("d1", "d1-0", REJECTION)
+            assert view.counts() == r.Counts({"done": 2}, 4, 2, 1)
 
     def test_a_chunk_that_is_read_again_replaces_what_was_read(self, tmp_path: Path) -> None:
         """Its refused lines and mentions go, its terms stay, and its document gets another state."""
         store, states = self.filled(tmp_path, 1), []
         failed = t.Extraction(state="failed")
         partial = t.Extraction(state="partial", error="no credit")
-        for extraction in (failed, partial, t.Extraction(rejections=(REFUSED, REFUSED))):
+        for extraction in (failed, partial, t.Extraction(rejections=(REJECTION, REJECTION))):
             with store.transaction() as transaction:
                 for row, chunk in transaction.chunks().items():
                     transaction.put_chunks([r.StoredChunk(row, 1, chunk, 2.0, extraction)])
@@ -169,64 +246,64 @@ class StoreContract:
             ({"absent": {"$ne": 1}}, []),
             ({"absent": [None, 1]}, [1, 2, 3, 4]),
         ]
-        with self.filled(tmp_path, 1, 2).reader() as reader:
-            for where, found in cases:
-                assert reader.matching_chunks(parse_where(where)) == found, where
+        with self.filled(tmp_path, 1, 2).view() as view:
+            for where, chunk_rows in cases:
+                assert view.matching_chunks(parse_where(where)) == chunk_rows, where
 
     def test_mentions_and_merged_rows_are_read_as_they_were_stored(self, tmp_path: Path) -> None:
         """Facts and what was merged from them come back, by any of their keys."""
-        with self.filled(tmp_path, 1, 2).reader() as reader:
-            assert reader.next_ids() == r.NextIds(3, 5, 3, 2, 9, 5)
-            assert [one.mention for one in reader.entity_mentions(chunks=[1])] == [CURIE, RADIUM]
-            assert reader.entity_mentions(entities=[1]) == reader.entity_mentions()[::2]
-            assert [one.mention for one in reader.relation_mentions(relations=[1])] == [FOUND] * 4
-            assert reader.relation_mentions(chunks=[4])[0].position == 4000
-            assert reader.mentioned_relations([4, 1]) == [1]
-            assert list(reader.entity_rows().values()) == sample_entities()
-            assert reader.entity_rows(ids=[2, 9]) == reader.entity_rows(keys=["radium", "?"])
-            assert reader.relation_rows(pairs=[(1, 2), (2, 9)]) == {1: sample_relation()}
-            found = reader.descriptions("entity", {1: 0, 2: 6}, without=[1], limit=2)
-            assert found[1] == [(2000, "a chemist"), (3000, "a chemist")]
-            assert found[2] == [(4000, "an element")]
-            entity, relation = reader.entities([1], chunk_limit=3)[1], reader.relations([1])[1]
+        with self.filled(tmp_path, 1, 2).view() as view:
+            assert view.next_ids() == r.NextIds(3, 5, 3, 2, 9, 5)
+            assert [row.mention for row in view.entity_mentions(chunks=[1])] == [CURIE, RADIUM]
+            assert view.entity_mentions(entities=[1]) == view.entity_mentions()[::2]
+            assert [row.mention for row in view.relation_mentions(relations=[1])] == [DISCOVERY] * 4
+            assert view.relation_mentions(chunks=[4])[0].position == 4000
+            assert view.mentioned_relations([4, 1]) == [1]
+            assert list(view.entity_rows().values()) == sample_entities()
+            assert view.entity_rows(ids=[2, 9]) == view.entity_rows(keys=["radium", "?"])
+            assert view.relation_rows(pairs=[(1, 2), (2, 9)]) == {1: sample_relation()}
+            descriptions = view.descriptions("entity", {1: 0, 2: 6}, without=[1], limit=2)
+            assert descriptions[1] == [(2000, "a chemist"), (3000, "a chemist")]
+            assert descriptions[2] == [(4000, "an element")]
+            entity, relation = view.entities([1], chunk_limit=3)[1], view.relations([1])[1]
             assert (entity.name, entity.attributes) == ("Curie", BORN)
-            assert entity.aliases == ("居里",) and reader.entity_ids(["居里"]) == {}
-            assert reader.entity_names([1, 9]) == {1: "Curie"}
-            assert reader.alias_claims() == reader.alias_claims(keys=["居里"]) == [(1, "居里")]
-            assert reader.alias_claims(entities=[1, 9]) == [(1, "居里")]
-            assert not reader.alias_claims(entities=[2])
+            assert entity.aliases == ("居里",) and view.entity_ids(["居里"]) == {}
+            assert view.entity_names([1, 9]) == {1: "Curie"}
+            assert view.alias_claims() == view.alias_claims(keys=["居里"]) == [(1, "居里")]
+            assert view.alias_claims(entities=[1, 9]) == [(1, "居里")]
+            assert not view.alias_claims(entities=[2])
             assert entity.chunk_ids == ("d1-0", "d1-1", "d2-0")
             assert (relation.source, relation.target, relation.weight) == ("Curie", "radium", 8.0)
             assert relation.keywords == ("discovery",) and len(relation.chunk_ids) == 4
-            assert reader.entity_ids(["curie", "unknown"]) == {"curie": 1}
+            assert view.entity_ids(["curie", "unknown"]) == {"curie": 1}
 
     def test_lists_come_in_pages(self, tmp_path: Path) -> None:
         """Documents as they were stored, entities by name, relations by weight, all within limits."""
-        with self.filled(tmp_path, 1, 2, 3).reader() as reader:
-            assert [one.id for one in reader.documents(limit=1, offset=1)] == ["d2"]
-            assert [one.id for one in reader.documents(offset=2)] == ["d3"]
-            assert reader.documents(limit=0) == [] == reader.documents(offset=3)
-            assert reader.listed("entity") == [1, 2] == reader.listed("entity", limit=9)
-            assert reader.listed("entity", limit=1, offset=1) == [2]
-            assert reader.listed("entity", search="uri") == [1]
-            assert reader.listed("entity", search="u", type="element") == [2]
-            assert reader.listed("relation") == reader.listed("relation", search="rad") == [1]
-            assert not reader.listed("relation", search="?")
-            assert not reader.listed("relation", offset=1)
-            assert reader.relation_rows(ends=[2, 9]).keys() == {1}
-            assert not reader.relation_rows(ends=[9])
+        with self.filled(tmp_path, 1, 2, 3).view() as view:
+            assert [document.id for document in view.documents(limit=1, offset=1)] == ["d2"]
+            assert [document.id for document in view.documents(offset=2)] == ["d3"]
+            assert view.documents(limit=0) == [] == view.documents(offset=3)
+            assert view.listed("entity") == [1, 2] == view.listed("entity", limit=9)
+            assert view.listed("entity", limit=1, offset=1) == [2]
+            assert view.listed("entity", search="uri") == [1]
+            assert view.listed("entity", search="u", type="element") == [2]
+            assert view.listed("relation") == view.listed("relation", search="rad") == [1]
+            assert not view.listed("relation", search="?")
+            assert not view.listed("relation", offset=1)
+            assert view.relation_rows(ends=[2, 9]).keys() == {1}
+            assert not view.relation_rows(ends=[9])
 
     def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
         """Their chunks by time, what they changed with its row, and mentions that count no longer."""
         store, edited = self.filled(tmp_path, 1), {"weight": 5_000_000, "keywords": ["镭"]}
-        by_hand = replace(READ, extractor=t.PERSON)
+        by_hand = replace(EXTRACTION, extractor=t.PERSON)
         with store.transaction() as transaction:
             mentions = transaction.entity_mentions(chunks=[2])
             chunk = r.StoredChunk(2, 1, transaction.chunks([2])[2], 2.0, by_hand)
             transaction.put_chunks([chunk])
             claims = [
-                replace(one, entity=None, mention=replace(one.mention, claim="delete"))
-                for one in mentions
+                replace(row, owner=None, mention=replace(row.mention, claim="delete"))
+                for row in mentions
             ]
             transaction.put_mentions(claims, [])
             transaction.put_graph_rows("relation", [replace(sample_relation(), edited=edited)])
@@ -250,18 +327,18 @@ class StoreContract:
             entities, relations = transaction.entity_mentions(), transaction.relation_mentions()
             transaction.delete_graph_rows("relation", [1])
             transaction.delete_graph_rows("entity", [2])
-            moved = [replace(one, entity=1) for one in entities]
-            transaction.put_mentions(moved, [replace(one, relation=None) for one in relations])
+            moved = [replace(row, owner=1) for row in entities]
+            transaction.put_mentions(moved, [replace(row, owner=None) for row in relations])
             transaction.put_aliases(aliases)
             rays = r.EntityRow(3, "rays", aliases={"Radium": 1})
             transaction.put_graph_rows("entity", [rays])
         with store.snapshot() as snapshot:
             assert snapshot.graph.entities.tolist() == [1, 3] and not len(snapshot.graph.all_ends)
             assert snapshot.graph.chunks_of(np.array([1, 2]))[1].tolist() == [1, 2]
-            assert {one.relation for one in snapshot.relation_mentions()} == {None}
+            assert {row.owner for row in snapshot.relation_mentions()} == {None}
             assert snapshot.alias_claims(entities=[1]) == [(1, "居里"), (3, "radium")]
-            found = snapshot.entity_ids(["radium", "ra", "x"])
-            assert snapshot.aliases() == aliases and found == {"radium": 1, "ra": 1}
+            ids = snapshot.entity_ids(["radium", "ra", "x"])
+            assert snapshot.aliases() == aliases and ids == {"radium": 1, "ra": 1}
 
     def test_refused_texts_have_no_vector(self, tmp_path: Path) -> None:
         """They are listed, and no search by vectors finds them; a vector takes their place."""
@@ -269,7 +346,8 @@ class StoreContract:
         with store.transaction() as transaction:
             assert transaction.refused_rows("entity") == []
             transaction.put_vectors("entity", {1: (b"refused", NO_VECTOR)})
-        queries, rows = np.stack([ROWS[0], ROWS[1]]), np.array([1, 2])
+        queries = np.stack([ROWS[0], ROWS[1]])
+        rows = np.array([1, 2])
         with store.snapshot() as snapshot:
             assert snapshot.refused_rows("entity") == [1] and snapshot.refused_rows("chunk") == []
             assert snapshot.vector_digests("entity", [1]) == {1: b"refused"}
@@ -287,29 +365,29 @@ class StoreContract:
         store = self.filled(tmp_path, 1)
         with store.transaction() as transaction:
             transaction.put_vectors("entity", {1: (b"new", ROWS[2])})
-            unread = [replace(one, relation=None) for one in transaction.relation_mentions()]
-            transaction.put_mentions([], unread)
+            without_relation = [replace(row, owner=None) for row in transaction.relation_mentions()]
+            transaction.put_mentions([], without_relation)
             transaction.delete_graph_rows("relation", [1])
         with store.snapshot() as snapshot:
             assert snapshot.vector_digests("entity", [1, 2, 9]) == {1: b"new", 2: b"entity 2"}
             vector = snapshot.vectors("entity", [1])[1]
             assert vector.dtype == np.float32 and np.allclose(vector, ROWS[2], atol=1e-3)
-            queries, some = np.stack([ROWS[2], ROWS[0]]), np.array([2, 9])
+            queries, rows = np.stack([ROWS[2], ROWS[0]]), np.array([2, 9])
             ids, scores = snapshot.search_vectors("entity", queries, 5)
             assert ids.tolist() == [[1, 2], [1, 2]] and np.allclose(scores[0], [1, 0], atol=1e-3)
-            assert snapshot.search_vectors("entity", queries, 1, some)[0].tolist() == [[2], [2]]
-            scores = snapshot.vector_scores("entity", queries, some)
+            assert snapshot.search_vectors("entity", queries, 1, rows)[0].tolist() == [[2], [2]]
+            scores = snapshot.vector_scores("entity", queries, rows)
             assert scores[0, 0] == 0 and np.isnan(scores[:, 1]).all()
-            assert np.allclose(snapshot.vector_matrix("entity", some), [ROWS[1], ROWS[1] * 0])
+            assert np.allclose(snapshot.vector_matrix("entity", rows), [ROWS[1], ROWS[1] * 0])
             assert snapshot.search_vectors("relation", queries, 5)[0].shape == (2, 0)
 
     def test_chunks_are_found_by_their_terms(self, tmp_path: Path) -> None:
         """The full text finds words and beginnings, only where it may, and not what was deleted."""
         store = self.filled(tmp_path, 1, 2)
         with store.snapshot() as snapshot:
-            found = snapshot.search_terms(["radium", "镭*"], 10)
-            assert sorted(row for row, _ in found) == [1, 2, 3, 4]
-            assert found == sorted(found, key=lambda one: (-one[1], one[0]))
+            hits = snapshot.search_terms(["radium", "镭*"], 10)
+            assert sorted(row for row, _ in hits) == [1, 2, 3, 4]
+            assert hits == sorted(hits, key=lambda hit: (-hit[1], hit[0]))
             assert [row for row, _ in snapshot.search_terms(["镭*"], 1)] == [3]
             assert [row for row, _ in snapshot.search_terms(["镭*"], 9, allowed=[1, 4])] == [4]
             assert not snapshot.search_terms([], 9) and not snapshot.search_terms(["none"], 9)
@@ -326,8 +404,8 @@ class StoreContract:
             put_sample(transaction, 1, f"radium {filler} polonium {filler}")
             put_sample(transaction, 2, f"{filler} {filler} radium and polonium")
         with store.snapshot() as snapshot:
-            found = snapshot.search_terms(["radium", "polonium"], 9)
-            assert [row for row, _ in found] == [3, 4, 1, 2] and found[1][1] > found[2][1]
+            hits = snapshot.search_terms(["radium", "polonium"], 9)
+            assert [row for row, _ in hits] == [3, 4, 1, 2] and hits[1][1] > hits[2][1]
         assert store.check(full=True) == []
         with store.transaction() as transaction:
             transaction.delete_documents([1, 2])
@@ -338,12 +416,12 @@ class StoreContract:
         """Deleting a document, and a transaction that raises, leave exactly what was there."""
         store = self.filled(tmp_path, 1)
         before = stored_content(store)
-        with refused(KeyError), store.transaction() as transaction:
+        with pytest.raises(KeyError), store.transaction() as transaction:
             put_sample(transaction, 2)
             transaction.delete_documents([1])
             assert [document.id for document in transaction.documents()] == ["d2"]
             raise KeyError
-        with refused(StorageError), store.transaction() as transaction:
+        with pytest.raises(StorageError), store.transaction() as transaction:
             put_sample(transaction, 2)
             transaction.put_vectors("entity", {99: (b"of no entity", ROWS[0])})
         assert stored_content(store) == before
@@ -356,37 +434,43 @@ class StoreContract:
         """A reader sees one state; what is in memory follows what other open stores commit, also
         vectors of another length.
         """
-        one, other = self.make(tmp_path), self.make(tmp_path)
-        with one.reader() as reader, one.snapshot() as snapshot:
-            assert reader.generation == snapshot.generation == 0
+        store = self.make(tmp_path)
+        second_store = self.make(tmp_path)
+        with store.view() as view, store.snapshot() as snapshot:
+            assert view.generation == snapshot.generation == 0
             self.filled(tmp_path, 1)
-            assert not reader.documents() and not len(snapshot.graph.entities)
-        with one.reader() as reader:
-            assert reader.generation == 1
-        assert stored_content(one) == stored_content(other)
-        with other.transaction() as transaction:
+            assert not view.documents() and not len(snapshot.graph.entities)
+        with store.view() as view:
+            assert view.generation == 1
+        assert stored_content(store) == stored_content(second_store)
+        with second_store.transaction() as transaction:
             put_sample(transaction, 2)
             transaction.put_vectors("chunk", {1: (b"new", ROWS[3])})
-        assert stored_content(one) == stored_content(other)
+        assert stored_content(store) == stored_content(second_store)
         longer = np.eye(5, dtype=np.float32)
-        with one.transaction() as transaction:
+        with store.transaction() as transaction:
             transaction.delete_documents([1])
             for kind, rows in ALL_ROWS.items():
                 transaction.put_vectors(kind, {row: (b"", longer[row]) for row in rows})
-        assert stored_content(one) == stored_content(other) == stored_content(self.make(tmp_path))
+        assert (
+            stored_content(store)
+            == stored_content(second_store)
+            == stored_content(self.make(tmp_path))
+        )
 
     def test_two_folders_know_nothing_of_each_other(self, tmp_path: Path) -> None:
         """Isolation: what one index holds, and its lock, do not concern another one."""
-        one, other = self.filled(tmp_path / "one", 1), self.make(tmp_path / "other")
-        again = self.make(tmp_path / "one")
-        with one.writer_lock(0), other.writer_lock(0), one.transaction() as transaction:
+        store = self.filled(tmp_path / "one", 1)
+        second_store = self.make(tmp_path / "other")
+        same_store = self.make(tmp_path / "one")
+        with store.writer_lock(0), second_store.writer_lock(0), store.transaction() as transaction:
             transaction.put_settings({"language": "en", "embedder": "hash"})
             transaction.put_settings({"language": "zh"})
             assert transaction.settings().items() >= {("language", "zh"), ("embedder", "hash")}
-            with refused(LockedError), again.writer_lock(0):
+            with pytest.raises(LockedError), same_store.writer_lock(0):
                 pass
-        with again.writer_lock(0), other.reader() as reader:
-            assert not reader.documents() and "language" not in reader.settings()
+        with same_store.writer_lock(0), second_store.view() as view:
+            assert not view.documents() and "language" not in view.settings()
 
     def test_what_was_paid_for_is_kept_until_it_is_deleted(self, tmp_path: Path) -> None:
         """Answers by their keys, of which the last one counts; vectors by the digests of texts."""
@@ -403,30 +487,32 @@ class StoreContract:
             assert transaction.completion(keys[0]) is None
             assert transaction.delete_completions() == 2 and transaction.generation == 0
             transaction.put_cached_vectors({b"one": ROWS[0], b"two": ROWS[1], b"three": ROWS[2]})
-            found = transaction.cached_vectors([b"one", b"none"])
+            vectors = transaction.cached_vectors([b"one", b"none"])
             assert list(transaction.cached_vectors()) == [b"one", b"two", b"three"]
-            assert list(found) == [b"one"] and np.allclose(found[b"one"], ROWS[0], atol=1e-3)
+            assert list(vectors) == [b"one"] and np.allclose(vectors[b"one"], ROWS[0], atol=1e-3)
             assert transaction.delete_cached_vectors([b"one", b"none"]) == 1
             assert transaction.delete_cached_vectors() == 2
 
     def test_a_purge_leaves_what_quotes_documents_that_are_there(self, tmp_path: Path) -> None:
         """Answers about such a document stay, and queries that show no deleted chunk or name."""
         store = self.filled(tmp_path, 1, 2)
-        shown = [{"id": "d1-0"}, {"chunk_ids": [f"chunk-{'0' * 16}"]}, {"label": '"Curie" 镭'}, {}]
+        events = [{"id": "d1-0"}, {"chunk_ids": [f"chunk-{'0' * 16}"]}, {"label": '"Curie" 镭'}, {}]
         with store.transaction() as transaction:
             for key, document in ((b"1", "d1"), (b"2", "d2"), (b"w", "w"), (b"0", None)):
                 transaction.put_completion(key, Completion("镭"), document)
             transaction.put_pending(r.PendingDocument(t.Document("x", "w"), 1.0))
             transaction.put_cached_vectors({b"one": ROWS[0]})
             transaction.put_reusable_answer("s", "Who?", ROWS[1], "{}", transaction.generation)
-            for number, event in enumerate(shown):
+            for number, event in enumerate(events):
                 trace = TraceSummary(f"t{number}", "complete", "mix", "Who?", 1.0)
                 text = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
                 transaction.put_trace(trace, [text])
             transaction.delete_documents([2])
             assert transaction.purge(['"Curie" 镭', "radium"]) == (2, 2)
-            kept = [key for key in (b"1", b"2", b"w", b"0") if transaction.completion(key)]
-            assert kept == [b"1", b"w"] and not transaction.cached_vectors([b"one"])
+            remaining_keys = [
+                key for key in (b"1", b"2", b"w", b"0") if transaction.completion(key)
+            ]
+            assert remaining_keys == [b"1", b"w"] and not transaction.cached_vectors([b"one"])
             assert [trace.id for trace in transaction.traces()] == ["t3", "t0"]
             assert not transaction.reusable_answers("s")
 
@@ -439,8 +525,8 @@ class StoreContract:
             ((question, vector, answer),) = transaction.reusable_answers("s")
             assert (question, answer) == ("Who?", '{"text": "猫"}') and (vector == ROWS[1]).all()
             assert not transaction.reusable_answers("t")
-        with self.filled(tmp_path, 1).reader() as reader:
-            assert not reader.reusable_answers("s")
+        with self.filled(tmp_path, 1).view() as view:
+            assert not view.reusable_answers("s")
 
     def test_traces_are_listed_newest_first(self, tmp_path: Path) -> None:
         """A query has its events in order; only the newest queries are kept."""
@@ -455,7 +541,7 @@ class StoreContract:
             assert transaction.traces() == [traces[2], traces[1], done]
             assert transaction.traces(prefix="t1") == [traces[1]]
             assert transaction.traces(limit=1) == traces[2:]
-            assert transaction.trace_events(trace_id="t1") == [("t1", one) for one in events]
+            assert transaction.trace_events(trace_id="t1") == [("t1", event) for event in events]
             answers = [(f"t{n}", events[1]) for n in (2, 1, 0)]
             assert transaction.trace_events(stage="answer") == answers
             assert transaction.delete_traces(keep=1) == 2
@@ -469,7 +555,7 @@ class StoreContract:
         store.vacuum()
         store.close()
         store.close()
-        for use in (store.reader, store.snapshot, store.transaction):
-            with refused(StorageError), use():
+        for use in (store.view, store.snapshot, store.transaction):
+            with pytest.raises(StorageError), use():
                 pass
         assert stored_content(self.make(tmp_path)) == before

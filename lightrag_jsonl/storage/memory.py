@@ -1,0 +1,70 @@
+"""The index in memory, of one generation, shared by all searches."""
+
+from collections.abc import Collection
+from threading import Condition
+
+import numpy as np
+
+from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.storage.graph_index import GraphIndex
+from lightrag_jsonl.storage.views import StoreView
+
+
+class GraphMemory:
+    """The graph of one generation.
+
+    Each commit, of any process, records the touched rows; from these the memory catches up, while
+    nobody searches.
+    """
+
+    def __init__(self) -> None:
+        self.graph: GraphIndex  # loaded by the first search
+        self._generation = -1
+        self._searches = 0
+        self._free = Condition()
+
+    def begin_search(self, view: StoreView) -> bool:
+        """Catch up with the generation of a view; False if that is in the past already."""
+        generation = view.generation
+        with self._free:
+            while self._generation < generation and self._searches:
+                self._free.wait()
+            if self._generation < generation:
+                self._catch_up(view, generation)
+            if self._generation > generation:
+                return False
+            self._searches += 1
+            return True
+
+    def end_search(self) -> None:
+        """Note that a search is done."""
+        with self._free:
+            self._searches -= 1
+            self._free.notify_all()
+
+    def _catch_up(self, view: StoreView, generation: int) -> None:
+        touched = view.touched_since(self._generation)
+        self._generation = -1  # if this fails, everything is loaded anew next time
+        if touched is None:
+            self.load(view)
+        else:
+            self.update(view, touched)
+        self._generation = generation
+
+    def load(self, view: StoreView) -> None:
+        """Read all rows."""
+        self.graph = GraphIndex(view.graph_rows())
+
+    def update(self, view: StoreView, touched: dict[Kind, set[int]]) -> None:
+        """Read the rows that were touched."""
+        self.graph = self.graph.updated(
+            entities=ascending(touched["entity"]),
+            relations=ascending(touched["relation"]),
+            chunks=ascending(touched["chunk"]),
+            rows=view.graph_rows(touched),
+        )
+
+
+def ascending(rows: Collection[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Row ids as an array, ascending."""
+    return np.array(sorted(rows), np.int64)

@@ -1,0 +1,130 @@
+"""The full text in PostgreSQL: BM25 over a table of postings, with the scores of SQLite's FTS5."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from lightrag_jsonl.storage.tables.full_text import (
+    ANY_END,
+    JOINT_SCORE,
+    PARTS,
+    ChunkTexts,
+    FullText,
+    term_parts,
+)
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
+
+LONGEST_TERM = 200  # characters; of longer ones the beginning counts
+LAST_CHARACTER = chr(0x10FFFF)
+ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
+COPY = "COPY postings (term, part, occurrences, length) FROM STDIN"
+DELETE = """DELETE FROM postings USING unnest(?::text[], ?::bigint[]) gone (term, part)
+    WHERE postings.term = gone.term AND postings.part = gone.part"""
+# A term is the range of stored terms from `first` to `last`.
+TERMS = "unnest(?1::text[], ?2::text[]) WITH ORDINALITY term_range (first, last, place)"
+HITS = """SELECT part, sum(occurrences) n, min(length) length FROM postings
+    WHERE term >= first COLLATE "C" AND term <= last COLLATE "C" GROUP BY part"""
+# The constants are those of FTS5: k1 = 1.2, b = 0.75, and no weight below 1e-6.
+BM25 = f"""WITH hits AS (SELECT place, hit.* FROM {TERMS} CROSS JOIN LATERAL ({HITS}) hit),
+    weights AS (SELECT place, parts, terms, greatest(
+        ln((parts - count(*) + 0.5::float8) / (count(*) + 0.5::float8)), 1e-6::float8) weight
+        FROM hits CROSS JOIN totals GROUP BY place, parts, terms),
+    scores AS (SELECT part / {PARTS} chunk, sum(weight * (n * 2.2::float8)
+        / (n + 1.2::float8 * (0.25::float8 + 0.75::float8 * length * parts / terms)) ORDER BY place)
+        score FROM hits JOIN weights USING (place) GROUP BY part)
+    SELECT chunk, {JOINT_SCORE} joint FROM scores WHERE ?3::bigint[] IS NULL OR chunk = ANY(?3)
+    GROUP BY chunk ORDER BY joint DESC, chunk LIMIT ?4"""
+COUNTS = f"SELECT place, (SELECT count(*) FROM ({HITS}) hit) FROM {TERMS}"
+
+
+class PostgresFullText(FullText):
+    """The full text of the index that a connection leads to."""
+
+    def __init__(self, dialect: "PostgresDialect") -> None:
+        self._dialect = dialect
+
+    def add(self, chunks: ChunkTexts) -> None:
+        """Add the terms of new chunks."""
+        parts = 0
+        total_length = 0
+        with self._dialect.connection.cursor().copy(COPY) as copy:
+            for part, counts in _counted_parts(chunks):
+                length = counts.total()
+                for term, occurrences in counts.items():
+                    copy.write_row((term, part, occurrences, length))
+                parts += 1
+                total_length += length
+        self._add_to_totals(parts, total_length)
+
+    def remove(self, chunks: ChunkTexts) -> None:
+        """Remove the terms of chunks."""
+        counted_parts = list(_counted_parts(chunks))
+        postings = [(term, part) for part, counts in counted_parts for term in counts]
+        terms = [term for term, _ in postings]
+        parts = [part for _, part in postings]
+        self._dialect.execute(DELETE, (terms, parts))
+        total_length = sum(counts.total() for _, counts in counted_parts)
+        self._add_to_totals(-len(counted_parts), -total_length)
+
+    def clear(self) -> None:
+        """Remove all terms."""
+        self._dialect.execute("DELETE FROM postings")
+        self._dialect.execute("UPDATE totals SET parts = 0, terms = 0")
+
+    def holds(self, chunk: int, text: str) -> bool:
+        """Whether a chunk is there with all terms of the text and their numbers."""
+        statement = "SELECT term, occurrences FROM postings WHERE part = ? AND term = ANY(?)"
+        for part, counts in _counted_parts([(chunk, text)]):
+            if dict(self._dialect.execute(statement, (part, list(counts)))) != counts:
+                return False
+        return True
+
+    def search(
+        self, terms: Sequence[str], limit: int, allowed: Collection[int] | None
+    ) -> list[tuple[int, float]]:
+        """The best chunks by BM25."""
+        first, last = _term_ranges(terms)
+        chunks = None if allowed is None else list(allowed)
+        hits = self._dialect.execute(BM25, (first, last, chunks, max(limit, 0)))
+        return [(chunk, score) for chunk, score in hits]
+
+    def counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """The number of parts of all chunks, and in how many of them each term occurs."""
+        ordered_terms = list(terms)
+        ((parts,),) = self._dialect.execute("SELECT parts FROM totals")
+        counts = self._dialect.execute(COUNTS, _term_ranges(ordered_terms))
+        return parts, {ordered_terms[place - 1]: count for place, count in counts}
+
+    def _add_to_totals(self, parts: int, terms: int) -> None:
+        statement = "UPDATE totals SET parts = parts + ?, terms = terms + ?"
+        self._dialect.execute(statement, (parts, terms))
+
+
+def _term_ranges(terms: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The first and the last of the stored terms that each term stands for."""
+    first_terms = []
+    last_terms = []
+    for term in terms:
+        first = _stored_term(term.removesuffix(ANY_END))
+        has_any_end = term.endswith(ANY_END) and len(term) > 1
+        first_terms.append(first)
+        last_terms.append(first + LAST_CHARACTER if has_any_end else first)
+    return first_terms, last_terms
+
+
+def _stored_term(term: str) -> str:
+    """A term without the accents of Latin letters, and not too long."""
+    if not term.isascii():
+        letters = ACCENTS.sub(r"\1", unicodedata.normalize("NFD", term))
+        term = unicodedata.normalize("NFC", letters)
+    return term[:LONGEST_TERM]
+
+
+def _counted_parts(chunks: ChunkTexts) -> Iterator[tuple[int, Counter[str]]]:
+    """The parts of chunks, and how often each of their terms occurs."""
+    for part, terms in term_parts(chunks):
+        yield part, Counter(map(_stored_term, terms))

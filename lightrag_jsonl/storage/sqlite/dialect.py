@@ -1,0 +1,135 @@
+"""The dialect of SQLite: arrays are JSON, vectors float16 in bytes."""
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.storage.sqlite.full_text import SQLiteFullText
+from lightrag_jsonl.storage.tables.base import json_text
+from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
+
+HALF = "<f2"  # float16, little endian
+DESCRIPTIONS = """SELECT position, description FROM {kind}_mentions WHERE {kind} = ? AND id > ?
+    AND NOT chunk IN (SELECT value FROM json_each(?)) AND description <> ''
+    ORDER BY position LIMIT ?"""
+FIRST_CHUNKS = """SELECT c.name FROM (SELECT chunk, position FROM {kind}_mentions WHERE {kind} = ?
+    ORDER BY position LIMIT ?) m JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
+
+
+class SQLiteDialect(Dialect):
+    """A connection to SQLite."""
+
+    NO_LIMIT = "-1"
+    OWN_FIELDS = "json_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
+    METADATA = "d.metadata"
+    NO_VECTOR = "x'0000'"
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.full_text = SQLiteFullText(connection)
+
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> Cursor:
+        """Run one statement."""
+        return self._connection.execute(statement, parameters)
+
+    def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> int:
+        """Run one statement for each row of parameters; returns the number of changed rows."""
+        return self._connection.executemany(statement, rows).rowcount
+
+    # ── arrays ──────────────────────────────────────────────────────────────────────
+
+    def among(self, parameter: str = "?") -> str:
+        """A test after a column: whether the value is in a list in JSON."""
+        return f"IN (SELECT value FROM json_each({parameter}))"
+
+    def array(self, keys: Keys) -> object:
+        """A list in JSON."""
+        return json_text(list(keys))
+
+    def pairs(self, pairs: Collection[tuple[int, int]]) -> tuple[str, Sequence[object]]:
+        """A query for pairs, and the parameters of the query."""
+        query = "SELECT value ->> 0, value ->> 1 FROM json_each(?)"
+        return query, [json_text(sorted(pairs))]
+
+    # ── texts and JSON ──────────────────────────────────────────────────────────────
+
+    def byte_length(self, column: str) -> str:
+        """The bytes of a text in UTF-8."""
+        return f"length(CAST({column} AS BLOB))"
+
+    def contains(self, column: str, parameter: str) -> str:
+        """A test whether a text contains the text of a parameter."""
+        return f"instr({column}, {parameter}) > 0"
+
+    def json_field(self, column: str, field: str) -> str:
+        """A field of the JSON object in a column, as text."""
+        return f"{column} ->> '{field}'"
+
+    def is_present(self, fields: str) -> str:
+        """A test whether a JSON object has a field, the parameter, that is not null."""
+        return f"EXISTS (SELECT 1 FROM json_each({fields}) WHERE key = ? AND type <> 'null')"
+
+    def meets(self, fields: str, comparator: str) -> str:
+        """A test whether a field of a JSON object, or a member of its list, compares so."""
+        field = _compares("field.value", "field.type", comparator)
+        member = _compares("member.value", "member.type", comparator)
+        return f"""EXISTS (SELECT 1 FROM json_each({fields}) field WHERE field.key = ?
+            AND ({field} OR field.type = 'array'
+            AND EXISTS (SELECT 1 FROM json_each(field.value) member WHERE {member})))"""
+
+    # ── the first rows for each of many ids ─────────────────────────────────────────
+
+    def descriptions(
+        self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
+    ) -> Iterator[tuple[int, int, str]]:
+        """The first descriptions for each id, a statement each."""
+        statement = DESCRIPTIONS.format(kind=kind)
+        chunks = json_text(sorted(without))
+        count = -1 if limit is None else limit
+        for id, last_mention in after.items():
+            cursor = self._connection.execute(statement, (id, last_mention, chunks, count))
+            for position, description in cursor:
+                yield id, position, description
+
+    def first_chunks(
+        self, kind: Kind, ids: Collection[int], limit: int
+    ) -> Iterator[tuple[int, str]]:
+        """The chunks of the first mentions of each id, a statement each."""
+        statement = FIRST_CHUNKS.format(kind=kind)
+        for id in ids:
+            for (chunk,) in self._connection.execute(statement, (id, limit)):
+                yield id, chunk
+
+    # ── vectors ─────────────────────────────────────────────────────────────────────
+
+    def pack(self, vector: Vectors) -> object:
+        """A vector as bytes."""
+        return vector.astype(HALF).tobytes()
+
+    def unpack(self, data: Any) -> Vectors:
+        """A vector, or several in a row, as float32."""
+        return np.frombuffer(data, HALF).astype(np.float32)
+
+    def vector_length(self, kind: Kind) -> int:
+        """The length of the vectors of a kind; 0 if there are none."""
+        rows = f"{kind}_vectors WHERE data <> {self.NO_VECTOR}"
+        statement = f"SELECT length(data) / 2 FROM {rows} LIMIT 1"
+        for (length,) in self._connection.execute(statement):
+            return int(length)
+        return 0
+
+    def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
+        """Nothing: each search looks for commits."""
+
+
+def _compares(value: str, type: str, comparator: str) -> str:
+    """A test whether a JSON value of a type compares so with a member of a list in JSON."""
+    if comparator == "=":
+        among = "IN (SELECT value FROM json_each(?))"
+        return f"({type} NOT IN ('array', 'object') AND {value} {among})"
+    return f"""EXISTS (SELECT 1 FROM json_each(?) choice WHERE {type} NOT IN ('array', 'object')
+        AND ({type} = 'text') = (choice.type = 'text') AND {value} {comparator} choice.value)"""

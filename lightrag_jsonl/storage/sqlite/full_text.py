@@ -1,0 +1,98 @@
+"""The full text in SQLite's FTS5.
+
+FTS5 holds terms but no texts here, so a chunk can be removed only when given all terms.
+"""
+
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+
+from lightrag_jsonl.storage.tables.base import json_text
+from lightrag_jsonl.storage.tables.full_text import (
+    ANY_END,
+    JOINT_SCORE,
+    PARTS,
+    ChunkTexts,
+    FullText,
+    term_parts,
+)
+
+ADD = "INSERT INTO chunk_terms (rowid, terms) VALUES (?, ?)"
+REMOVE = "INSERT INTO chunk_terms (chunk_terms, rowid, terms) VALUES ('delete', ?, ?)"
+CLEAR = "INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')"
+HOLDS = "SELECT 1 FROM chunk_terms WHERE chunk_terms MATCH ? AND rowid = ?"
+SEARCH = f"""SELECT part / {PARTS} chunk, {JOINT_SCORE} joint FROM (
+    SELECT rowid part, -bm25(chunk_terms) score FROM chunk_terms WHERE chunk_terms MATCH ? LIMIT -1)
+    {{where}} GROUP BY chunk ORDER BY joint DESC, chunk LIMIT ?"""
+ALLOWED_CHUNKS = "WHERE chunk IN (SELECT value FROM json_each(?))"
+EXACT_COUNTS = """SELECT term, doc FROM chunk_vocabulary
+    WHERE term IN (SELECT value FROM json_each(?))"""
+COUNT = "SELECT count(*) FROM chunk_terms WHERE chunk_terms MATCH ?"
+ALL_PARTS = "SELECT count(*) FROM chunk_terms_docsize"
+
+
+class SQLiteFullText(FullText):
+    """The full text of the index that a connection leads to."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def add(self, chunks: ChunkTexts) -> None:
+        """Add the terms of new chunks."""
+        self._connection.executemany(ADD, _joined_parts(chunks))
+
+    def remove(self, chunks: ChunkTexts) -> None:
+        """Remove the terms of chunks."""
+        self._connection.executemany(REMOVE, _joined_parts(chunks))
+
+    def clear(self) -> None:
+        """Remove all terms."""
+        self._connection.execute(CLEAR)
+
+    def holds(self, chunk: int, text: str) -> bool:
+        """Whether a chunk is there with all terms of the text, in order."""
+        parts = _joined_parts([(chunk, text)])
+        return all(
+            self._connection.execute(HOLDS, (_phrase(terms), part)).fetchall()
+            for part, terms in parts
+            if terms
+        )
+
+    def search(
+        self, terms: Sequence[str], limit: int, allowed: Collection[int] | None
+    ) -> list[tuple[int, float]]:
+        """The best chunks by the BM25 of FTS5."""
+        if not terms:
+            return []
+        query = " OR ".join(_phrase(term) for term in terms)
+        parameters: list[object] = [query]
+        where = ""
+        if allowed is not None:
+            where = ALLOWED_CHUNKS
+            parameters.append(json_text(sorted(allowed)))
+        parameters.append(max(limit, 0))
+        statement = SEARCH.format(where=where)
+        return self._connection.execute(statement, parameters).fetchall()
+
+    def counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """The number of parts of all chunks, and in how many of them each term occurs."""
+        exact = self._connection.execute(EXACT_COUNTS, (json_text(list(terms)),))
+        counts = dict.fromkeys(terms, 0) | dict(exact)
+        for term, count in counts.items():
+            is_folded = not count and not term.isascii()  # é is stored as e
+            if term.endswith(ANY_END) or is_folded:
+                counts[term] = self._number(COUNT, _phrase(term))
+        return self._number(ALL_PARTS), counts
+
+    def _number(self, statement: str, *parameters: str) -> int:
+        ((number,),) = self._connection.execute(statement, parameters)
+        return int(number)
+
+
+def _joined_parts(chunks: ChunkTexts) -> Iterator[tuple[int, str]]:
+    return ((part, " ".join(terms)) for part, terms in term_parts(chunks))
+
+
+def _phrase(term: str) -> str:
+    """The term in the query language of FTS5."""
+    start = term.removesuffix(ANY_END).replace('"', '""')
+    return f'"{start}"{ANY_END if term.endswith(ANY_END) else ""}'

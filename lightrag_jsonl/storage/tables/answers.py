@@ -1,0 +1,156 @@
+"""Cached answers of models, and answers that similar questions may reuse."""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Completion
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.storage.tables.base import (
+    Tables,
+    WritableTables,
+    by_name,
+    json_text,
+    only_column,
+)
+from lightrag_jsonl.storage.tables.settings import SettingReads
+
+ANSWERS_KEPT = 1_000  # for similar questions; of more, the oldest are deleted
+SINGLE = "<f4"  # float32, little endian
+JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+CHUNK_ID = re.compile('"(chunk-[0-9a-f]{16})"')
+OF_NO_DOCUMENT = """document IS NULL OR document NOT IN (
+    SELECT name FROM documents UNION ALL SELECT name FROM pending)"""
+
+
+class AnswerReads(SettingReads, Tables):
+    """Reads answers."""
+
+    def completion(self, key: bytes) -> Completion | None:
+        """The cached answer of the request with this key."""
+        cursor = self._execute(
+            "SELECT text, finish, input_tokens, output_tokens, cached_tokens, calls "
+            "FROM completions WHERE key = ?",
+            key,
+        )
+        for row in by_name(cursor):
+            return _completion(row)
+        return None
+
+    def completion_keys(self) -> dict[bytes, str | None]:
+        """The keys of all cached answers, oldest first, each with the id of the document that the
+        request quoted; None if there may have been several.
+        """
+        return dict(self._execute("SELECT key, document FROM completions ORDER BY id"))
+
+    def completion_stats(self) -> tuple[int, int]:
+        """The number of cached answers, and their size in bytes."""
+        size = f"coalesce(sum({self.dialect.byte_length('text')}), 0)"
+        statement = f"SELECT count(*) AS answers, {size} AS size FROM completions"
+        (row,) = by_name(self._execute(statement))
+        return row.answers, int(row.size)
+
+    def reusable_answers(self, signature: str) -> list[tuple[str, Vectors, str]]:
+        """(question, vector, answer as JSON) of the stored answers of this generation."""
+        cursor = self._execute(
+            "SELECT question, vector, answer FROM reusable_answers "
+            "WHERE signature = ? AND generation = ? ORDER BY id",
+            signature,
+            self.generation,
+        )
+        return [
+            (question, np.frombuffer(vector, SINGLE).astype(np.float32), answer)
+            for question, vector, answer in cursor
+        ]
+
+
+class AnswerWrites(AnswerReads, WritableTables):
+    """Writes answers."""
+
+    def put_completion(
+        self, key: bytes, completion: Completion, document: str | None = None
+    ) -> None:
+        """Cache a model's answer; `document` is the id of the document that the request quoted, None
+        if there may have been several.
+        """
+        usage = completion.usage
+        row = {
+            "key": key,
+            "text": completion.text,
+            "finish": completion.finish,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "calls": usage.calls,
+            "document": document,
+        }
+        self._put("completions", [row], key="key")
+
+    def delete_completions(self, keys: Collection[bytes] | None = None) -> int:
+        """Delete all answers, reusable answers included, or some by key; returns the number."""
+        if keys is None:
+            self._delete_all("reusable_answers")
+            return self._delete_all("completions")
+        return self._delete("completions", "key", keys)
+
+    def purge(self, names: Collection[str]) -> tuple[int, int]:
+        """Delete whatever may quote deleted documents: cached answers, except about one document that
+        is still there, reusable answers, cached vectors, and queries that refer to a deleted chunk
+        or to an entity with one of these names.
+
+        Returns the numbers of cached answers and of queries that were deleted.
+        """
+        self._delete_all("reusable_answers")
+        self._delete_all("cached_vectors")
+        answers = self._execute(f"DELETE FROM completions WHERE {OF_NO_DOCUMENT}").rowcount
+        traces = self._traces_that_quote(names)
+        return answers, self._delete("traces", "id", traces)
+
+    def _traces_that_quote(self, names: Collection[str]) -> set[int]:
+        """Row ids of the queries that refer to a deleted chunk or to some names."""
+        chunks = set(only_column(self._execute("SELECT name FROM chunks")))
+        quoted_names = {json_text(name) for name in names}
+        traces = set()
+        for trace, event in self._execute("SELECT trace, event FROM trace_events"):
+            has_all_chunks = chunks.issuperset(CHUNK_ID.findall(event))
+            if not has_all_chunks or not quoted_names.isdisjoint(JSON_TEXT.findall(event)):
+                traces.add(trace)
+        return traces
+
+    def put_reusable_answer(
+        self, signature: str, question: str, vector: Vectors, answer: str, generation: int
+    ) -> None:
+        """Store an answer for similar questions, if the index is still of `generation`; answers of
+        earlier generations are deleted.
+        """
+        if generation != self.generation:
+            return
+        (id,) = only_column(
+            self._execute(
+                "INSERT INTO reusable_answers (generation, signature, question, vector, answer) "
+                "VALUES (?, ?, ?, ?, ?) RETURNING id",
+                generation,
+                signature,
+                question,
+                vector.astype(SINGLE).tobytes(),
+                answer,
+            )
+        )
+        self._execute(
+            "DELETE FROM reusable_answers WHERE generation < ? OR id <= ?",
+            generation,
+            id - ANSWERS_KEPT,
+        )
+
+
+def _completion(row: Any) -> Completion:
+    usage = Usage(
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        cached_tokens=row.cached_tokens,
+        calls=row.calls,
+    )
+    return Completion(text=row.text, finish=row.finish, usage=usage)

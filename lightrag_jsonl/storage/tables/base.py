@@ -1,0 +1,122 @@
+"""What all tables share: rows are read and written by the names of columns."""
+
+from collections import namedtuple
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+
+from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
+from lightrag_jsonl.storage.vector_index import Ids
+
+ColumnValues: TypeAlias = Mapping[str, Any]  # of one row, by the name of the column
+
+TABLE_NAMES: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
+UNCHANGING = {"id", "key", "low", "high"}  # to set them writes to indexes, even if equal
+
+
+def json_text(value: object) -> str:
+    """Compact JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+@lru_cache(maxsize=1_000)
+def row_type(columns: tuple[str, ...]) -> Any:
+    """A tuple whose fields are called as the columns of a query."""
+    return namedtuple("Row", columns, rename=True)
+
+
+def by_name(cursor: Cursor) -> list[Any]:
+    """All rows; the values of the columns are attributes."""
+    columns = tuple([column[0] for column in cursor.description])
+    return list(map(row_type(columns)._make, cursor))
+
+
+def only_column(cursor: Cursor) -> list[Any]:
+    """The values of the only column."""
+    return [value for (value,) in cursor]
+
+
+def integer_columns(cursor: Cursor) -> dict[str, Ids]:
+    """Columns of integers by name, each of shape (rows,)."""
+    names = [column[0] for column in cursor.description]
+    table = np.fromiter(cursor, np.dtype((np.int64, (len(names),))))
+    return dict(zip(names, table.T, strict=True))
+
+
+class Tables:
+    """Tables for reading, through a connection in a transaction."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+
+    def _execute(self, statement: str, *parameters: object) -> Cursor:
+        return self.dialect.execute(statement, parameters)
+
+    def _select(
+        self, columns: str, table: str, column: str, keys: Keys | None, *, order: str = "id"
+    ) -> Cursor:
+        """Rows in order: all, or the rows with some values in a column."""
+        if keys is None:
+            return self._execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
+        test = f"{column} {self.dialect.among()}"
+        statement = f"SELECT {columns} FROM {table} WHERE {test} ORDER BY {order}"
+        return self._execute(statement, self.dialect.array(keys))
+
+    def _page(self, limit: int | None, offset: int = 0) -> str:
+        """The end of a query for a page of rows."""
+        count = self.dialect.NO_LIMIT if limit is None else max(limit, 0)
+        return f"LIMIT {count} OFFSET {max(offset, 0)}"
+
+
+class WritableTables(Tables):
+    """Tables for writing, too.
+
+    `touched` collects the ids of changed rows, by kind; `changed` notes any other change that
+    queries see.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect)
+        self.touched: dict[Kind, set[int]] = {kind: set() for kind in TABLE_NAMES}
+        self.changed = False
+
+    def _insert(self, table: str, rows: Sequence[ColumnValues]) -> None:
+        """Insert rows; existing rows stay as they are."""
+        self._write(table, rows, conflict="DO NOTHING")
+
+    def _put(self, table: str, rows: Sequence[ColumnValues], *, key: str = "id") -> None:
+        """Insert rows, or replace existing rows with the same value in the column `key`.
+
+        Unlike INSERT OR REPLACE, nothing is deleted, so rows that refer to replaced rows stay.
+        """
+        columns = rows[0] if rows else ()
+        changing = [column for column in columns if column not in {key, *UNCHANGING}]
+        updates = ", ".join(f"{column} = excluded.{column}" for column in changing)
+        self._write(table, rows, conflict=f"({key}) DO UPDATE SET {updates}")
+
+    def _write(self, table: str, rows: Sequence[ColumnValues], *, conflict: str) -> None:
+        """Insert rows of the same columns, in the same order."""
+        if rows:
+            columns = ", ".join(rows[0])
+            marks = ", ".join("?" * len(rows[0]))
+            self.dialect.execute_many(
+                f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT {conflict}",
+                [tuple(row.values()) for row in rows],
+            )
+
+    def _delete(self, table: str, column: str, keys: Keys) -> int:
+        """Delete the rows with some values in a column; returns the number."""
+        statement = f"DELETE FROM {table} WHERE {column} = ?"
+        return max(0, self.dialect.execute_many(statement, [(key,) for key in keys]))
+
+    def _delete_all(self, table: str) -> int:
+        """Delete all rows; returns the number."""
+        return self._execute(f"DELETE FROM {table}").rowcount
+
+    def _touch(self, kind: Kind, rows: Collection[int]) -> None:
+        """Note that rows were changed."""
+        self.touched[kind].update(rows)

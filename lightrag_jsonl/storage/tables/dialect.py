@@ -1,0 +1,123 @@
+"""Where the databases differ: parameters, arrays, texts, JSON, vectors and the full text."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.storage.tables.full_text import FullText
+
+Keys: TypeAlias = Collection[int] | Collection[str] | Collection[bytes]
+
+
+class Cursor(Protocol):
+    """The result of a statement."""
+
+    @property
+    def description(self) -> Any:
+        """A sequence for each column, whose first item is the name."""
+
+    @property
+    def rowcount(self) -> int:
+        """The number of changed rows."""
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows."""
+
+
+class Dialect(ABC):
+    """A connection in a transaction, and the SQL in which a database differs.
+
+    Parameters of statements are `?`, or `?1` for the first parameter again. A connection for reading
+    refuses to write.
+    """
+
+    NO_LIMIT: ClassVar[str]  # after LIMIT
+    OWN_FIELDS: ClassVar[str]  # of a document `d`, as a JSON object
+    METADATA: ClassVar[str]  # of a document `d`, as a JSON object
+    NO_VECTOR: ClassVar[str]  # the vector that stands for a refused text
+    full_text: FullText
+
+    @abstractmethod
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> Cursor:
+        """Run one statement."""
+
+    @abstractmethod
+    def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> int:
+        """Run one statement for each row of parameters; returns the number of changed rows."""
+
+    # ── arrays ──────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def among(self, parameter: str = "?") -> str:
+        """A test after a column: whether the value is in the array of a parameter."""
+
+    @abstractmethod
+    def array(self, keys: Keys) -> object:
+        """The parameter for `among`."""
+
+    @abstractmethod
+    def pairs(self, pairs: Collection[tuple[int, int]]) -> tuple[str, Sequence[object]]:
+        """A query for pairs, and the parameters of the query."""
+
+    # ── texts and JSON ──────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def byte_length(self, column: str) -> str:
+        """The bytes of a text in UTF-8."""
+
+    @abstractmethod
+    def contains(self, column: str, parameter: str) -> str:
+        """A test whether a text contains the text of a parameter."""
+
+    @abstractmethod
+    def json_field(self, column: str, field: str) -> str:
+        """A field of the JSON object in a column, as text."""
+
+    @abstractmethod
+    def is_present(self, fields: str) -> str:
+        """A test whether a JSON object has a field, the parameter, that is not null."""
+
+    @abstractmethod
+    def meets(self, fields: str, comparator: str) -> str:
+        """A test whether a field of a JSON object, or a member of a list there, compares so with a
+        value of several. The first parameter is the field, each further parameter the JSON of the
+        values.
+        """
+
+    # ── the first rows for each of many ids ─────────────────────────────────────────
+
+    @abstractmethod
+    def descriptions(
+        self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
+    ) -> Iterable[tuple[int, int, str]]:
+        """For each id in `after`, the first descriptions in mentions with a greater row id than
+        `after[id]`, outside some chunks, as (id, position, description), ordered by position.
+        """
+
+    @abstractmethod
+    def first_chunks(
+        self, kind: Kind, ids: Collection[int], limit: int
+    ) -> Iterable[tuple[int, str]]:
+        """For each entity or relation, the public ids of the chunks of its first mentions, as
+        (id, chunk id), in order.
+        """
+
+    # ── vectors ─────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def pack(self, vector: Vectors) -> object:
+        """A vector as the parameter of a statement."""
+
+    @abstractmethod
+    def unpack(self, data: Any) -> Vectors:
+        """A vector as float32, from the value in a column."""
+
+    @abstractmethod
+    def vector_length(self, kind: Kind) -> int:
+        """The length of the vectors of a kind; 0 if there are none."""
+
+    @abstractmethod
+    def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
+        """Do what the database needs at the end of a change of documents, graph or vectors."""

@@ -1,0 +1,78 @@
+"""The full text of chunks: BM25 over the terms of `core.text`.
+
+A long chunk is several parts, and the best part counts most: one sentence on the question is not
+lost in a page on something else.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from lightrag_jsonl.core.cjk import is_cjk
+from lightrag_jsonl.core.terms import index_terms
+
+PART_WORDS = 200  # the words of a part
+# The words that a bigram of a script without spaces counts as: 200 English words are 330 Chinese
+# characters. On 346 questions over Chinese passages of 277 characters, recall@5 of BM25 is 59 % if a
+# bigram counts as 1, and 68 % with 0.6; of 1,135 characters, 94 and 96 %.
+WORDS_PER_BIGRAM = 0.6
+PARTS = 1_024  # the most parts of a chunk; longer chunks have longer parts
+OTHER_PARTS = 0.2  # the share of each part's score beside the best one's 1
+JOINT_SCORE = f"{1 - OTHER_PARTS} * max(score) + {OTHER_PARTS} * sum(score)"
+ANY_END = "*"  # after a term: all terms that begin with it
+
+ChunkTexts: TypeAlias = Iterable[tuple[int, str]]  # row ids of chunks, and their texts
+
+
+class FullText(ABC):
+    """The full text of an index, in the words of one database."""
+
+    @abstractmethod
+    def add(self, chunks: ChunkTexts) -> None:
+        """Add the terms of new chunks."""
+
+    @abstractmethod
+    def remove(self, chunks: ChunkTexts) -> None:
+        """Remove the terms of chunks, given the same texts as when they were added."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove all terms."""
+
+    @abstractmethod
+    def holds(self, chunk: int, text: str) -> bool:
+        """Whether a chunk is there with all terms of the text."""
+
+    @abstractmethod
+    def search(
+        self, terms: Sequence[str], limit: int, allowed: Collection[int] | None
+    ) -> list[tuple[int, float]]:
+        """The best chunks, only those in `allowed`, as (row id, score); ties by row id."""
+
+    @abstractmethod
+    def counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """The number of parts of all chunks, and in how many of them each term occurs."""
+
+
+def term_parts(chunks: ChunkTexts) -> Iterator[tuple[int, list[str]]]:
+    """The terms of chunks, cut into parts of about the same length: (id of the part, terms).
+
+    The id of a part, divided by `PARTS`, is the row id of the chunk. A change of the parts needs a new
+    `FORMAT`: terms are removed by the parts that they were stored in.
+    """
+    for chunk, text in chunks:
+        terms = index_terms(text)
+        count = min(max(math.ceil(_length_in_words(terms) / PART_WORDS), 1), PARTS)
+        for number in range(count):
+            start = number * len(terms) // count
+            end = (number + 1) * len(terms) // count
+            yield chunk * PARTS + number, terms[start:end]
+
+
+def _length_in_words(terms: Sequence[str]) -> float:
+    """The length of a text in English words."""
+    if all(term.isascii() for term in terms):
+        return len(terms)
+    bigrams = sum(is_cjk(term[0]) for term in terms)
+    return len(terms) - (1 - WORDS_PER_BIGRAM) * bigrams

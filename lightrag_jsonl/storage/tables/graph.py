@@ -1,0 +1,310 @@
+"""Entities and relations: the rows merged from mentions."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from msgspec.json import Decoder
+
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.types import Entity, Kind, Relation
+from lightrag_jsonl.storage.graph_index import GraphRows
+from lightrag_jsonl.storage.rows import (
+    MILLION,
+    EntityRow,
+    Names,
+    NextIds,
+    RelationRow,
+    RowIds,
+)
+from lightrag_jsonl.storage.tables.base import (
+    TABLE_NAMES,
+    Tables,
+    WritableTables,
+    by_name,
+    integer_columns,
+    json_text,
+    only_column,
+)
+from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect
+
+ENTITY = """id, key, name, type, description, names, types, attributes, aliases, mentions, summary,
+    summarized_to, summarized_mentions, created_at, edited"""
+RELATION = """id, low, high, reversed, description, keywords, low_names, high_names, forward,
+    backward, weight, mentions, summary, summarized_to, summarized_mentions, created_at, edited"""
+MENTIONS = "(SELECT entity, chunk FROM entity_mentions WHERE entity IS NOT NULL) m"
+# Two texts in one key of stored votes: between the name and the value of an attribute, and before
+# the keywords of mentions that lead from the high to the low end.
+SEPARATOR = "\0"
+
+parse_votes = Decoder(dict[str, int]).decode
+parse_edited = Decoder(dict[str, Any]).decode
+
+
+def weighted_relations(dialect: Dialect) -> str:
+    """A table of all relations with both ends, and the weights by a person or by merging."""
+    edited = f"CAST({dialect.json_field('edited', 'weight')} AS bigint)"
+    return f"(SELECT id, low, high, coalesce({edited}, weight) weight FROM relations) r"
+
+
+class GraphReads(Tables):
+    """Reads entities and relations."""
+
+    def next_ids(self) -> NextIds:
+        """The next free row ids, for the one writer."""
+        columns = [
+            f"(SELECT coalesce(max(id), 0) + 1 FROM {field.name}) AS {field.name}"
+            for field in fields(NextIds)
+        ]
+        (row,) = by_name(self._execute(f"SELECT {', '.join(columns)}"))
+        return NextIds(**row._asdict())
+
+    def entity_rows(self, *, ids: RowIds = None, keys: Names = None) -> dict[int, EntityRow]:
+        """Entities by row id: all entities, or some by row ids or name keys."""
+        if ids is not None:
+            cursor = self._select(ENTITY, "entities", "id", ids)
+        else:
+            cursor = self._select(ENTITY, "entities", "key", keys)
+        return {row.id: _entity_row(row) for row in by_name(cursor)}
+
+    def relation_rows(
+        self,
+        *,
+        ids: RowIds = None,
+        pairs: Collection[tuple[int, int]] | None = None,
+        ends: RowIds = None,
+    ) -> dict[int, RelationRow]:
+        """Relations by row id: all relations, or some by row ids, by (low, high) pairs, or by an end
+        among some entities.
+        """
+        if pairs is not None:
+            cursor = self._relations_between(pairs)
+        elif ends is not None:
+            cursor = self._relations_at(ends)
+        else:
+            cursor = self._select(RELATION, "relations", "id", ids)
+        return {row.id: _relation_row(row) for row in by_name(cursor)}
+
+    def _relations_between(self, pairs: Collection[tuple[int, int]]) -> Cursor:
+        query, parameters = self.dialect.pairs(pairs)
+        statement = f"SELECT {RELATION} FROM relations WHERE (low, high) IN ({query}) ORDER BY id"
+        return self.dialect.execute(statement, parameters)
+
+    def _relations_at(self, ends: Collection[int]) -> Cursor:
+        among = self.dialect.among("?1")
+        test = f"low {among} OR high {among}"
+        statement = f"SELECT {RELATION} FROM relations WHERE {test} ORDER BY id"
+        return self._execute(statement, self.dialect.array(ends))
+
+    def listed(
+        self,
+        kind: Kind,
+        *,
+        search: str = "",
+        type: str = "",
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[int]:
+        """Row ids of a page of the entities by name, or of the relations, the heaviest first. A name
+        key must hold `search`, and an entity be of `type`, unless these are empty.
+        """
+        page = self._page(limit, offset)
+        if kind == "entity":
+            contains = self.dialect.contains("key", "?1")
+            statement = f"""SELECT id FROM entities WHERE {contains} AND (type = ?2 OR ?2 = '')
+                ORDER BY name, id {page}"""
+            return only_column(self._execute(statement, search, type))
+        low = self.dialect.contains("a.key", "?1")
+        high = self.dialect.contains("b.key", "?1")
+        statement = f"""SELECT r.id FROM {weighted_relations(self.dialect)}
+            JOIN entities a ON a.id = r.low JOIN entities b ON b.id = r.high
+            WHERE {low} OR {high} ORDER BY r.weight DESC,
+            CASE WHEN a.key < b.key THEN a.key ELSE b.key END,
+            CASE WHEN a.key < b.key THEN b.key ELSE a.key END {page}"""
+        return only_column(self._execute(statement, search))
+
+    def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
+        """Entities for readers, each with the public ids of its first chunks; degree not set."""
+        entities = self.entity_rows(ids=rows)
+        chunks = self._first_chunks("entity", rows, chunk_limit)
+        return {row: entities[row].entity(chunks[row]) for row in rows if row in entities}
+
+    def entity_names(self, rows: Collection[int]) -> dict[int, str]:
+        """The names of entities by row id."""
+        return dict(self._select("id, name", "entities", "id", rows))
+
+    def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
+        """Relations for readers, each with the public ids of its first chunks."""
+        relations = self.relation_rows(ids=rows)
+        ends = {end for relation in relations.values() for end in (relation.low, relation.high)}
+        names = self.entity_names(ends)
+        chunks = self._first_chunks("relation", rows, chunk_limit)
+        return {
+            row: relations[row].relation(names, chunks[row]) for row in rows if row in relations
+        }
+
+    def _first_chunks(
+        self, kind: Kind, rows: Collection[int], limit: int
+    ) -> dict[int, tuple[str, ...]]:
+        """The public ids of the first chunks that mention each row, each chunk once."""
+        chunks: dict[int, dict[str, None]] = {row: {} for row in rows}
+        for row, chunk in self.dialect.first_chunks(kind, rows, limit):
+            chunks[row][chunk] = None
+        return {row: tuple(ids) for row, ids in chunks.items()}
+
+    def graph_rows(self, touched: Mapping[Kind, Collection[int]] | None = None) -> GraphRows:
+        """The shape of the graph: all rows, or only the touched rows."""
+        rows: Mapping[Kind, RowIds] = dict.fromkeys(TABLE_NAMES) if touched is None else touched
+        entities = integer_columns(self._select("id", "entities", "id", rows["entity"]))
+        chunks = integer_columns(self._select("id", "chunks", "id", rows["chunk"]))
+        relations = integer_columns(
+            self._select(
+                "id, low, high, weight",
+                weighted_relations(self.dialect),
+                "id",
+                rows["relation"],
+            )
+        )
+        mentions = integer_columns(
+            self._select("entity, chunk", MENTIONS, "chunk", rows["chunk"], order="chunk, entity")
+        )
+        return GraphRows(
+            entities=entities["id"],
+            chunks=chunks["id"],
+            relations=np.stack([relations[name] for name in ("id", "low", "high")], axis=1),
+            weights=relations["weight"] / MILLION,
+            mentions=np.stack([mentions["entity"], mentions["chunk"]], axis=1),
+        )
+
+
+class GraphWrites(GraphReads, WritableTables):
+    """Writes entities and relations."""
+
+    def put_graph_rows(self, kind: Kind, rows: Sequence[EntityRow | RelationRow]) -> None:
+        """Store entities or relations, in place of rows with the same ids."""
+        entities = [row for row in rows if isinstance(row, EntityRow)]
+        relations = [row for row in rows if isinstance(row, RelationRow)]
+        self._put("entities", [_entity_columns(row) for row in entities])
+        self._put("relations", [_relation_columns(row) for row in relations])
+        self._delete("stated_aliases", "entity", [row.id for row in entities])
+        aliases = {(row.id, name_key(alias)) for row in entities for alias in row.aliases}
+        stated = [{"entity": entity, "key": key} for entity, key in sorted(aliases)]
+        self._insert("stated_aliases", stated)
+        self._touch(kind, {row.id for row in rows})
+
+    def delete_graph_rows(self, kind: Kind, rows: Collection[int]) -> None:
+        """Delete entities or relations with all vectors; mentions stay."""
+        self._delete(TABLE_NAMES[kind], "id", rows)
+        self._touch(kind, rows)
+
+
+def _entity_row(row: Any) -> EntityRow:
+    return EntityRow(
+        id=row.id,
+        key=row.key,
+        names=parse_votes(row.names),
+        types=parse_votes(row.types),
+        attributes=_attribute_votes(parse_votes(row.attributes)),
+        aliases=parse_votes(row.aliases),
+        mentions=row.mentions,
+        description=row.description,
+        summary=row.summary,
+        summarized_to=row.summarized_to,
+        summarized_mentions=row.summarized_mentions,
+        created_at=row.created_at,
+        name=row.name,
+        type=row.type,
+        edited=parse_edited(row.edited),
+    )
+
+
+def _attribute_votes(votes: Mapping[str, int]) -> dict[tuple[str, str], int]:
+    """Votes by the name and the value of an attribute."""
+    attributes = {}
+    for key, count in votes.items():
+        name, _, value = key.partition(SEPARATOR)
+        attributes[name, value] = count
+    return attributes
+
+
+def _entity_columns(row: EntityRow) -> dict[str, object]:
+    attributes = {SEPARATOR.join(pair): count for pair, count in row.attributes.items()}
+    return {
+        "id": row.id,
+        "key": row.key,
+        "name": row.name,
+        "type": row.type,
+        "description": row.description,
+        "names": json_text(row.names),
+        "types": json_text(row.types),
+        "attributes": json_text(attributes),
+        "aliases": json_text(row.aliases),
+        "mentions": row.mentions,
+        "summary": row.summary,
+        "summarized_to": row.summarized_to,
+        "summarized_mentions": row.summarized_mentions,
+        "created_at": row.created_at,
+        "edited": json_text(row.edited),
+    }
+
+
+def _relation_row(row: Any) -> RelationRow:
+    forward_votes, backward_votes = _keyword_votes(parse_votes(row.keywords))
+    return RelationRow(
+        id=row.id,
+        low=row.low,
+        high=row.high,
+        keywords=forward_votes,
+        backward_keywords=backward_votes,
+        low_names=parse_votes(row.low_names),
+        high_names=parse_votes(row.high_names),
+        forward=row.forward,
+        backward=row.backward,
+        weight=row.weight,
+        mentions=row.mentions,
+        description=row.description,
+        summary=row.summary,
+        summarized_to=row.summarized_to,
+        summarized_mentions=row.summarized_mentions,
+        created_at=row.created_at,
+        reversed=bool(row.reversed),
+        edited=parse_edited(row.edited),
+    )
+
+
+def _keyword_votes(votes: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """Votes for the keywords from the low to the high end, and for those back."""
+    forward: dict[str, int] = {}
+    backward: dict[str, int] = {}
+    for keyword, count in votes.items():
+        if keyword.startswith(SEPARATOR):
+            backward[keyword.removeprefix(SEPARATOR)] = count
+        else:
+            forward[keyword] = count
+    return forward, backward
+
+
+def _relation_columns(row: RelationRow) -> dict[str, object]:
+    keywords = dict(row.keywords)
+    for keyword, count in row.backward_keywords.items():
+        keywords[SEPARATOR + keyword] = count
+    return {
+        "id": row.id,
+        "low": row.low,
+        "high": row.high,
+        "reversed": row.reversed,
+        "description": row.description,
+        "keywords": json_text(keywords),
+        "low_names": json_text(row.low_names),
+        "high_names": json_text(row.high_names),
+        "forward": row.forward,
+        "backward": row.backward,
+        "weight": row.weight,
+        "mentions": row.mentions,
+        "summary": row.summary,
+        "summarized_to": row.summarized_to,
+        "summarized_mentions": row.summarized_mentions,
+        "created_at": row.created_at,
+        "edited": json_text(row.edited),
+    }

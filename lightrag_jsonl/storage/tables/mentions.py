@@ -1,0 +1,156 @@
+"""Mentions: what each chunk says about entities and relations."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from msgspec.json import Decoder
+
+from lightrag_jsonl.core.types import EntityMention, Kind, RelationMention
+from lightrag_jsonl.storage.rows import EntityMentionRow, MentionRow, RelationMentionRow, RowIds
+from lightrag_jsonl.storage.tables.base import (
+    Tables,
+    WritableTables,
+    by_name,
+    json_text,
+    only_column,
+)
+
+ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, attributes,
+    aliases, claim"""
+RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, keywords, description,
+    strength, forward, claim"""
+
+parse_texts = Decoder(tuple[str, ...]).decode
+parse_attributes = Decoder(tuple[tuple[str, str], ...]).decode
+
+
+class MentionReads(Tables):
+    """Reads mentions."""
+
+    def entity_mentions(
+        self, *, chunks: RowIds = None, entities: RowIds = None, deleted: bool = False
+    ) -> list[EntityMentionRow]:
+        """The mentions in some chunks, or of some entities, or all; by row id. With `deleted`, only
+        mentions of entities that a person deleted.
+        """
+        table = "entity_mentions"
+        if deleted:
+            table = "(SELECT * FROM entity_mentions WHERE entity IS NULL) m"
+        if chunks is not None:
+            cursor = self._select(ENTITY_MENTION, table, "chunk", chunks)
+        else:
+            cursor = self._select(ENTITY_MENTION, table, "entity", entities)
+        return [_entity_mention(row) for row in by_name(cursor)]
+
+    def relation_mentions(
+        self, *, chunks: RowIds = None, relations: RowIds = None
+    ) -> list[RelationMentionRow]:
+        """The mentions in some chunks, or of some relations, or all; by row id."""
+        table = "relation_mentions"
+        if chunks is not None:
+            cursor = self._select(RELATION_MENTION, table, "chunk", chunks)
+        else:
+            cursor = self._select(RELATION_MENTION, table, "relation", relations)
+        return [_relation_mention(row) for row in by_name(cursor)]
+
+    def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
+        """Row ids of the relations that chunks mention, each once, in the order of the text."""
+        order = "position, relation"
+        cursor = self._select("relation", "relation_mentions", "chunk", chunks, order=order)
+        return [row for row in dict.fromkeys(only_column(cursor)) if row is not None]
+
+    def descriptions(
+        self,
+        kind: Kind,
+        after: Mapping[int, int],
+        *,
+        without: Collection[int] = (),
+        limit: int | None = None,
+    ) -> dict[int, list[tuple[int, str]]]:
+        """The first `limit` descriptions (position, text) of each row in `after`, by position: of
+        mentions with a row id above `after[row]`, outside the chunks in `without`, and not empty.
+        """
+        descriptions: dict[int, list[tuple[int, str]]] = {row: [] for row in after}
+        for row, position, text in self.dialect.descriptions(kind, after, without, limit):
+            descriptions[row].append((position, text))
+        return descriptions
+
+
+class MentionWrites(MentionReads, WritableTables):
+    """Writes mentions."""
+
+    def put_mentions(
+        self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
+    ) -> None:
+        """Store mentions, in place of mentions with the same row ids."""
+        self._put("entity_mentions", [_entity_mention_columns(row) for row in entities])
+        self._put("relation_mentions", [_relation_mention_columns(row) for row in relations])
+        self._touch("chunk", {row.chunk for row in entities})
+
+
+def _entity_mention(row: Any) -> EntityMentionRow:
+    mention = EntityMention(
+        name=row.name,
+        type=row.type,
+        description=row.description,
+        grounded=bool(row.grounded),
+        attributes=parse_attributes(row.attributes) if row.attributes else (),
+        aliases=parse_texts(row.aliases) if row.aliases else (),
+        claim=row.claim,
+    )
+    return MentionRow(
+        id=row.id, owner=row.owner, chunk=row.chunk, position=row.position, mention=mention
+    )
+
+
+def _relation_mention(row: Any) -> RelationMentionRow:
+    mention = RelationMention(
+        source=row.source,
+        target=row.target,
+        keywords=parse_texts(row.keywords),
+        description=row.description,
+        strength=row.strength,
+        claim=row.claim,
+    )
+    return MentionRow(
+        id=row.id,
+        owner=row.owner,
+        chunk=row.chunk,
+        position=row.position,
+        mention=mention,
+        forward=bool(row.forward),
+    )
+
+
+def _entity_mention_columns(row: EntityMentionRow) -> dict[str, object]:
+    mention = row.mention
+    return {
+        "id": row.id,
+        "entity": row.owner,
+        "chunk": row.chunk,
+        "position": row.position,
+        "name": mention.name,
+        "type": mention.type,
+        "description": mention.description,
+        "grounded": mention.grounded,
+        "attributes": json_text(mention.attributes) if mention.attributes else None,
+        "aliases": json_text(mention.aliases) if mention.aliases else None,
+        "claim": mention.claim,
+    }
+
+
+def _relation_mention_columns(row: RelationMentionRow) -> dict[str, object]:
+    mention = row.mention
+    return {
+        "id": row.id,
+        "relation": row.owner,
+        "chunk": row.chunk,
+        "position": row.position,
+        "source": mention.source,
+        "target": mention.target,
+        "keywords": json_text(mention.keywords),
+        "description": mention.description,
+        "strength": mention.strength,
+        "forward": row.forward,
+        "claim": mention.claim,
+    }

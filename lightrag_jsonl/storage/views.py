@@ -1,0 +1,98 @@
+"""Views of the tables, for indexing, retrieval and tracing.
+
+A `StoreView` sees one consistent state. A `Snapshot` is a view with vector search and the graph in
+memory, all of the same state. A `Transaction` is a view that sees its own writes, which become
+visible together or not at all. All calls block and belong into a thread (`storage.store.read`).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.storage.graph_index import GraphIndex
+from lightrag_jsonl.storage.tables.aliases import AliasReads, AliasWrites
+from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
+from lightrag_jsonl.storage.tables.chunks import ChunkReads, ChunkWrites
+from lightrag_jsonl.storage.tables.dialect import Dialect
+from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
+from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
+from lightrag_jsonl.storage.tables.mentions import MentionReads, MentionWrites
+from lightrag_jsonl.storage.tables.settings import SettingReads, SettingWrites
+from lightrag_jsonl.storage.tables.traces import TraceReads, TraceWrites
+from lightrag_jsonl.storage.tables.vectors import VectorReads, VectorWrites
+from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorSearch
+
+
+class StoreView(
+    DocumentReads,
+    ChunkReads,
+    MentionReads,
+    GraphReads,
+    AliasReads,
+    VectorReads,
+    AnswerReads,
+    TraceReads,
+    SettingReads,
+):
+    """One consistent state of the index."""
+
+
+class Snapshot(StoreView):
+    """A view with the graph in memory, and search by vectors and by words.
+
+    `graph` is the shape of the graph: relations between entities, and mentions in chunks.
+    """
+
+    def __init__(
+        self, dialect: Dialect, graph: GraphIndex, vectors: Mapping[Kind, VectorSearch]
+    ) -> None:
+        super().__init__(dialect)
+        self.graph = graph
+        self._vectors = vectors
+
+    def search_vectors(
+        self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Floats]:
+        """The nearest rows of each query, only those in `allowed` (ascending): row ids and inner
+        products, both of shape (queries, n <= limit), best first, ties by row id.
+        """
+        return self._vectors[kind].search(queries, limit, allowed)
+
+    def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
+        """Inner products, shape (queries, rows); NaN where a row has no vector."""
+        return self._vectors[kind].scores(queries, rows)
+
+    def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
+        """Vectors as a matrix, shape (rows, dim); zeros where a row has no vector."""
+        return self._vectors[kind].matrix(rows)
+
+    def search_terms(
+        self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """The best chunks as (row id, score), ties by row id; "猫*" stands for 猫咪, too.
+
+        Longer chunks are searched in parts; the part with the best BM25 counts most.
+        """
+        return self.dialect.full_text.search(terms, limit, allowed)
+
+    def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """The number of parts of all chunks, and in how many of them each term occurs."""
+        return self.dialect.full_text.counts(terms)
+
+
+class Transaction(
+    StoreView,
+    DocumentWrites,
+    ChunkWrites,
+    MentionWrites,
+    GraphWrites,
+    AliasWrites,
+    VectorWrites,
+    AnswerWrites,
+    TraceWrites,
+    SettingWrites,
+):
+    """A view for writing, too, which records the touched rows.
+
+    Rows may be written in any order; references must lead to rows when the transaction ends.
+    """

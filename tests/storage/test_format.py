@@ -1,0 +1,49 @@
+"""What is stored keeps the form of format 9, whatever it is called in memory."""
+
+import contextlib
+import json
+import sqlite3
+from pathlib import Path
+
+from lightrag_jsonl.storage.rows import EntityRow, RelationRow
+from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
+from tests.storage.contract import put_sample
+
+STATEMENTS = (  # rows as earlier versions wrote them, with votes in another order
+    """UPDATE entities SET attributes = '{"born\\u00001867":3,"居\\u0000里":1,"odd":1}' WHERE id = 1""",
+    """UPDATE relations SET keywords = '{"\\u0000pupil":2,"teacher":1,"\\u0000teacher":1}'""",
+)
+
+
+def stored_texts(folder: Path) -> list[object]:
+    """The votes for attributes and keywords, as they are in the file."""
+    with contextlib.closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+        rows = connection.execute(
+            "SELECT attributes FROM entities WHERE id = 1 UNION ALL SELECT keywords FROM relations"
+        )
+        return [json.loads(text) for (text,) in rows]
+
+
+def test_votes_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    """Names and values of attributes, and directions of keywords, are told apart, and written back
+    as they were.
+    """
+    store = SQLiteStore(tmp_path)
+    with store.transaction() as transaction:
+        put_sample(transaction, 1)
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        for statement in STATEMENTS:
+            connection.execute(statement)
+        connection.commit()
+    texts = stored_texts(tmp_path)
+    with store.transaction() as transaction:
+        entities: list[EntityRow] = list(transaction.entity_rows().values())
+        relations: list[RelationRow] = list(transaction.relation_rows().values())
+        assert entities[0].attributes == {("born", "1867"): 3, ("居", "里"): 1, ("odd", ""): 1}
+        assert relations[0].keywords == {"teacher": 1}
+        assert relations[0].backward_keywords == {"pupil": 2, "teacher": 1}
+        assert relations[0].directed_keywords == (("teacher",), ("pupil",))
+        transaction.put_graph_rows("entity", entities)
+        transaction.put_graph_rows("relation", relations)
+    texts[0]["odd\0"] = texts[0].pop("odd")  # type: ignore[attr-defined]
+    assert stored_texts(tmp_path) == texts
