@@ -58,7 +58,14 @@ class GraphReads(Tables):
             for field in fields(NextIds)
         ]
         (row,) = by_name(self._execute(f"SELECT {', '.join(columns)}"))
-        return NextIds(**row._asdict())
+        return NextIds(
+            documents=row.documents,
+            chunks=row.chunks,
+            entities=row.entities,
+            relations=row.relations,
+            entity_mentions=row.entity_mentions,
+            relation_mentions=row.relation_mentions,
+        )
 
     def entity_rows(self, *, ids: RowIds = None, keys: Names = None) -> dict[int, EntityRow]:
         """Entities by row id: all entities, or some by row ids or name keys."""

@@ -16,7 +16,16 @@ class TraceReads(Tables):
             f"WHERE substr(name, 1, length(?1)) = ?1 ORDER BY traces.id DESC {self._page(limit)}",
             prefix,
         )
-        return [TraceSummary(**row._asdict()) for row in by_name(cursor)]
+        return [
+            TraceSummary(
+                id=row.id,
+                status=row.status,
+                mode=row.mode,
+                question=row.question,
+                started_at=row.started_at,
+            )
+            for row in by_name(cursor)
+        ]
 
     def trace_events(self, *, trace_id: str = "", stage: str = "") -> list[tuple[str, str]]:
         """(trace id, event as JSON) of the events of a query or of a stage, the newest query first,
