@@ -253,7 +253,7 @@ def provided_extractions(
             continue
         plain = {key: value for key, value in record.items() if key != "chunk"}
         for one in normalize_graph_record(plain):
-            problem = None if schema is None else schema.error(one)
+            problem = None if schema is None else schema.error(schema.with_short_lists(one))
             if problem is None:
                 collectors[index].add([(line, one)])
                 counts[index] += 1

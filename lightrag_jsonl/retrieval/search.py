@@ -80,8 +80,8 @@ def _with_text(task: SearchTask, found: Hits, by_text: Hits) -> Hits:
 
 def _relevant(task: SearchTask, subgraph: Subgraph, visited: Ids) -> Subgraph:
     """The relations nearest to the question, whatever the visits of their ends, and of the other ones
-    those with two ends that the walk visits often enough; and the entities that it visits so or that
-    the nearest relations join.
+    those with two ends that the walk visits often enough; and the entities that it visits so, before
+    those that only the nearest relations join.
     """
     entities = subgraph.entities[: task.param.top_k]
     relations = subgraph.relations[: task.param.top_k]
@@ -90,7 +90,7 @@ def _relevant(task: SearchTask, subgraph: Subgraph, visited: Ids) -> Subgraph:
     is_visited = np.isin(ends, visited).all(axis=1)
     relevant = distinct(visited, ends[is_nearest].ravel())
     return Subgraph(
-        entities=entities[np.isin(entities.ids, relevant)],
+        entities=_first(visited, entities[np.isin(entities.ids, relevant)]),
         relations=relations[is_nearest | is_visited],
     )
 

@@ -226,7 +226,7 @@ async def _open_work(engine: Engine) -> _OpenWork:
 async def _open_extraction(engine: Engine) -> _OpenWork:
     """Extract every pending chunk as an insert would, up to the first request without an answer."""
     collector = _Collector(engine.client.llm.name, BudgetError)
-    extractor = engine.extractor_for(engine.client_for(collector))
+    extractor = engine.extractor_for(engine.client_for(collector, store_answers=False))
     work = _OpenWork(requests=collector.requests)
     for document, chunks in engine.indexing.pending_work():
         answered_chunks = 0

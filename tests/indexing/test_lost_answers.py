@@ -55,7 +55,7 @@ async def inserted(rag: AsyncLightRAG) -> tuple[InsertReport, Any]:
         (Completion(jsonl(entity("Toledo")), "error"), "broke the answer off"),
         (Completion(jsonl(entity("Toledo")), "no_reason_known"), "broke the answer off"),  # type: ignore[arg-type]
         (Completion("", "filter"), "a content filter"),
-        (Completion(jsonl(entity("Toledo")), "length"), "still cut off after 2 continuations"),
+        (Completion(jsonl(entity("Toledo")), "length"), "still cut off after 1 continuations"),
     ],
 )
 async def test_a_chunk_that_lost_its_records_is_asked_for_again(
