@@ -4,9 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from html import escape
 from reprlib import Repr
-from typing import Any
+from typing import Any, TypeVar
 
 from lightrag_jsonl.core.text import clipped
+
+Value = TypeVar("Value")  # a dataclass
 
 _REPR = Repr()
 _REPR.maxstring = _REPR.maxother = 80  # characters of one value
@@ -23,6 +25,12 @@ def short_repr(value: Any) -> str:
         if content not in (field.default, {}):
             parts.append(f"{field.name}={_REPR.repr(content)}")
     return f"{type(value).__name__}({', '.join(parts)})"
+
+
+def with_short_repr(dataclass_type: type[Value]) -> type[Value]:
+    """A class decorator: `short_repr` as the repr of a dataclass."""
+    dataclass_type.__repr__ = short_repr  # type: ignore[method-assign]
+    return dataclass_type
 
 
 def html_table(title: str, rows: Iterable[Sequence[object]]) -> str:

@@ -12,8 +12,8 @@ from lightrag_jsonl.core.types import Json, Message, Mode
 from lightrag_jsonl.core.validation import (
     check_fields,
     from_mapping,
-    names_replacements,
     repr_start,
+    with_replacements,
 )
 
 ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
@@ -120,9 +120,9 @@ class IndexOptions:
     unchecked: ClassVar = ("ontology", "limits")
 
     @classmethod
-    def from_mapping(cls, given: object) -> Self:
+    def from_mapping(cls, source: object) -> Self:
         """The options in untrusted input; `ConfigError` for whatever is wrong with it."""
-        return from_mapping(cls, given)
+        return from_mapping(cls, source)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -134,10 +134,12 @@ class IndexOptions:
         if self.chunk_overlap == OVERLAP >= self.chunk_tokens:
             object.__setattr__(self, "chunk_overlap", self.chunk_tokens // 12)
         if self.chunk_overlap >= self.chunk_tokens:
-            overlap, size = self.chunk_overlap, self.chunk_tokens
-            raise ConfigError(f"chunk_overlap ({overlap}) must be below chunk_tokens ({size})")
+            raise ConfigError(
+                f"chunk_overlap ({self.chunk_overlap}) must be below chunk_tokens ({self.chunk_tokens})"
+            )
 
 
+@with_replacements
 @dataclass(frozen=True, slots=True)
 class QueryParam:
     """Settings of one question. Budgets are in tokens; invalid values raise `ConfigError`.
@@ -202,9 +204,9 @@ class QueryParam:
     unchecked: ClassVar = ("conversation_history",)
 
     @classmethod
-    def from_mapping(cls, given: object) -> Self:
+    def from_mapping(cls, source: object) -> Self:
         """The settings in untrusted input; `ConfigError` for whatever is wrong with it."""
-        return from_mapping(cls, given)
+        return from_mapping(cls, source)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -217,9 +219,6 @@ class QueryParam:
     def turns(self) -> tuple[Message, ...]:
         """The conversation so far, as `Message`s."""
         return tuple(map(_message, self.conversation_history))
-
-
-QueryParam.__init__ = names_replacements(QueryParam.__init__)  # type: ignore[method-assign]
 
 
 class QueryFields(TypedDict, total=False):

@@ -2,18 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from lightrag_jsonl.core.citation_markers import CITATION_MARKER
-from lightrag_jsonl.core.display import html_table, short_repr
-from lightrag_jsonl.core.text import clipped, digest
+from lightrag_jsonl.core.display import html_table, with_short_repr
+from lightrag_jsonl.core.languages import Language as Language
+from lightrag_jsonl.core.languages import known_language as known_language
+from lightrag_jsonl.core.sources import source_lines as source_lines
+from lightrag_jsonl.core.sources import unique_labels as unique_labels
+from lightrag_jsonl.core.sources import unsupported_lines as unsupported_lines
+from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
-Language: TypeAlias = Literal["en", "zh"]
 Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "bypass"]
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
@@ -22,7 +25,8 @@ DocumentState: TypeAlias = Literal["pending", "done", "partial", "failed"]
 Finish: TypeAlias = Literal["stop", "length", "filter", "error"]
 
 HEADING_SEPARATOR = " › "  # between the headings of a path
-PERSON, PROVIDED = "person", "records"  # extractors: an edit by hand, and ready-made records
+PERSON = "person"  # the extractor of edits by hand
+PROVIDED = "records"  # the extractor of ready-made records
 UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
@@ -35,6 +39,7 @@ RejectionReason: TypeAlias = Literal[
 ]  # fmt: skip
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation; `role` is "system", "user" or "assistant"."""
@@ -43,6 +48,7 @@ class Message:
     content: str
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Completion:
     """A model's answer.
@@ -61,6 +67,7 @@ class Completion:
         return self.finish in ("filter", "error")
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """A line of model output, counted from 1, that is no record, or one only after repair."""
@@ -71,6 +78,7 @@ class Rejection:
     detail: str = ""
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class JsonlResult:
     """What a JSONL answer held; `truncated` if it broke off inside a record, array or thought."""
@@ -81,6 +89,7 @@ class JsonlResult:
     truncated: bool = False
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text to index.
@@ -102,6 +111,7 @@ class Document:
         check_fields(self)
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page of a document; `number` counts from 1."""
@@ -111,6 +121,7 @@ class Page:
     text: str
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
@@ -144,6 +155,7 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
     return "chunk-" + digest(document_id, str(page), str(start), text)
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class EntityMention:
     """What one chunk says about one entity, `grounded` if it holds the name; `aliases` are others."""
@@ -157,6 +169,7 @@ class EntityMention:
     claim: Claim = ""
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class RelationMention:
     """What one chunk says about how two entities are related; `strength` is between 1 and 10.
@@ -172,6 +185,7 @@ class RelationMention:
     claim: Claim = ""
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """Everything that was read from one chunk, and how the model got there.
@@ -215,6 +229,7 @@ class Extraction:
         )
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Entity:
     """All mentions of one name, merged; `degree` is the number of its relations.
@@ -235,6 +250,7 @@ class Entity:
     why: str = ""
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Relation:
     """All mentions of one pair of entities, merged; `weight` is the sum of their strengths.
@@ -275,10 +291,12 @@ class Neighbourhood(NamedTuple):
 
 
 def _relation_rows(relations: Iterable[Relation]) -> Iterator[tuple[str, ...]]:
-    for one in relations:
-        yield "relation", f"{one.source} → {one.predicate} → {one.target}", one.description
+    for relation in relations:
+        arrow = f"{relation.source} → {relation.predicate} → {relation.target}"
+        yield "relation", arrow, relation.description
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Keywords:
     """What a question is about: themes (`high_level`) and named things (`low_level`).
@@ -292,6 +310,7 @@ class Keywords:
     question: str = ""
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """How many ranked items the token budget left out of a context."""
@@ -301,6 +320,7 @@ class Dropped:
     chunks: int = 0
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Context:
     """What was retrieved for a question, best first, and the text the model reads.
@@ -340,17 +360,16 @@ class Context:
         return len(self.chunks) + len(self.entities) + len(self.relations)
 
     def _repr_html_(self) -> str:
-        titles = self.documents
-        return html_table(
-            f"{self.question} ({self.mode}, {self.tokens:,} tokens)",
-            [
-                *(("chunk", titles.get(one.document_id, ""), one.text) for one in self.chunks),
-                *(("entity", one.name, one.description) for one in self.entities),
-                *_relation_rows(self.relations),
-            ],
-        )
+        rows: list[tuple[str, ...]] = []
+        for chunk in self.chunks:
+            rows.append(("chunk", self.documents.get(chunk.document_id, ""), chunk.text))
+        for entity in self.entities:
+            rows.append(("entity", entity.name, entity.description))
+        rows += _relation_rows(self.relations)
+        return html_table(f"{self.question} ({self.mode}, {self.tokens:,} tokens)", rows)
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Citation:
     """One `[number]` of an answer, resolved to the text behind it.
@@ -378,6 +397,7 @@ class Citation:
     paged: bool = False
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class CitedClaim:
     """A claim of an answer, and one number that it cites.
@@ -396,6 +416,7 @@ class CitedClaim:
     citations: tuple[int, ...] = ()
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Cited:
     """The citations of an answer, its claims, and the cited numbers that the model was never shown."""
@@ -405,6 +426,7 @@ class Cited:
     invented: tuple[int, ...] = ()
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer and where it came from.
@@ -442,6 +464,7 @@ class Answer:
         yield from unsupported_lines(self.text, self.claims, language)
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A chunk that could not be read to its end, and why; with `chunk_id` None, a whole document."""
@@ -451,6 +474,7 @@ class Failure:
     reason: str
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
     """A file in a given folder that is not read, and why: a link, a pipe or a device."""
@@ -459,6 +483,7 @@ class SkippedFile:
     reason: str
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class ExtractionReport:
     """How extraction went, added up over many chunks, to judge a model by.
@@ -481,17 +506,23 @@ class ExtractionReport:
     gleaned: tuple[int, ...] = ()
     usage: Usage = Usage()
 
-    def __add__(self, other: "ExtractionReport") -> "ExtractionReport":
-        sums = {one.name: getattr(self, one.name) for one in fields(self)}
-        rejections = Counter(sums.pop("rejections")) + Counter(other.rejections)
-        gleaned = zip_longest(sums.pop("gleaned"), other.gleaned, fillvalue=0)
+    def __add__(self, report: "ExtractionReport") -> "ExtractionReport":
+        names = [field.name for field in fields(self)]
+        sums = {
+            name: getattr(self, name) + getattr(report, name)
+            for name in names
+            if name not in ("rejections", "gleaned")
+        }
+        rejections = Counter(self.rejections) + Counter(report.rejections)
+        gleaned = zip_longest(self.gleaned, report.gleaned, fillvalue=0)
         return ExtractionReport(
-            **{name: value + getattr(other, name) for name, value in sums.items()},
+            **sums,
             rejections=dict(sorted(rejections.items())),
             gleaned=tuple(map(sum, gleaned)),
         )
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class InsertReport:
     """What an insert did; `entities` and `relations` count those that were created or changed.
@@ -517,6 +548,7 @@ class InsertReport:
     shortened: tuple[Failure, ...] = ()
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class MergeReport:
     """What a merge of indexes took over; `entities` and `relations` as in `InsertReport`.
@@ -536,6 +568,7 @@ class MergeReport:
     summaries_due: int = 0
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class DeleteReport:
     """What a deletion removed: the ids of its documents, and the numbers of other things.
@@ -551,6 +584,7 @@ class DeleteReport:
     traces: int = 0
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
     """A document and how its extraction went. An untitled text has its first sentence for a title."""
@@ -568,6 +602,7 @@ class DocumentStatus:
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class Status:
     """The index as a whole; `documents` maps states to counts, `dim` is the length of its vectors."""
@@ -587,6 +622,7 @@ class Status:
     extraction: ExtractionReport = ExtractionReport()
 
 
+@with_short_repr
 @dataclass(frozen=True, slots=True)
 class TraceSummary:
     """One query on record; `started_at` in seconds since 1970."""
@@ -596,77 +632,3 @@ class TraceSummary:
     mode: Mode
     question: str
     started_at: float
-
-
-def known_language(name: str) -> Language:
-    """Chinese for zh, zh-CN, zh-Hant and the like, English for all others."""
-    return "zh" if name.casefold().startswith("zh") else "en"
-
-
-QUOTE_LENGTH = 160  # characters of a quoted sentence
-
-
-def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterator[str]:
-    """The list of sources, each place once: its numbers, the title, the heading path, the page of a
-    document that has pages, the date, and the sentences that support the answer.
-    """
-    cited = tuple(citations)
-    labels = unique_labels((one.document_id, one.document) for one in cited)
-    page, colon, quoted, comma, unsupported, partly = _SOURCE_WORDS[known_language(language)]
-    places: dict[tuple[int, str], dict[str, None]] = {}
-    for one in sorted(cited, key=lambda one: one.number):
-        pages = page.format(one.page) if one.paged else ""
-        parts = labels[one.document_id], one.heading, pages, one.date or ""
-        where = " ".join(comma.join(filter(None, dict.fromkeys(parts))).split())
-        quote = quoted.format(clipped(one.text, QUOTE_LENGTH)) if one.supported else ""
-        places.setdefault((one.number, where), {})[quote] = None
-    lines: dict[str, list[int]] = {}
-    for (number, where), quotes in places.items():
-        shown = " ".join(filter(None, quotes))
-        end = f"{colon}{shown}" if shown else ""
-        note = (partly if shown else unsupported) if "" in quotes else ""
-        lines.setdefault(f"{where}{end}{note}", []).append(number)
-    for line, numbers in lines.items():
-        yield f"{''.join(f'[{number}]' for number in numbers)} {line}"
-
-
-_SOURCE_WORDS: Mapping[Language, tuple[str, str, str, str, str, str]] = {
-    "en": ("page {}", ": ", "“{}”", ", ", " (unsupported: no sentence here supports this)",
-           " (another claim that cites this is unsupported)"),
-    "zh": ("第 {} 页", "：", "“{}”", "，", "（未获支持：此处没有这样说的句子）",
-           "（另有引用此处的说法未获支持）"),
-}  # fmt: skip
-
-
-def unsupported_lines(
-    text: str, claims: Iterable[CitedClaim], language: str = "en"
-) -> Iterator[str]:
-    """The claims of an answer that a cited passage does not support, each with the numbers."""
-    numbers: dict[str, dict[int, None]] = {}
-    for claim in claims:
-        if not claim.supported:
-            words = CITATION_MARKER.sub(" ", text[claim.start : claim.end]).replace("**", "")
-            quote = clipped(" ".join(words.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
-            numbers.setdefault(quote, {})[claim.number] = None
-    for quote, cited in numbers.items():
-        marks = "".join(f"[{number}]" for number in sorted(cited))
-        yield _UNSUPPORTED_CLAIM[known_language(language)].format(marks, quote)
-
-
-_CLAIM_BORDER = " ,，、;；:：-–—.。*#|"
-_UNSUPPORTED_CLAIM: Mapping[Language, str] = {
-    "en": "(!) not supported by {}: “{}”",
-    "zh": "(!) {}不支持此说法：“{}”",
-}
-
-
-def unique_labels(labels: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Labels by id, given (id, label) pairs; a label that several ids share gets the id added."""
-    known = dict(labels)
-    sharing = Counter(known.values())
-    return {id: f"{one} ({id})" if sharing[one] > 1 else one for id, one in known.items()}
-
-
-for _noun in [*vars().values()]:
-    if is_dataclass(_noun):
-        _noun.__repr__ = short_repr  # type: ignore[method-assign]

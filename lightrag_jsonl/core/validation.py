@@ -58,6 +58,12 @@ def names_replacements(function: Callable[P, Result]) -> Callable[P, Result]:
     return checked
 
 
+def with_replacements(dataclass_type: type[Fields]) -> type[Fields]:
+    """A class decorator: `names_replacements` for the arguments of a class."""
+    dataclass_type.__init__ = names_replacements(dataclass_type.__init__)  # type: ignore[method-assign]
+    return dataclass_type
+
+
 def from_mapping(kind: type[Fields], source: object) -> Fields:
     """A dataclass made from untrusted input, or `source` if it is one; `ConfigError` also for names
     of no field.
