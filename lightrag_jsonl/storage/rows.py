@@ -298,6 +298,17 @@ class Aliases:
     links: Mapping[str, str] = field(default_factory=dict)
     displays: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def targets(self) -> dict[str, str]:
+        """For each merged key, the key at the end of its links."""
+        targets: dict[str, str] = {}
+        for key in self.links:
+            target = key
+            while target in self.links:
+                target = self.links[target]
+            targets[key] = target
+        return targets
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:

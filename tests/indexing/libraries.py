@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, NotFoundError
 from lightrag_jsonl.core.types import Claim, Document, InsertReport, Record
-from lightrag_jsonl.indexing.edits import Edit
+from lightrag_jsonl.curation.edits import Edit
 from lightrag_jsonl.storage.rows import PendingDocument
 from tests.kit import entity, relation
 
@@ -66,7 +66,7 @@ async def edit(rag: AsyncLightRAG, given: Sequence[tuple[str, str, str | None]])
         if action != "d":
             what["description"] = f"Edit {number}."
         with contextlib.suppress(ConfigError, NotFoundError):
-            ids.append(await rag.engine.indexing.edit(Edit(claim, what, "Eve"), 2000.0))
+            ids.append(await rag.engine.curation.edit(Edit(claim, what, "Eve"), 2000.0))
     return ids
 
 
