@@ -23,7 +23,7 @@ from lightrag_jsonl.storage.rows import (
 )
 from lightrag_jsonl.storage.views import StoreView
 
-SAMPLE = 1_000  # rows of each kind
+ROWS_CHECKED = 1_000  # rows of each kind
 TIME_TOLERANCE = 1e-5  # seconds
 LENGTH_TOLERANCE = 0.02  # between the length of a stored vector and 1
 
@@ -60,9 +60,9 @@ def check_derived(embedder: PassageEmbedder, full: bool, view: StoreView) -> lis
 
 def _sample(end: int, full: bool) -> Collection[int] | None:
     """Some row ids below `end`; None for all."""
-    if full or end <= SAMPLE:
+    if full or end <= ROWS_CHECKED:
         return None
-    return random.sample(range(1, end), SAMPLE)
+    return random.sample(range(1, end), ROWS_CHECKED)
 
 
 # ── entities and relations ──────────────────────────────────────────────────────

@@ -24,7 +24,7 @@ TITLED = 0.5  # times the share of passages
 
 OTHER_TYPE = 0.5  # factor of the score if the types differ
 SIMILAR = 0.85  # the least cosine of the vectors of two entities, for a proposal by vectors alone
-NEAREST = 6  # nearest neighbours to compare, including the entity
+NEIGHBOURS_COMPARED = 6  # nearest neighbours to compare, including the entity
 CROWD = 24  # if more names than this share a key, the key is no evidence
 MAIN_SHARE = 0.5  # of the passages that a title shares with people of its surname, the first has
 DESCRIPTION_CHARACTERS = 300  # of a description for display
@@ -157,7 +157,7 @@ def _by_fame(snapshot: Snapshot, pair: EntityPair, names: NamesById) -> list[int
     return sorted(pair, key=lambda id: (degrees[id], len(names[id].row.name), -id))
 
 
-def _ordered_pair(first: int, second: int) -> EntityPair:
+def _id_pair(first: int, second: int) -> EntityPair:
     return (first, second) if first < second else (second, first)
 
 
@@ -205,7 +205,7 @@ def _full_names(names: NamesById) -> dict[str, list[str]]:
 
 def _stated(stated_aliases: Iterable[_StatedAlias]) -> Iterator[Proposal]:
     for statement in stated_aliases:
-        pair = _ordered_pair(statement.bearer, statement.alias)
+        pair = _id_pair(statement.bearer, statement.alias)
         yield pair, Evidence("stated", statement.words, STATED)
 
 
@@ -224,11 +224,11 @@ def _certain_pairs(
         family = {bearer} | aliases[bearer] | bearers[bearer]
         is_alone = bearers[alias] <= family and aliases[alias] <= family
         may_be_one = is_alone and names[bearer].may_be(names[alias])
-        if may_be_one and not _is_common(snapshot, names[alias]):
-            yield _ordered_pair(bearer, alias)
+        if may_be_one and not _is_common_word(snapshot, names[alias]):
+            yield _id_pair(bearer, alias)
 
 
-def _is_common(snapshot: Snapshot, name: ComparedName) -> bool:
+def _is_common_word(snapshot: Snapshot, name: ComparedName) -> bool:
     """Whether a name is a title, or a word in lower case in its own passages."""
     if name.cjk:
         return name.title_start == 0
@@ -284,7 +284,7 @@ def _parts(names: NamesById, shared_places: SharedPlaces) -> Iterator[Proposal]:
             continue
         for candidate in longer:
             if shared_places(id, candidate):
-                yield _ordered_pair(id, candidate), evidence
+                yield _id_pair(id, candidate), evidence
 
 
 def _ids_by_word(names: NamesById) -> dict[str, set[int]]:
@@ -321,7 +321,7 @@ def _titled(names: NamesById, shared_places: SharedPlaces) -> Iterator[Proposal]
         if total and counts[best] >= MAIN_SHARE * total:
             share = counts[best] / total
             words = f"{share:.0%} of its passages with {stem}"
-            yield _ordered_pair(id, best), Evidence("title", words, round(TITLED * share, 4))
+            yield _id_pair(id, best), Evidence("title", words, round(TITLED * share, 4))
 
 
 def _pairs_with_shared_key(keyed_ids: Iterable[tuple[str, int]]) -> Iterator[EntityPair]:
@@ -357,6 +357,6 @@ def _near_vectors(snapshot: Snapshot, names: NamesById) -> Iterator[tuple[int, i
     for start in range(0, len(ids), VECTORS_AT_ONCE):
         batch = ids[start : start + VECTORS_AT_ONCE]
         queries = snapshot.vector_matrix("entity", batch)
-        neighbours, cosines = snapshot.search_vectors("entity", queries, NEAREST)
+        neighbours, cosines = snapshot.search_vectors("entity", queries, NEIGHBOURS_COMPARED)
         for row, column in zip(*np.nonzero(cosines >= SIMILAR), strict=True):
             yield int(batch[row]), int(neighbours[row, column]), float(cosines[row, column])

@@ -30,7 +30,7 @@ from lightrag_jsonl.storage.views import StoreView
 
 CHANGEABLE = ("entity_type", "description", "keywords", "strength")
 TIME_STEP = 1e-5  # seconds between edits of the same moment
-WORDS: dict[str, Mapping[str, str]] = {
+EDIT_WORDS: dict[str, Mapping[str, str]] = {
     "en": {
         "create": "Created by {}", "edit": "Edited by {}", "delete": "Deleted by {}",
         "at": "{}, {}.", "reason": "Reason", "keywords": "Keywords", "strength": "Weight",
@@ -95,11 +95,11 @@ class Edit:
 
     def title(self, language: str) -> str:
         """The action and the person."""
-        return WORDS[known_language(language)][self.claim].format(self.by.strip())
+        return EDIT_WORDS[known_language(language)][self.claim].format(self.by.strip())
 
     def text(self, at: datetime, language: str) -> str:
         """The edit in words: person and time, the statement, the reason; a paragraph each."""
-        words = WORDS[known_language(language)]
+        words = EDIT_WORDS[known_language(language)]
         author = words["at"].format(self.title(language), f"{at:%Y-%m-%d %H:%M:%S} UTC")
         keywords = self.record.get("keywords")
         details = {

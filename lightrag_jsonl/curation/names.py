@@ -11,8 +11,8 @@ from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.storage.rows import EntityRow
 
 LEGAL_FORMS = "inc incorporated ltd limited llc plc corp corporation co company gmbh ag sa group"
-TITLES = "mr sir lord mrs ms miss dame lady dr prof professor st saint the"
-LEFT_OUT = frozenset(f"{LEGAL_FORMS} {TITLES}".split())
+LATIN_TITLES = "mr sir lord mrs ms miss dame lady dr prof professor st saint the"
+LEFT_OUT = frozenset(f"{LEGAL_FORMS} {LATIN_TITLES}".split())
 EPITHETS = "a an old young little tiny poor dear master"
 NO_PART = LEFT_OUT | frozenset(EPITHETS.split())  # do not make one name a part of another
 UNTYPED = {"", UNKNOWN_TYPE, "other", "未知", "其他"}
@@ -20,7 +20,7 @@ PEOPLE = {"person", "people", "character", "human", "creature", "人物", "人",
 CJK_ENDING = re.compile(
     r"(?:控股|科技|股份)*(?:有限(?:责任)?)?公司$|集团$|(?<=..)(?:先生|女士|教授|博士)$"
 )
-NUMBER = re.compile(r"\d+[a-z]*|(?<=\s)[ivxlc]+\b")
+NAME_NUMBER = re.compile(r"\d+[a-z]*|(?<=\s)[ivxlc]+\b")
 CJK_NUMBER = re.compile(r"[一二三四五六七八九十百千零〇甲乙丙丁]|\d+")
 HIS = re.compile(r"\b(?:mr|sir|lord)\b|先生$")
 HERS = re.compile(r"\b(?:mrs|ms|miss|dame|lady)\b|(?:女士|夫人|太太|小姐)$")
@@ -55,7 +55,7 @@ class ComparedName:
             bare = REVERSED_NAME.sub(r"\2 \1", bare)
             terms = search_terms(bare)
             self.core = "".join([term for term in terms if term not in LEFT_OUT] or terms)
-            self.numbers = sorted(NUMBER.findall(plain))
+            self.numbers = sorted(NAME_NUMBER.findall(plain))
             self.words = _own_words(bare)
 
     def agrees(self, other_name: "ComparedName") -> bool:

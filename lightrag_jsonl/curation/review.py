@@ -46,8 +46,8 @@ def estimate_review(
     """The calls and tokens of a review; `ConfigError` without a model."""
     _ = client.llm  # rather than after somebody agreed to the price
     total = Usage()
-    for batch in _batches(pairs):
-        messages = client.prompts.render(REVIEW_PROMPT, {"pairs": _lines(batch)})
+    for batch in _pair_batches(pairs):
+        messages = client.prompts.render(REVIEW_PROMPT, {"pairs": _numbered_lines(batch)})
         input_tokens = MESSAGE_TOKENS + sum(count(message.content) for message in messages)
         total += Usage(input_tokens, JUDGEMENT_TOKENS * len(batch), calls=1)
     return total
@@ -59,7 +59,10 @@ async def review(pairs: Sequence[Duplicate], client: ModelClient) -> Review:
 
     async def judge(batch: Sequence[Duplicate]) -> list[Judgement]:
         answer = await client.jsonl(
-            REVIEW_PROMPT, {"pairs": _lines(batch)}, normalize=_normalized, meter=meter
+            REVIEW_PROMPT,
+            {"pairs": _numbered_lines(batch)},
+            normalize=_normalized_judgement,
+            meter=meter,
         )
         records_by_id = {_plain_id(record): record for record in answer.result.records}
         return [
@@ -68,11 +71,11 @@ async def review(pairs: Sequence[Duplicate], client: ModelClient) -> Review:
         ]
 
     with meter.attach_usage():
-        judgements = await asyncio.gather(*map(judge, _batches(pairs)))
+        judgements = await asyncio.gather(*map(judge, _pair_batches(pairs)))
     return Review(tuple(chain.from_iterable(judgements)), meter.spent)
 
 
-def _batches(pairs: Sequence[Duplicate]) -> Iterator[Sequence[Duplicate]]:
+def _pair_batches(pairs: Sequence[Duplicate]) -> Iterator[Sequence[Duplicate]]:
     for start in range(0, len(pairs), PAIRS_AT_ONCE):
         yield pairs[start : start + PAIRS_AT_ONCE]
 
@@ -88,13 +91,13 @@ def _plain_id(record: Record) -> str:
     return str(record["id"]).strip(" []#")
 
 
-def _normalized(record: Record) -> tuple[Record, ...]:
+def _normalized_judgement(record: Record) -> tuple[Record, ...]:
     """The record with a number as id, or a yes or no in words, as the schema requires."""
     same = YES_OR_NO.get(str(record.get("same")).strip().casefold())
     return ({**record, "id": str(record.get("id")), "same": same},)
 
 
-def _lines(pairs: Sequence[Duplicate]) -> list[str]:
+def _numbered_lines(pairs: Sequence[Duplicate]) -> list[str]:
     """The pairs as the model reads them, numbered from 1."""
     lines: list[str] = []
     for number, pair in enumerate(pairs, start=1):

@@ -229,7 +229,7 @@ def plan_documents(
         _apply_overrides(
             merger, stored, overrides, view, targets=aliases.targets, without=changed_chunks
         )
-    _add_mentions(merger, change, _positions(documents), ids)
+    _add_mentions(merger, change, _document_positions(documents), ids)
     change.graph = merger.finish(aliases.displays)
     return change
 
@@ -328,7 +328,7 @@ def _add_mentions(
     merger.add(entity_mentions, relation_mentions, created)
 
 
-def _positions(documents: Sequence[ExtractedDocument]) -> dict[str, int]:
+def _document_positions(documents: Sequence[ExtractedDocument]) -> dict[str, int]:
     """The position of the first chunk of each document."""
     return {
         document.document.id: _rank(document.document.id, document.document.date) << CHUNK_BITS
