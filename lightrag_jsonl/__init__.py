@@ -65,7 +65,6 @@ from lightrag_jsonl.core.types import (
     TraceSummary,
 )
 from lightrag_jsonl.core.types import ChunkState as ChunkState
-from lightrag_jsonl.core.types import Claim as Claim
 from lightrag_jsonl.core.types import DocumentState as DocumentState
 from lightrag_jsonl.core.types import Json as Json
 from lightrag_jsonl.core.types import Kind as Kind

@@ -17,7 +17,7 @@ Language: TypeAlias = Literal["en", "zh"]
 Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "bypass"]
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
-Claim: TypeAlias = Literal["", "create", "edit", "delete"]  # what a person did; "": read in a text
+EditAction: TypeAlias = Literal["create", "edit", "delete"]  # of a person
 DocumentState: TypeAlias = Literal["pending", "done", "partial", "failed"]
 Finish: TypeAlias = Literal["stop", "length", "filter", "error"]
 
@@ -154,7 +154,6 @@ class EntityMention:
     grounded: bool = True
     attributes: tuple[tuple[str, str], ...] = ()
     aliases: tuple[str, ...] = ()
-    claim: Claim = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,6 @@ class RelationMention:
     keywords: tuple[str, ...]
     description: str
     strength: float = 1.0
-    claim: Claim = ""
 
 
 @dataclass(frozen=True, slots=True)

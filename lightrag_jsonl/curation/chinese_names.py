@@ -26,7 +26,7 @@ _CALLED = re.compile(
 _FULL = re.compile(rf"(?:姓([{CJK}]{{1,2}}?)[，,、\s]*)?[名讳諱]([{CJK}]{{1,2}}?)$")
 _LEAD = re.compile(r"[为為曰是叫作做之：:\s“「『‘\"]*")
 _ORIGIN = "人也者子孙孫侄弟兄女"  # ends what may stand between: "诸葛亮，琅琊人，字孔明"
-_CLAUSE_END = re.compile(r"[。！？!?；;\n]|(?<=[a-z])\.\s")
+_STATEMENT_END = re.compile(r"[。！？!?；;\n]|(?<=[a-z])\.\s")
 _PUNCTUATION = "，,、（( \n"
 
 
@@ -57,7 +57,7 @@ def name_statements(
     end = -REACH  # of the last statement
     for verb in _CALLED.finditer(text):
         beginning = text[max(0, verb.start() - REACH) : verb.start()]
-        clause = _CLAUSE_END.split(beginning)[-1]
+        clause = _STATEMENT_END.split(beginning)[-1]
         if verb.start() - end > 1 or not bearers:
             if verb[0] == "一名":  # else it also counts people: "one X, one Y"
                 continue

@@ -1,4 +1,4 @@
-"""Edits by hand: each edit is a document with the person's words, the time and the reason.
+"""Edits by hand: each edit is a document with the person's words, and an override of the graph.
 
 So an edit is kept, cited and, by deleting the document, undone like any other document.
 """
@@ -13,8 +13,9 @@ from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import (
     PERSON,
-    Claim,
+    UNKNOWN_TYPE,
     Document,
+    EditAction,
     EntityMention,
     Extraction,
     Record,
@@ -25,7 +26,8 @@ from lightrag_jsonl.indexing.chunking import provided_chunks
 from lightrag_jsonl.indexing.loading import incoming
 from lightrag_jsonl.indexing.mentions import MentionCollector
 from lightrag_jsonl.indexing.merging import ExtractedDocument
-from lightrag_jsonl.storage.rows import PendingDocument, stored_at
+from lightrag_jsonl.indexing.overrides import mentioned_names
+from lightrag_jsonl.storage.rows import MILLION, Override, PendingDocument, stored_at
 from lightrag_jsonl.storage.views import StoreView
 
 CHANGEABLE = ("entity_type", "description", "keywords", "strength")
@@ -51,7 +53,7 @@ class Edit:
     `by` is the person. Fields of the record that are None stay unchanged.
     """
 
-    claim: Claim
+    action: EditAction
     record: Record
     by: str
     reason: str = ""
@@ -75,7 +77,7 @@ class Edit:
         self._check_fields()
         names_by_key = {name_key(sanitize(name)): name for name in self.names}
         ids = view.entity_ids(names_by_key)
-        creates = self.claim == "create"
+        creates = self.action == "create"
         missing = [name for key, name in names_by_key.items() if key not in ids]
         if missing and not (creates and self.is_entity):
             raise NotFoundError(f"no such entity: {', '.join(missing)}")
@@ -90,12 +92,12 @@ class Edit:
         if not self.by.strip():
             raise ConfigError("an edit names who makes it: by is empty")
         changes = [field for field in CHANGEABLE if self.record.get(field) is not None]
-        if self.claim == "edit" and not changes:
+        if self.action == "edit" and not changes:
             raise ConfigError(f"an edit changes something: one of {', '.join(CHANGEABLE)}")
 
     def title(self, language: str) -> str:
         """The action and the person."""
-        return EDIT_WORDS[known_language(language)][self.claim].format(self.by.strip())
+        return EDIT_WORDS[known_language(language)][self.action].format(self.by.strip())
 
     def text(self, at: datetime, language: str) -> str:
         """The edit in words: person and time, the statement, the reason; a paragraph each."""
@@ -123,33 +125,42 @@ class Edit:
         return statement
 
     def extraction(self, text: str) -> Extraction:
-        """The mentions of the edit; `ConfigError` if the record is refused."""
+        """The mentions in the record; `ConfigError` if the record is refused."""
         collector = MentionCollector(text)
         record: Record = {name: value for name, value in self.record.items() if value is not None}
         collector.add([(1, record)])
         if collector.rejections:
             raise ConfigError(collector.rejections[0].detail)
         mentions = collector.extraction()
-        return Extraction(
-            entities=self._claimed_entities(mentions.entities),
-            relations=self._claimed_relations(mentions.relations),
-            records=1,
-            extractor=PERSON,
+        default_strength = 1.0 if self.action == "create" else 0.0
+        strength = float(str(record.get("strength", default_strength)))
+        relations = [replace(relation, strength=strength) for relation in mentions.relations]
+        return Extraction(mentions.entities, tuple(relations), records=1, extractor=PERSON)
+
+    def override(self, extraction: Extraction, *, chunk_id: str, at: float) -> Override:
+        """What the edit sets, by the mention of the entity or relation."""
+        mentions = extraction.entities if self.is_entity else extraction.relations
+        mention = mentions[0]
+        return Override(
+            chunk_id=chunk_id,
+            action=self.action,
+            names=mentioned_names(mention),
+            changes=_changes(mention) if self.action == "edit" else {},
+            by=sanitize(self.by),
+            at=round(at, 6),
+            reason=sanitize(self.reason),
         )
 
-    def _claimed_entities(self, mentions: Sequence[EntityMention]) -> tuple[EntityMention, ...]:
-        """The mentions with the claim; the ends of a relation are only mentioned, without a claim."""
-        if self.is_entity:
-            return tuple([replace(mention, claim=self.claim) for mention in mentions])
-        return () if self.claim == "delete" else tuple(mentions)
 
-    def _claimed_relations(
-        self, mentions: Sequence[RelationMention]
-    ) -> tuple[RelationMention, ...]:
-        default_strength = 1.0 if self.claim == "create" else 0.0
-        strength = self.record.get("strength")
-        number = default_strength if strength is None else float(str(strength))
-        return tuple([replace(row, claim=self.claim, strength=number) for row in mentions])
+def _changes(mention: EntityMention | RelationMention) -> dict[str, object]:
+    """The changed fields with the new values; an empty value changes nothing."""
+    changes: dict[str, object] = {"description": mention.description}
+    if isinstance(mention, EntityMention):
+        changes["type"] = "" if mention.type == UNKNOWN_TYPE else mention.type
+    else:
+        changes["keywords"] = list(mention.keywords)
+        changes["weight"] = round(mention.strength * MILLION)
+    return {field: value for field, value in changes.items() if value}
 
 
 def edit_document(
@@ -165,15 +176,21 @@ def edit_document(
         id="edit-" + digest(text, repr(seconds)),
         title=edit.title(language),
         date=f"{at:%Y-%m-%d}",
-        metadata={"edit": edit.claim, "by": edit.by, "reason": edit.reason},
+        metadata={"edit": edit.action, "by": edit.by, "reason": edit.reason},
     )
     incoming_document = incoming(PendingDocument(document, seconds))
     pages = incoming_document.pages
+    chunks = provided_chunks(pages, [pages[0].text], tokenizer)
+    extraction = edit.extraction(text)
+    override = edit.override(extraction, chunk_id=chunks[0].id, at=seconds)
+    if edit.action == "delete":  # says nothing else about the entity or relation
+        extraction = Extraction(records=1, extractor=PERSON)
     return ExtractedDocument(
         document=incoming_document.document,
         pages=pages,
-        chunks=provided_chunks(pages, [pages[0].text], tokenizer),
-        extractions=(edit.extraction(text),),
+        chunks=chunks,
+        extractions=(extraction,),
+        override=override,
     )
 
 

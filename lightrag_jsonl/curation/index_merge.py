@@ -62,6 +62,7 @@ class _DocumentGroup:
             pages=source.view.pages([stored.id]),
             chunks=tuple(chunks.chunks.values()),
             extractions=tuple(chunks.extractions[row] for row in chunks.chunks),
+            override=next(iter(source.view.overrides(chunks.chunks).values()), None),
         )
         self.documents.append(document)
         self.vectors.update(stored_vectors(source.view, chunks))

@@ -24,16 +24,17 @@ from lightrag_jsonl.indexing.merging import (
     IndexChange,
 )
 from lightrag_jsonl.indexing.overrides import (
-    Overrides,
+    HandValues,
+    deleted_subjects,
+    hand_values,
     mentions_to_merge_again,
-    overrides_after,
-    stored_overrides,
 )
 from lightrag_jsonl.indexing.summaries import Describer, DueSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     NextIds,
+    Override,
     RelationMentionRow,
     StoredChunk,
 )
@@ -146,6 +147,7 @@ class IndexWriter:
         for document, pages in change.documents:
             writer.put_document(document, pages)
         writer.put_chunks([*change.chunks, *change.read_again])
+        writer.put_overrides(change.overrides)
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
         _put_vectors(change.vectors, writer)
         writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
@@ -210,24 +212,26 @@ def plan_documents(
     """Make documents visible in place of earlier versions, and delete others."""
     ids = view.next_ids()
     aliases = view.aliases()
+    targets = aliases.targets
     change = _document_change(documents, delete, ids, view)
-    overrides = overrides_after(
-        view,
-        aliases.targets,
-        old_chunks=change.old_chunks,
-        new_chunks=change.chunks,
-    )
-    merger = GraphMerger(view, ids, aliases.targets, overrides)
+    stored_overrides = view.overrides()
+    overrides = _overrides_after(change, stored_overrides)
+    values = hand_values(overrides.values(), targets)
+    merger = GraphMerger(view, ids, targets, values)
     changed_chunks = {*change.old_chunks, *[chunk.row for chunk in change.read_again]}
     if changed_chunks:
         merger.remove(
             view.entity_mentions(chunks=changed_chunks),
             view.relation_mentions(chunks=changed_chunks),
         )
-    stored = stored_overrides(view, aliases.targets)
-    if stored != overrides:
-        _apply_overrides(
-            merger, stored, overrides, view, targets=aliases.targets, without=changed_chunks
+    if overrides != stored_overrides:
+        _apply_hand_values(
+            merger,
+            view,
+            before=hand_values(stored_overrides.values(), targets),
+            after=values,
+            targets=targets,
+            without=changed_chunks,
         )
     _add_mentions(merger, change, _document_positions(documents), ids)
     change.graph = merger.finish(aliases.displays)
@@ -266,6 +270,8 @@ def _add_document(change: IndexChange, document: ExtractedDocument, ids: NextIds
         )
         change.chunks.append(stored_chunk)
         change.chunk_texts[stored_chunk.row] = chunk.text
+        if document.override is not None:
+            change.overrides[stored_chunk.row] = document.override
         ids.chunks += 1
 
 
@@ -288,18 +294,28 @@ def _better_chunks(document: ExtractedDocument, view: StoreView) -> Iterator[Sto
             )
 
 
-def _apply_overrides(
+def _overrides_after(change: IndexChange, stored: Mapping[int, Override]) -> dict[int, Override]:
+    """The overrides once the old chunks are gone and the new ones are there."""
+    old_chunks = set(change.old_chunks)
+    overrides = {row: override for row, override in stored.items() if row not in old_chunks}
+    return {**overrides, **change.overrides}
+
+
+def _apply_hand_values(
     merger: GraphMerger,
-    before: Overrides,
-    after: Overrides,
     view: StoreView,
     *,
+    before: HandValues,
+    after: HandValues,
     targets: Mapping[str, str],
     without: Collection[int],
 ) -> None:
     """Merge again the mentions of deleted and restored subjects, and touch all changed subjects."""
     entity_mentions, relation_mentions = mentions_to_merge_again(
-        view, before, after, targets, without=without
+        view,
+        deleted_subjects(before) ^ deleted_subjects(after),
+        targets,
+        without=without,
     )
     merger.remove(entity_mentions, relation_mentions, rows_go=True)
     subjects = {*before, *after}

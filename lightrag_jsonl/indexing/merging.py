@@ -13,13 +13,13 @@ from typing import TypeAlias, TypeVar
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Extraction, Kind, Page
 from lightrag_jsonl.indexing.overrides import (
-    Overrides,
+    HandValues,
     SubjectKey,
     deleted_subjects,
     end_keys,
     is_about,
     name_keys,
-    stored_overrides,
+    stored_hand_values,
 )
 from lightrag_jsonl.storage.rows import (
     Aliases,
@@ -28,6 +28,7 @@ from lightrag_jsonl.storage.rows import (
     GraphRow,
     MentionRow,
     NextIds,
+    Override,
     RelationMentionRow,
     RelationRow,
     StoredChunk,
@@ -51,7 +52,8 @@ class ExtractedDocument:
     """A document with its extractions, waiting to become visible.
 
     On a retry, `rows` holds the row ids of the chunks that were asked about again. Otherwise it is
-    empty, and the document has no row id yet.
+    empty, and the document has no row id yet. `override` is what a person set, in an edit of one
+    chunk.
     """
 
     document: StoredDocument
@@ -59,6 +61,7 @@ class ExtractedDocument:
     chunks: tuple[Chunk, ...]
     extractions: tuple[Extraction, ...]
     rows: tuple[int, ...] = ()
+    override: Override | None = None
 
 
 @dataclass(slots=True)
@@ -89,6 +92,7 @@ class IndexChange:
     """Everything for one transaction to write.
 
     - `documents`, `chunks`: new; `read_again`: stored chunks with a repeated extraction.
+    - `overrides`: what people set, by row id of the chunk of a new edit.
     - `chunk_texts`: the texts of the chunks in need of a vector.
     - `old_documents`, `old_chunks`: row ids to delete; `pending`: ids of documents to wait no longer.
     - `vectors`: with the digests of the texts; `cached_vectors`: the digests of vectors that were
@@ -102,6 +106,7 @@ class IndexChange:
     documents: list[tuple[StoredDocument, tuple[Page, ...]]] = field(default_factory=list)
     chunks: list[StoredChunk] = field(default_factory=list)
     read_again: list[StoredChunk] = field(default_factory=list)
+    overrides: dict[int, Override] = field(default_factory=dict)
     chunk_texts: dict[int, str] = field(default_factory=dict)
     old_documents: list[int] = field(default_factory=list)
     old_chunks: list[int] = field(default_factory=list)
@@ -121,7 +126,7 @@ class GraphMerger:
     """Computes the rows after mentions are added and removed; nothing is written.
 
     `targets` maps name keys to the keys of the entities that the names are merged into.
-    `overrides` are the values that people set, by default the stored ones.
+    `hand_values` are the values that people set, by default the stored ones.
     """
 
     def __init__(
@@ -129,13 +134,15 @@ class GraphMerger:
         view: StoreView,
         ids: NextIds,
         targets: Mapping[str, str],
-        overrides: Overrides | None = None,
+        hand_values: HandValues | None = None,
     ) -> None:
         self.change = GraphChange()
         self._view = view
         self._ids = ids
         self._targets = targets
-        self._overrides = stored_overrides(view, targets) if overrides is None else overrides
+        if hand_values is None:
+            hand_values = stored_hand_values(view, targets)
+        self._hand_values = hand_values
         self._entities_by_key: dict[str, EntityRow] = {}
         self._relations_by_ends: dict[tuple[int, int], RelationRow] = {}
 
@@ -215,11 +222,11 @@ class GraphMerger:
         """The whole change; `displays` holds the display names that a person chose, by key."""
         keys_by_id = self._overridden_keys()
         for entity in self.change.entities.values():
-            entity.edited = dict(self._overrides.get((entity.key,), {}))
+            entity.edited = dict(self._hand_values.get((entity.key,), {}))
             entity.decide(displays.get(entity.key, ""))
         for relation in self.change.relations.values():
             ends = [keys_by_id.get(relation.low, ""), keys_by_id.get(relation.high, "")]
-            relation.edited = dict(self._overrides.get(tuple(sorted(ends)), {}))
+            relation.edited = dict(self._hand_values.get(tuple(sorted(ends)), {}))
             relation.decide()
         return self.change
 
@@ -227,17 +234,16 @@ class GraphMerger:
 
     def _overridden_keys(self) -> dict[int, str]:
         """The keys of the changed entities, and of all entities with values set by hand, by row id."""
-        stored = self._view.entity_rows(keys=end_keys(self._overrides))
+        stored = self._view.entity_rows(keys=end_keys(self._hand_values))
         entities = [*stored.values(), *self.change.entities.values()]
         return {entity.id: entity.key for entity in entities}
 
     def _counted(self, mentions: Sequence[AnyMentionRow]) -> Sequence[AnyMentionRow]:
         """The mentions of entities and relations that no person deleted."""
-        deleted = deleted_subjects(self._overrides)
-        statements = [row for row in mentions if row.mention.claim != "delete"]
+        deleted = deleted_subjects(self._hand_values)
         if not deleted:
-            return statements
-        return [row for row in statements if not is_about(row.mention, deleted, self._targets)]
+            return mentions
+        return [row for row in mentions if not is_about(row.mention, deleted, self._targets)]
 
     def _load_entities(self, keys: Collection[str]) -> None:
         missing = set(keys) - self._entities_by_key.keys()

@@ -12,7 +12,7 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
-    Claim,
+    EditAction,
     Entity,
     Json,
     Neighbourhood,
@@ -209,8 +209,8 @@ class Entities:
         record = _edited_relation(source, target)
         return await self._edit("delete", record, by=by, reason=reason)
 
-    async def _edit(self, claim: Claim, record: Record, *, by: str, reason: str) -> str:
-        edit = Edit(claim=claim, record=record, by=by, reason=reason)
+    async def _edit(self, action: EditAction, record: Record, *, by: str, reason: str) -> str:
+        edit = Edit(action=action, record=record, by=by, reason=reason)
         return await self._engine.curation.edit(edit, self._engine.clock.seconds())
 
     async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:

@@ -311,6 +311,24 @@ class Aliases:
 
 
 @dataclass(frozen=True, slots=True)
+class Override:
+    """The values that a person set for an entity or a relation, in the edit with one chunk.
+
+    `names` is the name of the entity, or the names of the relation's source and target. An edit
+    `changes` the `type`, `description`, `keywords` or `weight` (in millionths). `at` is the time in
+    seconds.
+    """
+
+    chunk_id: str
+    action: t.EditAction
+    names: tuple[str, ...]
+    changes: Mapping[str, Any]
+    by: str
+    at: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """The numbers of visible documents by state (waiting ones as "pending"), and of the rest."""
 
