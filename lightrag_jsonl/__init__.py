@@ -65,7 +65,6 @@ from lightrag_jsonl.core.types import (
     TraceSummary,
 )
 from lightrag_jsonl.core.types import ChunkState as ChunkState
-from lightrag_jsonl.core.types import Claim as Claim
 from lightrag_jsonl.core.types import DocumentState as DocumentState
 from lightrag_jsonl.core.types import Json as Json
 from lightrag_jsonl.core.types import Kind as Kind
@@ -75,13 +74,13 @@ from lightrag_jsonl.core.types import Record as Record
 from lightrag_jsonl.core.types import RejectionReason as RejectionReason
 from lightrag_jsonl.core.types import ResponseType as ResponseType
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.duplicates import Duplicate as Duplicate
-from lightrag_jsonl.indexing.duplicates import Evidence as Evidence
+from lightrag_jsonl.curation.duplicates import Duplicate as Duplicate
+from lightrag_jsonl.curation.duplicates import Evidence as Evidence
+from lightrag_jsonl.curation.review import Judgement as Judgement
+from lightrag_jsonl.curation.review import Review as Review
 from lightrag_jsonl.indexing.loading import Given as Given
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.indexing.progress import ShowProgress as ShowProgress
-from lightrag_jsonl.indexing.reviewing import Judgement as Judgement
-from lightrag_jsonl.indexing.reviewing import Review as Review
 from lightrag_jsonl.llm.prompt import Prompt
 from lightrag_jsonl.llm.prompt_manager import AskFunction as AskFunction
 from lightrag_jsonl.llm.prompt_manager import PromptManager, RecordList

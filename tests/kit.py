@@ -19,7 +19,7 @@ from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.terms import index_terms
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Kind, Record
-from lightrag_jsonl.indexing.checking import check_derived
+from lightrag_jsonl.curation.consistency import check_derived
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.storage.opening import open_store

@@ -11,7 +11,7 @@ from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.group import Reply, index_command, main
 from lightrag_jsonl.cli.options import COUNT, NUMBER, models, option
 from lightrag_jsonl.cli.output import cost_words, table
-from lightrag_jsonl.indexing.duplicates import groups
+from lightrag_jsonl.curation.duplicates import groups
 
 name = click.argument("name")
 names = click.argument("names", nargs=-1, required=True)

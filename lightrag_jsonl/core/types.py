@@ -20,7 +20,7 @@ from lightrag_jsonl.core.validation import check_fields
 Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "bypass"]
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
-Claim: TypeAlias = Literal["", "create", "edit", "delete"]  # what a person did; "": read in a text
+EditAction: TypeAlias = Literal["create", "edit", "delete"]  # of a person
 DocumentState: TypeAlias = Literal["pending", "done", "partial", "failed"]
 Finish: TypeAlias = Literal["stop", "length", "filter", "error"]
 
@@ -166,7 +166,6 @@ class EntityMention:
     grounded: bool = True
     attributes: tuple[tuple[str, str], ...] = ()
     aliases: tuple[str, ...] = ()
-    claim: Claim = ""
 
 
 @with_short_repr
@@ -182,7 +181,6 @@ class RelationMention:
     keywords: tuple[str, ...]
     description: str
     strength: float = 1.0
-    claim: Claim = ""
 
 
 @with_short_repr

@@ -1,25 +1,19 @@
 """Makes changes visible: describes what they touch, embeds, and writes in one transaction."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
-from operator import attrgetter
+from typing import TypeAlias
 
+from lightrag_jsonl.core.aio import in_thread
+from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import PERSON, Failure, Kind
-from lightrag_jsonl.indexing import aliases, merging
-from lightrag_jsonl.indexing.claims import (
-    Edits,
-    edits_of,
-    graph_keys,
-    is_about,
-    mentions_of,
-    refolded,
-    stored_claims,
-    stored_edits,
-)
+from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.embedding import PassageEmbedder, Texts, embedded_text
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
@@ -29,12 +23,18 @@ from lightrag_jsonl.indexing.merging import (
     GraphMerger,
     IndexChange,
 )
+from lightrag_jsonl.indexing.overrides import (
+    HandValues,
+    deleted_subjects,
+    hand_values,
+    mentions_to_merge_again,
+)
 from lightrag_jsonl.indexing.summaries import Describer, DueSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import (
-    Aliases,
     EntityMentionRow,
     NextIds,
+    Override,
     RelationMentionRow,
     StoredChunk,
 )
@@ -42,7 +42,7 @@ from lightrag_jsonl.storage.status import failures_without_vector
 from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
 
-Step = Callable[[str, int, int], None]  # the step, items done, items known
+CommitProgress: TypeAlias = Callable[[str, int, int], None]  # the step, items done, all items
 
 CHUNK_BITS = 18  # of a position: room for the index of a chunk in its document
 DAY_SHIFT = 13  # bits of a position: room for documents of one day
@@ -50,9 +50,10 @@ DAY_SHIFT = 13  # bits of a position: room for documents of one day
 
 @dataclass(frozen=True, slots=True)
 class IndexWriter:
-    """The one place that changes what queries see; used by one writer at a time.
+    """The one place for changes of what queries see.
 
-    `settings` returns what the index is built with, to be recorded.
+    `settings` returns the parts that the index is built with, to be recorded. `lock_timeout` is the
+    time in seconds to wait for another writing process.
     """
 
     store: Store
@@ -60,6 +61,41 @@ class IndexWriter:
     embedder: PassageEmbedder
     relation_vectors: bool
     settings: Callable[[], Mapping[str, str]]
+    lock_timeout: float
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+
+    @asynccontextmanager
+    async def exclusive(self) -> AsyncIterator[None]:
+        """The right to write: for one task of this instance, and for one process, at a time.
+
+        `LockedError` after `lock_timeout`; `SettingsError` if another writer has meanwhile built
+        the index with other parts.
+        """
+        process_lock = self.store.writer_lock(self.lock_timeout)
+        async with self._lock:
+            with ExitStack() as stack:
+                await in_thread(stack.enter_context, process_lock)
+                await self.embedder.load()
+                recorded = await read(self.store, lambda view: view.settings())
+                for name, value in self.settings().items():
+                    if recorded.get(name, value) != value:
+                        raise SettingsError(
+                            f"{self.store.location} was built with {name} {recorded[name]!r}, "
+                            f"not {value!r}",
+                            path=self.store.location,
+                        )
+                yield
+
+    async def commit_alone(
+        self,
+        plan: Callable[[StoreView], IndexChange],
+        *,
+        meter: UsageMeter | None = None,
+        deferred: set[GraphKey] | None = None,
+    ) -> IndexChange:
+        """`commit`, with the right to write for this plan only."""
+        async with self.exclusive():
+            return await self.commit(plan, meter=meter, deferred=deferred)
 
     async def commit(
         self,
@@ -67,13 +103,13 @@ class IndexWriter:
         *,
         meter: UsageMeter | None = None,
         deferred: set[GraphKey] | None = None,
-        step: Step = lambda step, done, known: None,
+        step: CommitProgress = lambda name, done, total: None,
     ) -> IndexChange:
-        """Carry out a plan in one transaction, with descriptions and vectors.
+        """Carry out a plan in one transaction, with descriptions and vectors; inside `exclusive`.
 
-        No summary is written of the entities and relations that are `deferred`, and none at all if
-        that is None; those that fail are added to it. `BudgetError` if a limit is reached on the
-        way: then nothing was written.
+        Entities and relations in `deferred` get no summary; with `None`, nothing gets a summary.
+        Failed summaries are added to `deferred`. `BudgetError` if a limit is reached on the way:
+        then nothing was written.
         """
 
         def prepare(view: StoreView) -> tuple[IndexChange, list[DueSummary]]:
@@ -94,7 +130,7 @@ class IndexWriter:
         return change
 
     async def embed_refused(self) -> list[Failure]:
-        """Ask the embedder again for what it refused; returns what it still refuses."""
+        """Ask the embedder again for the vectors of refused texts; returns the repeated refusals."""
         texts = await read(self.store, refused_texts)
         if not any(texts.values()):
             return []
@@ -111,6 +147,7 @@ class IndexWriter:
         for document, pages in change.documents:
             writer.put_document(document, pages)
         writer.put_chunks([*change.chunks, *change.read_again])
+        writer.put_overrides(change.overrides)
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
         _put_vectors(change.vectors, writer)
         writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
@@ -126,8 +163,11 @@ class IndexWriter:
             change.purged = writer.purge(change.purge)
 
 
+# ── texts for vectors ───────────────────────────────────────────────────────────
+
+
 def index_texts(change: IndexChange, *, with_relations: bool) -> Texts:
-    """The texts of the rows that need vectors."""
+    """The texts of the rows in need of vectors."""
     texts: dict[Kind, Mapping[int, str]] = {"chunk": change.chunk_texts}
     for kind in GRAPH_KINDS if with_relations else GRAPH_KINDS[:1]:
         texts[kind] = {id: embedded_text(row) for id, row in change.graph.rows(kind).items()}
@@ -142,7 +182,7 @@ def _put_vectors(
 
 
 def refused_texts(view: StoreView) -> Texts:
-    """The texts of the rows that have no vector, since the embedder refused them."""
+    """The texts of the rows without a vector, as refused by the embedder."""
     entities = view.entity_rows(ids=view.refused_rows("entity"))
     relations = view.relation_rows(ids=view.refused_rows("relation"))
     chunks = view.chunks(view.refused_rows("chunk"))
@@ -154,7 +194,7 @@ def refused_texts(view: StoreView) -> Texts:
 
 
 def all_texts(with_relations: bool, view: StoreView) -> Texts:
-    """The texts of all rows; those of relations also if they have vectors although they need none."""
+    """The texts of all rows; of relations also if only earlier options asked for the vectors."""
     graph = GraphChange(view.entity_rows(), view.relation_rows())
     chunks = view.chunks()
     texts = {row: chunk.text for row, chunk in chunks.items()}
@@ -163,132 +203,190 @@ def all_texts(with_relations: bool, view: StoreView) -> Texts:
     return index_texts(change, with_relations=with_relations or has_vectors)
 
 
-# ── plans ───────────────────────────────────────────────────────────────────────
+# ── plan: documents come and go ─────────────────────────────────────────────────
 
 
 def plan_documents(
     documents: Sequence[ExtractedDocument], delete: Collection[str], view: StoreView
 ) -> IndexChange:
-    """Make documents visible, replacing earlier versions, and delete others."""
-    known, ids = view.aliases(), view.next_ids()
-    change = IndexChange(pending=list(delete))
-    for one in documents:
-        change.read_again += _read_again(view, one) if one.rows else ()
-        if not one.rows:
-            change.pending.append(one.document.id)
-            _number(change, one, ids)
-    # of a document that was only retried, a newer version may be pending: it is kept
-    change.old_documents = list(map(attrgetter("row"), view.documents(change.pending)))
-    change.old_chunks = list(view.chunks(documents=change.pending))
-    targets = aliases.targets(known)
-    before, edits = stored_edits(view, targets), _edits_after(change, view, targets)
-    merger = GraphMerger(view, ids, targets, edits)
-    gone = {*change.old_chunks, *map(attrgetter("row"), change.read_again)}
-    if gone:
-        merger.remove(view.entity_mentions(chunks=gone), view.relation_mentions(chunks=gone))
-    if before != edits:
-        again = refolded(view, before, edits, targets, without=gone)
-        merger.remove(*again, rows_go=True)
-        merger.touch({key for key in {*before, *edits} if before.get(key) != edits.get(key)})
-        merger.add(*again, merging.stored_times(view, *again))
-    entities: list[EntityMentionRow] = []
-    relations: list[RelationMentionRow] = []
-    created: dict[int, float] = {}
-    dates = {one.document.id: one.document.date for one in documents}
-    for stored in (*change.chunks, *change.read_again):
-        position = (_rank(stored.chunk.document_id, dates) << CHUNK_BITS) + stored.chunk.index
-        if stored.extraction.extractor == PERSON:
-            position = 0  # so that it is cited first
-        found = merging.mention_rows(stored.extraction, stored.row, position, ids)
-        entities += found[0]
-        relations += found[1]
-        created[stored.row] = stored.created_at
-    merger.add(entities, relations, created)
-    change.graph = merger.finish(known.displays)
+    """Make documents visible in place of earlier versions, and delete others."""
+    ids = view.next_ids()
+    aliases = view.aliases()
+    targets = aliases.targets
+    change = _document_change(documents, delete, ids, view)
+    stored_overrides = view.overrides()
+    overrides = _overrides_after(change, stored_overrides)
+    values = hand_values(overrides.values(), targets)
+    merger = GraphMerger(view, ids, targets, values)
+    changed_chunks = {*change.old_chunks, *[chunk.row for chunk in change.read_again]}
+    if changed_chunks:
+        merger.remove(
+            view.entity_mentions(chunks=changed_chunks),
+            view.relation_mentions(chunks=changed_chunks),
+        )
+    if overrides != stored_overrides:
+        _apply_hand_values(
+            merger,
+            view,
+            before=hand_values(stored_overrides.values(), targets),
+            after=values,
+            targets=targets,
+            without=changed_chunks,
+        )
+    _add_mentions(merger, change, _document_positions(documents), ids)
+    change.graph = merger.finish(aliases.displays)
     return change
 
 
-def _edits_after(change: IndexChange, view: StoreView, targets: Mapping[str, str]) -> Edits:
-    """What people changed, once the old chunks are gone and the new ones are there."""
-    claims = stored_claims(view, change.old_chunks)
-    for new in change.chunks:
-        if new.extraction.extractor == PERSON:
-            at, found = round(new.created_at, 6), new.extraction
-            claims += [(at, new.chunk.id, one) for one in found.entities]
-            claims += [(at, new.chunk.id, other) for other in found.relations]
-    return edits_of(claims, targets)
+def _document_change(
+    documents: Sequence[ExtractedDocument], delete: Collection[str], ids: NextIds, view: StoreView
+) -> IndexChange:
+    """The documents and chunks of the plan: new, read again, and old."""
+    change = IndexChange(pending=list(delete))
+    for document in documents:
+        if document.rows:
+            # Of a document that was only retried, a newer version may be pending: it is kept.
+            change.read_again += _better_chunks(document, view)
+        else:
+            change.pending.append(document.document.id)
+            _add_document(change, document, ids)
+    change.old_documents = [document.row for document in view.documents(change.pending)]
+    change.old_chunks = list(view.chunks(documents=change.pending))
+    return change
 
 
-def _rank(document_id: str, dates: Mapping[str, str | None]) -> int:
+def _add_document(change: IndexChange, document: ExtractedDocument, ids: NextIds) -> None:
+    """Give a new document and the chunks their row ids."""
+    stored_document = replace(document.document, row=ids.documents)
+    ids.documents += 1
+    change.documents.append((stored_document, document.pages))
+    for chunk, extraction in zip(document.chunks, document.extractions, strict=True):
+        stored_chunk = StoredChunk(
+            row=ids.chunks,
+            document=stored_document.row,
+            chunk=chunk,
+            created_at=stored_document.created_at,
+            extraction=extraction,
+        )
+        change.chunks.append(stored_chunk)
+        change.chunk_texts[stored_chunk.row] = chunk.text
+        if document.override is not None:
+            change.overrides[stored_chunk.row] = document.override
+        ids.chunks += 1
+
+
+def _better_chunks(document: ExtractedDocument, view: StoreView) -> Iterator[StoredChunk]:
+    """The chunks of a retried document with a better result than before; others stay as they are."""
+    reports = {report.row: report for report in view.chunk_reports([document.document.id])}
+    for row, chunk, extraction in zip(
+        document.rows, document.chunks, document.extractions, strict=True
+    ):
+        before = reports[row]
+        is_better = before.state == "failed" and extraction.state != "failed"
+        if is_better or not extraction.unfinished:
+            usage = before.report.usage + extraction.usage
+            yield StoredChunk(
+                row=row,
+                document=document.document.row,
+                chunk=chunk,
+                created_at=document.document.created_at,
+                extraction=replace(extraction, usage=usage),
+            )
+
+
+def _overrides_after(change: IndexChange, stored: Mapping[int, Override]) -> dict[int, Override]:
+    """The overrides once the old chunks are gone and the new ones are there."""
+    old_chunks = set(change.old_chunks)
+    overrides = {row: override for row, override in stored.items() if row not in old_chunks}
+    return {**overrides, **change.overrides}
+
+
+def _apply_hand_values(
+    merger: GraphMerger,
+    view: StoreView,
+    *,
+    before: HandValues,
+    after: HandValues,
+    targets: Mapping[str, str],
+    without: Collection[int],
+) -> None:
+    """Merge again the mentions of deleted and restored subjects, and touch all changed subjects."""
+    entity_mentions, relation_mentions = mentions_to_merge_again(
+        view,
+        deleted_subjects(before) ^ deleted_subjects(after),
+        targets,
+        without=without,
+    )
+    merger.remove(entity_mentions, relation_mentions, rows_go=True)
+    subjects = {*before, *after}
+    merger.touch({subject for subject in subjects if before.get(subject) != after.get(subject)})
+    created = merging.stored_times(view, entity_mentions, relation_mentions)
+    merger.add(entity_mentions, relation_mentions, created)
+
+
+def _add_mentions(
+    merger: GraphMerger, change: IndexChange, positions: Mapping[str, int], ids: NextIds
+) -> None:
+    """Add the mentions of new chunks, and of chunks that were read again."""
+    entity_mentions: list[EntityMentionRow] = []
+    relation_mentions: list[RelationMentionRow] = []
+    created: dict[int, float] = {}
+    for stored in (*change.chunks, *change.read_again):
+        position = positions[stored.chunk.document_id] + stored.chunk.index
+        if stored.extraction.extractor == PERSON:
+            position = 0  # so that it is cited first
+        chunk_entities, chunk_relations = merging.mention_rows(
+            stored.extraction, stored.row, position, ids
+        )
+        entity_mentions += chunk_entities
+        relation_mentions += chunk_relations
+        created[stored.row] = stored.created_at
+    merger.add(entity_mentions, relation_mentions, created)
+
+
+def _document_positions(documents: Sequence[ExtractedDocument]) -> dict[str, int]:
+    """The position of the first chunk of each document."""
+    return {
+        document.document.id: _rank(document.document.id, document.document.date) << CHUNK_BITS
+        for document in documents
+    }
+
+
+def _rank(document_id: str, day: str | None) -> int:
     """The place of a document among all others, whenever they are inserted: by its date ("2003",
     "2003-05", "2003-05-17…"), then by its id; without a date after all others.
     """
     number = int(digest(document_id)[:8], 16)
     try:
-        day = date.fromisoformat(f"{dates.get(document_id)}-01-01"[:10]).toordinal()
+        ordinal = date.fromisoformat(f"{day}-01-01"[:10]).toordinal()
     except ValueError:
         return ((date.max.toordinal() + 1) << DAY_SHIFT) + number
-    return (day << DAY_SHIFT) + (number >> (32 - DAY_SHIFT))
+    return (ordinal << DAY_SHIFT) + (number >> (32 - DAY_SHIFT))
 
 
-def _number(change: IndexChange, one: ExtractedDocument, ids: NextIds) -> None:
-    """Give a new document and its chunks their row ids."""
-    document = replace(one.document, row=ids.documents)
-    ids.documents += 1
-    change.documents.append((document, one.pages))
-    created_at = document.created_at
-    for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
-        stored = StoredChunk(ids.chunks, document.row, chunk, created_at, extraction)
-        change.chunks.append(stored)
-        change.chunk_texts[ids.chunks] = chunk.text
-        ids.chunks += 1
-
-
-def _read_again(view: StoreView, one: ExtractedDocument) -> Iterator[StoredChunk]:
-    """The chunks of a retried document that were read better than before; others stay as they are."""
-    reports = {report.row: report for report in view.chunk_reports([one.document.id])}
-    for row, chunk, extraction in zip(one.rows, one.chunks, one.extractions, strict=True):
-        before = reports[row]
-        in_part = before.state == "failed" and extraction.state != "failed"
-        if in_part or not extraction.unfinished:
-            extraction = replace(extraction, usage=before.report.usage + extraction.usage)
-            yield StoredChunk(row, one.document.row, chunk, one.document.created_at, extraction)
-
-
-def plan_renaming(new_aliases: Callable[[StoreView], Aliases], view: StoreView) -> IndexChange:
-    """Change which names stand for which entity; only the mentions of these are merged anew."""
-    before, after = view.aliases(), new_aliases(view)
-    old, new = aliases.targets(before), aliases.targets(after)
-    merger = GraphMerger(view, view.next_ids(), new)
-    renamed = {key for key, _ in {*before.displays.items()} ^ {*after.displays.items()}}
-    merger.start_with(view.entity_rows(keys=renamed).values(), ())
-    moved = {key for key in {*old, *new} if old.get(key, key) != new.get(key, key)}
-    ends = {old.get(key, key) for key in moved} | {new.get(key, key) for key in moved}
-    entities = mentions_of(view, ends, old)
-    names = {key for one in entities for key in graph_keys(one.mention, {})}
-    chunks = {one.chunk for one in entities}
-    relations = [
-        one for one in view.relation_mentions(chunks=chunks) if is_about(one.mention, names, {})
-    ]
-    merger.remove(entities, relations)
-    merger.add(entities, relations, merging.stored_times(view, entities, relations))
-    return IndexChange(graph=merger.finish(after.displays), aliases=after)
+# ── plans: the same mentions again ──────────────────────────────────────────────
 
 
 def plan_summaries(view: StoreView) -> IndexChange:
-    """Describe every entity and relation anew, so that summaries are written that are due."""
+    """Describe all entities and relations again, so that all due summaries are written."""
     graph = GraphChange(view.entity_rows(), view.relation_rows())
-    graph.last_mentions = {("entity", one.owner or 0): one.id for one in view.entity_mentions()}
-    for one in view.relation_mentions():
-        graph.last_mentions["relation", one.owner or 0] = one.id
+    for entity_mention in view.entity_mentions():
+        graph.last_mentions["entity", entity_mention.owner or 0] = entity_mention.id
+    for relation_mention in view.relation_mentions():
+        graph.last_mentions["relation", relation_mention.owner or 0] = relation_mention.id
     return IndexChange(graph)
 
 
 def plan_rebuilding(view: StoreView) -> IndexChange:
-    """Merge all mentions anew; the summaries that are due then are asked for again."""
+    """Merge all mentions again; the summaries that are due then are asked for again."""
     chunks = view.chunks()
-    rows = view.entity_rows(), view.relation_rows()
-    graph = merging.remerged(view, *rows, view.entity_mentions(), view.relation_mentions())
+    graph = merging.remerged(
+        view,
+        entities=view.entity_rows(),
+        relations=view.relation_rows(),
+        entity_mentions=view.entity_mentions(),
+        relation_mentions=view.relation_mentions(),
+    )
     graph.without.update(chunks)  # stored mentions do not count beside the added ones
     return IndexChange(
         graph=graph,

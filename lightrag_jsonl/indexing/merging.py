@@ -1,7 +1,8 @@
 """Merges mentions into entities and relations, and takes them out again.
 
-Everything a row holds is a sum or a vote, so adding and removing mentions in any order gives the
-same row: the graph is a function of the set of mentions (laws *fold* and *undo*).
+A row holds sums and votes only, so adding and removing mentions in any order gives the same row:
+the graph is a function of the set of mentions (laws *fold* and *undo*). Last, a row takes the values
+that people set by hand.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -11,12 +12,14 @@ from typing import TypeAlias, TypeVar
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Extraction, Kind, Page
-from lightrag_jsonl.indexing import aliases
-from lightrag_jsonl.indexing.claims import (
-    Edits,
-    graph_keys,
+from lightrag_jsonl.indexing.overrides import (
+    HandValues,
+    SubjectKey,
+    deleted_subjects,
+    end_keys,
     is_about,
-    stored_edits,
+    name_keys,
+    stored_hand_values,
 )
 from lightrag_jsonl.storage.rows import (
     Aliases,
@@ -25,6 +28,7 @@ from lightrag_jsonl.storage.rows import (
     GraphRow,
     MentionRow,
     NextIds,
+    Override,
     RelationMentionRow,
     RelationRow,
     StoredChunk,
@@ -37,7 +41,7 @@ MOST_CHUNKS = 1 << 40  # no limit
 POSITION_BITS = 10  # room for 1,023 mentions of a kind in one chunk; more share the last position
 
 GraphKey: TypeAlias = tuple[Kind, int]  # a kind and a row id
-Row = TypeVar("Row", EntityMentionRow, RelationMentionRow)
+AnyMentionRow = TypeVar("AnyMentionRow", EntityMentionRow, RelationMentionRow)
 StepCallback: TypeAlias = Callable[[int, int], None]  # items done, items known
 
 GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
@@ -48,7 +52,8 @@ class ExtractedDocument:
     """A document with its extractions, waiting to become visible.
 
     On a retry, `rows` holds the row ids of the chunks that were asked about again. Otherwise it is
-    empty, and the document has no row id yet.
+    empty, and the document has no row id yet. `override` is what a person set, in an edit of one
+    chunk.
     """
 
     document: StoredDocument
@@ -56,14 +61,16 @@ class ExtractedDocument:
     chunks: tuple[Chunk, ...]
     extractions: tuple[Extraction, ...]
     rows: tuple[int, ...] = ()
+    override: Override | None = None
 
 
 @dataclass(slots=True)
 class GraphChange:
-    """What added and removed mentions do to the graph: all touched rows, and the mentions to store.
+    """The effect of added and removed mentions on the graph: touched rows, and mentions to store.
 
-    `without` are chunks whose stored mentions no longer count for the touched rows. `descriptions`
-    are those in the added mentions, as (position, text), `last_mentions` the last row ids of these.
+    - `without`: the chunks whose stored mentions no longer count for the touched rows.
+    - `descriptions`: the descriptions in the added mentions of each row, as (position, text).
+    - `last_mentions`: the highest row id among the added mentions of each row.
     """
 
     entities: dict[int, EntityRow] = field(default_factory=dict)
@@ -75,28 +82,31 @@ class GraphChange:
     last_mentions: dict[GraphKey, int] = field(default_factory=dict)
 
     def rows(self, kind: Kind, *, gone: bool = False) -> Mapping[int, GraphRow]:
-        """The touched rows of a kind that have mentions left, or those that have none left."""
+        """The touched rows of a kind with mentions, or, if `gone`, without any mention left."""
         rows: Mapping[int, GraphRow] = self.entities if kind == "entity" else self.relations
         return {id: row for id, row in rows.items() if (row.mentions == 0) == gone}
 
 
 @dataclass(slots=True)
 class IndexChange:
-    """Everything that one transaction writes.
+    """Everything for one transaction to write.
 
-    `chunks` are new; of those `read_again` the extraction was repeated. `chunk_texts` are of chunks
-    that need a vector. `old_documents` and `old_chunks` (row ids) go; documents that were `pending`
-    wait no longer. `vectors` come with the digests of their texts; of those in `cached_vectors` the
-    stored vectors are used now; `known_vectors` are others, by the same digests. `refusals` says why
-    rows have no vector, `shortened` of which texts only the beginning is embedded. `purge` holds the
-    names of entities whose queries go, too, with all else that may quote deleted documents; `purged`
-    counts the answers and queries that went.
+    - `documents`, `chunks`: new; `read_again`: stored chunks with a repeated extraction.
+    - `overrides`: what people set, by row id of the chunk of a new edit.
+    - `chunk_texts`: the texts of the chunks in need of a vector.
+    - `old_documents`, `old_chunks`: row ids to delete; `pending`: ids of documents to wait no longer.
+    - `vectors`: with the digests of the texts; `cached_vectors`: the digests of vectors that were
+      cached for a commit; `known_vectors`: vectors from elsewhere, by digest.
+    - `refusals`: why a row has no vector; `shortened`: texts embedded only in part.
+    - `purge`: the names of entities whose queries are deleted, with all other records that may
+      quote deleted documents; `purged`: the numbers of deleted answers and queries.
     """
 
     graph: GraphChange = field(default_factory=GraphChange)
     documents: list[tuple[StoredDocument, tuple[Page, ...]]] = field(default_factory=list)
     chunks: list[StoredChunk] = field(default_factory=list)
     read_again: list[StoredChunk] = field(default_factory=list)
+    overrides: dict[int, Override] = field(default_factory=dict)
     chunk_texts: dict[int, str] = field(default_factory=dict)
     old_documents: list[int] = field(default_factory=list)
     old_chunks: list[int] = field(default_factory=list)
@@ -113,10 +123,10 @@ class IndexChange:
 
 
 class GraphMerger:
-    """Works out the rows after mentions were added and removed; nothing is written.
+    """Computes the rows after mentions are added and removed; nothing is written.
 
-    `targets` maps name keys to the keys they are merged into. `edits` are what people changed, by
-    default those that are stored.
+    `targets` maps name keys to the keys of the entities that the names are merged into.
+    `hand_values` are the values that people set, by default the stored ones.
     """
 
     def __init__(
@@ -124,164 +134,228 @@ class GraphMerger:
         view: StoreView,
         ids: NextIds,
         targets: Mapping[str, str],
-        edits: Edits | None = None,
+        hand_values: HandValues | None = None,
     ) -> None:
-        self._edits = stored_edits(view, targets) if edits is None else edits
         self.change = GraphChange()
         self._view = view
         self._ids = ids
         self._targets = targets
-        self._by_key: dict[str, EntityRow] = {}
-        self._by_pair: dict[tuple[int, int], RelationRow] = {}
+        if hand_values is None:
+            hand_values = stored_hand_values(view, targets)
+        self._hand_values = hand_values
+        self._entities_by_key: dict[str, EntityRow] = {}
+        self._relations_by_ends: dict[tuple[int, int], RelationRow] = {}
 
     def start_with(self, entities: Iterable[EntityRow], relations: Iterable[RelationRow]) -> None:
-        """Change these rows, in place of the stored ones, unless they are being changed already."""
+        """Change these rows instead of the stored ones, except rows with changes already."""
         for entity in entities:
-            self._by_key[entity.key] = self.change.entities.setdefault(entity.id, entity)
-        for one in relations:
-            self._by_pair[one.low, one.high] = self.change.relations.setdefault(one.id, one)
+            changed_entity = self.change.entities.setdefault(entity.id, entity)
+            self._entities_by_key[entity.key] = changed_entity
+        for relation in relations:
+            changed_relation = self.change.relations.setdefault(relation.id, relation)
+            self._relations_by_ends[relation.low, relation.high] = changed_relation
 
     def remove(
         self,
-        entities: Sequence[EntityMentionRow],
-        relations: Sequence[RelationMentionRow],
+        entity_mentions: Sequence[EntityMentionRow],
+        relation_mentions: Sequence[RelationMentionRow],
         *,
         rows_go: bool = False,
     ) -> None:
-        """Take stored mentions out of their rows. The mentions of a row in one chunk go together,
-        and if `rows_go`, all mentions of each row.
+        """Take stored mentions out of their rows: all mentions of a row in the same chunk together,
+        or, if `rows_go`, all mentions of the row.
         """
-        named = {one.owner for one in entities if one.owner is not None}
-        counted = {one.owner for one in relations if one.owner is not None}
-        self.start_with(
-            self._view.entity_rows(ids=named).values(),
-            self._view.relation_rows(ids=counted).values(),
-        )
-        for one in entities:
-            if one.owner is not None:
-                self.change.entities[one.owner].count(one, -1)
-        for other in relations:
-            if other.owner is not None:
-                self.change.relations[other.owner].count(other, -1)
+        entity_ids = {mention.owner for mention in entity_mentions if mention.owner is not None}
+        relation_ids = {mention.owner for mention in relation_mentions if mention.owner is not None}
+        entities = self._view.entity_rows(ids=entity_ids)
+        relations = self._view.relation_rows(ids=relation_ids)
+        self.start_with(entities.values(), relations.values())
+        for entity_mention in entity_mentions:
+            if entity_mention.owner is not None:
+                self.change.entities[entity_mention.owner].count(entity_mention, -1)
+        for relation_mention in relation_mentions:
+            if relation_mention.owner is not None:
+                self.change.relations[relation_mention.owner].count(relation_mention, -1)
         if not rows_go:
-            self.change.without.update([one.chunk for one in entities])
+            self.change.without.update([mention.chunk for mention in entity_mentions])
         self._update_created()
 
-    def touch(self, keys: Collection[str]) -> None:
-        """Decide anew what is shown of entities and of pairs with these keys."""
-        rows = self._view.entity_rows(keys={end for key in keys for end in key.split("\0")})
-        ids = {row.key: row.id for row in rows.values()}
-        pairs = [sorted(ids.get(end, 0) for end in key.split("\0")) for key in keys if "\0" in key]
-        edges = self._view.relation_rows(pairs=[(low, high) for low, high in pairs])
-        self.start_with([row for row in rows.values() if row.key in keys], edges.values())
+    def touch(self, subjects: Collection[SubjectKey]) -> None:
+        """Decide the display of these entities and relations again."""
+        entities = self._view.entity_rows(keys=end_keys(subjects)).values()
+        ids_by_key = {entity.key: entity.id for entity in entities}
+        pairs = [
+            _ordered_pair(ids_by_key.get(subject[0], 0), ids_by_key.get(subject[1], 0))
+            for subject in subjects
+            if len(subject) > 1
+        ]
+        relations = self._view.relation_rows(pairs=pairs)
+        touched_entities = [entity for entity in entities if (entity.key,) in subjects]
+        self.start_with(touched_entities, relations.values())
 
     def add(
         self,
-        entities: Sequence[EntityMentionRow],
-        relations: Sequence[RelationMentionRow],
+        entity_mentions: Sequence[EntityMentionRow],
+        relation_mentions: Sequence[RelationMentionRow],
         created: Mapping[int, float],
     ) -> None:
-        """Add mentions to the rows of their names; `created` is when each chunk was stored.
+        """Add mentions to the rows of the mentioned names; `created` is the time of each chunk.
 
-        Those of entities and relations that a person deleted get no row.
+        Mentions of entities and relations that a person deleted get no row.
         """
-        self.change.entity_mentions += entities
-        self.change.relation_mentions += relations
-        for one in entities:
-            one.owner = None
-        for other in relations:
-            other.owner = None
-        entities, relations = self._counted(entities), self._counted(relations)
-        keys = [graph_keys(one.mention, self._targets)[0] for one in entities]
-        ends = [graph_keys(one.mention, self._targets) for one in relations]
-        unknown = set(chain(keys, *ends)) - self._by_key.keys()
-        for row in self._view.entity_rows(keys=unknown).values():
-            self._by_key[row.key] = row
-        for one, key in zip(entities, keys, strict=True):
-            self._add_entity(one, key, created[one.chunk])
-        # In damaged data an end may have no mention; such a relation gets no row.
-        ids = {key: row.id for key, row in self._by_key.items() if row.mentions}
-        joined = {
-            other.id: (ids[source], ids[target])
-            for other, (source, target) in zip(relations, ends, strict=True)
-            if source in ids and target in ids
-        }
-        unread = {(min(pair), max(pair)) for pair in joined.values()} - self._by_pair.keys()
-        for found in self._view.relation_rows(pairs=unread).values():
-            self._by_pair[found.low, found.high] = found
-        for other in relations:
-            if pair := joined.get(other.id):
-                self._add_relation(other, *pair, created[other.chunk])
+        self.change.entity_mentions += entity_mentions
+        self.change.relation_mentions += relation_mentions
+        for entity_mention in entity_mentions:
+            entity_mention.owner = None
+        for relation_mention in relation_mentions:
+            relation_mention.owner = None
+        counted_entities = self._counted(entity_mentions)
+        counted_relations = self._counted(relation_mentions)
+        entity_keys = [name_keys(row.mention, self._targets)[0] for row in counted_entities]
+        relation_keys = [name_keys(row.mention, self._targets) for row in counted_relations]
+        self._load_entities({*entity_keys, *chain.from_iterable(relation_keys)})
+        for entity_mention, key in zip(counted_entities, entity_keys, strict=True):
+            self._add_entity(entity_mention, key, created[entity_mention.chunk])
+        self._add_relations(counted_relations, relation_keys, created)
 
     def finish(self, displays: Mapping[str, str]) -> GraphChange:
-        """The whole change; `displays` holds names that a person chose, by key."""
-        ends = self._view.entity_rows(keys={end for key in self._edits for end in key.split("\0")})
-        ids = {row.key: row.id for row in (*ends.values(), *self.change.entities.values())}
-        pairs = {frozenset(map(ids.get, key.split("\0"))): one for key, one in self._edits.items()}
-        for row in self.change.entities.values():
-            row.edited = dict(self._edits.get(row.key, {}))
-            row.decide(displays.get(row.key, ""))
-        for edge in self.change.relations.values():
-            edge.edited = dict(pairs.get(frozenset((edge.low, edge.high)), {}))
-            edge.decide()
+        """The whole change; `displays` holds the display names that a person chose, by key."""
+        keys_by_id = self._overridden_keys()
+        for entity in self.change.entities.values():
+            entity.edited = dict(self._hand_values.get((entity.key,), {}))
+            entity.decide(displays.get(entity.key, ""))
+        for relation in self.change.relations.values():
+            ends = [keys_by_id.get(relation.low, ""), keys_by_id.get(relation.high, "")]
+            relation.edited = dict(self._hand_values.get(tuple(sorted(ends)), {}))
+            relation.decide()
         return self.change
 
-    def _counted(self, rows: Sequence[Row]) -> Sequence[Row]:
-        """The mentions of what no person deleted."""
-        gone = {key for key, edited in self._edits.items() if "deleted" in edited}
-        counted = [one for one in rows if one.mention.claim != "delete"]
-        if not gone:
-            return counted
-        return [one for one in counted if not is_about(one.mention, gone, self._targets)]
+    # ── steps ───────────────────────────────────────────────────────────────────
 
-    def _add_entity(self, one: EntityMentionRow, key: str, at: float) -> None:
-        row = self._by_key.get(key)
+    def _overridden_keys(self) -> dict[int, str]:
+        """The keys of the changed entities, and of all entities with values set by hand, by row id."""
+        stored = self._view.entity_rows(keys=end_keys(self._hand_values))
+        entities = [*stored.values(), *self.change.entities.values()]
+        return {entity.id: entity.key for entity in entities}
+
+    def _counted(self, mentions: Sequence[AnyMentionRow]) -> Sequence[AnyMentionRow]:
+        """The mentions of entities and relations that no person deleted."""
+        deleted = deleted_subjects(self._hand_values)
+        if not deleted:
+            return mentions
+        return [row for row in mentions if not is_about(row.mention, deleted, self._targets)]
+
+    def _load_entities(self, keys: Collection[str]) -> None:
+        missing = set(keys) - self._entities_by_key.keys()
+        for entity in self._view.entity_rows(keys=missing).values():
+            self._entities_by_key[entity.key] = entity
+
+    def _add_entity(self, mention: EntityMentionRow, key: str, created_at: float) -> None:
+        row = self._entities_by_key.get(key)
         if row is None:
-            row = self._by_key[key] = EntityRow(self._ids.entities, key)
+            row = EntityRow(self._ids.entities, key)
+            self._entities_by_key[key] = row
             self._ids.entities += 1
-        one.owner = row.id
-        self._touch("entity", row, one, at)
-        row.count(one, 1)
+        mention.owner = row.id
+        self._note_mention("entity", row, mention, created_at)
+        row.count(mention, 1)
         self.change.entities[row.id] = row
 
-    def _add_relation(self, one: RelationMentionRow, source: int, target: int, at: float) -> None:
-        one.owner, one.forward = None, source < target
+    def _add_relations(
+        self,
+        mentions: Sequence[RelationMentionRow],
+        relation_keys: Sequence[tuple[str, ...]],
+        created: Mapping[int, float],
+    ) -> None:
+        """Add mentions of relations with the keys of the ends, once all entities are there.
+
+        In damaged data an end may have no mention; the relation gets no row then.
+        """
+        ends_by_mention: dict[int, tuple[int, int]] = {}
+        for mention, (source, target) in zip(mentions, relation_keys, strict=True):
+            source_id = self._entity_id(source)
+            target_id = self._entity_id(target)
+            if source_id is not None and target_id is not None:
+                ends_by_mention[mention.id] = (source_id, target_id)
+        self._load_relations(ends_by_mention.values())
+        for mention in mentions:
+            ends = ends_by_mention.get(mention.id)
+            if ends is not None:
+                self._add_relation(mention, ends, created[mention.chunk])
+
+    def _entity_id(self, key: str) -> int | None:
+        entity = self._entities_by_key.get(key)
+        return entity.id if entity is not None and entity.mentions else None
+
+    def _load_relations(self, ends: Iterable[tuple[int, int]]) -> None:
+        pairs = {_ordered_pair(source, target) for source, target in ends}
+        missing = pairs - self._relations_by_ends.keys()
+        for relation in self._view.relation_rows(pairs=missing).values():
+            self._relations_by_ends[relation.low, relation.high] = relation
+
+    def _add_relation(
+        self, mention: RelationMentionRow, ends: tuple[int, int], created_at: float
+    ) -> None:
+        source, target = ends
+        mention.owner = None
+        mention.forward = source < target
         if source == target:  # a merge of names made both ends one entity
             return
-        pair = (source, target) if one.forward else (target, source)
-        row = self._by_pair.get(pair)
+        pair = _ordered_pair(source, target)
+        row = self._relations_by_ends.get(pair)
         if row is None:
-            row = self._by_pair[pair] = RelationRow(self._ids.relations, *pair)
+            row = RelationRow(self._ids.relations, low=pair[0], high=pair[1])
+            self._relations_by_ends[pair] = row
             self._ids.relations += 1
-        one.owner = row.id
-        self._touch("relation", row, one, at)
-        row.count(one, 1)
+        mention.owner = row.id
+        self._note_mention("relation", row, mention, created_at)
+        row.count(mention, 1)
         self.change.relations[row.id] = row
 
-    def _touch(
-        self, kind: Kind, row: GraphRow, one: EntityMentionRow | RelationMentionRow, at: float
+    def _note_mention(
+        self,
+        kind: Kind,
+        row: GraphRow,
+        mention: EntityMentionRow | RelationMentionRow,
+        created_at: float,
     ) -> None:
-        """Note an added mention: when it was first stored, and its description."""
-        row.created_at = min(row.created_at, at) if row.mentions else at
-        self.change.last_mentions[kind, row.id] = one.id
-        if one.mention.description:
-            description = one.position, one.mention.description
-            self.change.descriptions.setdefault((kind, row.id), []).append(description)
+        """Note the time, the row id and the description of an added mention."""
+        row.created_at = min(row.created_at, created_at) if row.mentions else created_at
+        self.change.last_mentions[kind, row.id] = mention.id
+        if mention.mention.description:
+            descriptions = self.change.descriptions.setdefault((kind, row.id), [])
+            descriptions.append((mention.position, mention.mention.description))
 
     def _update_created(self) -> None:
-        """Find the first mention of rows anew, where it may have been removed."""
-        view = self._view
-        gone = {chunk.id: stored_at(chunk) for chunk in view.chunks(self.change.without).values()}
+        """Find the first mention of rows again, where the first mention may have been removed."""
+        removed_chunks = self._view.chunks(self.change.without).values()
+        removed_times = {chunk.id: stored_at(chunk) for chunk in removed_chunks}
         for kind in GRAPH_KINDS:
             rows = self.change.rows(kind)
-            due = [id for id, row in rows.items() if round(row.created_at, 6) in gone.values()]
-            load = view.entities if kind == "entity" else view.relations
-            found = load(due, chunk_limit=MOST_CHUNKS).items()
-            left = {id: set(one.chunk_ids) - gone.keys() for id, one in found}
-            chunks = view.chunks(ids=set().union(*left.values())).values()
-            times = {chunk.id: stored_at(chunk) for chunk in chunks}
-            for id, ids in left.items():
-                rows[id].created_at = min(times[one] for one in ids)
+            times = set(removed_times.values())
+            due = [id for id, row in rows.items() if round(row.created_at, 6) in times]
+            for id, created_at in self._first_mentions(kind, due, removed_times.keys()).items():
+                rows[id].created_at = created_at
+
+    def _first_mentions(
+        self, kind: Kind, ids: Sequence[int], removed: Collection[str]
+    ) -> dict[int, float]:
+        """When the first chunk of each row was stored, without the removed chunks."""
+        load = self._view.entities if kind == "entity" else self._view.relations
+        chunk_ids_by_row = {
+            id: set(item.chunk_ids).difference(removed)
+            for id, item in load(ids, chunk_limit=MOST_CHUNKS).items()
+        }
+        chunks = self._view.chunks(ids=set().union(*chunk_ids_by_row.values()))
+        times = {chunk.id: stored_at(chunk) for chunk in chunks.values()}
+        return {
+            id: min(times[chunk_id] for chunk_id in chunk_ids)
+            for id, chunk_ids in chunk_ids_by_row.items()
+        }
+
+
+def _ordered_pair(first: int, second: int) -> tuple[int, int]:
+    return (first, second) if first < second else (second, first)
 
 
 def remerged(
@@ -291,44 +365,60 @@ def remerged(
     entity_mentions: Sequence[EntityMentionRow],
     relation_mentions: Sequence[RelationMentionRow],
 ) -> GraphChange:
-    """These rows as all their mentions give them; the mentions note to which rows they belong."""
-    known = view.aliases()
-    merger = GraphMerger(view, view.next_ids(), aliases.targets(known))
+    """These rows as computed from all mentions; the mentions get the row ids of their owners."""
+    aliases = view.aliases()
+    merger = GraphMerger(view, view.next_ids(), aliases.targets)
     merger.start_with(
         [EntityRow(row.id, row.key) for row in entities.values()],
         [RelationRow(row.id, row.low, row.high) for row in relations.values()],
     )
     created = stored_times(view, entity_mentions, relation_mentions)
     merger.add(entity_mentions, relation_mentions, created)
-    return merger.finish(known.displays)
+    return merger.finish(aliases.displays)
 
 
 def stored_times(
-    view: StoreView, entities: Iterable[EntityMentionRow], relations: Iterable[RelationMentionRow]
+    view: StoreView,
+    entity_mentions: Iterable[EntityMentionRow],
+    relation_mentions: Iterable[RelationMentionRow],
 ) -> dict[int, float]:
     """When the chunks of these mentions were stored, by row id."""
-    rows = {one.chunk for one in entities} | {one.chunk for one in relations}
+    rows = {mention.chunk for mention in entity_mentions}
+    rows |= {mention.chunk for mention in relation_mentions}
     return {row: stored_at(chunk) for row, chunk in view.chunks(rows).items()}
 
 
 def mention_rows(
     extraction: Extraction, chunk: int, position: int, ids: NextIds
 ) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
-    """The mentions of a new chunk, numbered; their entities and relations are not known yet.
+    """The mentions of a new chunk, numbered; entities and relations are not known yet.
 
     `position` orders the chunk among all others, whenever they are inserted.
     """
-    first, last = position << POSITION_BITS, (1 << POSITION_BITS) - 1
-    entities = [
-        MentionRow(ids.entity_mentions + number, 0, chunk, first + min(number, last), one)
-        for number, one in enumerate(extraction.entities)
-    ]
-    relations = [
-        MentionRow(
-            ids.relation_mentions + number, None, chunk, first + min(number, last), one, True
+    first_position = position << POSITION_BITS
+    last_offset = (1 << POSITION_BITS) - 1
+    entity_mentions: list[EntityMentionRow] = []
+    for offset, entity in enumerate(extraction.entities):
+        entity_mentions.append(
+            MentionRow(
+                id=ids.entity_mentions + offset,
+                owner=None,
+                chunk=chunk,
+                position=first_position + min(offset, last_offset),
+                mention=entity,
+            )
         )
-        for number, one in enumerate(extraction.relations)
-    ]
-    ids.entity_mentions += len(entities)
-    ids.relation_mentions += len(relations)
-    return entities, relations
+    relation_mentions: list[RelationMentionRow] = []
+    for offset, relation in enumerate(extraction.relations):
+        relation_mentions.append(
+            MentionRow(
+                id=ids.relation_mentions + offset,
+                owner=None,
+                chunk=chunk,
+                position=first_position + min(offset, last_offset),
+                mention=relation,
+            )
+        )
+    ids.entity_mentions += len(entity_mentions)
+    ids.relation_mentions += len(relation_mentions)
+    return entity_mentions, relation_mentions

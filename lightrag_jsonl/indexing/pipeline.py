@@ -1,28 +1,23 @@
-"""Indexing: inserts, updates, retries and deletes documents, and merges names."""
+"""Indexing: inserts, updates, retries and deletes documents."""
 
-import asyncio
-import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
 
 from lightrag_jsonl.core.aio import in_thread
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError, SettingsError
+from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
-from lightrag_jsonl.core.types import Chunk, DeleteReport, Failure, InsertReport, MergeReport
+from lightrag_jsonl.core.types import Chunk, DeleteReport, Failure, InsertReport
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing import aliases, commits
-from lightrag_jsonl.indexing.checking import check_derived
-from lightrag_jsonl.indexing.edits import Edit, edit_document
+from lightrag_jsonl.indexing import commits
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.indexing.inserting import Insert, unfinished_chunks
-from lightrag_jsonl.indexing.joining import Source, join_indexes
 from lightrag_jsonl.indexing.loading import incoming
-from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
-from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
+from lightrag_jsonl.indexing.progress import Progress, ShowProgress, progress_bars
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
@@ -34,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class IndexPipeline:
-    """Everything that changes an index; one writer at a time."""
+    """Every change of documents, summaries and vectors; `writer` is the right to write."""
 
     def __init__(
         self,
@@ -56,12 +51,17 @@ class IndexPipeline:
         self._settings = settings
         self._embedder = PassageEmbedder(embedder, store, batch_size=options.embed_batch_size)
         describer = Describer(client, options, tokenizer, language)
-        relations = options.relation_vectors
-        self._writer = commits.IndexWriter(store, describer, self._embedder, relations, settings)
-        self._insert = partial(
-            Insert, self._writer, extractor, tokenizer, options, record_schema, patient=patient
+        self.writer = commits.IndexWriter(
+            store=store,
+            describer=describer,
+            embedder=self._embedder,
+            relation_vectors=options.relation_vectors,
+            settings=settings,
+            lock_timeout=options.lock_timeout,
         )
-        self._lock = asyncio.Lock()
+        self._insert = partial(
+            Insert, self.writer, extractor, tokenizer, options, record_schema, patient=patient
+        )
 
     # ── documents ───────────────────────────────────────────────────────────────
 
@@ -79,14 +79,14 @@ class IndexPipeline:
         raises `ConfigError`, unless `tolerant`. Without `summarize`, summaries stay due.
         """
         with progress_bars(progress) as show:
-            async with self._writing():
+            async with self.writer.exclusive():
                 insert = self._insert(progress=show, summarize=summarize)
                 return await insert.insert(given, tolerant=tolerant)
 
     async def resume(self, *, progress: ShowProgress = None) -> InsertReport:
         """Go on with the documents that an interrupted insert left waiting."""
         with progress_bars(progress) as show:
-            async with self._writing():
+            async with self.writer.exclusive():
                 pending = await read(self._store, methodcaller("pending"))
                 return await self._insert(progress=show).insert(pending, tolerant=True)
 
@@ -97,11 +97,11 @@ class IndexPipeline:
         With `upgrade`, also read again every chunk that another extractor read.
         """
         with progress_bars(progress) as show:
-            async with self._writing():
+            async with self.writer.exclusive():
                 stored = await read(self._store, methodcaller("documents"))
                 unfinished = (one for one in stored if upgrade or one.state != "done")
                 report = await self._insert(progress=show).retry(unfinished, upgrade=upgrade)
-                refused = await self._writer.embed_refused()
+                refused = await self.writer.embed_refused()
                 known = {(one.document_id, one.chunk_id) for one in report.failures}
                 again = [one for one in refused if (one.document_id, one.chunk_id) not in known]
                 return replace(report, failures=(*report.failures, *again))
@@ -134,7 +134,7 @@ class IndexPipeline:
                 change.purge = {name for row in rows for name in (row.name, *row.names)}
             return change
 
-        change = await self._commit(plan)
+        change = await self.writer.commit_alone(plan)
         chunks = len(change.old_chunks)
         log.info("deleted %d documents, %d chunks", len(wanted), chunks)
         entities, relations = (len(change.graph.rows(kind, gone=True)) for kind in GRAPH_KINDS)
@@ -148,7 +148,7 @@ class IndexPipeline:
         Returns the ids of documents that are known already, and the documents that cannot be read.
         """
         insert = self._insert()
-        async with self._writing():
+        async with self.writer.exclusive():
             documents = list(insert.incoming(given))
 
             def defer(writer: Transaction) -> None:
@@ -163,21 +163,6 @@ class IndexPipeline:
             await write(self._store, defer)
         return insert.unchanged, insert.failures
 
-    async def join(
-        self,
-        stores: Iterable[Store],
-        only: Collection[str] | None = None,
-        *,
-        replaces: bool = False,
-        progress: ProgressCallback | None = None,
-    ) -> MergeReport:
-        """Take over the documents of other indexes, or only those with these ids; see `Source`."""
-        with contextlib.ExitStack() as held:
-            views = [(one.location, held.enter_context(one.view())) for one in stores]
-            sources = [Source(location, view, only, replaces) for location, view in views]
-            async with self._writing():
-                return await join_indexes(self._writer, sources, progress)
-
     def pending_work(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
         """Waiting documents with the chunks to read, then stored ones with their unfinished chunks."""
         insert = self._insert()
@@ -189,31 +174,13 @@ class IndexPipeline:
                 if stored.state != "done" and stored.id not in pending:
                     yield stored, tuple(unfinished_chunks(stored.id, view).values())
 
-    # ── names, summaries, and what is derived ───────────────────────────────────
-
-    async def merge(self, names: Collection[str], into: str) -> None:
-        """Make several names one entity called `into`; the mentions of chunks do not change."""
-        merged = partial(aliases.merged, names=names, into=into)
-        await self._commit(partial(commits.plan_renaming, merged))
-
-    async def unmerge(self, names: Collection[str]) -> None:
-        """Undo `merge` for these names; for the target of a merge, undo that merge."""
-        await self._commit(partial(commits.plan_renaming, partial(aliases.unmerged, names=names)))
-
-    async def edit(self, edit: Edit, now: float) -> str:
-        """Store an edit by hand, made at `now` (seconds since 1970); returns its document's id."""
-
-        def plan(view: StoreView) -> IndexChange:
-            document = edit_document(edit, now, view, self._tokenizer, self._language)
-            return commits.plan_documents([document], (), view)
-
-        return (await self._commit(plan)).documents[0][0].id
+    # ── summaries, and what is derived ──────────────────────────────────────────
 
     async def summarize(self) -> Usage:
         """Write every summary that is due; returns what that cost."""
         meter = UsageMeter()
         with meter.attach_usage():
-            await self._commit(commits.plan_summaries, meter=meter, deferred=set())
+            await self.writer.commit_alone(commits.plan_summaries, meter=meter, deferred=set())
         return meter.spent
 
     async def rebuild(self) -> list[str]:
@@ -221,7 +188,7 @@ class IndexPipeline:
 
         Summaries that are due then are asked for again, mostly from the cache.
         """
-        change = await self._commit(commits.plan_rebuilding, deferred=set())
+        change = await self.writer.commit_alone(commits.plan_rebuilding, deferred=set())
         entities, relations = (len(change.graph.rows(kind)) for kind in GRAPH_KINDS)
         chunks, vectors = len(change.chunk_texts), sum(map(len, change.vectors.values()))
         return [
@@ -229,13 +196,6 @@ class IndexPipeline:
             f"full text of {chunks} chunks rebuilt",
             f"{vectors} vectors rebuilt",
         ]
-
-    async def check(self, *, full: bool = False) -> list[str]:
-        """What is wrong with the stored data, in words; what is derived is checked if the rest is
-        sound: a sample of it, or with `full` all.
-        """
-        found = await asyncio.to_thread(self._store.check, full=full)
-        return found or await read(self._store, partial(check_derived, self._embedder, full))
 
     async def reembed(self, embedder: Embedder, *, progress: ShowProgress = None) -> int:
         """Move the index to another embedder; returns the number of texts.
@@ -248,7 +208,7 @@ class IndexPipeline:
             if show is not None:
                 show(Progress(0, 0, 0, {"embedding": (done, known)}))
 
-        async with self._writing():
+        async with self.writer.exclusive():
             await new.load()
             old, name, dim = self._settings(), embedder.name, str(embedder.dim)
             if old["embedder"] == name and old["dim"] != dim:
@@ -262,36 +222,3 @@ class IndexPipeline:
             )
             with progress_bars(progress) as show:
                 return await new.replace_all(texts, settings, step)
-
-    async def _commit(
-        self,
-        plan: Callable[[StoreView], IndexChange],
-        *,
-        meter: UsageMeter | None = None,
-        deferred: set[GraphKey] | None = None,
-    ) -> IndexChange:
-        async with self._writing():
-            return await self._writer.commit(plan, meter=meter, deferred=deferred)
-
-    # ── the right to write ──────────────────────────────────────────────────────
-
-    @contextlib.asynccontextmanager
-    async def _writing(self) -> AsyncIterator[None]:
-        """Become the only writer: among the tasks of this instance, and among all processes.
-
-        Raises `SettingsError` if another writer has meanwhile built the index with other parts.
-        """
-        lock = self._store.writer_lock(self._options.lock_timeout)
-        async with self._lock:
-            with contextlib.ExitStack() as held:
-                await in_thread(held.enter_context, lock)
-                await self._embedder.load()
-                recorded = await read(self._store, methodcaller("settings"))
-                for name, value in self._settings().items():
-                    if recorded.get(name, value) != value:
-                        raise SettingsError(
-                            f"{self._store.location} was built with {name} {recorded[name]!r}, "
-                            f"not {value!r}",
-                            path=self._store.location,
-                        )
-                yield

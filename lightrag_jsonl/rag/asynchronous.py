@@ -503,7 +503,7 @@ async def _join(
     """Add the documents of other stores: all, or only the documents with these ids."""
     await engine.record_models(overwrite=False)
     with progress_bars(progress) as show_progress:
-        return await engine.indexing.join(stores, document_ids, progress=show_progress)
+        return await engine.curation.merge_indexes(stores, document_ids, progress=show_progress)
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

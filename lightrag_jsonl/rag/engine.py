@@ -22,6 +22,7 @@ from lightrag_jsonl.core.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.core.types import Document, known_language
+from lightrag_jsonl.curation.pipeline import CurationPipeline
 from lightrag_jsonl.indexing.extraction import LLMExtractor
 from lightrag_jsonl.indexing.loading import Given, Unread, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
@@ -79,7 +80,8 @@ class Engine:
     Pipelines, made at first use:
 
     - `client`: every call of the model, with cache, retries and a limit of calls in flight.
-    - `indexing`: every change of documents and graph.
+    - `indexing`: every change of documents.
+    - `curation`: edits by hand, merges of names and of indexes, and checks.
     - `retrieval`: from a question to a context and an answer.
     - `answers`: stored answers of similar questions.
     - `tracing`: a recorder for each question.
@@ -119,6 +121,11 @@ class Engine:
     def indexing(self) -> IndexPipeline:
         """The pipeline of documents; `ConfigError` if the ontology in the options is missing."""
         return self.indexing_for(self.client)
+
+    @cached_property
+    def curation(self) -> CurationPipeline:
+        """The pipeline of corrections, with the writer of `indexing`."""
+        return CurationPipeline(self.indexing.writer, self.tokenizer, self.language)
 
     @cached_property
     def retrieval(self) -> QueryPipeline:
@@ -254,7 +261,7 @@ class Engine:
     def use_embedder(self, embedder: Embedder) -> None:
         """Replace the embedder, once the store has the vectors of the new embedder."""
         self.embedder = embedder
-        for pipeline in ("indexing", "retrieval", "answers"):
+        for pipeline in ("indexing", "curation", "retrieval", "answers"):
             self.__dict__.pop(pipeline, None)  # made anew at its next use
 
     def close(self) -> None:

@@ -29,6 +29,7 @@ from lightrag_jsonl.core.types import (
     RelationMention,
     known_language,
 )
+from lightrag_jsonl.indexing.overrides import mentioned_names
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import rdf
 
@@ -47,7 +48,6 @@ EDGE_FIELDS = (
     "created_at",
 )  # fmt: skip
 CSV_COLUMNS = ("kind", "name", "entity_type", "attributes", "aliases", *EDGE_FIELDS)
-BY_TEXTS = ("", "create")  # claims of the mentions that state something: no edit, no deletion
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MOST_NODES = 499  # of a page; networkx lays out more only with scipy
 MOST_LABELS = 80
@@ -103,16 +103,21 @@ def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> "nx.Gr
 
 
 def records(view: StoreView) -> Iterator[Record]:
-    """Every stored mention as an `extract-graph` record with document and chunk index, except edits
-    and deletions by hand.
+    """Every stored mention as an `extract-graph` record with document and chunk index, except the
+    changes of entities and relations by hand.
     """
+    changed = {
+        (row, override.names)
+        for row, override in view.overrides().items()
+        if override.action == "edit"
+    }
     for row, chunk in view.chunks().items():
         place: Record = {"document": chunk.document_id, "chunk": chunk.index}
         for entity in view.entity_mentions(chunks=[row]):
-            if entity.mention.claim in BY_TEXTS:
+            if (row, mentioned_names(entity.mention)) not in changed:
                 yield {**_entity_record(entity.mention), **place}
         for relation in view.relation_mentions(chunks=[row]):
-            if relation.mention.claim in BY_TEXTS:
+            if (row, mentioned_names(relation.mention)) not in changed:
                 yield {**_relation_record(relation.mention), **place}
 
 
@@ -130,7 +135,6 @@ def _entity_record(mention: EntityMention) -> Record:
 
 def _relation_record(mention: RelationMention) -> Record:
     fields = asdict(mention)
-    del fields["claim"]
     return {"type": "relationship", **fields, "keywords": [*mention.keywords]}
 
 

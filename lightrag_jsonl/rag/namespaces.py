@@ -12,7 +12,7 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
-    Claim,
+    EditAction,
     Entity,
     Json,
     Neighbourhood,
@@ -21,10 +21,10 @@ from lightrag_jsonl.core.types import (
     TraceSummary,
 )
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.duplicates import Duplicate, find_duplicates, groups
-from lightrag_jsonl.indexing.edits import Edit
+from lightrag_jsonl.curation.duplicates import Duplicate, find_duplicates, groups
+from lightrag_jsonl.curation.edits import Edit
+from lightrag_jsonl.curation.review import Review, estimate_review, review
 from lightrag_jsonl.indexing.progress import ShowProgress
-from lightrag_jsonl.indexing.reviewing import Review, estimate_review, review
 from lightrag_jsonl.providers import as_embedder
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
@@ -109,7 +109,7 @@ class Entities:
     async def merge(self, names: Iterable[str], *, into: str) -> None:
         """Make names a single entity, in later inserts, too; `NotFoundError` lists unknown names."""
         listed = [names] if isinstance(names, str) else list(names)
-        await self._engine.indexing.merge([sanitize(name) for name in listed], into)
+        await self._engine.curation.merge_names([sanitize(name) for name in listed], into)
 
     async def unmerge(self, *names: str) -> None:
         """Undo the merge of names; `NotFoundError` lists names without a merge.
@@ -117,7 +117,7 @@ class Entities:
         Earlier merges into one of these names stay. For the target of a merge, the whole merge is
         undone.
         """
-        await self._engine.indexing.unmerge([sanitize(name) for name in names])
+        await self._engine.curation.unmerge_names([sanitize(name) for name in names])
 
     async def create(
         self, name: str, *, type: str, description: str, by: str, reason: str = ""
@@ -209,9 +209,9 @@ class Entities:
         record = _edited_relation(source, target)
         return await self._edit("delete", record, by=by, reason=reason)
 
-    async def _edit(self, claim: Claim, record: Record, *, by: str, reason: str) -> str:
-        edit = Edit(claim=claim, record=record, by=by, reason=reason)
-        return await self._engine.indexing.edit(edit, self._engine.clock.seconds())
+    async def _edit(self, action: EditAction, record: Record, *, by: str, reason: str) -> str:
+        edit = Edit(action=action, record=record, by=by, reason=reason)
+        return await self._engine.curation.edit(edit, self._engine.clock.seconds())
 
     async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
         """Pairs of entities, perhaps the same entity, most likely first, with the evidence."""
@@ -410,7 +410,7 @@ class Admin:
         Graph, full text and vectors are compared with mentions and texts: random samples, or with
         `full` everything.
         """
-        return await self._engine.indexing.check(full=full)
+        return await self._engine.curation.check(full=full)
 
     async def export(self, path: Path | str, *, format: GraphFormat | None = None) -> GraphFormat:
         """Write the graph to a file, by default in the format of the suffix; returns the format.

@@ -298,6 +298,35 @@ class Aliases:
     links: Mapping[str, str] = field(default_factory=dict)
     displays: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def targets(self) -> dict[str, str]:
+        """For each merged key, the key at the end of its links."""
+        targets: dict[str, str] = {}
+        for key in self.links:
+            target = key
+            while target in self.links:
+                target = self.links[target]
+            targets[key] = target
+        return targets
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """The values that a person set for an entity or a relation, in the edit with one chunk.
+
+    `names` is the name of the entity, or the names of the relation's source and target. An edit
+    `changes` the `type`, `description`, `keywords` or `weight` (in millionths). `at` is the time in
+    seconds.
+    """
+
+    chunk_id: str
+    action: t.EditAction
+    names: tuple[str, ...]
+    changes: Mapping[str, Any]
+    by: str
+    at: float
+    reason: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:

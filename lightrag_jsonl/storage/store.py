@@ -15,6 +15,7 @@ from typing import ClassVar, TypeVar
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import CorruptError, StorageError
 from lightrag_jsonl.storage.memory import GraphMemory
+from lightrag_jsonl.storage.tables.claims import drop_claims
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ Result = TypeVar("Result")
 View = TypeVar("View", bound=StoreView)
 
 FORMAT = 10  # of the tables
-OLDER_FORMAT = 9  # which is upgraded: its full text has other parts
+OLDER_FORMAT = 9  # is upgraded: other parts in the full text, claims in place of overrides
 OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
 SAMPLE = 100  # chunks whose full text is checked
 
@@ -104,20 +105,24 @@ class Store(ABC):
         """Release everything; further calls raise `StorageError`."""
 
     def _upgrade(self, wait_seconds: float) -> None:
-        """Bring an index of the older format to the current format: write the full text anew.
+        """Bring an index of the older format to the current format: write the full text again, and
+        move the claims of people's edits to overrides.
 
         Until then the index can be searched, but removed terms must be those that were stored.
         """
         with self.writer_lock(wait_seconds), self.transaction() as transaction:
             if transaction.settings().get("format") == str(OLDER_FORMAT):  # not upgraded meanwhile
                 log.info("%s: the full text is written anew for format %d", self.location, FORMAT)
+                overrides = transaction.overrides()
                 transaction.rebuild_terms()
-                transaction.put_settings({"format": str(FORMAT)})
                 self._upgrade_schema(transaction)
+                drop_claims(transaction.dialect)
+                transaction.put_overrides(overrides)
+                transaction.put_settings({"format": str(FORMAT)})
 
     @abstractmethod
     def _upgrade_schema(self, transaction: Transaction) -> None:
-        """Bring the schema of the older format to that of the current format."""
+        """Add the tables and indexes that the older format lacks."""
 
     @abstractmethod
     def _snapshot_of(self, view: StoreView) -> Snapshot:

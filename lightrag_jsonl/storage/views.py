@@ -17,6 +17,7 @@ from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
 from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
 from lightrag_jsonl.storage.tables.mentions import MentionReads, MentionWrites
+from lightrag_jsonl.storage.tables.overrides import OverrideReads, OverrideWrites
 from lightrag_jsonl.storage.tables.settings import SettingReads, SettingWrites
 from lightrag_jsonl.storage.tables.traces import TraceReads, TraceWrites
 from lightrag_jsonl.storage.tables.vectors import VectorReads, VectorWrites
@@ -29,6 +30,7 @@ class StoreView(
     MentionReads,
     GraphReads,
     AliasReads,
+    OverrideReads,
     VectorReads,
     AnswerReads,
     TraceReads,
@@ -87,6 +89,7 @@ class Transaction(
     MentionWrites,
     GraphWrites,
     AliasWrites,
+    OverrideWrites,
     VectorWrites,
     AnswerWrites,
     TraceWrites,

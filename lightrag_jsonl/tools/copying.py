@@ -107,6 +107,7 @@ def _copy_graph(view: StoreView, transaction: Transaction) -> None:
     for ids in _batches(next_ids.chunks):
         _copy_vectors(view, transaction, kind="chunk", ids=ids)
     transaction.put_aliases(view.aliases())
+    transaction.put_overrides(view.overrides())
 
 
 def _copy_vectors(

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, NotFoundError
-from lightrag_jsonl.core.types import Claim, Document, InsertReport, Record
-from lightrag_jsonl.indexing.edits import Edit
+from lightrag_jsonl.core.types import Document, EditAction, InsertReport, Record
+from lightrag_jsonl.curation.edits import Edit
 from lightrag_jsonl.storage.rows import PendingDocument
 from tests.kit import entity, relation
 
@@ -56,17 +56,17 @@ edits = st.lists(
 async def edit(rag: AsyncLightRAG, given: Sequence[tuple[str, str, str | None]]) -> list[str]:
     """Make those edits that are possible; returns their ids."""
     ids = []
-    for number, (action, name, other) in enumerate(given):
+    for number, (letter, name, other) in enumerate(given):
         what: Record
         if other is not None:
             what = {"type": "relationship", "source": name, "target": other, "strength": 3.5}
         else:
             what = {"type": "entity", "name": name, "entity_type": "edited"}
-        claim: Claim = {"c": "create", "e": "edit", "d": "delete"}[action]  # type: ignore[assignment]
-        if action != "d":
+        action: EditAction = {"c": "create", "e": "edit", "d": "delete"}[letter]  # type: ignore[assignment]
+        if action != "delete":
             what["description"] = f"Edit {number}."
         with contextlib.suppress(ConfigError, NotFoundError):
-            ids.append(await rag.engine.indexing.edit(Edit(claim, what, "Eve"), 2000.0))
+            ids.append(await rag.engine.curation.edit(Edit(action, what, "Eve"), 2000.0))
     return ids
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.types import Document, Record
-from lightrag_jsonl.indexing.duplicates import Duplicate, Evidence
-from lightrag_jsonl.indexing.reviewing import PAIRS_AT_ONCE
+from lightrag_jsonl.curation.duplicates import Duplicate, Evidence
+from lightrag_jsonl.curation.review import PAIRS_AT_ONCE
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, view
 

@@ -113,3 +113,19 @@ async def test_a_reader_of_an_earlier_state_is_named(
         assert not left_in(tmp_path, TAIL)
     with reading(tmp_path) as reader:
         assert not reader.documents()
+
+
+async def test_nothing_of_a_purged_edit_is_left(tmp_path: Path) -> None:
+    """Neither what it set, nor its author, nor its reason, in any file; other edits stay."""
+    async with index(tmp_path / "kb") as rag:
+        await rag.insert_records(Document("Ann met Bob.", id="d1"), [entity("Ann"), entity("Bob")])
+        secret = await rag.entities.edit(
+            "Ann", description="Quixotry.", by="Fyodor", reason="镭的秘密🙂"
+        )
+        await rag.entities.delete("Bob", by="Eve")
+        words = (TAIL, b"yodor", "镭的".encode(), "秘密".encode())
+        assert left_in(tmp_path / "kb", *words)
+        await rag.delete(secret, purge=True)
+        assert left_in(tmp_path / "kb", *words) == []
+        assert [one.description for one in await rag.entities.list()] == ["About Ann."]
+    assert problems(tmp_path / "kb") == []

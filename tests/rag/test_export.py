@@ -101,3 +101,21 @@ def test_relations_are_in_the_order_of_their_names(tmp_path: Path) -> None:
             rag.insert_records(" ".join(pair), [relation(*pair)])
         found = [(one.source, one.target) for one in rag.entities.relations()]
     assert found == [("Zed", "Ann"), ("Bob", "Cid"), ("Zed", "Bob")]
+
+
+def test_records_leave_out_changes_by_hand(tmp_path: Path) -> None:
+    """What a person created is a record like any other; what a person changed or deleted is none, so
+    that inserting the records again gives what the texts say.
+    """
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert_records(Document("Ann met Bob.", id="d1"), [relation("Ann", "Bob", "They met.")])
+        rag.entities.edit("Ann", description="Changed.", by="Eve")
+        rag.entities.edit_relation("Bob", "Ann", description="Changed.", by="Eve")
+        rag.entities.create("Cid", type="person", description="Created.", by="Eve")
+        rag.entities.delete("Bob", by="Eve")
+        rag.admin.export(tmp_path / "g.jsonl")
+    lines = (tmp_path / "g.jsonl").read_text(encoding="utf-8").split("\n")
+    records = [json.loads(line) for line in lines if line]
+    assert {record.get("description") for record in records} >= {"They met.", "Created."}
+    assert "Changed." not in {record.get("description") for record in records}
+    assert not any("claim" in record for record in records)

@@ -129,6 +129,17 @@ def put_sample_mentions(transaction: Transaction, chunk: int) -> None:
     transaction.put_mentions([curie, radium], [discovery])
 
 
+OVERRIDE = r.Override(
+    chunk_id="d1-1",
+    action="edit",
+    names=("镭", "Curie"),
+    changes={"weight": 5_000_000, "keywords": ["镭"]},
+    by="Eve 🙂",
+    at=2.000001,
+    reason="１２",
+)
+
+
 def stored_content(store: Store) -> list[object]:
     """All that a store holds of documents, graph and vectors, to be compared."""
     with store.snapshot() as snapshot:
@@ -294,29 +305,35 @@ class StoreContract:
             assert not view.relation_rows(ends=[9])
 
     def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
-        """Their chunks by time, what they changed with its row, and mentions that count no longer."""
+        """Their chunks by time, what they changed with its row, and mentions that count no longer; an
+        override goes with the chunk of the edit.
+        """
         store, edited = self.filled(tmp_path, 1), {"weight": 5_000_000, "keywords": ["镭"]}
         by_hand = replace(EXTRACTION, extractor=t.PERSON)
         with store.transaction() as transaction:
             mentions = transaction.entity_mentions(chunks=[2])
             chunk = r.StoredChunk(2, 1, transaction.chunks([2])[2], 2.0, by_hand)
             transaction.put_chunks([chunk])
-            claims = [
-                replace(row, owner=None, mention=replace(row.mention, claim="delete"))
-                for row in mentions
-            ]
-            transaction.put_mentions(claims, [])
+            uncounted = [replace(row, owner=None) for row in mentions]
+            transaction.put_mentions(uncounted, [])
+            transaction.put_overrides({2: OVERRIDE})
             transaction.put_graph_rows("relation", [replace(sample_relation(), edited=edited)])
             transaction.put_graph_rows("entity", [replace(sample_entities()[1], name="Ra")])
         with store.snapshot() as snapshot:
             assert snapshot.edited_chunks() == [2]
             assert [report.extractor for report in snapshot.chunk_reports()] == ["", t.PERSON]
-            assert snapshot.entity_mentions(deleted=True) == claims
+            assert snapshot.overrides() == snapshot.overrides([2, 9]) == {2: OVERRIDE}
+            assert snapshot.overrides([1]) == {}
+            assert snapshot.entity_mentions(deleted=True) == uncounted
             assert snapshot.graph.chunks_of(np.array([1]))[1].tolist() == [1]
             assert snapshot.relation_rows()[1].edited == edited
             assert snapshot.entity_names([1, 2]) == {1: "Curie", 2: "Ra"}
             assert snapshot.relations([1])[1].weight == 5.0 == snapshot.graph.weights(np.array([1]))
             assert snapshot.relations([1])[1].keywords == ("镭",)
+        with store.transaction() as transaction:
+            transaction.delete_documents([1])
+        with store.view() as view:
+            assert view.overrides() == {}
 
     def test_mentions_can_move_to_another_entity(self, tmp_path: Path) -> None:
         """A merge of names gives mentions to another entity; then the first one can be deleted."""

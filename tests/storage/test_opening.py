@@ -15,9 +15,12 @@ from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.storage.sqlite import database
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
-from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMAT, Store
+from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.tables import full_text
+from tests.edited import insert_text, make_edits, undo_edits
+from tests.kit import problems, view
 from tests.storage.contract import StoreContract, put_sample, stored_content
+from tests.storage.older import make_older_file, put_claims
 
 Seal = Callable[[Path], Path]
 
@@ -138,13 +141,13 @@ def test_an_index_with_older_terms_is_upgraded(
         store = SQLiteStore(tmp_path)
         with store.transaction() as transaction:
             put_sample(transaction, 1, text)
-            transaction.put_settings({"format": str(OLDER_FORMAT)})
-            transaction.dialect.execute(f"PRAGMA user_version = {OLDER_FORMAT}")
+            put_claims(transaction)
             for kind in ("entity", "relation", "chunk"):
                 transaction.dialect.execute(f"DROP INDEX {kind}_vectors_refused")
         with store.snapshot() as snapshot:
             parts = snapshot.term_counts(["盐湖"])[0]
         store.close()
+        make_older_file(tmp_path)
     with contextlib.closing(SQLiteStore(tmp_path)) as store:
         with store.snapshot() as snapshot:
             assert snapshot.term_counts(["盐湖"])[0] < parts
@@ -157,6 +160,54 @@ def test_an_index_with_older_terms_is_upgraded(
             assert snapshot.term_counts(["盐湖"]) == (0, {"盐湖": 0})
     with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (FORMAT,)
+
+
+async def test_edits_of_the_older_format_are_kept(tmp_path: Path, sealed: Seal) -> None:
+    """Claims in mentions become overrides, with author, time and reason; graph, vectors and texts are
+    as before, and every edit can be undone. Who may only read the older format finds the edits, too.
+    """
+    folder = tmp_path / "kb"
+    await insert_text(folder)
+    before = view(folder)
+    await make_edits(folder)
+    edited = view(folder)
+    with contextlib.closing(SQLiteStore(folder)) as store, store.transaction() as transaction:
+        overrides = transaction.overrides()
+        put_claims(transaction)
+    make_older_file(folder)
+    shutil.copytree(folder, tmp_path / "older")
+    with contextlib.closing(SQLiteStore(folder)) as store, store.view() as stored:
+        assert stored.overrides() == overrides and len(overrides) == 7
+        assert stored.settings()["format"] == str(FORMAT)
+    assert view(folder) == edited and problems(folder) == []
+    await undo_edits(folder)
+    assert view(folder) == before and problems(folder) == []
+    with contextlib.closing(SQLiteStore(sealed(tmp_path / "older"))) as store:
+        with store.view() as stored:
+            assert store.read_only and stored.overrides() == overrides
+            assert stored.overrides([2]) == {2: overrides[2]}
+        assert store.check() == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE INDEX entity_vectors_refused ON entity_vectors (abs(id))",
+        "CREATE TABLE overrides (chunk INTEGER, more INTEGER AS (abs(chunk)))",
+    ],
+)
+def test_a_prepared_schema_of_the_older_format_is_refused(kb: Path, statement: str) -> None:
+    """What the upgrade would add must not be there already in another form."""
+    with contextlib.closing(SQLiteStore(kb)) as store, store.transaction() as transaction:
+        put_claims(transaction)
+        transaction.dialect.execute("DROP INDEX entity_vectors_refused")
+    make_older_file(kb)
+    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as connection:
+        connection.execute(statement)
+    before = (kb / FILE_NAME).read_bytes()
+    with pytest.raises(CorruptError, match="is foreign, changed or missing"):
+        SQLiteStore(kb)
+    assert (kb / FILE_NAME).read_bytes() == before
 
 
 def test_a_file_cut_short(kb: Path) -> None:

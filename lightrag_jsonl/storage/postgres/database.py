@@ -229,7 +229,8 @@ class PostgresStore(Store):
             self._upgrade(WAIT_SECONDS)
 
     def _upgrade_schema(self, transaction: Transaction) -> None:
-        """Add the indexes that the older format lacks."""
+        """Add the table and the indexes that the older format lacks."""
+        transaction.dialect.execute(_statement("CREATE TABLE overrides"))
         for kind in TABLE_NAMES:
             transaction.dialect.execute(
                 f"CREATE INDEX IF NOT EXISTS {kind}_vectors_refused ON {kind}_vectors (id) "
@@ -287,4 +288,15 @@ def _create(connection: psycopg.Connection[Any], address: DatabaseURL) -> None:
     schema = sql.Identifier(address.index)
     connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
     connection.execute(sql.SQL("SET LOCAL search_path TO {}, public").format(schema))
-    connection.execute(files(__package__).joinpath("schema.sql").read_text(encoding="utf-8"))
+    connection.execute(_schema_text())
+
+
+def _schema_text() -> str:
+    """The statements that make an empty index."""
+    return files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+def _statement(beginning: str) -> str:
+    """The statement of the schema with this beginning."""
+    _, rest = _schema_text().split(beginning)
+    return beginning + rest.partition(";")[0]

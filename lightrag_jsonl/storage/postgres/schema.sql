@@ -132,8 +132,7 @@ CREATE TABLE entity_mentions (
     description text COLLATE "C" NOT NULL,
     grounded boolean NOT NULL,
     attributes text COLLATE "C" CHECK (attributes IS NULL OR attributes IS JSON),
-    aliases text COLLATE "C" CHECK (aliases IS NULL OR aliases IS JSON),
-    claim text COLLATE "C" NOT NULL
+    aliases text COLLATE "C" CHECK (aliases IS NULL OR aliases IS JSON)
 );
 CREATE INDEX entity_mentions_entity ON entity_mentions (entity, position, chunk);
 CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk, entity);
@@ -148,11 +147,21 @@ CREATE TABLE relation_mentions (
     keywords text COLLATE "C" NOT NULL CHECK (keywords IS JSON),
     description text COLLATE "C" NOT NULL,
     strength double precision NOT NULL CHECK (strength >= 0),
-    forward boolean NOT NULL,
-    claim text COLLATE "C" NOT NULL
+    forward boolean NOT NULL
 );
 CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
 CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
+
+-- What people set by hand; each edit is a document of one chunk.
+CREATE TABLE overrides (
+    chunk bigint PRIMARY KEY REFERENCES chunks ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    action text COLLATE "C" NOT NULL CHECK (action IN ('create', 'edit', 'delete')),
+    names text COLLATE "C" NOT NULL CHECK (names IS JSON),
+    changes text COLLATE "C" NOT NULL CHECK (changes IS JSON),
+    author text COLLATE "C" NOT NULL,
+    made_at double precision NOT NULL,
+    reason text COLLATE "C" NOT NULL
+);
 
 -- Names that were merged into others, or (target = key) have a chosen name for display only.
 CREATE TABLE aliases (

@@ -6,10 +6,11 @@ import re
 import socket
 import sqlite3
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeAlias
 
 from filelock import FileLock, Timeout
 
@@ -18,6 +19,7 @@ from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
 from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
 from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMAT, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
+from lightrag_jsonl.storage.tables.claims import MENTION_TABLES
 from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
@@ -33,11 +35,18 @@ PRAGMAS = (
     f"wal_autocheckpoint = {256_000_000 // PAGE_BYTES}",
 )
 SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-ADDED = {("index", f"{kind}_vectors_refused") for kind in TABLE_NAMES}  # since the older format
+OVERRIDES = ("table", "overrides")  # since the current format
+LATER_INDEXES = {
+    ("index", f"{kind}_vectors_refused") for kind in TABLE_NAMES
+}  # in some of format 9
+TABLE_END = "\n) STRICT"
+CLAIM_COLUMN = ",\n    claim TEXT NOT NULL"  # the last one of mentions in the older format
 STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}  # made by ANALYZE
 OWN_TABLES = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
 UNSEARCHABLE = f"""SELECT count(*) FROM chunks
     WHERE id * {PARTS} NOT IN (SELECT id FROM chunk_terms_docsize)"""
+
+SchemaRow: TypeAlias = tuple[str, str, str, str]  # kind, name, table and SQL
 
 BUSY = "is being written to by another process; try again when it is done"
 IN_USE = (
@@ -230,10 +239,12 @@ class SQLiteStore(Store):
                     self._upgrade(BUSY_SECONDS)
 
     def _upgrade_schema(self, transaction: Transaction) -> None:
-        for kind, name, _, statement in sorted(_expected()):
-            if (kind, name) in ADDED:
-                transaction.dialect.execute(statement)
-        transaction.dialect.execute(f"PRAGMA user_version = {FORMAT}")
+        dialect = transaction.dialect
+        present = {(row.type, row.name) for row in by_name(dialect.execute(SCHEMA))}
+        for kind, name, _, statement in _schema_rows():
+            if (kind, name) in {OVERRIDES, *LATER_INDEXES} - present:
+                dialect.execute(statement)
+        dialect.execute(f"PRAGMA user_version = {FORMAT}")
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
         """Whether there is an index of the current or the older format; False for an empty file.
@@ -252,9 +263,14 @@ class SQLiteStore(Store):
             )
         if version not in (OLDER_FORMAT, FORMAT):
             raise VersionError(self._format_message(version), path=self._path)
-        foreign = {(kind, name) for kind, name, *_ in _expected() ^ {*connection.execute(SCHEMA)}}
-        allowed = STATISTICS | (ADDED if version == OLDER_FORMAT else set())
-        for kind, name in sorted(foreign - allowed):
+        actual = _without_spaces(connection.execute(SCHEMA))
+        allowed = STATISTICS
+        if version == OLDER_FORMAT:
+            expected = _older_schema()
+            allowed = STATISTICS | (LATER_INDEXES - _names(actual))
+        else:
+            expected = _schema()
+        for kind, name in sorted(_names(expected ^ actual) - allowed):
             raise CorruptError(
                 f"{self._path}: the {kind} {name!r} is foreign, changed or missing; a prepared file "
                 "may run code of its author, so it is not opened",
@@ -289,11 +305,41 @@ def schema_text() -> str:
 
 
 @cache
-def _expected() -> frozenset[tuple[str, ...]]:
-    """Every table and index of the format, with its SQL."""
+def _schema() -> frozenset[SchemaRow]:
+    """Every table and index of the format, with the SQL."""
+    return _without_spaces(_schema_rows())
+
+
+@cache
+def _older_schema() -> frozenset[SchemaRow]:
+    """Every table and index of the older format: no overrides, but a claim in each mention."""
+    rows: list[SchemaRow] = []
+    for kind, name, table, statement in _schema_rows():
+        if name in MENTION_TABLES:
+            older_statement = statement.replace(TABLE_END, CLAIM_COLUMN + TABLE_END)
+            rows.append((kind, name, table, older_statement))
+        elif (kind, name) != OVERRIDES:
+            rows.append((kind, name, table, statement))
+    return _without_spaces(rows)
+
+
+def _names(rows: Iterable[SchemaRow]) -> set[tuple[str, str]]:
+    """The kinds and names of rows of a schema."""
+    return {(kind, name) for kind, name, *_ in rows}
+
+
+def _schema_rows() -> list[SchemaRow]:
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(schema_text())
-        return frozenset(connection.execute(SCHEMA))
+        return list(connection.execute(SCHEMA))
+
+
+def _without_spaces(rows: Iterable[SchemaRow]) -> frozenset[SchemaRow]:
+    """Rows of a schema to compare: dropping a column changes the spaces in the SQL of a table."""
+    return frozenset(
+        (kind, name, table, "".join((statement or "").split()))
+        for kind, name, table, statement in rows
+    )
 
 
 def _resolved(folder: Path, *, create: bool) -> Path:

@@ -119,9 +119,8 @@ CREATE TABLE relations (
 CREATE INDEX relations_high ON relations (high);
 
 -- The facts: one row for each mention in a chunk. `position` orders them by document and text.
--- Deleting an entity or relation does not delete its mentions: it is the other way round. `claim`
--- is empty, or what a person did: 'create', 'edit' or 'delete'. What a person deleted has mentions
--- without an entity or relation, which count for nothing.
+-- Deleting an entity or relation does not delete its mentions: it is the other way round. What a
+-- person deleted has mentions without an entity or relation, which count for nothing.
 CREATE TABLE entity_mentions (
     id INTEGER PRIMARY KEY,
     entity INTEGER REFERENCES entities DEFERRABLE INITIALLY DEFERRED,
@@ -132,8 +131,7 @@ CREATE TABLE entity_mentions (
     description TEXT NOT NULL,
     grounded INTEGER NOT NULL CHECK (grounded IN (0, 1)),
     attributes TEXT CHECK (attributes IS NULL OR json_valid(attributes)),
-    aliases TEXT CHECK (aliases IS NULL OR json_valid(aliases)),
-    claim TEXT NOT NULL
+    aliases TEXT CHECK (aliases IS NULL OR json_valid(aliases))
 ) STRICT;
 CREATE INDEX entity_mentions_entity ON entity_mentions (entity, position, chunk);
 CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk, entity);
@@ -148,11 +146,22 @@ CREATE TABLE relation_mentions (
     keywords TEXT NOT NULL CHECK (json_valid(keywords)),
     description TEXT NOT NULL,
     strength REAL NOT NULL CHECK (strength >= 0),
-    forward INTEGER NOT NULL CHECK (forward IN (0, 1)),
-    claim TEXT NOT NULL
+    forward INTEGER NOT NULL CHECK (forward IN (0, 1))
 ) STRICT;
 CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
 CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
+
+-- What people set by hand; each edit is a document of one chunk. `names` is the name of an entity, or
+-- the names of a relation's source and target; `changes` is an object of fields and values.
+CREATE TABLE overrides (
+    chunk INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    action TEXT NOT NULL CHECK (action IN ('create', 'edit', 'delete')),
+    names TEXT NOT NULL CHECK (json_valid(names)),
+    changes TEXT NOT NULL CHECK (json_valid(changes)),
+    author TEXT NOT NULL,
+    made_at REAL NOT NULL,
+    reason TEXT NOT NULL
+) STRICT;
 
 -- Names that were merged into others, or (target = key) have a chosen name for display only.
 CREATE TABLE aliases (

@@ -16,9 +16,9 @@ from lightrag_jsonl.storage.tables.base import (
 )
 
 ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, attributes,
-    aliases, claim"""
+    aliases"""
 RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, keywords, description,
-    strength, forward, claim"""
+    strength, forward"""
 
 parse_texts = Decoder(tuple[str, ...]).decode
 parse_attributes = Decoder(tuple[tuple[str, str], ...]).decode
@@ -96,7 +96,6 @@ def _entity_mention(row: Any) -> EntityMentionRow:
         grounded=bool(row.grounded),
         attributes=parse_attributes(row.attributes) if row.attributes else (),
         aliases=parse_texts(row.aliases) if row.aliases else (),
-        claim=row.claim,
     )
     return MentionRow(
         id=row.id, owner=row.owner, chunk=row.chunk, position=row.position, mention=mention
@@ -110,7 +109,6 @@ def _relation_mention(row: Any) -> RelationMentionRow:
         keywords=parse_texts(row.keywords),
         description=row.description,
         strength=row.strength,
-        claim=row.claim,
     )
     return MentionRow(
         id=row.id,
@@ -135,7 +133,6 @@ def _entity_mention_columns(row: EntityMentionRow) -> dict[str, object]:
         "grounded": mention.grounded,
         "attributes": json_text(mention.attributes) if mention.attributes else None,
         "aliases": json_text(mention.aliases) if mention.aliases else None,
-        "claim": mention.claim,
     }
 
 
@@ -152,5 +149,4 @@ def _relation_mention_columns(row: RelationMentionRow) -> dict[str, object]:
         "description": mention.description,
         "strength": mention.strength,
         "forward": row.forward,
-        "claim": mention.claim,
     }

@@ -26,9 +26,12 @@ from lightrag_jsonl.core.errors import (
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMAT, Store
+from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.tables import full_text
+from tests.edited import insert_text, make_edits, undo_edits
+from tests.kit import problems, view
 from tests.storage.contract import StoreContract, put_sample, stored_content
+from tests.storage.older import put_claims
 from tests.storage.postgres.conftest import PASSWORD
 from tests.storage.test_matching import (  # noqa: F401
     put,
@@ -168,7 +171,8 @@ def test_an_index_with_older_terms_is_upgraded(url: Url, monkeypatch: pytest.Mon
         older.setattr(full_text, "WORDS_PER_BIGRAM", 1)
         with store.transaction() as transaction:
             put_sample(transaction, 1, "盐湖位于高原，湖水含盐。" * 25)
-            transaction.put_settings({"format": str(OLDER_FORMAT)})
+        with store.transaction() as transaction:
+            put_claims(transaction)
         with store.snapshot() as snapshot:
             parts = snapshot.term_counts(["盐湖"])[0]
     with contextlib.closing(open_store(address)) as store:
@@ -177,6 +181,26 @@ def test_an_index_with_older_terms_is_upgraded(url: Url, monkeypatch: pytest.Mon
             assert snapshot.term_counts(["盐湖"])[0] < parts
             assert snapshot.search_terms(["盐湖"], 9)
             assert snapshot.settings()["format"] == str(FORMAT)
+
+
+async def test_edits_of_the_older_format_are_kept(url: Url) -> None:
+    """Claims in mentions become overrides; the graph is as before, and every edit can be undone."""
+    place = url("claims")
+    await insert_text(place)
+    before = view(place)
+    await make_edits(place)
+    edited = view(place)
+    with contextlib.closing(open_store(as_address(place))) as store:
+        with store.transaction() as transaction:
+            overrides = transaction.overrides()
+            put_claims(transaction)
+        with store.view() as older:
+            assert older.overrides() == overrides
+    with contextlib.closing(open_store(as_address(place))) as store, store.view() as stored:
+        assert stored.overrides() == overrides and len(overrides) == 7
+    assert view(place) == edited and problems(place) == []
+    await undo_edits(place)
+    assert view(place) == before and problems(place) == []
 
 
 def test_what_is_no_index_is_refused(url: Url) -> None:

@@ -1,0 +1,121 @@
+"""Finds statements about names in Chinese texts: two names of one bearer.
+
+"刘备，字玄德", "姓张，名飞，字翼德", "又称…", "自号…". English patterns found nothing; a model's records do.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lightrag_jsonl.core.cjk import CJK
+from lightrag_jsonl.core.names import folded_text
+
+REACH = 24  # characters between a name and another name of the bearer
+LONGEST = 8  # characters of a Chinese name
+GIVEN = 2  # the most characters of a given name, and those of a courtesy name
+_COMPOUND = (
+    "诸葛 司马 夏侯 公孙 皇甫 欧阳 上官 太史 令狐 慕容 尉迟 长孙 东方 南宫 独孤 宇文 端木 澹台 "
+    "諸葛 司馬 公孫 歐陽 尉遲 長孫 東方 南宮 獨孤 澹臺"
+)
+COMPOUND_SURNAMES = frozenset(_COMPOUND.split())
+_CALLED = re.compile(
+    r"(?P<style>[表小]?字)|(?<=[，,])一名(?!叫)|(?:又|亦|别|別|原|本|乳|诨|渾|后改|後改|更|改)[名称稱叫作]"
+    r"|[后後]改|绰号|綽號|[又自别別道][号號]|(?<=[，,、（(])[号號]|[又人世自亦俗尊简簡][称稱呼]"
+    r"|[称稱](?=[“「『\"])"
+)
+_FULL = re.compile(rf"(?:姓([{CJK}]{{1,2}}?)[，,、\s]*)?[名讳諱]([{CJK}]{{1,2}}?)$")
+_LEAD = re.compile(r"[为為曰是叫作做之：:\s“「『‘\"]*")
+_ORIGIN = "人也者子孙孫侄弟兄女"  # ends what may stand between: "诸葛亮，琅琊人，字孔明"
+_STATEMENT_END = re.compile(r"[。！？!?；;\n]|(?<=[a-z])\.\s")
+_PUNCTUATION = "，,、（( \n"
+
+
+@dataclass(frozen=True, slots=True)
+class NameStatement:
+    """The name keys of a bearer and of another name, and the words of the text that say so."""
+
+    bearer: str
+    alias: str
+    words: str
+
+
+def surname(name: str) -> str:
+    """The surname of a Chinese name with the length of a full name; else ""."""
+    size = 2 if name[:2] in COMPOUND_SURNAMES else 1
+    return name[:size] if size < len(name) <= size + GIVEN else ""
+
+
+def name_statements(
+    text: str, name_keys: Collection[str], full_names: Mapping[str, Sequence[str]]
+) -> Iterator[NameStatement]:
+    """The statements in a text about two of the name keys.
+
+    `full_names` holds the keys of full Chinese names, by the given name.
+    """
+    text = folded_text(text)
+    bearers: list[str] = []
+    end = -REACH  # of the last statement
+    for verb in _CALLED.finditer(text):
+        beginning = text[max(0, verb.start() - REACH) : verb.start()]
+        clause = _STATEMENT_END.split(beginning)[-1]
+        if verb.start() - end > 1 or not bearers:
+            if verb[0] == "一名":  # else it also counts people: "one X, one Y"
+                continue
+            bearers = _bearers(clause.rstrip(_PUNCTUATION), name_keys, full_names)
+        start = _end_of_lead(text, verb.end())
+        alias = _name_at(text, start, name_keys) or text[start : start + GIVEN]
+        with_surname: dict[str, str] = {}
+        if len(alias) == GIVEN:
+            with_surname = {bearer: surname(bearer) + alias for bearer in bearers}
+        if len(bearers) > 1:  # several have this given name
+            bearers = [bearer for bearer in bearers if with_surname.get(bearer) in name_keys]
+        if len(bearers) == 1 and (not verb["style"] or _ends_name(clause, bearers[0])):
+            end = start + len(alias)
+            words = text[verb.start() - len(clause) : end]
+            names = [*bearers, *with_surname.values(), alias]
+            yield from _statements(names, name_keys, words)
+
+
+def _end_of_lead(text: str, start: int) -> int:
+    """Where an alias begins after a verb: behind "is", a colon and an opening quotation mark."""
+    lead = _LEAD.match(text, start)
+    return lead.end() if lead else start
+
+
+def _ends_name(clause: str, bearer: str) -> bool:
+    """Whether a clause ends with the bearer or with punctuation, so that 字 means a courtesy name."""
+    return clause.endswith((*_PUNCTUATION, bearer[-1]))
+
+
+def _bearers(
+    clause: str, name_keys: Collection[str], full_names: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """The possible bearers of another name that follows the clause."""
+    full_name = _FULL.search(clause)
+    if full_name is not None:
+        family, given_name = full_name.groups()
+        return [family + given_name] if family else list(full_names.get(given_name, ()))
+    for end in range(len(clause), 0, -1):
+        for start in range(max(0, end - LONGEST), end - 1):
+            if clause[start:end] in name_keys:
+                return [clause[start:end]]
+        if end == len(clause) and clause[-1] not in _ORIGIN:
+            return list(full_names.get(clause[-1], ()))
+    return []
+
+
+def _name_at(text: str, start: int, name_keys: Collection[str]) -> str:
+    """The longest of the name keys at a place in the text, of at least two characters; else ""."""
+    longest_end = min(len(text), start + LONGEST)
+    for end in range(longest_end, start + 1, -1):
+        if text[start:end] in name_keys:
+            return text[start:end]
+    return ""
+
+
+def _statements(
+    names: Sequence[str], name_keys: Collection[str], words: str
+) -> Iterator[NameStatement]:
+    bearer, *aliases = [name for name in dict.fromkeys(names) if name in name_keys] or [""]
+    for alias in aliases:
+        yield NameStatement(bearer, alias, words)

@@ -1,0 +1,362 @@
+"""Finds pairs of entities that may be the same, with evidence, for a person or a model to decide."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from lightrag_jsonl.curation.chinese_names import name_statements, surname
+from lightrag_jsonl.curation.names import ComparedName
+from lightrag_jsonl.storage.views import Snapshot
+
+# Scores of evidence.
+STATED = 0.95
+VARIANT = 0.9
+SPELLING = 0.6
+LIKENESS = 0.8
+PART = 0.6
+TITLED = 0.5  # times the share of passages
+
+OTHER_TYPE = 0.5  # factor of the score if the types differ
+SIMILAR = 0.85  # the least cosine of the vectors of two entities, for a proposal by vectors alone
+NEIGHBOURS_COMPARED = 6  # nearest neighbours to compare, including the entity
+CROWD = 24  # if more names than this share a key, the key is no evidence
+MAIN_SHARE = 0.5  # of the passages that a title shares with people of its surname, the first has
+DESCRIPTION_CHARACTERS = 300  # of a description for display
+VECTORS_AT_ONCE = 256  # in one search
+
+EntityPair: TypeAlias = tuple[int, int]  # row ids, ascending
+Proposal: TypeAlias = "tuple[EntityPair, Evidence]"
+SharedPlaces: TypeAlias = Callable[[int, int], int]  # number of places with both entities
+NamesById: TypeAlias = Mapping[int, ComparedName]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A sign for two names of one entity, or (with `score` 0) against."""
+
+    kind: str
+    detail: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Two entities, perhaps the same; `into` has more relations, `name` would become its alias.
+
+    `certain` pairs are merged by rule, if asked for: see `_certain_pairs`.
+    """
+
+    name: str
+    into: str
+    types: tuple[str, str]
+    score: float
+    evidence: tuple[Evidence, ...]
+    descriptions: tuple[str, str] = ("", "")
+    certain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _StatedAlias:
+    """A statement, in a record or a text, that an entity's name is another name of the bearer."""
+
+    bearer: int
+    alias: int
+    words: str
+
+
+def find_duplicates(snapshot: Snapshot, *, limit: int = 100) -> tuple[Duplicate, ...]:
+    """The likeliest pairs, best first; nothing is merged.
+
+    Names with the same name key are one entity already. Names with different numbers are paired
+    only by a statement.
+    """
+    names = {id: ComparedName(row) for id, row in snapshot.entity_rows().items()}
+    stated_aliases = list(_stated_aliases(snapshot, names))
+    evidence_by_pair = _evidence_by_pair(snapshot, names, stated_aliases)
+    certain = set(_certain_pairs(snapshot, names, stated_aliases))
+    duplicates = [
+        _duplicate(snapshot, pair, evidence, names, certain=pair in certain)
+        for pair, evidence in evidence_by_pair.items()
+    ]
+    duplicates.sort(key=lambda pair: (-pair.score, pair.into, pair.name))
+    return tuple(duplicates[:limit])
+
+
+def groups(pairs: Iterable[Duplicate]) -> tuple[tuple[str, ...], ...]:
+    """Groups of names connected by pairs, each with the name to merge the others into first."""
+    groups_by_name: dict[str, list[str]] = {}
+    for pair in pairs:
+        target_group = groups_by_name.get(pair.into, [pair.into])
+        name_group = groups_by_name.get(pair.name, [pair.name])
+        group = list(dict.fromkeys([*target_group, *name_group]))
+        groups_by_name.update(dict.fromkeys(group, group))
+    distinct = {id(group): tuple(group) for group in groups_by_name.values()}
+    return tuple(distinct.values())
+
+
+def _evidence_by_pair(
+    snapshot: Snapshot, names: NamesById, stated_aliases: Collection[_StatedAlias]
+) -> dict[EntityPair, list[Evidence]]:
+    """The first evidence of each kind for each proposed pair."""
+    shared_places = _shared_places(snapshot)
+    proposals = chain(
+        _stated(stated_aliases),
+        _variants(names),
+        _spellings(names),
+        _parts(names, shared_places),
+        _titled(names, shared_places),
+        _alike(snapshot, names),
+    )
+    evidence_by_kind: dict[EntityPair, dict[str, Evidence]] = defaultdict(dict)
+    for pair, evidence in proposals:
+        first, second = pair
+        if evidence.kind == "stated" or names[first].agrees(names[second]):
+            evidence_by_kind[pair].setdefault(evidence.kind, evidence)
+    return {pair: list(evidence.values()) for pair, evidence in evidence_by_kind.items()}
+
+
+def _duplicate(
+    snapshot: Snapshot,
+    pair: EntityPair,
+    evidence: Sequence[Evidence],
+    names: NamesById,
+    *,
+    certain: bool,
+) -> Duplicate:
+    """A pair with its score; the less known entity would be merged into the other."""
+    minor, major = [names[id] for id in _by_fame(snapshot, pair, names)]
+    all_evidence = list(evidence)
+    score = 1.0 - prod(1.0 - sign.score for sign in evidence)
+    if not minor.may_be(major):
+        types = " and ".join([names[id].row.type for id in pair])
+        all_evidence.append(Evidence("types", types, 0.0))
+        score *= OTHER_TYPE
+    return Duplicate(
+        name=minor.row.name,
+        into=major.row.name,
+        types=(minor.row.type, major.row.type),
+        score=round(score, 4),
+        evidence=tuple(all_evidence),
+        descriptions=(
+            minor.row.description[:DESCRIPTION_CHARACTERS],
+            major.row.description[:DESCRIPTION_CHARACTERS],
+        ),
+        certain=certain,
+    )
+
+
+def _by_fame(snapshot: Snapshot, pair: EntityPair, names: NamesById) -> list[int]:
+    """The pair by number of relations, then by length of the name, then the later row first."""
+    degrees = dict(zip(pair, snapshot.graph.degrees(np.array(pair)).tolist(), strict=True))
+    return sorted(pair, key=lambda id: (degrees[id], len(names[id].row.name), -id))
+
+
+def _id_pair(first: int, second: int) -> EntityPair:
+    return (first, second) if first < second else (second, first)
+
+
+def _shared_places(snapshot: Snapshot) -> SharedPlaces:
+    """Counts the passages that mention two entities, and the entities related to both."""
+    places: dict[int, set[int]] = defaultdict(set)
+    for entity, chunk in np.stack(snapshot.graph.all_mentions, axis=1).tolist():
+        places[entity].add(chunk)
+    for low, high in snapshot.graph.all_ends.tolist():  # as places of their own: negative
+        places[low] |= {-low, -high}
+        places[high] |= {-low, -high}
+    return lambda first, second: len(places[first] & places[second])
+
+
+# ── statements ──────────────────────────────────────────────────────────────────
+
+
+def _stated_aliases(snapshot: Snapshot, names: NamesById) -> Iterator[_StatedAlias]:
+    """The statements of records and texts that two entities are one bearer's names."""
+    ids_by_key = {key: id for id, name in names.items() for key in name.keys}
+    for id, key in snapshot.alias_claims():
+        alias = ids_by_key.get(key, id)
+        if alias != id:
+            words = f"{names[id].row.name}: {names[alias].row.name}"
+            yield _StatedAlias(bearer=id, alias=alias, words=words)
+    full_names = _full_names(names)
+    for chunk in snapshot.chunks().values():
+        for statement in name_statements(chunk.text, ids_by_key, full_names):
+            bearer = ids_by_key[statement.bearer]
+            alias = ids_by_key[statement.alias]
+            if bearer != alias:
+                yield _StatedAlias(bearer=bearer, alias=alias, words=statement.words)
+
+
+def _full_names(names: NamesById) -> dict[str, list[str]]:
+    """The keys of people with full Chinese names, by the given name."""
+    full_names: dict[str, list[str]] = defaultdict(list)
+    for name in names.values():
+        key = name.row.key
+        family = surname(key) if name.is_person else ""
+        if family:
+            full_names[key[len(family) :]].append(key)
+    return full_names
+
+
+def _stated(stated_aliases: Iterable[_StatedAlias]) -> Iterator[Proposal]:
+    for statement in stated_aliases:
+        pair = _id_pair(statement.bearer, statement.alias)
+        yield pair, Evidence("stated", statement.words, STATED)
+
+
+def _certain_pairs(
+    snapshot: Snapshot, names: NamesById, stated_aliases: Collection[_StatedAlias]
+) -> Iterator[EntityPair]:
+    """Pairs with unambiguous evidence: an alias is stated, of no further entity and with no further
+    bearer; the types agree; and the alias is no common word or title.
+    """
+    bearers: dict[int, set[int]] = defaultdict(set)
+    aliases: dict[int, set[int]] = defaultdict(set)
+    for statement in stated_aliases:
+        bearers[statement.alias].add(statement.bearer)
+        aliases[statement.bearer].add(statement.alias)
+    for bearer, alias in {(statement.bearer, statement.alias) for statement in stated_aliases}:
+        family = {bearer} | aliases[bearer] | bearers[bearer]
+        is_alone = bearers[alias] <= family and aliases[alias] <= family
+        may_be_one = is_alone and names[bearer].may_be(names[alias])
+        if may_be_one and not _is_common_word(snapshot, names[alias]):
+            yield _id_pair(bearer, alias)
+
+
+def _is_common_word(snapshot: Snapshot, name: ComparedName) -> bool:
+    """Whether a name is a title, or a word in lower case in its own passages."""
+    if name.cjk:
+        return name.title_start == 0
+    word = " ".join(name.words)
+    if not word:
+        return True
+    chunks = snapshot.graph.chunks_of(np.array([name.row.id]))[1].tolist()
+    text = " ".join([chunk.text for chunk in snapshot.chunks(chunks).values()])
+    return re.search(rf"\b{re.escape(word)}\b", text) is not None
+
+
+# ── likeness of names ───────────────────────────────────────────────────────────
+
+
+def _variants(names: NamesById) -> Iterator[Proposal]:
+    """Pairs of names with the same core."""
+    evidence = Evidence("variant", "the same but for form, title or punctuation", VARIANT)
+    for pair in _pairs_with_shared_key((name.core, id) for id, name in names.items()):
+        yield pair, evidence
+
+
+def _spellings(names: NamesById) -> Iterator[Proposal]:
+    """Pairs of names of one type that differ by one letter, but not the first."""
+    from rapidfuzz.distance import OSA
+
+    cores = {
+        id: name.core for id, name in names.items() if not name.cjk and 5 <= len(name.core) <= 40
+    }
+    shortened_cores = (
+        (core[:at] + core[at + 1 :], id)
+        for id, core in cores.items()
+        for at in range(len(core) + 1)
+    )
+    for first, second in _pairs_with_shared_key(shortened_cores):
+        is_alike = cores[first][0] == cores[second][0]
+        is_alike = is_alike and OSA.distance(cores[first], cores[second]) == 1
+        if is_alike and names[first].may_be(names[second]):
+            yield (first, second), Evidence("spelling", "one letter apart", SPELLING)
+
+
+def _parts(names: NamesById, shared_places: SharedPlaces) -> Iterator[Proposal]:
+    """Pairs of a name and a part of the name, in shared places, if no more than one different name
+    has this part.
+    """
+    ids_by_word = _ids_by_word(names)
+    evidence = Evidence("part", "a part of the longer name", PART)
+    for id, name in names.items():
+        words = [name.core] if name.cjk else list(name.words)
+        candidates = ids_by_word[words[0]] - {id} if words else set()
+        longer = {candidate for candidate in candidates if name.is_part_of(names[candidate])}
+        different_names = {names[candidate].words or candidate for candidate in longer}
+        if len(different_names) > 2:
+            continue
+        for candidate in longer:
+            if shared_places(id, candidate):
+                yield _id_pair(id, candidate), evidence
+
+
+def _ids_by_word(names: NamesById) -> dict[str, set[int]]:
+    """The entities by the words of the names; of Chinese names by each ending."""
+    ids_by_word: dict[str, set[int]] = defaultdict(set)
+    for id, name in names.items():
+        endings = [name.core[at:] for at in range(len(name.core) - 1)] if name.cjk else []
+        for word in (*name.words, *endings):
+            ids_by_word[word].add(id)
+    return ids_by_word
+
+
+def _titled(names: NamesById, shared_places: SharedPlaces) -> Iterator[Proposal]:
+    """Chinese names with a title, each with the bearer of the given name, or with the person of
+    that surname in most of the shared passages.
+    """
+    people_by_name: dict[str, list[int]] = defaultdict(list)
+    stems_by_id: dict[int, str] = {}
+    for id, name in names.items():
+        if not name.is_person:
+            continue
+        start = name.title_start
+        if start is not None:
+            stems_by_id[id] = name.row.name[:start]
+        else:
+            people_by_name[surname(name.row.name)].append(id)
+            people_by_name[name.row.name].append(id)
+    for id, stem in stems_by_id.items():
+        if not stem:
+            continue
+        counts = {person: shared_places(id, person) for person in people_by_name.get(stem, ())}
+        total = sum(counts.values())
+        best = max(counts, key=lambda person: counts[person], default=0)
+        if total and counts[best] >= MAIN_SHARE * total:
+            share = counts[best] / total
+            words = f"{share:.0%} of its passages with {stem}"
+            yield _id_pair(id, best), Evidence("title", words, round(TITLED * share, 4))
+
+
+def _pairs_with_shared_key(keyed_ids: Iterable[tuple[str, int]]) -> Iterator[EntityPair]:
+    """Pairs of ids with the same key; keys of too many ids are skipped."""
+    ids_by_key: dict[str, set[int]] = defaultdict(set)
+    for key, id in keyed_ids:
+        ids_by_key[key].add(id)
+    for key, ids in ids_by_key.items():
+        if key and 1 < len(ids) <= CROWD:
+            yield from combinations(sorted(ids), 2)
+
+
+# ── likeness of vectors ─────────────────────────────────────────────────────────
+
+
+def _alike(snapshot: Snapshot, names: NamesById) -> Iterator[Proposal]:
+    """Pairs of entities of one type with close vectors (of name and description).
+
+    Entities in the same sentence are left out: the sentence makes their vectors alike, and tells
+    the entities apart.
+    """
+    for first, second, cosine in _near_vectors(snapshot, names):
+        if first >= second or not names[first].may_be(names[second]):
+            continue
+        if names[first].sentences().isdisjoint(names[second].sentences()):
+            score = round(LIKENESS * (cosine - SIMILAR) / (1 - SIMILAR), 4)
+            yield (first, second), Evidence("meaning", f"cosine {cosine:.2f}", score)
+
+
+def _near_vectors(snapshot: Snapshot, names: NamesById) -> Iterator[tuple[int, int, float]]:
+    """Each entity with its nearest neighbours and the cosines of at least `SIMILAR`."""
+    ids = np.array(list(names), np.int64)
+    for start in range(0, len(ids), VECTORS_AT_ONCE):
+        batch = ids[start : start + VECTORS_AT_ONCE]
+        queries = snapshot.vector_matrix("entity", batch)
+        neighbours, cosines = snapshot.search_vectors("entity", queries, NEIGHBOURS_COMPARED)
+        for row, column in zip(*np.nonzero(cosines >= SIMILAR), strict=True):
+            yield int(batch[row]), int(neighbours[row, column]), float(cosines[row, column])

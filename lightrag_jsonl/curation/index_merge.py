@@ -1,0 +1,243 @@
+"""Merges other indexes into an index: documents, with all paid results, and merges of names."""
+
+import asyncio
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from lightrag_jsonl.core.errors import ConfigError, LLMError, SettingsError
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import MergeReport
+from lightrag_jsonl.curation.aliases import aliases_of, plan_renaming
+from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
+from lightrag_jsonl.indexing.inserting import GROUP
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey, IndexChange
+from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
+from lightrag_jsonl.indexing.stored import stored_chunks, stored_vectors
+from lightrag_jsonl.llm.client import UsageMeter
+from lightrag_jsonl.storage.rows import Aliases, StoredDocument
+from lightrag_jsonl.storage.store import read, write
+from lightrag_jsonl.storage.views import StoreView, Transaction
+
+ANSWERS_AT_ONCE = 500  # copied in one transaction
+
+
+@dataclass(frozen=True, slots=True)
+class SourceIndex:
+    """An index for merging into another index.
+
+    `document_ids` are the documents to take, or `None` for all. If the source `replaces`, its
+    documents take the place of other versions.
+    """
+
+    location: str
+    view: StoreView
+    document_ids: Collection[str] | None = None
+    replaces: bool = False
+
+
+@dataclass(slots=True)
+class _MergePlan:
+    """What to take from the sources: new documents, each with its source, and merges of names."""
+
+    aliases: Aliases
+    documents: list[tuple[SourceIndex, StoredDocument]] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    pending: int = 0
+
+
+@dataclass(slots=True)
+class _DocumentGroup:
+    """Documents that become visible together, and their vectors by digest."""
+
+    documents: list[ExtractedDocument] = field(default_factory=list)
+    vectors: dict[bytes, Vectors] = field(default_factory=dict)
+    chunks: int = 0
+
+    def add(self, source: SourceIndex, stored: StoredDocument) -> None:
+        """Add a document of a source with all that was extracted from it."""
+        chunks = stored_chunks(source.view, stored.id)
+        document = ExtractedDocument(
+            document=stored,
+            pages=source.view.pages([stored.id]),
+            chunks=tuple(chunks.chunks.values()),
+            extractions=tuple(chunks.extractions[row] for row in chunks.chunks),
+            override=next(iter(source.view.overrides(chunks.chunks).values()), None),
+        )
+        self.documents.append(document)
+        self.vectors.update(stored_vectors(source.view, chunks))
+        self.chunks += len(document.chunks)
+
+    def plan(self, view: StoreView) -> IndexChange:
+        change = plan_documents(self.documents, (), view)
+        change.known_vectors = self.vectors
+        return change
+
+
+class _CacheOnly(UsageMeter):
+    """Allows no model call, so that only summaries with a cached answer are used."""
+
+    def check(self) -> None:
+        raise LLMError("merging indexes asks no model")
+
+
+async def merge_indexes(
+    writer: IndexWriter, sources: Sequence[SourceIndex], progress: ProgressCallback | None = None
+) -> MergeReport:
+    """Merge the sources into the index of the writer; no model is asked.
+
+    All conflicts are found before anything is written: `SettingsError` for an index that was built
+    with other parts, `ConfigError` for a document with two versions, or for contradicting merges
+    of names.
+    """
+    plan = await read(writer.store, partial(_plan_merge, writer, sources))
+    answers = 0
+    for source in sources:
+        answers += await _copy_answers(writer, source)
+    if plan.aliases != await read(writer.store, lambda view: view.aliases()):
+        await writer.commit(partial(plan_renaming, lambda view: plan.aliases))
+    deferred: set[GraphKey] = set()
+    rows: set[GraphKey] = set()
+    chunks = 0
+    documents = 0
+    groups = _document_groups(plan.documents)
+    while group := await asyncio.to_thread(next, groups, None):
+        change = await writer.commit(group.plan, meter=_CacheOnly(), deferred=deferred)
+        for kind in GRAPH_KINDS:
+            rows.update([(kind, row) for row in change.graph.rows(kind)])
+        chunks += len(change.chunks)
+        documents += len(group.documents)
+        if progress is not None:
+            expected_chunks = chunks * len(plan.documents) // documents
+            progress(Progress(chunks, expected_chunks, documents))
+    return MergeReport(
+        documents=tuple(document.id for _, document in plan.documents),
+        unchanged=tuple(plan.unchanged),
+        pending=plan.pending,
+        chunks=chunks,
+        entities=sum(kind == "entity" for kind, _ in rows),
+        relations=sum(kind == "relation" for kind, _ in rows),
+        answers=answers,
+        summaries_due=len(deferred),
+    )
+
+
+# ── the plan, and its conflicts ─────────────────────────────────────────────────
+
+
+def _plan_merge(writer: IndexWriter, sources: Sequence[SourceIndex], view: StoreView) -> _MergePlan:
+    location = writer.store.location
+    plan = _MergePlan(view.aliases())
+    versions = {document.id: (document.content, location) for document in view.documents()}
+    for source in sources:
+        _check_settings(writer.settings(), source, location)
+        plan.aliases = _joint_aliases(plan.aliases, source, location)
+        _plan_documents_of(source, plan, versions)
+        plan.pending += len(source.view.pending())
+    return plan
+
+
+def _plan_documents_of(
+    source: SourceIndex, plan: _MergePlan, versions: dict[str, tuple[str, str]]
+) -> None:
+    """Add the documents of a source to the plan; `versions` holds content and location by id."""
+    locations_by_id: dict[str, str] = {}  # of conflicting versions
+    for document in source.view.documents(source.document_ids):
+        content, location = versions.get(document.id, ("", ""))
+        if content == document.content:
+            plan.unchanged.append(document.id)
+            continue
+        if location and not source.replaces:
+            locations_by_id[document.id] = location
+        versions[document.id] = (document.content, source.location)
+        plan.documents.append((source, document))
+    if locations_by_id:
+        locations = [*sorted(set(locations_by_id.values())), source.location]
+        raise ConfigError(
+            f"different versions of a document are in {' and '.join(locations)}: "
+            f"{', '.join(locations_by_id)}; delete the older one and merge again; nothing was "
+            "changed"
+        )
+
+
+def _check_settings(settings: Mapping[str, str], source: SourceIndex, location: str) -> None:
+    if source.location == location:
+        raise ConfigError(f"an index cannot be merged into itself: {location}")
+    source_settings = source.view.settings()
+    for name, value in settings.items():
+        source_value = source_settings.get(name, value)
+        if source_value != value:
+            raise SettingsError(
+                f"{source.location} was built with {name} {source_value!r}, {location} with "
+                f"{value!r}: indexes are merged if embedder, language and tokenizer are the same",
+                path=source.location,
+            )
+
+
+def _joint_aliases(aliases: Aliases, source: SourceIndex, location: str) -> Aliases:
+    """The merges of names of two indexes; `ConfigError` if the merges contradict each other."""
+    source_aliases = source.view.aliases()
+    links = {**source_aliases.links, **aliases.links}
+    for key, target in links.items():
+        is_contradicted = source_aliases.links.get(key, target) != target
+        if is_contradicted or _is_circular(key, links):
+            raise ConfigError(
+                f"the name {key!r} is merged into different entities in {location} and "
+                f"{source.location}: undo one of these merges with unmerge; nothing was changed"
+            )
+    return aliases_of(links, {**source_aliases.displays, **aliases.displays})
+
+
+def _is_circular(key: str, links: Mapping[str, str]) -> bool:
+    """Whether the links from a key lead to no end."""
+    visited = {key}
+    while key in links:
+        key = links[key]
+        if key in visited:
+            return True
+        visited.add(key)
+    return False
+
+
+# ── reading and writing ─────────────────────────────────────────────────────────
+
+
+async def _copy_answers(writer: IndexWriter, source: SourceIndex) -> int:
+    """Copy a source's cached answers; if documents were chosen, only the answers about a chosen
+    document alone. Returns the number of copied answers.
+    """
+    documents_by_key = await asyncio.to_thread(source.view.completion_keys)
+    keys = [
+        (key, document_id)
+        for key, document_id in documents_by_key.items()
+        if source.document_ids is None or document_id in source.document_ids
+    ]
+
+    def copy(batch: Sequence[tuple[bytes, str | None]], transaction: Transaction) -> int:
+        copied = 0
+        for key, document_id in batch:
+            answer = source.view.completion(key)
+            if answer is not None and transaction.completion(key) is None:
+                transaction.put_completion(key, answer, document_id)
+                copied += 1
+        return copied
+
+    count = 0
+    for start in range(0, len(keys), ANSWERS_AT_ONCE):
+        batch = keys[start : start + ANSWERS_AT_ONCE]
+        count += await write(writer.store, partial(copy, batch), durable=False)
+    return count
+
+
+def _document_groups(
+    documents: Sequence[tuple[SourceIndex, StoredDocument]],
+) -> Iterator[_DocumentGroup]:
+    """The documents in groups of about as many chunks as an insert commits together."""
+    group = _DocumentGroup()
+    for source, stored in documents:
+        group.add(source, stored)
+        if group.chunks >= GROUP:
+            yield group
+            group = _DocumentGroup()
+    if group.documents:
+        yield group

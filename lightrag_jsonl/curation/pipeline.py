@@ -1,0 +1,90 @@
+"""Curation: people's corrections of the graph, merges of indexes, and checks of stored data."""
+
+import asyncio
+from collections.abc import Collection, Iterable
+from contextlib import ExitStack
+from functools import partial
+
+from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.types import MergeReport
+from lightrag_jsonl.curation.aliases import merged_aliases, plan_renaming, unmerged_aliases
+from lightrag_jsonl.curation.consistency import check_derived
+from lightrag_jsonl.curation.edits import Edit, edit_document
+from lightrag_jsonl.curation.index_merge import SourceIndex, merge_indexes
+from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
+from lightrag_jsonl.indexing.merging import IndexChange
+from lightrag_jsonl.indexing.progress import ProgressCallback
+from lightrag_jsonl.storage.store import Store, read
+from lightrag_jsonl.storage.views import StoreView
+
+
+class CurationPipeline:
+    """Every change of an index by hand, through the writer of the indexing pipeline."""
+
+    def __init__(self, writer: IndexWriter, tokenizer: Tokenizer, language: str) -> None:
+        self._writer = writer
+        self._tokenizer = tokenizer
+        self._language = language
+
+    async def merge_names(self, names: Collection[str], into: str) -> None:
+        """Make several names one entity called `into`; the mentions of chunks do not change."""
+        new_aliases = partial(merged_aliases, names=names, into=into)
+        await self._writer.commit_alone(partial(plan_renaming, new_aliases))
+
+    async def unmerge_names(self, names: Collection[str]) -> None:
+        """Undo the merge of names; for the target of a merge, undo the whole merge."""
+        new_aliases = partial(unmerged_aliases, names=names)
+        await self._writer.commit_alone(partial(plan_renaming, new_aliases))
+
+    async def edit(self, edit: Edit, now: float) -> str:
+        """Store an edit by hand, made at `now` (seconds since 1970); returns the document's id."""
+
+        def plan(view: StoreView) -> IndexChange:
+            document = edit_document(
+                edit,
+                view=view,
+                now=now,
+                tokenizer=self._tokenizer,
+                language=self._language,
+            )
+            return plan_documents([document], (), view)
+
+        change = await self._writer.commit_alone(plan)
+        document, _ = change.documents[0]
+        return document.id
+
+    async def merge_indexes(
+        self,
+        stores: Iterable[Store],
+        document_ids: Collection[str] | None = None,
+        *,
+        replaces: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> MergeReport:
+        """Add the documents of other indexes: all, or only those with these ids.
+
+        With `replaces`, they take the place of other versions here.
+        """
+        with ExitStack() as stack:
+            sources = [
+                SourceIndex(
+                    location=store.location,
+                    view=stack.enter_context(store.view()),
+                    document_ids=document_ids,
+                    replaces=replaces,
+                )
+                for store in stores
+            ]
+            async with self._writer.exclusive():
+                return await merge_indexes(self._writer, sources, progress)
+
+    async def check(self, *, full: bool = False) -> list[str]:
+        """The problems of the stored data, in words.
+
+        Derived data is checked only if the rest is sound: a sample, or with `full` everything.
+        """
+        store = self._writer.store
+        problems = await asyncio.to_thread(store.check, full=full)
+        if problems:
+            return problems
+        return await read(store, partial(check_derived, self._writer.embedder, full))

@@ -1,0 +1,70 @@
+"""Overrides: the values that people set by hand."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.json import Decoder
+
+from lightrag_jsonl.storage.rows import Override, RowIds
+from lightrag_jsonl.storage.tables.base import (
+    Tables,
+    WritableTables,
+    by_name,
+    json_text,
+    only_column,
+)
+from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, claimed_overrides
+
+OVERRIDE_COLUMNS = """o.chunk AS id, c.name AS chunk_id, o.action, o.names, o.changes, o.author,
+    o.made_at, o.reason"""
+FORMAT_SETTING = "SELECT value FROM settings WHERE name = 'format'"
+OVERRIDES = "overrides o JOIN chunks c ON c.id = o.chunk"
+
+parse_names = Decoder(tuple[str, ...]).decode
+parse_changes = Decoder(dict[str, Any]).decode
+
+
+class OverrideReads(Tables):
+    """Reads overrides."""
+
+    def overrides(self, chunks: RowIds = None) -> dict[int, Override]:
+        """The overrides in the edits of people, by row id of the edit's chunk: all, or of some chunks."""
+        (format,) = only_column(self._execute(FORMAT_SETTING))
+        if format == CLAIMS_FORMAT:
+            overrides = claimed_overrides(self.dialect)
+            return {row: overrides[row] for row in overrides if chunks is None or row in chunks}
+        cursor = self._select(OVERRIDE_COLUMNS, OVERRIDES, "o.chunk", chunks, order="o.chunk")
+        return {row.id: _override(row) for row in by_name(cursor)}
+
+
+class OverrideWrites(OverrideReads, WritableTables):
+    """Writes overrides."""
+
+    def put_overrides(self, overrides: Mapping[int, Override]) -> None:
+        """Store overrides, by row id of the edit's chunk; deleting the chunk deletes the override."""
+        rows = [_override_columns(chunk, override) for chunk, override in overrides.items()]
+        self._put("overrides", rows, key="chunk")
+
+
+def _override(row: Any) -> Override:
+    return Override(
+        chunk_id=row.chunk_id,
+        action=row.action,
+        names=parse_names(row.names),
+        changes=parse_changes(row.changes),
+        by=row.author,
+        at=row.made_at,
+        reason=row.reason,
+    )
+
+
+def _override_columns(chunk: int, override: Override) -> dict[str, object]:
+    return {
+        "chunk": chunk,
+        "action": override.action,
+        "names": json_text(override.names),
+        "changes": json_text(override.changes),
+        "author": override.by,
+        "made_at": override.at,
+        "reason": override.reason,
+    }
