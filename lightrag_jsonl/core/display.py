@@ -18,7 +18,7 @@ _ROWS = 60
 
 
 def short_repr(value: Any) -> str:
-    """The repr of a dataclass, without fields that have their defaults, long values clipped."""
+    """The repr of a dataclass, without fields with default values, long values clipped."""
     parts = []
     for field in fields(value):
         content = getattr(value, field.name)

@@ -46,7 +46,7 @@ def _place(citation: "Citation", label: str, words: "SourceWords") -> str:
 
 
 class SourceWords(NamedTuple):
-    """The words and the punctuation of lists of sources in one language."""
+    """The words and the punctuation of lists of sources in a language."""
 
     page: str
     colon: str
