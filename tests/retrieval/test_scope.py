@@ -244,6 +244,7 @@ async def test_with_word_counts_what_shares_words_is_found(tmp_path: Path, name:
     assert empty == [*elsewhere]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("embedder", [minilm, Crowded], ids=["spread", "crowded"])
 @pytest.mark.parametrize("name", ["notes", "news"])
 async def test_with_trained_vectors_meaning_is_enough(

@@ -105,6 +105,7 @@ def test_headers_that_do_not_come_end_the_connection(kb: Path, sent: bytes) -> N
         assert health(server) == 200
 
 
+@pytest.mark.slow
 def test_many_silent_connections_leave_the_process_answering(kb: Path) -> None:
     """With few files to open and more connections than these, `serve` answers, and its log is short."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
