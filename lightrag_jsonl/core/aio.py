@@ -56,7 +56,7 @@ async def in_thread(call: Callable[..., Result], *args: object) -> Result:
 
 
 async def in_daemon_thread(call: Callable[[], Result]) -> Result:
-    """The result of a possibly endless call: neither a cancelled caller nor the process's end waits."""
+    """The result of a call that may hang; a cancelled caller and the process's end do not wait."""
     future: Future[Result] = Future()
     context = contextvars.copy_context()
 

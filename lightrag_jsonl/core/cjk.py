@@ -36,7 +36,7 @@ def is_lone(term: str) -> bool:
 
 
 def simplified(text: str) -> str:
-    """A text with simplified for traditional Chinese characters, one for one: offsets stay right.
+    """The text in simplified Chinese characters, replaced one by one: offsets stay right.
 
     Words decide (乾隆, but 干燥), unlike in keys and search terms.
     """

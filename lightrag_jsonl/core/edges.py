@@ -33,7 +33,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class SelectedEdge:
-    """A selected edge, with the model's reason or, without a model's choice, the score."""
+    """A selected edge, with the model's reason or the score that decided."""
 
     edge: Edge
     reasoning: str | None = None

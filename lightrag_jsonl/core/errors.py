@@ -110,7 +110,7 @@ class CorruptError(StorageError):
 
 
 class VersionError(StorageError):
-    """The database has a format of a newer or very old version of the package."""
+    """The database has a format that this version of the package cannot read."""
 
 
 class SettingsError(StorageError, ConfigError):

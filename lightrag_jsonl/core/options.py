@@ -46,7 +46,9 @@ ENTITY_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one answer of a model; cuts are reported. Wrong values raise `ConfigError`.
+    """Limits of one answer of a model; everything cut off or refused is reported.
+
+    Wrong values raise `ConfigError`.
 
     - `call_seconds`: a longer call fails, whatever timeout the model itself has.
     - `answer_characters`: a longer answer counts as cut off there.
@@ -84,8 +86,8 @@ class IndexOptions:
     - `max_concurrent_calls`: model calls in flight at a time.
     - `embed_batch_size`: texts embedded in one call.
     - `relation_vectors`: whether relations have vectors of their own.
-    - `summarize_fragments`, `summarize_tokens`: an entity or relation gets a summary from so many
-      descriptions on, or from several descriptions with more tokens in all. One call reads at most
+    - `summarize_fragments`, `summarize_tokens`: an entity or relation gets a summary if it has so
+      many descriptions, or several that are longer than this together. One call reads at most
       `summarize_group_tokens` tokens of descriptions.
     - `max_calls`, `max_input_tokens`, `max_output_tokens`: limits of one insert. The insert stops
       between two chunks and keeps everything read so far; only calls in flight, or repetitions by
@@ -152,9 +154,9 @@ class QueryParam:
       `fail_response`: the answer if nothing was found; None for the language's own words.
     - `hl_keywords`, `ll_keywords`: high- and low-level keywords, in place of the model's keywords.
     - `conversation_history`: `Message`s, or mappings with "role" and "content".
-    - `enable_rerank`: use the reranker, if the index has a reranker. `rerank_weight`: the weight of
-      the reranker's order of chunks against the order of the search; 1 leaves the order to the
-      reranker, 0 does not ask the reranker.
+    - `enable_rerank`: use the reranker, if the index has one. `rerank_weight`: how much the
+      reranker's order of the chunks counts against the order before; with 1 the reranker decides,
+      with 0 it is not asked.
     - `ranking`: order the relations of the entities by likeness to the question or by degree.
     - `fusion`: merge ranked lists by reciprocal rank fusion ("rrf") or by taking turns.
     - `selection`: relations are chosen by "score" or by the model ("llm"); "all" shows all.
@@ -163,8 +165,8 @@ class QueryParam:
       the question visits the entity too seldom: less than this share of the visits of the most
       visited entity that is no start of the walk. The ten relations nearest to the question, and
       the entities at both ends, stay: the facts of a hub are visited seldom one by one.
-    - `coverage`: show only as many chunks as get this part of all visits of the best
-      `chunk_top_k` chunks, but at least ten; 1 shows all.
+    - `coverage`: show only the best chunks that together hold this part of the visits of the best
+      `chunk_top_k`, but at least ten; 1 shows all.
     - `least_likeness`: nothing counts as found if the question names no entity, has a word that no
       document has, does not ask about all documents ("Summarize the book."), and resembles no
       passage clearly more than unrelated texts resemble each other: by this many standard

@@ -16,7 +16,7 @@ class LLM(Protocol):
 
     @property
     def name(self) -> str:
-        """A name of this model alone."""
+        """A name that no other model has."""
 
     async def complete(
         self,
@@ -25,17 +25,17 @@ class LLM(Protocol):
         response_type: t.ResponseType = "text",
         max_tokens: int | None = None,
     ) -> t.Completion:
-        """The answer to the conversation; `LLMError` for a failure."""
+        """Answer the conversation; raise `LLMError` for a failure."""
 
 
 @runtime_checkable
 class StreamingLLM(LLM, Protocol):
-    """A chat model with streamed answers."""
+    """A chat model that can stream its answers."""
 
     def stream(
         self, messages: Sequence[t.Message], *, max_tokens: int | None = None
     ) -> AsyncIterator[str]:
-        """The answer piece by piece; `LLMError` for a failure.
+        """The answer piece by piece; raises `LLMError` for a failure.
 
         After a transient error `stream` is called again, unless a piece has been yielded already.
         The iterator may have two attributes, read after the last piece: `usage` (a `Usage`, the cost
@@ -64,7 +64,7 @@ class Embedder(Protocol):
     Three attributes are optional:
 
     - `lexical`: True if the vectors only count words; passages are then ranked mainly by the
-      full-text search, the better judge of words.
+      full-text search.
     - `clip`: a function from a text to the part within the model's limit; texts with equal parts
       share a vector.
     - `remote`: True if vectors cost money or a request; each batch is then stored on arrival.
@@ -72,14 +72,14 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """A name of this embedder alone; all vectors of an index are by the same embedder."""
+        """A name that no other embedder has; an index always uses the same embedder."""
 
     @property
     def dim(self) -> int:
         """The length of the vectors."""
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
-        """A row for each text, in order; `EmbeddingError` for a failure."""
+        """A row for each text, in order; raises `EmbeddingError` for a failure."""
 
 
 class Tokenizer(Protocol):
@@ -95,7 +95,7 @@ class Tokenizer(Protocol):
 
     @property
     def name(self) -> str:
-        """A name of this tokenizer alone; an index always uses the same tokenizer."""
+        """A name that no other tokenizer has; an index always uses the same tokenizer."""
 
     def count(self, text: str) -> int:
         """How many tokens a text has."""
@@ -116,7 +116,7 @@ class Extractor(Protocol):
 
     @property
     def name(self) -> str:
-        """A name of this extractor alone."""
+        """A name that no other extractor has."""
 
     async def extract(self, chunk: t.Chunk) -> t.Extraction:
         """The entities and relations; both ends of every relation are among the entities."""

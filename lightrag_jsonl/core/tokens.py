@@ -67,7 +67,7 @@ class TiktokenTokenizer:
         return sum(len(self._ids(piece)) for piece in _pieces(text))
 
     def truncate(self, text: str, limit: int) -> str:
-        """A longest prefix of at most `limit` tokens with the end between characters."""
+        """A longest prefix that has at most `limit` tokens and ends between characters."""
         prefix = ""
         for piece in _pieces(text):
             ids = self._ids(piece)
@@ -116,7 +116,7 @@ class FittedTokenizer:
         return _TOKEN.subn("", text)[1]
 
     def truncate(self, text: str, limit: int) -> str:
-        """The longest prefix of at most `limit` tokens with the end between characters."""
+        """The longest prefix that has at most `limit` tokens and ends between characters."""
         for size in range(limit, 0, -1):
             last = deque(islice(_TOKEN.finditer(text), size), maxlen=1)
             prefix = text[: character_boundary(text, last[0].end() if last else 0)]

@@ -81,9 +81,7 @@ class Rejection:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class JsonlResult:
-    """The records of a JSONL answer; `truncated` if the end is missing from a record, an array or a
-    thought.
-    """
+    """The records of a JSONL answer; `truncated` if it broke off inside a record, array or thought."""
 
     records: tuple[Record, ...] = ()
     line_numbers: tuple[int, ...] = ()
@@ -160,7 +158,7 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """An entity in one chunk, `grounded` if the text holds the name; `aliases` are further names."""
+    """What one chunk says about an entity; `grounded` if the chunk holds the name."""
 
     name: str
     type: str
@@ -174,7 +172,7 @@ class EntityMention:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class RelationMention:
-    """A relation of two entities in one chunk; `strength` is between 1 and 10.
+    """What one chunk says about the relation of two entities; `strength` is between 1 and 10.
 
     In an edit by hand, `strength` is the weight, and 0 leaves the weight unchanged.
     """
@@ -194,8 +192,7 @@ class Extraction:
 
     `truncated` counts cut-off answers, `resumed` the requests to go on with a cut-off answer.
     `gleaned` holds the number of new names and pairs of each gleaning round. `error` says why the
-    chunk, or the rest of the chunk, could not be read; `extractor` is the model's or extractor's
-    name.
+    chunk, or the rest of it, could not be read; `extractor` names the model or the extractor.
     """
 
     entities: tuple[EntityMention, ...] = ()
@@ -235,7 +232,7 @@ class Extraction:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """All mentions of one name, merged; `degree` is the number of relations.
+    """All mentions of one name, merged; `degree` is the number of its relations.
 
     `attributes` are (name, value) pairs, `aliases` further names in the texts. `score` and `why` are
     set in search results only.
@@ -280,7 +277,7 @@ class Relation:
 
 
 class Neighbourhood(NamedTuple):
-    """An entity and the relations of the entity, strongest first."""
+    """An entity and its relations, strongest first."""
 
     entity: Entity
     relations: tuple[Relation, ...]
@@ -469,7 +466,7 @@ class Answer:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An unreadable chunk, or rest of a chunk, and the reason; with `chunk_id` None, a document."""
+    """A chunk that could not be read to its end, and why; with `chunk_id` None, a whole document."""
 
     document_id: str
     chunk_id: str | None
@@ -479,7 +476,7 @@ class Failure:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """An unread file in a folder, and the reason: a link, a pipe or a device."""
+    """A file in a given folder that is not read, and why: a link, a pipe or a device."""
 
     path: str
     reason: str
@@ -527,14 +524,14 @@ class ExtractionReport:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class InsertReport:
-    """The result of an insert; `entities` and `relations` count the created and changed.
+    """The result of an insert; `entities` and `relations` count created and changed ones.
 
     - `documents`: the ids of new or changed documents, now visible to searches.
     - `unchanged`: the ids of documents already in the index.
-    - `deleted`: the ids of documents without a file any more.
+    - `deleted`: the ids of documents whose files are gone.
     - `skipped`: the unread files in the folders: links, pipes and devices.
-    - `shortened`: the chunks above the embedder's limit; only the beginning has a vector. A retry
-      would not help, hence no failures.
+    - `shortened`: the chunks that are too long for the embedder, which reads only the beginning;
+      these are no failures, since a retry would not help.
     - `stopped`: empty, or the reason for an early end.
     """
 
@@ -560,7 +557,7 @@ class MergeReport:
     - `documents`: the ids of new documents; `unchanged`: of documents already in this index.
     - `pending`: the number of waiting documents in the merged indexes, which are not taken over.
     - `answers`: the number of cached answers.
-    - `summaries_due`: the number of entities and relations without a paid summary.
+    - `summaries_due`: the number of entities and relations whose summary nobody has paid for yet.
     """
 
     documents: tuple[str, ...] = ()

@@ -193,7 +193,7 @@ def describe_documents(view: StoreView, ids: Collection[str]) -> dict[str, Sourc
 
 @dataclass(frozen=True, slots=True)
 class ChunkFacts:
-    """A chunk, and the edges with a mention in the chunk."""
+    """A chunk, and the edges that it states."""
 
     chunk: t.Chunk
     edges: tuple[Edge, ...]
@@ -201,7 +201,7 @@ class ChunkFacts:
 
 @dataclass(frozen=True, slots=True)
 class DocumentProvenance:
-    """A document with the chunks in order, and the queries with a part of the document in the prompt."""
+    """A document with its chunks in order, and the queries whose prompts held a part of it."""
 
     document: SourceDocument
     chunks: tuple[ChunkFacts, ...]
@@ -210,9 +210,7 @@ class DocumentProvenance:
 
 @dataclass(frozen=True, slots=True)
 class EdgeProvenance:
-    """An edge as stored now, every chunk with a mention of the edge, and the queries with the edge
-    among the selected.
-    """
+    """An edge as stored now, every chunk that states it, and the queries that selected it."""
 
     edge: Edge
     sources: Sources
@@ -220,7 +218,7 @@ class EdgeProvenance:
 
 
 def document_provenance(view: StoreView, document_id: str) -> DocumentProvenance:
-    """The edges of a document, chunk by chunk; the document is named by id, name or URI.
+    """The edges of a document, chunk by chunk; `document_id` may be the id, the name or the URI.
 
     `NotFoundError` for no document, or for several of the same name.
     """
