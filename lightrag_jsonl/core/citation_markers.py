@@ -35,9 +35,10 @@ def split_citations(text: str, code: str = "") -> tuple[list[str | CitationMarke
     for match in _CODE_OR_MARKER.finditer(text):
         start = match.start()
         mark = match["code"]
-        if mark and (code != "```" or mark == code):  # only "```" closes a block
-            code = "" if mark in ("\n", code) else mark
-        elif not mark and (not code or (code == "`" and text[max(start - 1, 0) : start] == "`")):
+        if mark:
+            if code != "```" or mark == code:  # only "```" closes a block
+                code = "" if mark in ("\n", code) else mark
+        elif not code or (code == "`" and text.endswith("`", 0, start)):
             marker = CitationMarker(
                 start=start, end=match.end(), text=match[0], numbers=marked_numbers(match)
             )
@@ -63,6 +64,8 @@ def marked_numbers(match: re.Match[str]) -> tuple[int, ...]:
     for first, last in _RANGE.findall(match["numbers"]):
         start = int(first)
         end = int(last or first)
-        is_short = 0 <= end - start < _LONGEST_RANGE
-        numbers.update(dict.fromkeys(range(start, end + 1) if is_short else (start, end)))
+        if 0 <= end - start < _LONGEST_RANGE:
+            numbers.update(dict.fromkeys(range(start, end + 1)))
+        else:
+            numbers.update(dict.fromkeys((start, end)))
     return tuple(numbers)

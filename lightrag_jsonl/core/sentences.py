@@ -31,9 +31,12 @@ def first_words(text: str, limit: int) -> str:
     text = text.lstrip("#> \n")[: 9 * limit]
     ends = [end for _, end in sentence_spans(text)]
     line = clipped(text[: min(ends, default=0)].rstrip("。."), limit)
-    return line if line[-1:] != "…" else re.sub(r"(\s\S{0,15})?…$", "", line) + "…"
+    if not line.endswith("…"):
+        return line
+    return _CUT_WORD.sub("", line) + "…"
 
 
+_CUT_WORD = re.compile(r"(\s\S{0,15})?…$")
 _STOPS = (
     r"(?P<blank>\n[^\S\n]*(?=\n)|[\f\x1c-\x1e\u2029])|(?P<line>\n)"
     r"|(?P<wide>[。！？｡]+%s)|(?P<narrow>[.!?…]+)"
@@ -121,7 +124,9 @@ def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
         return end if is_unspaced else None
     next_word = _NEXT.match(text, end)
     word = "" if next_word is None else next_word[2]
-    if word[:1].islower() or (stop[0] == "." and _is_abbreviation(text, start, stop.start(), word)):
+    if word[:1].islower():
+        return None
+    if stop[0] == "." and _is_abbreviation(text, start, stop.start(), word):
         return None
     return end
 

@@ -158,7 +158,10 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """What one chunk says about an entity; `grounded` if the chunk holds the name."""
+    """What one chunk says about an entity; `grounded` if the chunk holds the name.
+
+    `aliases` are further names of the entity.
+    """
 
     name: str
     type: str

@@ -145,15 +145,15 @@ class ReplayLLM(ScriptedLLM):
         return None
 
 
-Part = TypeVar("Part")
+Subject = TypeVar("Subject")
 
 
-class Contract(Generic[Part]):
+class Contract(Generic[Subject]):
     """The requirements for a part. In your tests, inherit from a contract and override `make`;
     pytest runs the rest.
     """
 
-    def make(self) -> Part:
+    def make(self) -> Subject:
         """The part under test."""
         raise TypeError("override make() to return what is to be tested")
 

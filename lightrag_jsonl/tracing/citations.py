@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeAlias
 
 from lightrag_jsonl.core.citation_markers import (
     CITATION_MARKER,
@@ -38,6 +39,9 @@ _FUNCTION_WORDS = frozenset(
         "这个 那个 一个 因为 所以 他的 她的 它的 我们 他们",
     )
 )
+
+
+_Sentence: TypeAlias = tuple[int, int, frozenset[str]]  # start, end and terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +240,8 @@ def supporting_sentence(text: str, terms: Collection[str]) -> tuple[int, int] | 
 
 
 @lru_cache(100)  # a passage is often cited several times
-def _sentence_terms(text: str) -> tuple[list[tuple[int, int, frozenset[str]]], dict[str, float]]:
-    """The sentences (start, end, terms) of a text, and the rarity of each term."""
+def _sentence_terms(text: str) -> tuple[list[_Sentence], dict[str, float]]:
+    """The sentences of a text, and the rarity of each term."""
     sentences = [(start, end, _stems(text[start:end])) for start, end in sentence_spans(text)]
     counts = Counter(term for _, _, terms in sentences for term in terms)
     rarity = {term: math.log(1 + len(sentences) / count) for term, count in counts.items()}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
+from typing import TypeAlias
 
 from lightrag_jsonl.core.citation_markers import split_citations
 from lightrag_jsonl.core.edges import Edge
@@ -24,6 +25,10 @@ _WIDTH = 920  # of the drawing, in pixels like all of these
 _MARGIN = 72  # around the drawing
 _ROW = 24  # the least height of a node's row
 _SPACIOUS = 440  # the height of the rows together, if few nodes leave room
+
+
+Size: TypeAlias = tuple[int, int]  # width and height
+Point: TypeAlias = tuple[float, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ def source_hashes() -> tuple[str, str]:
     return _hash(_asset("page.css")), _hash(_asset("page.js"))
 
 
-def layout(edges: Sequence[Edge]) -> tuple[tuple[int, int], dict[str, tuple[float, int]]]:
+def layout(edges: Sequence[Edge]) -> tuple[Size, dict[str, Point]]:
     """The size of the drawing, and positions by name, each in a row and a column of its own to keep
     labels apart.
     """
@@ -85,11 +90,13 @@ def layout(edges: Sequence[Edge]) -> tuple[tuple[int, int], dict[str, tuple[floa
     step = (_WIDTH - 2 * _MARGIN) / max(len(graph) - 1, 1)
     columns = sorted(graph, key=lambda name: points[name][0])
     rows = sorted(graph, key=lambda name: points[name][1])
-    positions = {
-        name: (round(_MARGIN + step * columns.index(name), 1), _MARGIN + row * rows.index(name))
-        for name in graph
-    }
-    return (_WIDTH, 2 * _MARGIN + row * len(graph)), positions
+    positions: dict[str, Point] = {}
+    for name in graph:
+        x = round(_MARGIN + step * columns.index(name), 1)
+        y = _MARGIN + row * rows.index(name)
+        positions[name] = (x, y)
+    height = 2 * _MARGIN + row * len(graph)
+    return (_WIDTH, height), positions
 
 
 def _answer_parts(trace: Trace) -> Iterator[str | CitedNumber]:

@@ -32,6 +32,7 @@ PREFIXES = {
 _URI_NAMES = {"session": "session", "end": "session", "chunk": "answer"}
 _TRACE_URI = re.compile(r"urn:trustgraph:(?:prov:)?[a-z]+:([^:]+)(?::[0-9]+)?")
 _DATATYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "double"}
+_STAR_NOTATION = {"<<(": "<<", ")>>": ">>"}
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|<(?!<)[^>]*>|<<\(|\)>>')
 
 
@@ -130,7 +131,7 @@ def serialize(
     if format != "nquads":
         text = _by_pyoxigraph(text, format)
     if version == "star":  # the older notation, without touching literals and IRIs
-        text = _TOKENS.sub(lambda token: {"<<(": "<<", ")>>": ">>"}.get(token[0], token[0]), text)
+        text = _TOKENS.sub(lambda token: _STAR_NOTATION.get(token[0], token[0]), text)
     return text
 
 

@@ -257,9 +257,7 @@ def edge_provenance(view: StoreView, source: str, predicate: str, target: str) -
 
     `NotFoundError` without an edge; the error names the existing edge if only the predicate differs.
     """
-    ids = sorted(view.entity_ids([name_key(source), name_key(target)]).values())
-    rows = view.relation_rows(pairs=[(ids[0], ids[1])]) if len(ids) == 2 else ()
-    relation = next(iter(view.relations(rows, chunk_limit=_ALL_CHUNKS).values()), None)
+    relation = _relation_between(view, source, target)
     if relation is None:
         raise NotFoundError(f"no edge between {source} and {target}")
     (edge,) = candidate_edges([relation])
@@ -270,6 +268,15 @@ def edge_provenance(view: StoreView, source: str, predicate: str, target: str) -
         )
     traces = _traces_with(view, [f'"id":"{edge.id}'])
     return EdgeProvenance(edge, look_up_sources(view, edge.chunk_ids), traces)
+
+
+def _relation_between(view: StoreView, source: str, target: str) -> t.Relation | None:
+    ids = view.entity_ids([name_key(source), name_key(target)]).values()
+    if len(ids) != 2:
+        return None
+    first, second = sorted(ids)
+    rows = view.relation_rows(pairs=[(first, second)])
+    return next(iter(view.relations(rows, chunk_limit=_ALL_CHUNKS).values()), None)
 
 
 def _traces_with(view: StoreView, marks: Sequence[str]) -> tuple[t.TraceSummary, ...]:
