@@ -151,6 +151,7 @@ def test_readmes_stay_short(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_site_builds(tmp_path: Path) -> None:
     """No page, link, anchor or documented name is missing: `mkdocs build --strict`."""
     for name in ("mkdocs", "material", "mkdocstrings_handlers"):

@@ -105,6 +105,7 @@ def test_evaluating_a_corpus(folder: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_notebook_runs(folder: Path) -> None:
     """Every cell runs, in order, in a kernel of its own."""
     nbformat = pytest.importorskip("nbformat", reason="needs the package nbformat")

@@ -163,13 +163,17 @@ class LLMContract(Contract[LLM]):
 
     def test_it_has_a_stable_name(self) -> None:
         """The name, a part of cache keys, is not empty and always the same."""
-        assert self.make().name and self.make().name == self.make().name
+        name = self.make().name
+        assert name
+        assert self.make().name == name
 
     def test_it_answers_with_text_and_usage(self) -> None:
         """An answer is a Completion; tokens are never negative."""
         answer = asyncio.run(self.make().complete([Message("user", "Say yes.")], max_tokens=16))
-        assert isinstance(answer.text, str) and answer.finish in get_args(Finish)
-        assert min(answer.usage.input_tokens, answer.usage.output_tokens) >= 0
+        assert isinstance(answer.text, str)
+        assert answer.finish in get_args(Finish)
+        assert answer.usage.input_tokens >= 0
+        assert answer.usage.output_tokens >= 0
 
 
 class EmbedderContract(Contract[Embedder]):
@@ -179,7 +183,8 @@ class EmbedderContract(Contract[Embedder]):
         """float32, one row of length 1 for each text, even for unusual texts."""
         embedder = self.make()
         rows = asyncio.run(embedder.embed(TEXTS, kind="passage"))
-        assert rows.shape == (len(TEXTS), embedder.dim) and rows.dtype == np.float32
+        assert rows.shape == (len(TEXTS), embedder.dim)
+        assert rows.dtype == np.float32
         assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3)
 
     def test_it_is_deterministic(self) -> None:
@@ -203,8 +208,9 @@ class TokenizerContract(Contract[Tokenizer]):
         tokenizer = self.make()
         for text in (*TEXTS, "北京大学位于北京。" * 40, "word " * 200, "x" * 500):
             for limit in (0, 1, 7, 100, 10_000):
-                cut = tokenizer.truncate(text, limit)
-                assert text.startswith(cut) and tokenizer.count(cut) <= limit
+                prefix = tokenizer.truncate(text, limit)
+                assert text.startswith(prefix)
+                assert tokenizer.count(prefix) <= limit
 
     def test_empty_text_has_no_tokens(self) -> None:
         """An empty text has no tokens."""
@@ -217,7 +223,8 @@ class RerankerContract(Contract[Reranker]):
     def test_one_finite_score_a_text(self) -> None:
         """As many scores as texts, all finite."""
         scores = asyncio.run(self.make().score("Who discovered radium?", TEXTS[:2]))
-        assert len(scores) == 2 and np.isfinite(np.asarray(scores, np.float64)).all()
+        assert len(scores) == 2
+        assert np.isfinite(np.asarray(scores, np.float64)).all()
 
 
 class ExtractorContract(Contract[Extractor]):

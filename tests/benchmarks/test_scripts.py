@@ -112,6 +112,7 @@ def started(command: list[str], **more: Any) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_it_prints_one_json_object(
     name: str,

@@ -16,7 +16,7 @@ from lightrag_jsonl.readers.process import ReadingProcess
 from tests.conftest import CHECKOUT
 from tests.processes import run_python
 
-pytestmark = pytest.mark.slow  # processes that read files
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # processes that read files
 
 TABLE = b"Name,Born\nAda,1815\n"
 LINES = "Name: Ada; Born: 1815"

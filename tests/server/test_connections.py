@@ -57,6 +57,7 @@ def health(server: Running) -> int:
     return server.client.get("/health", headers={"Connection": "close"}).status_code
 
 
+@pytest.mark.slow
 def test_silent_connections_make_room_for_others(kb: Path) -> None:
     """Beyond the limit, those that have waited longest for a request are closed, and a client that
     asks is answered each time.

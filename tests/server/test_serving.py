@@ -26,7 +26,7 @@ from tests.cli.conftest import process, run
 from tests.conftest import CHECKOUT
 from tests.server.running import SECONDS, serving, wait_for
 
-pytestmark = pytest.mark.slow  # servers in processes of their own
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # servers in processes of their own
 
 NAMES = [f"{first} {last}" for first in ("Ada", "Bob", "Cy") for last in ("Moor", "Vale", "Lund")]
 TEXT = "\n\n".join(

@@ -13,7 +13,7 @@ from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.opening import open_store
 
-pytestmark = pytest.mark.slow  # processes that write
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # processes that write
 
 DOCUMENTS = 40
 WRITER = """
