@@ -86,7 +86,7 @@ async def test_a_reader_who_pauses_keeps_nobody_waiting(tmp_path: Path) -> None:
     """The model is done with its answer, and free for the next, long before that is read."""
     async with index(tmp_path, Writer()) as rag:
         await rag.insert_records(TEXT, [])
-        idle = [rag.stream(f"Who? ({number})", NAIVE) for number in range(3)]
+        idle = [rag.stream(f"Who discovered radium ({number})?", NAIVE) for number in range(3)]
         assert [await anext(stream) for stream in idle] == ["She "] * 3
         assert (await rag.query("Who?", NAIVE)).text == "".join(WORDS)
         for stream in idle:
