@@ -20,7 +20,7 @@ from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Chunk, Citation, Cited, CitedClaim, Context
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
-from lightrag_jsonl.tracing.events import PromptItem
+from lightrag_jsonl.tracing.events import PromptItem, cited_items
 from lightrag_jsonl.tracing.recorder import numbered_items
 
 CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
@@ -72,8 +72,7 @@ def resolve_citations(
     item with the number `prompt_numbers[n - 1]` in the prompt. Each claim has support of its own: a
     number may be right for one claim and wrong for another.
     """
-    prompt_items = numbered_items(context, {})
-    items = {n: prompt_items[number - 1] for n, number in enumerate(prompt_numbers, 1)}
+    items = cited_items(numbered_items(context, {}), prompt_numbers)
     passages = {chunk.id: chunk for chunk in context.chunks}
     fact_chunks = _fact_chunks(view, items.values())
     described_context = _with_documents(view, context, fact_chunks)

@@ -41,6 +41,18 @@ class PromptItem:
     end: int = 0
 
 
+def cited_items(
+    items: Iterable[PromptItem], prompt_numbers: Iterable[int]
+) -> dict[int, PromptItem]:
+    """The items of a prompt by citation number: citation n is of the item `prompt_numbers[n - 1]`."""
+    items_by_number = {item.number: item for item in items}
+    return {
+        citation_number: items_by_number[number]
+        for citation_number, number in enumerate(prompt_numbers, 1)
+        if number in items_by_number
+    }
+
+
 class _Event(msgspec.Struct, frozen=True, tag_field="stage"):
     """The common part of all events: the id of the query."""
 

@@ -18,6 +18,7 @@ from lightrag_jsonl.core.types import (
     source_lines,
     unsupported_lines,
 )
+from lightrag_jsonl.tracing.events import cited_items
 from lightrag_jsonl.tracing.trace import Sources, Trace
 
 _MOST_EDGES = 48  # more cannot be read in one drawing
@@ -46,7 +47,8 @@ def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
     selected_ids = {selected.edge.id for selected in trace.selected}
     edges = sorted(trace.candidates, key=lambda edge: edge.id not in selected_ids)[:_MOST_EDGES]
     size, points = layout(edges)
-    cited = {number: n for n, number in enumerate(trace.prompt_numbers, 1)}
+    items_by_citation = cited_items(trace.shown, trace.prompt_numbers)
+    cited = {item.number: number for number, item in items_by_citation.items()}
     items = sorted(trace.shown, key=lambda item: cited.get(item.number, len(cited) + 1))
     supported = {citation.number for citation in trace.citations if citation.supported}
     stored_ids = [id for id in trace.chunk_ids if id in sources.chunks]

@@ -376,10 +376,9 @@ def _offset_faults(chunk: t.Chunk, page: t.Page | None) -> Iterator[str]:
 
 def _citation_faults(trace: Trace, sources: Sources) -> Iterator[str]:
     """Citations of no item of the prompt, and citations that do not quote the chunk exactly."""
-    by_number = {item.number: item for item in trace.shown}
-    cited_items = {n: by_number.get(number) for n, number in enumerate(trace.prompt_numbers, 1)}
+    items = e.cited_items(trace.shown, trace.prompt_numbers)
     for citation in trace.citations:
-        item = cited_items.get(citation.number)
+        item = items.get(citation.number)
         chunk = sources.chunks.get(citation.chunk_id)
         if item is None or item.kind != citation.kind or citation.chunk_id not in item.chunk_ids:
             yield f"citation [{citation.number}] refers to nothing that was sent to the model"
