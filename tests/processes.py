@@ -17,7 +17,7 @@ def heed_interrupts() -> None:
 def run_python(
     code: str, *arguments: object, cwd: Path = CHECKOUT, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run code over this checkout, and wait a minute at most; `environment` adds variables."""
+    """Run code over this checkout, and wait four minutes at most; `environment` adds variables."""
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         cwd=cwd,
@@ -25,6 +25,6 @@ def run_python(
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=240,
         preexec_fn=heed_interrupts,
     )

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-STARTUP_SECONDS = 60
+STARTUP_SECONDS = 240
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,8 @@ def test_readmes_stay_short(name: str) -> None:
     assert len((CHECKOUT / name).read_text(encoding="utf-8").split("\n")) <= 150
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_site_builds(tmp_path: Path) -> None:
     """No page, link, anchor or documented name is missing: `mkdocs build --strict`."""
     for name in ("mkdocs", "material", "mkdocstrings_handlers"):

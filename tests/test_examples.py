@@ -104,6 +104,8 @@ def test_evaluating_a_corpus(folder: Path, capsys: pytest.CaptureFixture[str]) -
     ]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_notebook_runs(folder: Path) -> None:
     """Every cell runs, in order, in a kernel of its own."""
     nbformat = pytest.importorskip("nbformat", reason="needs the package nbformat")
@@ -112,7 +114,7 @@ def test_the_notebook_runs(folder: Path) -> None:
     notebook = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(CHECKOUT))
-        done = nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+        done = nbclient.NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
 
     outputs = [output for cell in done.cells for output in cell.get("outputs", ())]
     assert "She was born in Warsaw" in json.dumps([*outputs])

@@ -158,6 +158,7 @@ async def test_it_can_be_mounted_in_a_server(index: AsyncLightRAG) -> None:
             assert (await web.post(url, json={}, headers=headers)).status_code == status
 
 
+@pytest.mark.slow
 def test_without_the_extra_it_says_which_one(folder: Path, tmp_path: Path) -> None:
     """In one line."""
     code = f"""if True:

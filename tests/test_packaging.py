@@ -62,6 +62,7 @@ def test_the_reading_order_names_what_there_is() -> None:
     ] == []
 
 
+@pytest.mark.slow
 def test_the_wheel_has_every_file_of_the_package_and_the_prompts(wheel: zipfile.ZipFile) -> None:
     """Code, `py.typed`, samples, styles and scripts as they are built, and both prompt sets."""
     package = {
@@ -81,6 +82,7 @@ def test_the_wheel_has_every_file_of_the_package_and_the_prompts(wheel: zipfile.
         assert f"lightrag_jsonl/{name}" in shipped
 
 
+@pytest.mark.slow
 def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile, project: dict[str, Any]) -> None:
     """Its metadata name the licence, the command, the extra and the README."""
     texts = {

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from lightrag_jsonl.core.errors import ConfigError
 
@@ -14,11 +14,11 @@ GRAPHS = ("memory", "database")
 
 
 class DatabaseURL:
-    """`postgresql://user@host/database?index=name`, whose schema `index` holds the index.
+    """`postgresql://user@host/database?index=name`: the schema `index` of a database.
 
-    With `&graph=database` searches look up neighbours there, with the graph not kept in memory. All
-    else is libpq's connection URI, kept in `uri`. As a text, and in JSON, it is shown without its
-    password.
+    With `&graph=database`, searches look up neighbours in the database instead of a graph in memory.
+    The rest is libpq's connection URI, in `uri`. The text and the JSON of a `DatabaseURL` leave out
+    the password.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ Address: TypeAlias = Path | DatabaseURL
 
 
 def as_address(address: str | Address) -> Address:
-    """The folder or the database that is meant; `ConfigError` for a name that no index may have."""
+    """The folder or the database of an address; `ConfigError` for a reserved or too long name."""
     if isinstance(address, DatabaseURL):
         return address
     if not isinstance(address, str) or not address.startswith(URL_PREFIXES):
@@ -52,8 +52,10 @@ def as_address(address: str | Address) -> Address:
     login, at, host = url.netloc.rpartition("@")
     public = [(name, value) for name, value in query if name not in SECRETS]
     for_libpq = [(name, value) for name, value in query if name not in ("index", "graph")]
-    without_password = url._replace(
-        netloc=login.partition(":")[0] + at + host, query=urlencode(public, safe="/")
+    uri = urlunsplit((url.scheme, url.netloc, url.path, urlencode(for_libpq), url.fragment))
+    public_host = login.partition(":")[0] + at + host
+    without_password = urlunsplit(
+        (url.scheme, public_host, url.path, urlencode(public, safe="/"), url.fragment)
     )
     reserved = index.startswith("pg_") or index in ("public", "information_schema")
     if not index.strip() or "\0" in index or reserved or len(index.encode()) > LONGEST_INDEX:
@@ -63,9 +65,4 @@ def as_address(address: str | Address) -> Address:
         )
     if graph not in GRAPHS:
         raise ConfigError(f"?graph={graph!r} must be one of {', '.join(GRAPHS)}")
-    return DatabaseURL(
-        url._replace(query=urlencode(for_libpq)).geturl(),
-        index,
-        without_password=without_password.geturl(),
-        graph=graph,
-    )
+    return DatabaseURL(uri, index, without_password=without_password, graph=graph)

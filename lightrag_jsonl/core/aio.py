@@ -1,4 +1,4 @@
-"""Runs coroutines together, blocking calls in threads, and calls that may never end."""
+"""Coroutines together, blocking calls in threads, and calls with a time limit."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ GRACE = 2.0  # seconds that a cancelled call of a user's code has to end
 
 
 async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """Await all at once, results in order; the first error cancels the others and is raised."""
+    """Await all coroutines at once, results in order; the first error cancels the rest."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in work]
@@ -30,7 +30,7 @@ async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result
 
 
 async def finish_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """As `gather_all`, but the first error is raised once all the others have come to their end."""
+    """As `gather_all`, but the first error is raised only after the end of all coroutines."""
     outcomes = await asyncio.gather(*work, return_exceptions=True)
     results: list[Result] = []
     for outcome in outcomes:
@@ -41,7 +41,7 @@ async def finish_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result
 
 
 async def in_thread(call: Callable[..., Result], *args: object) -> Result:
-    """The result of a blocking call in a thread; a cancellation takes effect when that has ended."""
+    """The result of a blocking call in a thread; a cancellation waits for the end of the call."""
     task = asyncio.get_running_loop().run_in_executor(None, call, *args)
     with CancelScope(shield=True):
         try:
@@ -56,7 +56,7 @@ async def in_thread(call: Callable[..., Result], *args: object) -> Result:
 
 
 async def in_daemon_thread(call: Callable[[], Result]) -> Result:
-    """The result of a call that may hang: neither a cancelled caller nor the process's end waits."""
+    """The result of a call that may hang; a cancelled caller and the process's end do not wait."""
     future: Future[Result] = Future()
     context = contextvars.copy_context()
 
@@ -75,10 +75,10 @@ async def in_daemon_thread(call: Callable[[], Result]) -> Result:
 
 
 async def abandonable(work: Awaitable[Result], *, timeout: float | None = None) -> Result:
-    """The result of a call of a user's code; `TimeoutError` after so many seconds, if given.
+    """The result of a call of a user's code; `TimeoutError` after `timeout` seconds.
 
-    A late call is cancelled, as is the call of a cancelled caller. A call that ignores this for
-    `GRACE` seconds is abandoned: the end of the event loop does not wait for it either.
+    A late call is cancelled, as is the call of a cancelled caller. A call still running after `GRACE`
+    more seconds is abandoned: not even the end of the event loop waits.
     """
     task = asyncio.ensure_future(work)
     caller = asyncio.current_task()
@@ -98,11 +98,11 @@ async def abandonable(work: Awaitable[Result], *, timeout: float | None = None) 
 
 
 async def _end(task: asyncio.Future[Any]) -> None:
-    """Cancel a task that has not ended, and abandon it after the grace."""
+    """Cancel an unfinished task, and abandon the task after the grace."""
     if task.cancel():
         try:
             await asyncio.wait([task], timeout=GRACE)
         finally:
             if isinstance(task, asyncio.Task) and not task.done():
-                # Of Python's documentation, "Extending asyncio"; `asyncio.run` would wait for it.
+                # From Python's documentation, "Extending asyncio"; `asyncio.run` would wait for it.
                 unregister_task(task)

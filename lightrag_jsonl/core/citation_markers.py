@@ -1,41 +1,71 @@
-"""Markers of citations in answers: [1], [2, 5], 【3-4】."""
+"""Citations in the text of an answer: [1], [2, 5], 【3-4】."""
 
 import re
+from dataclasses import dataclass
 
-_NUMBER = r"\d{1,18}"  # what 64 bits hold
+_NUMBER = r"\d{1,18}"  # at most 64 bits
 _NUMBERS = rf"{_NUMBER}(?:\s*[-‐-―−~～－]\s*{_NUMBER})?"
 CITATION_MARKER = re.compile(  # [1], [2, 5], 【3-4】; not \[1], which is escaped
     rf"(?<!\\)[\[［【]\s*(?P<numbers>{_NUMBERS}(?:\s*[,，、;；]\s*{_NUMBERS})*)\s*[\]］】]"
     r"(?!\((?:https?:|#))"  # a link's text is no citation
 )
 _RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
-_LONGEST_RANGE = 100  # longer ranges count as their two ends: so many items are never shown
+_LONGEST_RANGE = 100  # longer ranges count as their two ends: no prompt has so many items
 _CODE_OR_MARKER = re.compile(rf"(?P<code>```|`|\n)|{CITATION_MARKER.pattern}")
 
 
-def split_citations(text: str, code: str = "") -> tuple[list[str | re.Match[str]], str]:
-    """A text cut at its citations, and the code of Markdown ("", "`" or "```") that is open at its
-    end, as `code` is at its beginning: `rows[1]` cites nothing, but a number alone in backticks does.
+@dataclass(frozen=True, slots=True)
+class CitationMarker:
+    """A bracket in an answer, at characters `start` to `end`, and the cited numbers, each once."""
+
+    start: int
+    end: int
+    text: str
+    numbers: tuple[int, ...]
+
+
+def split_citations(text: str, code: str = "") -> tuple[list[str | CitationMarker], str]:
+    """The text of an answer, cut at the citations; and the Markdown code ("", "`" or "```") that is
+    open at the end, as `code` is at the beginning.
+
+    `rows[1]` in code is no citation, but a number alone in backticks is.
     """
-    pieces: list[str | re.Match[str]] = []
+    pieces: list[str | CitationMarker] = []
     end = 0
     for match in _CODE_OR_MARKER.finditer(text):
         start = match.start()
         mark = match["code"]
-        if mark and (code != "```" or mark == code):  # which nothing else closes
-            code = "" if mark in ("\n", code) else mark
-        elif not mark and (not code or (code == "`" and text[max(start - 1, 0) : start] == "`")):
-            pieces += [text[end:start], match]
-            end = match.end()
+        if mark:
+            if code != "```" or mark == code:  # only "```" closes a block
+                code = "" if mark in ("\n", code) else mark
+        elif not code or (code == "`" and text.endswith("`", 0, start)):
+            marker = CitationMarker(
+                start=start, end=match.end(), text=match[0], numbers=marked_numbers(match)
+            )
+            pieces += [text[end:start], marker]
+            end = marker.end
     return [*pieces, text[end:]], code
 
 
-def marked_numbers(marker: re.Match[str]) -> tuple[int, ...]:
-    """The numbers in a `CITATION_MARKER`: [1], [2, 5], [3-6]."""
+def find_citations(text: str) -> list[CitationMarker]:
+    """The citations of a whole answer, in order."""
+    pieces, _ = split_citations(text)
+    return [piece for piece in pieces if isinstance(piece, CitationMarker)]
+
+
+def without_citations(text: str) -> str:
+    """The text with a space in place of each marker."""
+    return CITATION_MARKER.sub(" ", text)
+
+
+def marked_numbers(match: re.Match[str]) -> tuple[int, ...]:
+    """The numbers in a match of `CITATION_MARKER`, each once: (2, 5) of [2, 5], (3, 4, 5) of [3-5]."""
     numbers: dict[int, None] = {}
-    for first, last in _RANGE.findall(marker["numbers"]):
+    for first, last in _RANGE.findall(match["numbers"]):
         start = int(first)
         end = int(last or first)
-        is_short = 0 <= end - start < _LONGEST_RANGE
-        numbers.update(dict.fromkeys(range(start, end + 1) if is_short else (start, end)))
+        if 0 <= end - start < _LONGEST_RANGE:
+            numbers.update(dict.fromkeys(range(start, end + 1)))
+        else:
+            numbers.update(dict.fromkeys((start, end)))
     return tuple(numbers)

@@ -1,4 +1,4 @@
-"""Chinese, Japanese and Korean characters: which they are, and traditional ones made simple."""
+"""Chinese, Japanese and Korean characters, and simplified Chinese."""
 
 import re
 from functools import cache
@@ -21,7 +21,7 @@ _CJK_CHARACTER = re.compile(f"[{CJK}]")
 
 
 def is_cjk(char: str) -> bool:
-    """Whether a character is Han, kana or Hangul; search terms of these scripts are bigrams."""
+    """Whether a character is Han, kana or Hangul, the scripts with bigrams as search terms."""
     return _CJK_CHARACTER.match(char) is not None
 
 
@@ -31,14 +31,14 @@ def has_cjk(text: str) -> bool:
 
 
 def is_lone(term: str) -> bool:
-    """Whether a term is a single CJK character, which an index holds mainly as part of bigrams."""
+    """Whether a term is a single CJK character; an index mainly holds bigrams of CJK characters."""
     return len(term) == 1 and is_cjk(term)
 
 
 def simplified(text: str) -> str:
-    """A text with its traditional Chinese characters made simple, each by one: offsets stay right.
+    """The text in simplified Chinese characters, replaced one by one: offsets stay right.
 
-    Words are known (乾隆, but 干燥), unlike in keys and search terms.
+    Words decide (乾隆, but 干燥), unlike in keys and search terms.
     """
     converted = _simplifier().convert(sanitize(text)) if has_cjk(text) else text
     return converted if len(converted) == len(text) else text.translate(simple_characters())
@@ -46,7 +46,7 @@ def simplified(text: str) -> str:
 
 @cache
 def simple_characters() -> dict[int, str]:
-    """The simplified character of each traditional one, as `str.translate` takes them."""
+    """The simplified characters by traditional ones, a table for `str.translate`."""
     characters = [chr(code) for code in (*range(0x3400, 0xA000), *range(0x20000, 0x32000))]
     simple = _simplifier().convert("\n".join(characters)).split("\n")
     pairs = zip(characters, simple, strict=True)

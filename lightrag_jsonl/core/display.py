@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from lightrag_jsonl.core.text import clipped
 
-Value = TypeVar("Value")  # a dataclass
+Dataclass = TypeVar("Dataclass")
 
 _REPR = Repr()
 _REPR.maxstring = _REPR.maxother = 80  # characters of one value
@@ -18,7 +18,7 @@ _ROWS = 60
 
 
 def short_repr(value: Any) -> str:
-    """The repr of a dataclass, without fields that have their defaults, long values clipped."""
+    """The repr of a dataclass, without fields with default values, long values clipped."""
     parts = []
     for field in fields(value):
         content = getattr(value, field.name)
@@ -27,7 +27,7 @@ def short_repr(value: Any) -> str:
     return f"{type(value).__name__}({', '.join(parts)})"
 
 
-def with_short_repr(dataclass_type: type[Value]) -> type[Value]:
+def with_short_repr(dataclass_type: type[Dataclass]) -> type[Dataclass]:
     """A class decorator: `short_repr` as the repr of a dataclass."""
     dataclass_type.__repr__ = short_repr  # type: ignore[method-assign]
     return dataclass_type
@@ -35,7 +35,13 @@ def with_short_repr(dataclass_type: type[Value]) -> type[Value]:
 
 def html_table(title: str, rows: Iterable[Sequence[object]]) -> str:
     """A table for a notebook: everything escaped, long texts clipped, at most 60 rows."""
-    lines = [[f"<td>{escape(clipped(str(cell), _CELL))}</td>" for cell in row] for row in rows]
-    body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines[:_ROWS])
-    omitted = f"<p>… {len(lines) - _ROWS:,} more</p>" if len(lines) > _ROWS else ""
-    return f'<p style="white-space: pre-wrap">{escape(title)}</p><table>{body}</table>{omitted}'
+    lines = [_html_row(row) for row in rows]
+    heading = f'<p style="white-space: pre-wrap">{escape(title)}</p>'
+    table = f"<table>{''.join(lines[:_ROWS])}</table>"
+    omitted = len(lines) - _ROWS
+    return heading + table + (f"<p>… {omitted:,} more</p>" if omitted > 0 else "")
+
+
+def _html_row(row: Sequence[object]) -> str:
+    cells = [f"<td>{escape(clipped(str(cell), _CELL))}</td>" for cell in row]
+    return f"<tr>{''.join(cells)}</tr>"

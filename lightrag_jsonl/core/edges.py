@@ -1,4 +1,4 @@
-"""The relations that an answer may be based on, as edges with ids of their own."""
+"""The candidate relations of an answer, as edges with unique ids."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ Labels: TypeAlias = tuple[str, str, str]  # subject, predicate and object
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A relation to choose from: its labels, the score of its rank, and the chunks it came from."""
+    """A candidate relation: labels, score and chunks."""
 
     id: str
     source: str
@@ -33,7 +33,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class SelectedEdge:
-    """A chosen edge, with the model's reason or the score by which it was chosen."""
+    """A selected edge, with the model's reason or the score that decided."""
 
     edge: Edge
     reasoning: str | None = None
@@ -42,10 +42,10 @@ class SelectedEdge:
 
 @dataclass(frozen=True, slots=True)
 class EdgeSelection:
-    """The chosen relations, best first, and the reasons that the model gave, by their two ends.
+    """The selected relations, best first, and the model's reasons by pairs of ends.
 
-    `method` is how they were to be chosen. With `fallback` rank decided, since the model chose
-    nothing that could be used; `error` says why the model could not be asked.
+    `method` is the setting for the selection. With `fallback`, rank decided because the model chose
+    nothing usable; `error` says why the model could not be asked.
     """
 
     method: Selection
@@ -57,7 +57,7 @@ class EdgeSelection:
 
 
 def candidate_edges(relations: Sequence[Relation]) -> tuple[Edge, ...]:
-    """The relations as edges, each with an id of its own."""
+    """The relations as edges with unique ids."""
     labels = [(relation.source, relation.predicate, relation.target) for relation in relations]
     edges = []
     for id, relation in zip(edge_ids(labels), relations, strict=True):
@@ -80,7 +80,7 @@ def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH
 
 
 def edge_ids(triples: Iterable[Labels]) -> tuple[str, ...]:
-    """An id for each triple: eight digits, more only where these collide."""
+    """An id for each triple: eight digits, more only after a collision."""
     # Numbered, since the labels "a|b" and "c" join like "a" and "b|c".
     digests = [
         f"{edge_id(source, predicate, target, length=64)}{number}"

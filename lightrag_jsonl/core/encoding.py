@@ -1,4 +1,4 @@
-"""Decodes text files, whatever encoding they are in."""
+"""Decodes text files in any common encoding."""
 
 import codecs
 
@@ -9,8 +9,8 @@ _ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252", "cp1
 
 
 def decoded(data: bytes, name: str = "the file") -> str:
-    """The text of a file's bytes: UTF-8, UTF-16 or UTF-32 with a byte order mark, or the encoding
-    that its characters make likely. `ConfigError`, with the file's `name`, if there is none.
+    """The text of a file's bytes: UTF-8, UTF-16 or UTF-32 with a byte order mark, or else the
+    likeliest encoding. `ConfigError`, with the file's `name`, if no encoding fits.
     """
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # begins like that of UTF-16
         return data.decode("utf-32", errors="replace")
@@ -21,7 +21,7 @@ def decoded(data: bytes, name: str = "the file") -> str:
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        if (text := _decoded_otherwise(data)) is not None:
+        if (text := _decoded_by_guess(data)) is not None:
             return text
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError(
@@ -30,8 +30,8 @@ def decoded(data: bytes, name: str = "the file") -> str:
         ) from error
 
 
-def _decoded_otherwise(data: bytes) -> str | None:
-    """The text in the likeliest encoding but UTF-8; None if there is none, or few bytes are wrong."""
+def _decoded_by_guess(data: bytes) -> str | None:
+    """The text in the likeliest encoding; None if no encoding fits, or for UTF-8 with a few errors."""
     from charset_normalizer import from_bytes
 
     repaired = data.decode(errors="replace")

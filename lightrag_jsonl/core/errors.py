@@ -1,4 +1,4 @@
-"""The error tree: what went wrong, where, and what to do about it."""
+"""The error tree; a message says what went wrong, where, and what to do."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +14,8 @@ FREE = Usage()
 class LightRAGError(Exception):
     """Base of every error of this package.
 
-    `usage` is what the operation had cost until then. `report` is what an insert, resume or retry
-    had done when the error stopped it; None for all other operations.
+    `usage` is the cost of the operation until the error. `report` describes the completed part of an
+    insert, resume or retry; None for any other operation.
     """
 
     usage = FREE
@@ -27,17 +27,18 @@ class ConfigError(LightRAGError, ValueError):
 
 
 class PromptError(LightRAGError):
-    """A prompt, its template or its schema cannot be used."""
+    """A prompt, a template or a schema cannot be used."""
 
 
 class LLMError(LightRAGError, RuntimeError):
     """A model call failed.
 
-    `transient`: it may succeed if repeated, after `retry_after` seconds if the server sent it.
-    `permanent`: every other call would fail, too (a refused key, an unknown model). `cost` is what
-    is known, or must be assumed, to have been paid. A timeout is not transient: a model slower than
-    it would be paid for every attempt. `refused`: the server took the request and refused it, or
-    failed at it, so that other requests may succeed.
+    - `transient`: a repetition may succeed, after `retry_after` seconds if the server sent a number.
+      A timeout is not transient: a slow model would be paid for every attempt.
+    - `permanent`: every further call would fail, too (a refused key, an unknown model).
+    - `refused`: the server took the request and refused it, or failed; different requests may
+      succeed.
+    - `cost`: the known or assumed cost of the call.
     """
 
     def __init__(
@@ -73,9 +74,9 @@ class BudgetError(LightRAGError):
 class EmbeddingError(LightRAGError, RuntimeError):
     """An embedder failed or returned vectors of the wrong shape.
 
-    `unavailable`: it could not be asked (no connection, a refused key, too many requests), so that
-    every other text would fail, too. Otherwise the texts may be to blame, and others are tried.
-    `transient` and `retry_after` are those of `LLMError`.
+    `unavailable`: the embedder could not be asked (no connection, a refused key, too many requests):
+    every text would fail. Otherwise the texts may be to blame, and the remaining texts are tried.
+    `transient` and `retry_after` mean the same as in `LLMError`.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class VersionError(StorageError):
 
 
 class SettingsError(StorageError, ConfigError):
-    """The index was built with settings other than those it is opened with."""
+    """The index was built with different settings."""
 
 
 class NotFoundError(LightRAGError, KeyError):
@@ -124,5 +125,5 @@ class NotFoundError(LightRAGError, KeyError):
 
 
 def described(error: Exception) -> str:
-    """The type and the words of an error that a library or a user's code raised."""
+    """The type and the words of an error of a library or of a user's code."""
     return f"{type(error).__name__}: {error}".removesuffix(": ")

@@ -1,4 +1,4 @@
-"""The languages with prompts and rules of their own."""
+"""The languages with prompts and rules."""
 
 from typing import Literal, TypeAlias
 
@@ -6,5 +6,5 @@ Language: TypeAlias = Literal["en", "zh"]
 
 
 def known_language(name: str) -> Language:
-    """Chinese for zh, zh-CN, zh-Hant and the like, English for all others."""
+    """Chinese for zh, zh-CN, zh-Hant and the like, English for every other name."""
     return "zh" if name.casefold().startswith("zh") else "en"

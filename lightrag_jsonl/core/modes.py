@@ -1,19 +1,19 @@
-"""What each query mode searches."""
+"""The query modes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lightrag_jsonl.core.types import Mode as ModeName
+from lightrag_jsonl.core.types import Mode
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
-    """What one mode searches.
+class ModePlan:
+    """The searches of a mode; without a search, the model is asked alone.
 
-    `entities`: low-level keywords → entities → their relations. `relations`: high-level keywords
-    and the whole question → relations → the entities at their ends. `chunks`: the question →
-    chunks. With `ranked_by_walk`, the walk that ranks the chunks ranks the entities, too. A mode
-    that searches nothing asks the model alone.
+    - `entities`: low-level keywords → entities → relations of the entities.
+    - `relations`: high-level keywords and the whole question → relations → entities at the ends.
+    - `chunks`: the question → chunks.
+    - `ranked_by_walk`: the walk ranks entities as well as chunks.
     """
 
     entities: bool = False
@@ -33,12 +33,14 @@ class Mode:
         return self.graph or self.chunks
 
 
-MODES: Mapping[ModeName, Mode] = {
-    "naive": Mode(chunks=True, prompt="answer-naive"),
-    "local": Mode(entities=True),
-    "global": Mode(relations=True),
-    "hybrid": Mode(entities=True, relations=True),
-    "mix": Mode(entities=True, relations=True, chunks=True, prompt="answer-mix"),
-    "walk": Mode(True, True, True, ranked_by_walk=True, prompt="answer-mix"),
-    "bypass": Mode(),
+MODES: Mapping[Mode, ModePlan] = {
+    "naive": ModePlan(chunks=True, prompt="answer-naive"),
+    "local": ModePlan(entities=True),
+    "global": ModePlan(relations=True),
+    "hybrid": ModePlan(entities=True, relations=True),
+    "mix": ModePlan(entities=True, relations=True, chunks=True, prompt="answer-mix"),
+    "walk": ModePlan(
+        entities=True, relations=True, chunks=True, ranked_by_walk=True, prompt="answer-mix"
+    ),
+    "bypass": ModePlan(),
 }

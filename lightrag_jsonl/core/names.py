@@ -1,4 +1,4 @@
-"""Names of entities: the key that all spellings share, and the form for display."""
+"""Names of entities: keys for lookup, forms for display."""
 
 import html
 import re
@@ -11,8 +11,8 @@ from lightrag_jsonl.core.text import sanitize
 
 @lru_cache(10_000)  # the same names are looked up again and again
 def name_key(name: str) -> str:
-    """The key that all spellings of a name share: NFKC, casefolded, simplified, without outer
-    punctuation (unless there is nothing else). It is empty only without any visible character.
+    """The common key of all spellings of a name: NFKC, casefolded, simplified, without outer
+    punctuation (unless the name is only punctuation). Empty only without any visible character.
     """
     folded = _fold(name)
     if len(folded) > _LONGEST_NAME:
@@ -23,8 +23,8 @@ def name_key(name: str) -> str:
 def clean_name(name: str) -> str:
     """A name for display: without markup, wrapping quotes, 《》 and control characters.
 
-    Full-width letters and digits become ASCII and white space is folded; what belongs to the name
-    stays ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
+    Full-width letters and digits become ASCII, and white space is folded. Parts of the name stay
+    ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
     """
     if _PLAIN_NAME.fullmatch(name):
         return name
@@ -41,12 +41,14 @@ def clean_name(name: str) -> str:
 
 
 def folded_text(text: str) -> str:
-    """A text folded like name keys, except at its ends; it contains the keys of the names in the text."""
+    """A text folded like name keys, except at the ends: the keys of all names in the text occur in
+    the result.
+    """
     return _fold(html.unescape(text) if "&" in text else text)
 
 
 def nfkc_casefold(text: str) -> str:
-    """NFKC, casefold and simplified characters until none of them changes anything."""
+    """NFKC, casefold and simplified characters, repeated until nothing changes."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     folded = folded.translate(simple_characters()) if has_cjk(folded) else folded
     return folded if folded == text else nfkc_casefold(folded)
@@ -70,9 +72,9 @@ _HALF_WIDTH = {
 _HALF_WIDTH |= {ord(char): ord(char) - 0xFEE0 for char in "＋＆＃＠％．－／＿＇"}
 QUOTE_FORMS = str.maketrans("‘’ʼ‛′`´", "'" * 7)
 _KEY_FORMS = QUOTE_FORMS | str.maketrans("“”„‟″«»‐‑‒–—―−・•‧∙⋅", '"' * 7 + "-" * 7 + "·" * 5)
-_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">", "《": "》", "〈": "〉", "「": "」", "『": "』"}
-_PAIRS |= {"【": "】", "〔": "〕", "“": "”", "‘": "’", "«": "»", "（": "）"}
-_OPENER = {closer: opener for opener, closer in _PAIRS.items()}
+_BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">", "《": "》", "〈": "〉", "「": "」", "『": "』"}
+_BRACKETS |= {"【": "】", "〔": "〕", "“": "”", "‘": "’", "«": "»", "（": "）"}
+_OPENER = {closer: opener for opener, closer in _BRACKETS.items()}
 _QUOTES = frozenset("\"'`“”‘’«»《》〈〉「」『』„‟")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean
 _LONGEST_NAME = 400  # characters; longer texts are not names, and keep their ends
@@ -80,7 +82,7 @@ _MEANINGFUL = frozenset("#%&@‰§")  # Unicode calls it punctuation, but "C#" i
 
 
 def _fold(name: str) -> str:
-    """A name key, before punctuation is stripped from its ends."""
+    """A name key with the punctuation at the ends."""
     text = sanitize(name)
     if text.isascii():  # as below, in a tenth of the time
         return " ".join(_CONTROL.sub(" ", text.lower().replace("`", "'")).split())
@@ -90,13 +92,13 @@ def _fold(name: str) -> str:
 
 
 def _strip_outer(text: str) -> str:
-    """The text without punctuation at its ends; brackets that are closed inside it are kept."""
+    """The text without punctuation at the ends; brackets with a partner inside the text stay."""
     while text:
-        if _PAIRS.get(text[0]) == text[-1] and _matched(text):
+        if _BRACKETS.get(text[0]) == text[-1] and _matched(text):
             text = text[1:-1]
         elif _is_loose(text[-1], opener=_OPENER.get(text[-1]), text=text):
             text = text[:-1]
-        elif _is_loose(text[0], opener=_PAIRS.get(text[0]), text=text):
+        elif _is_loose(text[0], opener=_BRACKETS.get(text[0]), text=text):
             text = text[1:]
         else:
             break
@@ -110,7 +112,7 @@ def _is_loose(char: str, *, opener: str | None, text: str) -> bool:
 
 
 def _matched(text: str) -> bool:
-    """Whether the bracket that opens the text is closed by its last character, and not earlier."""
+    """Whether the last character of the text closes the first, an opening bracket."""
     depth = 0
     for position, char in enumerate(text):
         depth += (char == text[0]) - (char == text[-1])
@@ -120,14 +122,14 @@ def _matched(text: str) -> bool:
 
 
 def _strip_quotes(text: str) -> str:
-    """The text without quotes around it; a single quote at one end goes, too, but not in 12"."""
+    """The text without outer quotes, paired or at one end only; the quote of 12" stays."""
     while len(text) > 1:
         first = text[0]
         last = text[-1]
         straight = first == last and first in "\"'`" and '"' not in text[1:-1]
-        if straight or (first in _QUOTES and _PAIRS.get(first) == last and _matched(text)):
+        if straight or (first in _QUOTES and _BRACKETS.get(first) == last and _matched(text)):
             text = text[1:-1].strip()
-        elif first in _QUOTES and (_PAIRS.get(first, first) not in text[1:]):
+        elif first in _QUOTES and (_BRACKETS.get(first, first) not in text[1:]):
             text = text[1:].strip()
         elif (
             last in _QUOTES

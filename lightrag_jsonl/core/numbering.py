@@ -1,8 +1,8 @@
-"""Numbers the citations of an answer 1, 2, 3 in the order of their first use, as it is written."""
+"""Numbers the citations of an answer 1, 2, 3 in the order of their first use, piece by piece."""
 
 import re
 
-from lightrag_jsonl.core.citation_markers import marked_numbers, split_citations
+from lightrag_jsonl.core.citation_markers import CitationMarker, split_citations
 
 _LONGEST_MARKER = 400  # characters; a longer one is not waited for
 _UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may be a link's text
@@ -12,11 +12,10 @@ _UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may 
 
 
 class CitationNumbering:
-    """Changes the numbers that items have in the prompt into those that readers see.
+    """Changes the numbers of items in the prompt into the numbers for readers.
 
-    `items` is how many items the prompt has. `numbers` maps the number in the prompt of each cited
-    item to the number that readers see, in ascending order. A number of no item stays unchanged:
-    items have lower numbers.
+    `items` is the number of items in the prompt. `numbers` maps the prompt's number of each cited
+    item to the number for readers, in ascending order. A number above `items` stays unchanged.
     """
 
     def __init__(self, items: int) -> None:
@@ -33,21 +32,23 @@ class CitationNumbering:
         unfinished = _UNFINISHED.search(text, max(len(text) - _LONGEST_MARKER, 0))
         end = unfinished.start() if unfinished and not last else len(text)
         self._held_back = text[end:]
-        pieces, self._code = split_citations(text[:end], self._code)
+        parts, self._code = split_citations(text[:end], self._code)
         return "".join(
-            [piece if isinstance(piece, str) else self._renumbered(piece) for piece in pieces]
+            [part if isinstance(part, str) else self._renumbered(part) for part in parts]
         )
 
-    def _renumbered(self, marker: re.Match[str]) -> str:
-        """The marker with the numbers that readers see."""
-        prompt_numbers = marked_numbers(marker)
-        if not any(0 < number <= self._items for number in prompt_numbers):
-            return marker[0]
+    def _renumbered(self, marker: CitationMarker) -> str:
+        """The marker with the numbers for readers."""
+        if not any(map(self._is_item, marker.numbers)):
+            return marker.text
         numbers = []
-        for number in prompt_numbers:
-            if 0 < number <= self._items:
+        for number in marker.numbers:
+            if self._is_item(number):
                 number = self.numbers.setdefault(number, len(self.numbers) + 1)
             numbers.append(number)
-        opening = marker[0][0]
-        closing = marker[0][-1]
+        opening = marker.text[0]
+        closing = marker.text[-1]
         return f"{opening}{', '.join(map(str, sorted(numbers)))}{closing}"
+
+    def _is_item(self, number: int) -> bool:
+        return 0 < number <= self._items

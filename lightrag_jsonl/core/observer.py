@@ -1,4 +1,4 @@
-"""The port between a query and what records it."""
+"""The port between a query and a recorder."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,16 @@ from lightrag_jsonl.core.types import Answer, Chunk, Context, Keywords, Relation
 
 
 class QueryObserver:
-    """Is called after each step of a query. This one does nothing."""
+    """Called after each step of a query; the methods of the base class do nothing."""
 
     async def keywords_found(self, keywords: Keywords) -> None:
         """The question's keywords."""
 
     async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
-        """Everything that was found, best first."""
+        """All retrieved relations and chunks, best first."""
 
     async def selected(self, selection: EdgeSelection, context: Context) -> None:
-        """What was chosen, and the context that the model reads."""
+        """The selected relations, and the context for the model."""
 
     async def piece(self, text: str) -> None:
         """A piece of the answer."""

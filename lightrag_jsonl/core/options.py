@@ -46,9 +46,11 @@ ENTITY_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one answer of a model may cost; what is cut off is reported. Wrong values raise `ConfigError`.
+    """Limits of one answer of a model; everything cut off or refused is reported.
 
-    - `call_seconds`: a call that takes longer fails, whatever timeout the model itself has.
+    Wrong values raise `ConfigError`.
+
+    - `call_seconds`: a longer call fails, whatever timeout the model itself has.
     - `answer_characters`: a longer answer counts as cut off there.
     - `records_per_token`: the records of a chunk, for each of its tokens, but always a hundred;
       more are refused.
@@ -70,29 +72,29 @@ class Limits:
 class IndexOptions:
     """Settings of indexing. Sizes are in tokens; invalid values raise `ConfigError`.
 
-    - `chunk_tokens`, `chunk_overlap`: the size of chunks, and how much of the previous chunk each
-      repeats. The default overlap shrinks with chunks that are smaller than it.
-    - `extraction`: the prompt that reads chunks. `ontology`: a file or a mapping, for
+    - `chunk_tokens`, `chunk_overlap`: the size of a chunk, and how much of the previous chunk is
+      repeated. The default overlap shrinks with very small chunks.
+    - `extraction`: the prompt for chunks. `ontology`: a file or a mapping, for
       "extract-with-ontologies".
     - `entity_types`: empty for the language's own list.
-    - `max_gleanings`: how often a chunk is asked about again for what was missed. Chunks below
-      `glean_min_tokens` are asked about only once. `glean_check`: first ask in a word whether
-      anything was missed, where as much was read as the model declared.
-    - `max_resumes`: how often the model is asked to go on with an answer that was cut off.
-    - `max_extract_tokens`: the longest answer about a chunk, however long the chunk is: each answer
-      has four tokens for each of its chunk, and 1,024 at least. None sets no such ceiling.
+    - `max_gleanings`: how often the model is asked again for missed entities and relations of a
+      chunk, except in chunks below `glean_min_tokens`. `glean_check`: first ask in a word whether
+      anything was missed, if as much was read as the model declared.
+    - `max_resumes`: how often the model is asked to go on with a cut-off answer.
+    - `max_extract_tokens`: the longest answer about a chunk. The limit of an answer is four tokens
+      for each token of the chunk, at least 1,024 and at most this number; None sets no maximum.
     - `max_concurrent_calls`: model calls in flight at a time.
     - `embed_batch_size`: texts embedded in one call.
     - `relation_vectors`: whether relations have vectors of their own.
-    - `summarize_fragments`, `summarize_tokens`: an entity or relation gets a summary once it has so
+    - `summarize_fragments`, `summarize_tokens`: an entity or relation gets a summary if it has so
       many descriptions, or several that are longer than this together. One call reads at most
-      `summarize_group_tokens` of them.
-    - `max_calls`, `max_input_tokens`, `max_output_tokens`: limits of one insert. It stops between
-      two chunks, and everything read until then is kept; only calls that are in flight by then, or
-      repeated by the model's own client, may exceed them.
-    - `keep_traces`: how many traces of queries are kept, the newest; 0 records none.
+      `summarize_group_tokens` tokens of descriptions.
+    - `max_calls`, `max_input_tokens`, `max_output_tokens`: limits of one insert. The insert stops
+      between two chunks and keeps everything read so far; only calls in flight, or repetitions by
+      the model's own client, may exceed the limits.
+    - `keep_traces`: how many traces of queries are kept, the newest; 0 records no traces.
     - `lock_timeout`: how many seconds to wait while another process writes.
-    - `limits`: what one answer may cost, `Limits` or a mapping of its fields.
+    - `limits`: limits of one answer, `Limits` or a mapping of field names.
     """
 
     chunk_tokens: Positive = 1200
@@ -121,7 +123,7 @@ class IndexOptions:
 
     @classmethod
     def from_mapping(cls, source: object) -> Self:
-        """The options in untrusted input; `ConfigError` for whatever is wrong with it."""
+        """The options in untrusted input; `ConfigError` for wrong names and values."""
         return from_mapping(cls, source)
 
     def __post_init__(self) -> None:
@@ -147,33 +149,35 @@ class QueryParam:
     - `mode`: how the index is searched; see the README's table.
     - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for.
     - `max_entity_tokens`, `max_relation_tokens`, `max_total_tokens`: budgets of the context.
-      `chunk_share` is the part of the total that is reserved for chunks.
+      `chunk_share` is the part of the total reserved for chunks.
     - `response_type`, `user_prompt`: the form of the answer, and further wishes, for the model.
-      `fail_response`: the answer where nothing was found; None for the language's own words.
-    - `hl_keywords`, `ll_keywords`: high- and low-level keywords, in place of those of the model.
+      `fail_response`: the answer if nothing was found; None for the language's own words.
+    - `hl_keywords`, `ll_keywords`: high- and low-level keywords, in place of the model's keywords.
     - `conversation_history`: `Message`s, or mappings with "role" and "content".
-    - `enable_rerank`: use the reranker, if the index has one. `rerank_weight`: how much its order
-      of the chunks counts beside the one before; with 1 it decides, with 0 it is not asked.
-    - `ranking`: order the relations of found entities by likeness to the question or by degree.
-    - `fusion`: how ranked lists are merged: reciprocal rank fusion ("rrf") or taking turns.
-    - `selection`: relations are chosen by "score" or by the model ("llm"); "all" shows all found.
+    - `enable_rerank`: use the reranker, if the index has one. `rerank_weight`: how much the
+      reranker's order of the chunks counts against the order before; with 1 the reranker decides,
+      with 0 it is not asked.
+    - `ranking`: order the relations of the entities by likeness to the question or by degree.
+    - `fusion`: merge ranked lists by reciprocal rank fusion ("rrf") or by taking turns.
+    - `selection`: relations are chosen by "score" or by the model ("llm"); "all" shows all.
     - `lexical`: search the full text, too.
-    - `relevance_floor`: leave out entities, and relations with an end, that the walk around the
-      question visits less than this share as often as the most visited entity beyond its starts. The
-      ten relations nearest to the question stay, and their ends: where many facts meet in one
-      entity, each single one is visited seldom.
-    - `coverage`: show only as many chunks as hold this part of the visits of the best
-      `chunk_top_k`, but at least ten; 1 shows them all.
-    - `least_likeness`: nothing counts as found where the question names no entity, uses a word that
-      the documents lack, does not ask about all of them ("Summarize the book."), and no passage is
-      clearly more like it than unrelated texts are: by this many standard deviations of the likeness
-      of unrelated texts to each other. 0 turns this off. With an embedder that only counts words,
-      nothing counts as found if no word of the question occurs.
-    - `where`: filter documents by `id`, `title`, `source`, `date` or their metadata. A condition is
-      a value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
-      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). Of metadata that is a list, one match is enough.
-    - `similarity_reuse`: give the stored answer of an earlier question that is at least this
-      similar (cosine); `similarity_check`: only if the model agrees that both mean the same.
+    - `relevance_floor`: leave out an entity, with the relations of the entity, if the walk around
+      the question visits the entity too seldom: less than this share of the visits of the most
+      visited entity that is no start of the walk. The ten relations nearest to the question, and
+      the entities at both ends, stay: the facts of a hub are visited seldom one by one.
+    - `coverage`: show only the best chunks that together hold this part of the visits of the best
+      `chunk_top_k`, but at least ten; 1 shows all.
+    - `least_likeness`: nothing counts as found if the question names no entity, has a word that no
+      document has, does not ask about all documents ("Summarize the book."), and resembles no
+      passage clearly more than unrelated texts resemble each other: by this many standard
+      deviations. 0 turns the check off. With an embedder that only counts words, nothing counts as
+      found if no word of the question occurs.
+    - `where`: filter documents by `id`, `title`, `source`, `date` or metadata. A condition is a
+      value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
+      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). For a list in metadata, one match is enough.
+    - `similarity_reuse`: give the stored answer of an earlier question with at least this
+      similarity (cosine); `similarity_check`: only if the model agrees that both questions mean the
+      same.
     """
 
     mode: Mode = "mix"
@@ -205,7 +209,7 @@ class QueryParam:
 
     @classmethod
     def from_mapping(cls, source: object) -> Self:
-        """The settings in untrusted input; `ConfigError` for whatever is wrong with it."""
+        """The settings in untrusted input; `ConfigError` for wrong names and values."""
         return from_mapping(cls, source)
 
     def __post_init__(self) -> None:
@@ -222,7 +226,7 @@ class QueryParam:
 
 
 class QueryFields(TypedDict, total=False):
-    """The fields of `QueryParam` that a question takes as arguments; None is as if not given."""
+    """The fields of `QueryParam` as arguments of a question; None means the default."""
 
     mode: Mode | None
     top_k: int | None
@@ -252,7 +256,7 @@ class QueryFields(TypedDict, total=False):
 
 
 def _message(turn: Turn) -> Message:
-    """One turn as a `Message`; mappings, as other libraries write turns, are converted."""
+    """A turn as a `Message`; a mapping, the usual form of a turn elsewhere, is converted."""
     if isinstance(turn, Mapping) and isinstance(turn.get("content"), str):
         turn = Message(str(turn.get("role")), turn["content"])
     if isinstance(turn, Message) and turn.role in get_args(Role):

@@ -1,4 +1,4 @@
-"""The ports: what the core needs from models, embedders and the like, one or two methods each."""
+"""The ports for models, embedders and the like, with one or two methods each."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, Protocol, runtime_checkable
@@ -25,27 +25,27 @@ class LLM(Protocol):
         response_type: t.ResponseType = "text",
         max_tokens: int | None = None,
     ) -> t.Completion:
-        """Answer the conversation; raise `LLMError` if that fails."""
+        """Answer the conversation; raise `LLMError` for a failure."""
 
 
 @runtime_checkable
 class StreamingLLM(LLM, Protocol):
-    """A chat model that can also write piece by piece."""
+    """A chat model that can stream its answers."""
 
     def stream(
         self, messages: Sequence[t.Message], *, max_tokens: int | None = None
     ) -> AsyncIterator[str]:
-        """The answer in pieces as they are written; raise `LLMError` if that fails.
+        """The answer piece by piece; raises `LLMError` for a failure.
 
         After a transient error `stream` is called again, unless a piece has been yielded already.
-        The iterator may have two attributes, read at its end: `usage` (a `Usage`, the cost of the
-        answer) and `finish` (as in `Completion`).
+        The iterator may have two attributes, read after the last piece: `usage` (a `Usage`, the cost
+        of the answer) and `finish` (as in `Completion`).
         """
 
 
 @runtime_checkable
 class ConstrainedLLM(LLM, Protocol):
-    """A chat model whose server can force its output to follow a schema."""
+    """A chat model with constrained decoding: the server enforces a schema."""
 
     async def complete_records(
         self,
@@ -64,45 +64,44 @@ class Embedder(Protocol):
     Three attributes are optional:
 
     - `lexical`: True if the vectors only count words; passages are then ranked mainly by the
-      full-text search, which does that better.
-    - `clip`: a function from a text to the part that the model reads; texts that agree in it share
-      one vector.
-    - `remote`: True if vectors cost money or a request; each batch is then stored as it arrives.
+      full-text search.
+    - `clip`: a function from a text to the part within the model's limit; texts with equal parts
+      share a vector.
+    - `remote`: True if vectors cost money or a request; each batch is then stored on arrival.
     """
 
     @property
     def name(self) -> str:
-        """A name that no other embedder has; an index stays with the embedder it was built with."""
+        """A name that no other embedder has; an index always uses the same embedder."""
 
     @property
     def dim(self) -> int:
-        """The length of its vectors."""
+        """The length of the vectors."""
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
-        """One row for each text, in order; raise `EmbeddingError` if that fails."""
+        """A row for each text, in order; raises `EmbeddingError` for a failure."""
 
 
 class Tokenizer(Protocol):
     """Counts tokens and cuts texts.
 
-    A `count` that raises, or that is not an integer, becomes a `ConfigError`. If `truncate` gives
-    no prefix of the text, the longest one that fits is found by `count`. Two attributes are
-    optional:
+    A `count` that raises or is no integer becomes a `ConfigError`. If `truncate` gives no prefix of
+    the text, the longest prefix within the limit is found by `count`. Two attributes are optional:
 
-    - `error`: the share by which counts may be off, default 0.
-    - `additive`: True if a text never has more tokens than its parts and the line breaks between
-      them together; a prompt's parts are then counted instead of the whole.
+    - `error`: the largest relative error of counts, default 0.
+    - `additive`: True if a text never has more tokens than all parts and line breaks together; a
+      prompt's parts are then counted instead of the whole.
     """
 
     @property
     def name(self) -> str:
-        """A name that no other tokenizer has; an index stays with the tokenizer it was built with."""
+        """A name that no other tokenizer has; an index always uses the same tokenizer."""
 
     def count(self, text: str) -> int:
         """How many tokens a text has."""
 
     def truncate(self, text: str, limit: int) -> str:
-        """The longest prefix of the text, or nearly, that has at most `limit` tokens."""
+        """The longest prefix of the text, or nearly, of at most `limit` tokens."""
 
 
 class Reranker(Protocol):
@@ -120,16 +119,16 @@ class Extractor(Protocol):
         """A name that no other extractor has."""
 
     async def extract(self, chunk: t.Chunk) -> t.Extraction:
-        """What the chunk says; both ends of every relation are among the entities."""
+        """The entities and relations; both ends of every relation are among the entities."""
 
 
 class KeywordExtractor(Protocol):
-    """Finds what a question is about."""
+    """Finds the keywords of a question."""
 
     async def keywords(self, question: str, history: Sequence[t.Message] = ()) -> t.Keywords:
-        """Its themes and the things it names; `history` holds the earlier turns, oldest first.
+        """The themes and the named things; `history` holds the earlier turns, oldest first.
 
-        `Keywords.question` may hold a follow-up in words that need no history, to search with.
+        `Keywords.question` may hold a follow-up question reworded to be understood without history.
         """
 
 

@@ -1,12 +1,10 @@
-"""The one loop that repeats requests to models and embedders, after errors that may pass."""
+"""The retry loop for requests to models and embedders, after transient errors."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
+from lightrag_jsonl.core.aio import Result
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
-
-Result = TypeVar("Result")
 
 MAX_RETRIES = 2  # of parts that do not name their own number
 FIRST_PAUSE = 0.5  # seconds before the second attempt
@@ -20,10 +18,10 @@ async def with_retries(
     retries: int,
     may_repeat: Callable[[], bool] = lambda: True,
 ) -> Result:
-    """The result of the first attempt that succeeds, of `retries` + 1 at most.
+    """The result of the first successful attempt, of `retries` + 1 at most.
 
-    Only transient errors are repeated, after the pause that the server asks for, or else a growing
-    one. A pause longer than `LONGEST_PAUSE` is left to the caller: the error is raised at once.
+    Only transient errors lead to another attempt, after the pause requested by the server, or else
+    after growing pauses. Instead of a pause longer than `LONGEST_PAUSE`, the error is raised.
     """
     pause = FIRST_PAUSE
     for _ in range(retries):
@@ -39,6 +37,6 @@ async def with_retries(
 
 
 def retries_of(part: object) -> int:
-    """How often a request of a model or an embedder is repeated: its own number, or the default."""
+    """The attribute `max_retries` of a model or an embedder, or the default."""
     retries = getattr(part, "max_retries", MAX_RETRIES)
     return retries if isinstance(retries, int) and retries >= 0 else MAX_RETRIES

@@ -11,9 +11,10 @@ from lightrag_jsonl.core.text import clipped, words
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """The sentences as (start, end) in characters, for English and Chinese.
 
-    They are in order and cover all but white space; closing quotes and footnote marks belong to them.
-    Blank lines end a sentence, single line breaks only beside CJK text, a very long line or a list
-    item. A full-width point (．) does so in a text without 。: elsewhere it separates names.
+    The spans are in order and cover all but white space; closing quotes and footnote marks belong to
+    the sentence. Blank lines end a sentence, single line breaks only beside CJK text, a very long
+    line or a list item. A full-width point (．) ends a sentence only in a text without 。: otherwise
+    the point separates names.
     """
     spans = []
     start = 0
@@ -26,13 +27,16 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def first_words(text: str, limit: int) -> str:
-    """The first sentence of a text, without a mark of Markdown; a long one is cut between words."""
+    """The first sentence of a text, without a mark of Markdown, cut between words if too long."""
     text = text.lstrip("#> \n")[: 9 * limit]
     ends = [end for _, end in sentence_spans(text)]
     line = clipped(text[: min(ends, default=0)].rstrip("。."), limit)
-    return line if line[-1:] != "…" else re.sub(r"(\s\S{0,15})?…$", "", line) + "…"
+    if not line.endswith("…"):
+        return line
+    return _CUT_WORD.sub("", line) + "…"
 
 
+_CUT_WORD = re.compile(r"(\s\S{0,15})?…$")
 _STOPS = (
     r"(?P<blank>\n[^\S\n]*(?=\n)|[\f\x1c-\x1e\u2029])|(?P<line>\n)"
     r"|(?P<wide>[。！？｡]+%s)|(?P<narrow>[.!?…]+)"
@@ -109,7 +113,7 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
 
 
 def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
-    """The end of a sentence that may end in ". ! ? …", or None if it goes on."""
+    """The end of a sentence in ". ! ? …", or None if the sentence goes on."""
     end = _after(_CLOSERS_STRAIGHT, text, stop.end())
     follows = text[end : end + 1]
     if not follows:
@@ -120,13 +124,15 @@ def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
         return end if is_unspaced else None
     next_word = _NEXT.match(text, end)
     word = "" if next_word is None else next_word[2]
-    if word[:1].islower() or (stop[0] == "." and _is_abbreviation(text, start, stop.start(), word)):
+    if word[:1].islower():
+        return None
+    if stop[0] == "." and _is_abbreviation(text, start, stop.start(), word):
         return None
     return end
 
 
 def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
-    """Whether the dot belongs to an abbreviation, an initial or a list number; `word` follows it."""
+    """Whether the dot before `word` belongs to an abbreviation, an initial or a list number."""
     before = _WORD_BEFORE.search(text, max(start, dot - 26), dot)
     if before is None:
         return False

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from lightrag_jsonl.core.citation_markers import CITATION_MARKER
+from lightrag_jsonl.core.citation_markers import without_citations
 from lightrag_jsonl.core.languages import Language, known_language
 from lightrag_jsonl.core.text import clipped
 
@@ -15,8 +15,8 @@ QUOTE_LENGTH = 160  # characters of a quoted sentence
 
 
 def source_lines(citations: Iterable["Citation"], language: str = "en") -> Iterator[str]:
-    """The list of sources, each place once: its numbers, the title, the heading path, the page of a
-    document that has pages, the date, and the sentences that support the answer.
+    """The list of sources, each place once: numbers, title, heading path, page (of a document with
+    pages), date, and the sentences in support of the answer.
     """
     words = _SOURCE_WORDS[known_language(language)]
     ordered = sorted(citations, key=lambda citation: citation.number)
@@ -46,7 +46,7 @@ def _place(citation: "Citation", label: str, words: "SourceWords") -> str:
 
 
 class SourceWords(NamedTuple):
-    """The words and the punctuation of lists of sources in one language."""
+    """The words and the punctuation of lists of sources in a language."""
 
     page: str
     colon: str
@@ -79,11 +79,11 @@ _SOURCE_WORDS: Mapping[Language, SourceWords] = {
 def unsupported_lines(
     text: str, claims: Iterable["CitedClaim"], language: str = "en"
 ) -> Iterator[str]:
-    """The claims of an answer that a cited passage does not support, each with the numbers."""
+    """The claims of an answer without support by the cited passages, each with the numbers."""
     numbers: dict[str, dict[int, None]] = {}
     for claim in claims:
         if not claim.supported:
-            words = CITATION_MARKER.sub(" ", text[claim.start : claim.end]).replace("**", "")
+            words = without_citations(text[claim.start : claim.end]).replace("**", "")
             quote = clipped(" ".join(words.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
             numbers.setdefault(quote, {})[claim.number] = None
     for quote, cited in numbers.items():

@@ -10,7 +10,8 @@ from lightrag_jsonl.core.names import QUOTE_FORMS, nfkc_casefold
 def search_terms(text: str) -> list[str]:
     """Search terms in order: casefolded words, or overlapping bigrams in scripts without spaces.
 
-    Chinese characters are simplified. A possessive 's is dropped, other apostrophes are closed up.
+    Chinese characters are simplified. A possessive 's is dropped; words with an inner apostrophe are
+    closed up.
     """
     return _terms(text, endings=False)
 

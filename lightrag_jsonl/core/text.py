@@ -1,11 +1,11 @@
-"""Basic text functions: what can be stored, ids made of content, and short forms for display."""
+"""Basic text functions: storable texts, digests, and short forms for display."""
 
 import hashlib
 import re
 
 
 def sanitize(text: str) -> str:
-    """Replace what UTF-8 or SQLite cannot hold (lone surrogates, NUL) by U+FFFD; keeps the length."""
+    """The text with U+FFFD for lone surrogates and NUL, for UTF-8 and SQLite; of the same length."""
     try:
         text.encode()  # much faster than looking at each character
     except UnicodeEncodeError:
@@ -14,7 +14,7 @@ def sanitize(text: str) -> str:
 
 
 def digest(*parts: str) -> str:
-    """16 hex digits of SHA-256 over the parts, each prefixed by its length in bytes."""
+    """16 hex digits of SHA-256 over the parts, each after the length in bytes."""
     sha = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -34,7 +34,7 @@ def on_one_line(text: str) -> str:
 
 
 def words(listed: str) -> frozenset[str]:
-    """The words of a table that is written as one string."""
+    """The words of a list in a single string."""
     return frozenset(listed.split())
 
 

@@ -33,28 +33,28 @@ RANKS_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  
 
 
 def default_tokenizer() -> Tokenizer:
-    """o200k by tiktoken if its ranks are cached, or fetched within 5 s (once); else the fitted one."""
+    """o200k by tiktoken if the ranks are cached, or fetched within 5 s; else `FittedTokenizer`."""
     return FittedTokenizer() if _encoding(DEFAULT_ENCODING) is None else TiktokenTokenizer()
 
 
 def tokenizer_for(recorded_name: str | None) -> Tokenizer:
-    """The tokenizer an index was built with; another one under its name, with a warning, if missing."""
+    """The tokenizer with the recorded name; if missing, the default under this name, with a warning."""
     if recorded_name == FittedTokenizer.name:
         return FittedTokenizer()
-    found = default_tokenizer()
-    if recorded_name is None or found.name == recorded_name:
-        return found
+    tokenizer = default_tokenizer()
+    if recorded_name is None or tokenizer.name == recorded_name:
+        return tokenizer
     words = "this index counts tokens with %s, which is missing here; %s may differ a little"
-    log.warning(words, recorded_name, found.name)
-    found.name = recorded_name  # type: ignore[misc]  # the index's settings must not change
-    return found
+    log.warning(words, recorded_name, tokenizer.name)
+    tokenizer.name = recorded_name  # type: ignore[misc]  # the index's settings must not change
+    return tokenizer
 
 
 class TiktokenTokenizer:
-    """Exact tokens of one of OpenAI's encodings; special tokens in a text count as ordinary text.
+    """Exact tokens of an encoding of OpenAI's; special tokens in a text count as ordinary text.
 
-    Its ranks come from tiktoken's cache (`TIKTOKEN_CACHE_DIR`) or the network, at the first count,
-    which raises `ConfigError` if they are neither cached nor fetched within 5 s.
+    The first count reads the ranks from tiktoken's cache (`TIKTOKEN_CACHE_DIR`) or from the network,
+    and raises `ConfigError` without both after 5 s.
     """
 
     additive = True
@@ -68,19 +68,19 @@ class TiktokenTokenizer:
 
     def truncate(self, text: str, limit: int) -> str:
         """A longest prefix that has at most `limit` tokens and ends between characters."""
-        kept = ""
+        prefix = ""
         for piece in _pieces(text):
             ids = self._ids(piece)
             if len(ids) > limit:
-                return kept + self._fit(piece, ids, limit)
-            kept += piece
+                return prefix + self._fit(piece, ids, limit)
+            prefix += piece
             limit -= len(ids)
         return text
 
     def _fit(self, piece: str, ids: list[int], limit: int) -> str:
-        """The prefix that a piece's first `limit` tokens cover; shorter, if on its own it has more."""
-        for kept in range(limit, 0, -1):
-            whole = self._encoding.decode_bytes(ids[:kept]).decode("utf-8", errors="ignore")
+        """The text of a piece's first `limit` tokens, or of fewer if alone it has more tokens."""
+        for size in range(limit, 0, -1):
+            whole = self._encoding.decode_bytes(ids[:size]).decode("utf-8", errors="ignore")
             prefix = piece[: character_boundary(piece, len(whole))]
             if len(self._ids(prefix)) <= limit:
                 return prefix
@@ -103,8 +103,8 @@ class TiktokenTokenizer:
 class FittedTokenizer:
     """Approximates o200k without its ranks: each match of a pattern counts as one token.
 
-    It is within 10 % of o200k on English prose, source code, and classical and modern Chinese;
-    `error` is the share it promises. Random letters and digits are undercounted by a fifth.
+    Counts are within 10 % of o200k on English prose, source code, and classical and modern Chinese;
+    `error` is the promised share. Random letters and digits are undercounted by a fifth.
     """
 
     name = "o200k_fitted_1"
@@ -116,9 +116,9 @@ class FittedTokenizer:
         return _TOKEN.subn("", text)[1]
 
     def truncate(self, text: str, limit: int) -> str:
-        """The longest prefix of at most `limit` tokens that ends between characters."""
-        for kept in range(limit, 0, -1):
-            last = deque(islice(_TOKEN.finditer(text), kept), maxlen=1)
+        """The longest prefix that has at most `limit` tokens and ends between characters."""
+        for size in range(limit, 0, -1):
+            last = deque(islice(_TOKEN.finditer(text), size), maxlen=1)
             prefix = text[: character_boundary(text, last[0].end() if last else 0)]
             if self.count(prefix) <= limit:
                 return prefix
@@ -126,10 +126,10 @@ class FittedTokenizer:
 
 
 def character_boundary(text: str, position: int) -> int:
-    """The last position at or before `position` that is not inside what readers see as one
-    character (a grapheme cluster: a family emoji, a letter and its accents, CR LF).
+    """The last position at or before `position` outside a grapheme cluster, a character in the eyes
+    of readers: a family emoji, a letter with accents, CR LF.
 
-    Clusters of more than 64 code points, which no script has, are cut.
+    Clusters of more than 64 code points, more than in any script, are cut.
     """
     position = max(0, min(position, len(text)))
     if position == len(text) or _SIMPLE.match(text, position - 1):
@@ -154,7 +154,7 @@ _BREAK = re.compile(r"(?<=[^\W_])[ \n，。、；：！？“”《》（）]")
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Parts of at most `_PIECE` characters whose tokens add up to those of the text."""
+    """Parts of at most `_PIECE` characters; the tokens of the text are the tokens of the parts."""
     start = 0
     while len(text) - start > _PIECE:
         limit = start + _PIECE
@@ -167,10 +167,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 @functools.cache
 def _encoding(name: str) -> "Encoding | None":
-    """tiktoken's encoding, with ranks from its cache or the network; None after 5 s without them.
+    """tiktoken's encoding, with ranks from the cache or the network; None after 5 s without ranks.
 
-    Only the network has a limit, which tiktoken itself does not set. Ranks that are cached are read
-    however long that takes: a busy machine must not choose the tokenizer of a new index.
+    Only the network has a time limit, as tiktoken sets no limit. Cached ranks are read to the end: a
+    busy machine must not decide the tokenizer of a new index.
     """
     import tiktoken  # before the clock runs
 
@@ -191,18 +191,18 @@ def _encoding(name: str) -> "Encoding | None":
 
 
 def _are_ranks_cached(name: str) -> bool:
-    """Whether tiktoken has an encoding's ranks in a file, in the folder and by the name it uses."""
+    """Whether the file with an encoding's ranks exists in tiktoken's folder."""
     default = str(Path(tempfile.gettempdir()) / "data-gym-cache")
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR", default))
     file = hashlib.sha1(RANKS_URL.format(name).encode(), usedforsecurity=False).hexdigest()
     return bool(folder) and (Path(folder) / file).exists()
 
 
-# Lengths per token were chosen by counting against o200k: eight letters of a Latin word, six
-# Cyrillic ones, one Han character but for the pairs that modern prose repeats. No alternative
-# looks ahead, so the text before the end of a match has the same matches; all are bounded, so
-# no run of one character is quadratic or counts as one.
-_PAIRS = (
+# Lengths per token were chosen by counting against o200k: eight letters of a Latin word, six of a
+# Cyrillic word, a Han character but for the frequent pairs of modern prose. No alternative looks
+# ahead, so the text before the end of a match has the same matches; all are bounded, so no run of
+# the same character is quadratic or counts as a single token.
+_HAN_PAIRS = (
     "我们|他们|一个|中国|可以|没有|自己|什么|这个|就是|因为|所以|如果|但是|以及|由于|其中|主要|成为|开始"
     "|使用|进行|通过|发现|认为|发展|研究|国家|政府|公司|大学|世界|社会|经济|历史|文化|时间|工作|生活|问题"
     "|可能|影响|管理|系统|服务|技术|地区|美国|日本|国际|不同|重要|第一|一些|还有|已经|现在|不能|如此|今日"
@@ -213,7 +213,7 @@ _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3040-\u30ff"
 _HANGUL = "\uac00-\ud7ff"
 _TOKEN = re.compile(
-    f"(?=[{_HAN}])(?:{_PAIRS}|.)"
+    f"(?=[{_HAN}])(?:{_HAN_PAIRS}|.)"
     r"|[\u3000-\u303f\uff00-\uffef][\r\n]{0,8}"
     r"|[^\w\r\n]?_?[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]{1,8}"
     r"|[^\w\r\n]?_?[A-ZÀ-ÖØ-Þ]{1,3}"

@@ -1,4 +1,4 @@
-"""The nouns: frozen values that the steps take and return."""
+"""The nouns: frozen values, arguments and results of the steps."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -53,8 +53,8 @@ class Message:
 class Completion:
     """A model's answer.
 
-    `finish` is "stop" if the answer is whole, "length" if it stopped at the token limit, "filter" if
-    a content filter withheld the rest, and "error" if it was broken off for any other reason.
+    `finish` is "stop" for a whole answer, "length" at the token limit, "filter" if a content filter
+    withheld the rest, and "error" if the answer was broken off for any other reason.
     """
 
     text: str
@@ -63,14 +63,14 @@ class Completion:
 
     @property
     def broken_off(self) -> bool:
-        """Whether the rest was withheld or lost, so that going on from there is of no use."""
+        """Whether the rest was withheld or lost, and asking for more is of no use."""
         return self.finish in ("filter", "error")
 
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A line of model output, counted from 1, that is no record, or one only after repair."""
+    """A line of model output, counted from 1, that is no record, or was a record after repair."""
 
     line: int
     text: str
@@ -81,7 +81,7 @@ class Rejection:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class JsonlResult:
-    """What a JSONL answer held; `truncated` if it broke off inside a record, array or thought."""
+    """The records of a JSONL answer; `truncated` if it broke off inside a record, array or thought."""
 
     records: tuple[Record, ...] = ()
     line_numbers: tuple[int, ...] = ()
@@ -94,9 +94,9 @@ class JsonlResult:
 class Document:
     """A text to index.
 
-    Without an `id` it is known by a digest of its content; without `pages`, form feeds in `text`
-    separate them. `QueryParam.where` filters by `metadata`, which is plain JSON, and by `title`,
-    `source` and `date`. `ConfigError` names a field whose value has the wrong type.
+    The default `id` is a digest of the content. Without `pages`, form feeds in `text` separate
+    pages. `QueryParam.where` filters by `metadata`, which is plain JSON, and by `title`, `source` and
+    `date`. `ConfigError` names a field with a value of the wrong type.
     """
 
     text: str
@@ -126,8 +126,8 @@ class Page:
 class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
-    `index` counts from 0 in its document. `title` is the document's, `heading` the headings above
-    its beginning, such as "Report › Costs". `score` and `why` are set in search results only.
+    `index` counts from 0 in the document. `title` is the document's, `heading` the path of headings
+    above the start, such as "Report › Costs". `score` and `why` are set in search results only.
     """
 
     id: str
@@ -146,19 +146,22 @@ class Chunk:
 
     @property
     def background(self) -> str:
-        """What a reader of the text should know: the document's title and the headings."""
+        """The document's title and the headings, for readers of the text."""
         return HEADING_SEPARATOR.join(filter(None, (self.title, self.heading)))
 
 
 def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
-    """The id of a chunk, derived from its position and text."""
+    """The id of a chunk, derived from position and text."""
     return "chunk-" + digest(document_id, str(page), str(start), text)
 
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """What one chunk says about one entity, `grounded` if it holds the name; `aliases` are others."""
+    """What one chunk says about an entity; `grounded` if the chunk holds the name.
+
+    `aliases` are further names of the entity.
+    """
 
     name: str
     type: str
@@ -171,9 +174,9 @@ class EntityMention:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class RelationMention:
-    """What one chunk says about how two entities are related; `strength` is between 1 and 10.
+    """What one chunk says about the relation of two entities; `strength` is between 1 and 10.
 
-    In an edit by hand it is the weight, and 0 if that does not change.
+    In an edit by hand, `strength` is the weight, and 0 leaves the weight unchanged.
     """
 
     source: str
@@ -186,11 +189,11 @@ class RelationMention:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Everything that was read from one chunk, and how the model got there.
+    """The entities and relations of one chunk, with an account of the extraction.
 
-    `truncated` counts the answers that were cut off and `resumed` the times the model was asked to
-    go on with one. `gleaned` holds how many new names and pairs each gleaning round brought.
-    `error` says why the chunk, or the rest of it, could not be read, `extractor` what read it.
+    `truncated` counts cut-off answers, `resumed` the requests to go on with a cut-off answer.
+    `gleaned` holds the number of new names and pairs of each gleaning round. `error` says why the
+    chunk, or the rest of it, could not be read; `extractor` names the model or the extractor.
     """
 
     entities: tuple[EntityMention, ...] = ()
@@ -207,7 +210,7 @@ class Extraction:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a retry has something to do: the chunk, or the end of it, was not read."""
+        """Whether the chunk, or the end of the chunk, was not read and a retry makes sense."""
         return self.state == "failed" or bool(self.error)
 
     @property
@@ -232,8 +235,8 @@ class Extraction:
 class Entity:
     """All mentions of one name, merged; `degree` is the number of its relations.
 
-    `attributes` are (name, value) pairs, `aliases` the other names that texts give for it. `score`
-    and `why` are set in search results only.
+    `attributes` are (name, value) pairs, `aliases` further names in the texts. `score` and `why` are
+    set in search results only.
     """
 
     name: str
@@ -251,10 +254,10 @@ class Entity:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """All mentions of one pair of entities, merged; `weight` is the sum of their strengths.
+    """All mentions of one pair of entities, merged; `weight` is the sum of all strengths.
 
-    `keywords` say what leads from source to target, `reverse_keywords` what leads back. `score` and
-    `why` are set in search results only.
+    `keywords` describe the relation from source to target, `reverse_keywords` the relation from
+    target to source. `score` and `why` are set in search results only.
     """
 
     source: str
@@ -297,10 +300,10 @@ def _relation_rows(relations: Iterable[Relation]) -> Iterator[tuple[str, ...]]:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """What a question is about: themes (`high_level`) and named things (`low_level`).
+    """The themes (`high_level`) and named things (`low_level`) of a question.
 
-    `question` is what is searched for in place of a question that leans on the conversation: one
-    that can be understood without it. It is empty where the question's own words will do.
+    `question` rewords a follow-up question to be understood without the conversation, and is
+    searched for instead; empty if the question needs no conversation.
     """
 
     high_level: tuple[str, ...] = ()
@@ -321,14 +324,14 @@ class Dropped:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What was retrieved for a question, best first, and the text the model reads.
+    """The retrieved items for a question, best first, and the `prompt` for the model.
 
-    A description leaves out what a passage shown says word for word; `entities.get` has all of it.
-    `tokens` is the length of `prompt`, or of its parts together. `documents` maps document ids to
-    the titles (or sources) that readers are shown, `dates` to their dates, if they have one;
-    `paged` are those with more than one page. `language` is the index's. With `none_selected`, the
-    model was asked to choose relations and chose none: the remaining items were found by the question's
-    text. `response_type` is the form of the answer that was asked for.
+    Descriptions leave out sentences of the passages in the same context; `entities.get` has the full
+    description. `tokens` is the length of `prompt`, or of all parts together. `documents` maps
+    document ids to titles (or sources) for readers, `dates` to dates; `paged` holds the ids of
+    documents with more than one page. `language` is the index's. With `none_selected`, the model was
+    asked to choose relations and chose nothing: the remaining items match the question's text.
+    `response_type` is the requested form of the answer.
     """
 
     question: str = ""
@@ -370,13 +373,13 @@ class Context:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One `[number]` of an answer, resolved to the text behind it.
+    """One `[number]` of an answer, resolved to the text behind the number.
 
-    `start` and `end` are characters of the page, those of the sentence that supports the answer, and
-    `text` is this sentence. If no sentence does, `supported` is false, `text` is empty, and both are
-    the start of the chunk. An entity or a relation is cited by the chunks that support the answer,
-    or else by the first one it was read from: all with the same number. `heading` is the path of
-    headings above the chunk; `paged` says that the document has more than one page.
+    `text` is the sentence in support of the answer, at characters `start` to `end` of the page.
+    Without such a sentence, `supported` is false, `text` is empty, and `start` and `end` are the
+    start of the chunk. An entity or a relation has a citation for each supporting chunk, or else for
+    the first chunk, all with the same number. `heading` is the path of headings above the chunk;
+    `paged` says whether the document has more than one page.
     """
 
     number: int
@@ -398,12 +401,12 @@ class Citation:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class CitedClaim:
-    """A claim of an answer, and one number that it cites.
+    """A claim of an answer, with one of the cited numbers.
 
-    `start` and `end` are the characters of the claim in the answer, `marker` the place of the bracket
-    with the number. `citations` are the places in `Answer.citations` of the sentences that support
-    this claim, or of the passage that does not: `supported` says which. The same number can support
-    one claim and not another.
+    `start` and `end` are the characters of the claim in the answer, `marker` is the place of the
+    bracket with the number. `citations` are places in `Answer.citations`: of the sentences in support
+    of the claim or, unless `supported`, of the cited passage. The same number may support one claim
+    and not another.
     """
 
     number: int
@@ -417,7 +420,7 @@ class CitedClaim:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """The citations of an answer, its claims, and the cited numbers that the model was never shown."""
+    """The citations and claims of an answer, and the `invented` numbers of no item of the prompt."""
 
     citations: tuple[Citation, ...] = ()
     claims: tuple[CitedClaim, ...] = ()
@@ -427,15 +430,14 @@ class Cited:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer and where it came from.
+    """An answer with citations and context.
 
-    Citations are numbered in the order of their first use; citation n has the number
-    `prompt_numbers[n - 1]` in `context.prompt`. `claims` says of each cited number in the text whether
-    its passage supports the claim before it. `invented` holds the cited numbers that the model was
-    never shown. `truncated` says that the answer is not whole: the model stopped at its token limit,
-    or a content filter or an error cut it off. `str(answer)` is the text followed by its sources,
-    each place once, and by the claims without support; documents that share a title are distinguished
-    by their ids.
+    Citations are numbered in the order of first use; citation n has the number
+    `prompt_numbers[n - 1]` in `context.prompt`. `claims` says whether the cited passage supports the
+    claim before each number. `invented` holds the cited numbers of no item of the prompt.
+    `truncated` means an incomplete answer: the model stopped at the token limit, or a content filter
+    or an error cut the answer off. `str(answer)` is the text, followed by the sources, each place
+    once, and by the claims without support; documents with the same title are distinguished by id.
     """
 
     text: str
@@ -484,11 +486,11 @@ class SkippedFile:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class ExtractionReport:
-    """How extraction went, added up over many chunks, to judge a model by.
+    """The numbers of an extraction, added up over many chunks, to judge a model by.
 
-    `ok`, `empty`, `partial` and `failed` count chunks by their state, `rejections` refused lines by
-    reason, `repaired` the records that were repaired, `ungrounded` the entity mentions whose name
-    does not occur in their chunk. The other fields are those of `Extraction`, added up.
+    `ok`, `empty`, `partial` and `failed` count chunks by state, `rejections` refused lines by reason,
+    `repaired` repaired records, `ungrounded` entity mentions with a name that does not occur in the
+    chunk. The remaining fields are sums of the fields of `Extraction`.
     """
 
     ok: int = 0
@@ -523,13 +525,15 @@ class ExtractionReport:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class InsertReport:
-    """What an insert did; `entities` and `relations` count those that were created or changed.
+    """The result of an insert; `entities` and `relations` count created and changed ones.
 
-    `documents` lists the ids of documents that became visible, `unchanged` those that were there
-    already, `deleted` those whose files are gone. `skipped` are files in the given folders that are
-    not read since they are links, pipes or devices. `shortened` lists the chunks that are too long
-    for the embedder, which reads only their beginning; they are no failures, since a retry would not
-    change that. `stopped` is empty, or the reason why the insert ended early.
+    - `documents`: the ids of new or changed documents, now visible to searches.
+    - `unchanged`: the ids of documents already in the index.
+    - `deleted`: the ids of documents whose files are gone.
+    - `skipped`: the unread files in the folders: links, pipes and devices.
+    - `shortened`: the chunks that are too long for the embedder, which reads only the beginning;
+      these are no failures, since a retry would not help.
+    - `stopped`: empty, or the reason for an early end.
     """
 
     documents: tuple[str, ...] = ()
@@ -549,11 +553,12 @@ class InsertReport:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What a merge of indexes took over; `entities` and `relations` as in `InsertReport`.
+    """The result of a merge of indexes; `entities` and `relations` as in `InsertReport`.
 
-    `documents` lists the ids of those that are new here, `unchanged` those that were here already;
-    `pending` counts waiting ones of the others, which are not taken over. `answers` are cached ones. `summaries_due` counts
-    the entities and relations whose summary nobody has paid for yet.
+    - `documents`: the ids of new documents; `unchanged`: of documents already in this index.
+    - `pending`: the number of waiting documents in the merged indexes, which are not taken over.
+    - `answers`: the number of cached answers.
+    - `summaries_due`: the number of entities and relations whose summary nobody has paid for yet.
     """
 
     documents: tuple[str, ...] = ()
@@ -569,7 +574,7 @@ class MergeReport:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class DeleteReport:
-    """What a deletion removed: the ids of its documents, and the numbers of other things.
+    """The result of a deletion: the ids of the documents, and the numbers of everything removed.
 
     Cached answers and traces are only removed by a purge.
     """
@@ -585,7 +590,7 @@ class DeleteReport:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """A document and how its extraction went. An untitled text has its first sentence for a title."""
+    """A document and the state of extraction; the title of an untitled text is the first sentence."""
 
     id: str
     title: str | None
@@ -603,7 +608,7 @@ class DocumentStatus:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The index as a whole; `documents` maps states to counts, `dim` is the length of its vectors."""
+    """The index as a whole; `documents` maps states to counts, `dim` is the length of vectors."""
 
     working_dir: str
     documents: Mapping[str, int]

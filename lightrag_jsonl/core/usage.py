@@ -1,4 +1,4 @@
-"""What model calls cost, in tokens."""
+"""The cost of model calls, in tokens."""
 
 from dataclasses import dataclass
 

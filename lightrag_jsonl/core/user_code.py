@@ -1,4 +1,4 @@
-"""Calls of parts that users bring: what they raise or return is checked, with the part's name."""
+"""Calls of users' own parts: errors and results are checked, and errors name the part."""
 
 import logging
 from bisect import bisect_right
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 Scores = npt.NDArray[np.float64]
 ONE_CALL = Usage(calls=1)
-# How servers say that an answer is whole, that it reached a limit, and that a filter cut it off: by
-# OpenAI, Azure, Gemini, Anthropic, Cohere, DeepSeek, Mistral, vLLM and TGI. All else is an error.
+# The words of servers for a whole answer, for a limit and for a filter: of OpenAI, Azure, Gemini,
+# Anthropic, Cohere, DeepSeek, Mistral, vLLM and TGI. Any other word means an error.
 FINISHES: Mapping[str, Finish] = {
     **dict.fromkeys(
         ["", "stop", "end", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed",
@@ -62,7 +62,7 @@ async def embed_texts(
 
 
 async def can_embed(embedder: protocols.Embedder, kind: Literal["query", "passage"]) -> bool:
-    """Whether an embedder is well, so that what it refuses is about the text."""
+    """Whether an embedder takes a harmless text, so that a refusal is about the refused text."""
     try:
         await embed_texts(embedder, [HARMLESS], kind)
     except EmbeddingError:
@@ -73,7 +73,7 @@ async def can_embed(embedder: protocols.Embedder, kind: Literal["query", "passag
 async def find_keywords(
     extractor: protocols.KeywordExtractor, question: str, history: Sequence[Message]
 ) -> Keywords:
-    """A keyword extractor's keywords; whatever else it does becomes an `LLMError`."""
+    """A keyword extractor's keywords; any failure becomes an `LLMError`."""
     with _named("keyword extractor", LLMError, extractor):
         keywords = await abandonable(extractor.keywords(question, history))
         return Keywords(
@@ -84,7 +84,7 @@ async def find_keywords(
 
 
 async def write_answer(answerer: protocols.Answerer, question: str, context: Context) -> str:
-    """An answerer's text; whatever else it does becomes an `LLMError`."""
+    """An answerer's text; any failure becomes an `LLMError`."""
     with _named("answerer", LLMError, answerer):
         return sanitize(_text(await abandonable(answerer.answer(question, context))))
 
@@ -92,7 +92,7 @@ async def write_answer(answerer: protocols.Answerer, question: str, context: Con
 async def rerank_scores(
     reranker: protocols.Reranker, question: str, texts: Sequence[str]
 ) -> Scores:
-    """A reranker's scores, shape (len(texts),); whatever else it does becomes an `LLMError`."""
+    """A reranker's scores, shape (len(texts),); any failure becomes an `LLMError`."""
     with _named("reranker", LLMError, reranker):
         scores = np.array(await abandonable(reranker.score(question, texts)), np.float64)
         if scores.shape != (len(texts),):
@@ -101,7 +101,7 @@ async def rerank_scores(
 
 
 def checked_completion(completion: object, model: str, *, longest: int) -> Completion:
-    """A completion of plain values, which counts as a call; `LLMError` if it has no text.
+    """A completion of plain values, counted as a call; `LLMError` without a text.
 
     A text of more than `longest` characters is cut off. `finish` may be the word of any server.
     """
@@ -131,7 +131,7 @@ def finish_of(reason: object) -> Finish:
 
 
 class CheckedTokenizer:
-    """A user's tokenizer; whatever it does besides counting and cutting becomes a `ConfigError`."""
+    """A user's tokenizer; any failure becomes a `ConfigError`."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.name = tokenizer.name
@@ -157,10 +157,10 @@ class CheckedTokenizer:
 def normalize_vectors(
     rows: npt.ArrayLike | Sequence[object], *, count: int, dim: int | None, source: str
 ) -> Vectors:
-    """float32 of shape (count, dim), each row divided by its length.
+    """float32 of shape (count, dim), each row divided by the norm.
 
-    `EmbeddingError`, with the `source`, for another shape (None is any `dim`), complex numbers, no
-    finite number, or a row of zeros.
+    `EmbeddingError`, with the `source`, for a wrong shape (None is any `dim`), complex or infinite
+    numbers, NaN, or a row of zeros.
     """
     try:
         table = np.asarray(rows)
@@ -192,7 +192,7 @@ def normalize_vectors(
 
 @contextmanager
 def _named(role: str, kind: type[LightRAGError], part: object) -> Iterator[None]:
-    """Turn what a user's part raises into an error of ours that names the part."""
+    """Turn any exception of a user's part into an error of this package with the part's name."""
     try:
         yield
     except LightRAGError:
@@ -206,7 +206,7 @@ def _named(role: str, kind: type[LightRAGError], part: object) -> Iterator[None]
 
 
 def _is_unavailable(error: Exception) -> bool:
-    """Whether a user's embedder could not ask its server, by the error of its client."""
+    """Whether the error of a user's embedder means that the server could not be asked."""
     status = getattr(error, "status_code", None)
     return isinstance(error, OSError) or status in UNAVAILABLE
 

@@ -1,4 +1,4 @@
-"""Checks the fields of dataclasses against their annotations, with msgspec."""
+"""Checks the fields of dataclasses against the annotations, with msgspec."""
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import fields
@@ -11,7 +11,7 @@ from lightrag_jsonl.core.errors import ConfigError
 
 P = ParamSpec("P")
 Fields = TypeVar("Fields")  # a dataclass
-Result = TypeVar("Result")
+CheckedResult = TypeVar("CheckedResult")
 
 LONGEST_VALUE = 60  # characters of a value that an error shows
 REPLACEMENTS: Mapping[str, str] = {  # of the arguments that LightRAG has, by their names there
@@ -46,11 +46,11 @@ REPLACEMENTS: Mapping[str, str] = {  # of the arguments that LightRAG has, by th
 }
 
 
-def names_replacements(function: Callable[P, Result]) -> Callable[P, Result]:
-    """The function, with a `TypeError` that says what replaces an argument of LightRAG's."""
+def names_replacements(function: Callable[P, CheckedResult]) -> Callable[P, CheckedResult]:
+    """The function, with a `TypeError` that names the replacement of an argument of LightRAG's."""
 
     @wraps(function)
-    def checked(*args: P.args, **keywords: P.kwargs) -> Result:
+    def checked(*args: P.args, **keywords: P.kwargs) -> CheckedResult:
         for name in REPLACEMENTS.keys() & keywords.keys():
             raise TypeError(f"there is no argument {name!r}; use {REPLACEMENTS[name]}")
         return function(*args, **keywords)
@@ -65,8 +65,9 @@ def with_replacements(dataclass_type: type[Fields]) -> type[Fields]:
 
 
 def from_mapping(kind: type[Fields], source: object) -> Fields:
-    """A dataclass made from untrusted input, or `source` if it is one; `ConfigError` also for names
-    of no field.
+    """A dataclass made from untrusted input, or the `source` itself if already of this `kind`.
+
+    `ConfigError` for wrong values and for names of no field.
     """
     if isinstance(source, kind):
         return source
@@ -97,7 +98,7 @@ def check_fields(instance: object) -> None:
 
 
 def plain_json(value: object, name: str) -> Any:
-    """A value as plain JSON: numbers of other libraries as Python's own, sequences as lists."""
+    """A value as plain JSON: numbers of numpy and the like as Python's own, sequences as lists."""
     if hasattr(value, "item"):  # a numpy scalar; some are subclasses of float
         return value.item()
     if isinstance(value, str | int | float) or value is None:
@@ -110,7 +111,7 @@ def plain_json(value: object, name: str) -> Any:
 
 
 def repr_start(value: object) -> str:
-    """The beginning of a value's `repr`, which a user's own class may have broken."""
+    """The beginning of a value's `repr`, or the type's name if a user's `__repr__` raises."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - the user's own code may raise anything
@@ -120,7 +121,7 @@ def repr_start(value: object) -> str:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    """The fields that can be checked. A class excludes others by `unchecked`, a tuple of names."""
+    """The annotations of the fields, except the names in the class's tuple `unchecked`."""
     hints = get_type_hints(kind, include_extras=True)
     unchecked = ("unchecked", *getattr(kind, "unchecked", ()))
     return {name: hint for name, hint in hints.items() if name not in unchecked}

@@ -228,7 +228,7 @@ def _entity_triples(entity: Entity) -> list[rdf.Triple]:
     pairs = [(name, rdf.literal(value)) for name, value in properties.items() if value]
     for chunk_id in entity.chunk_ids:
         pairs.append(("prov:wasDerivedFrom", rdf.iri(rdf.source_uri("chunk", chunk_id))))
-    subject = rdf.iri(rdf.ENTITY_BASE + rdf.encoded(name_key(entity.name)))
+    subject = rdf.iri(rdf.ENTITY_BASE + rdf.uri_part(name_key(entity.name)))
     return [(subject, rdf.term(name), value) for name, value in pairs]
 
 

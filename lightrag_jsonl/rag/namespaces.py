@@ -31,7 +31,7 @@ from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
 from lightrag_jsonl.storage.store import read, search, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
 from lightrag_jsonl.tracing import trace as recorded
-from lightrag_jsonl.tracing.export import export
+from lightrag_jsonl.tracing.export import export_trace
 from lightrag_jsonl.tracing.page import render_page
 from lightrag_jsonl.tracing.rdf import Format, Version
 
@@ -260,7 +260,7 @@ class Traces:
 
     async def verify(self, *trace_ids: str) -> tuple[recorded.Problem, ...]:
         """The problems of these traces; without ids, of all traces and the cited texts."""
-        return await read(self._engine.store, lambda view: recorded.verify(view, trace_ids))
+        return await read(self._engine.store, lambda view: recorded.verify_traces(view, trace_ids))
 
     async def export(
         self,
@@ -283,7 +283,7 @@ class Traces:
             sources = None
             if with_source:
                 sources = recorded.look_up_sources(view, trace.chunk_ids)
-            return export(
+            return export_trace(
                 trace,
                 format=format,
                 version=rdf,

@@ -22,7 +22,7 @@ TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１�
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A call that a fake model received."""
+    """A call of a fake model."""
 
     messages: tuple[Message, ...]
     response_type: ResponseType
@@ -30,7 +30,7 @@ class Request:
 
     @property
     def text(self) -> str:
-        """All turns, one after another."""
+        """All turns in order."""
         return "\n\n".join(message.content for message in self.messages)
 
     @property
@@ -44,16 +44,17 @@ Script: TypeAlias = Iterable[Scripted] | Callable[[Request], Scripted]
 
 
 class ScriptedLLM:
-    """A model that gives prepared answers: one after another, or by a function of the request.
+    """A model with prepared answers: in turn, or by a function of the request.
 
-    It keeps all requests in `.requests`. `seconds` is how long a call takes. Words count as tokens.
-    After the last answer, a call raises `LLMError`.
+    `.requests` holds all requests. `seconds` is the duration of a call. Words count as tokens. After
+    the last answer, a call raises `LLMError`.
     """
 
     def __init__(self, script: Script, *, name: str = "scripted", seconds: float = 0.0) -> None:
         self.name = name
         self.requests: list[Request] = []
-        self.in_flight = self.most_in_flight = 0
+        self.in_flight = 0
+        self.most_in_flight = 0
         self._seconds = seconds
         self._answer = script if callable(script) else _in_turn(script)
 
@@ -78,14 +79,14 @@ class ScriptedLLM:
             raise answer
         if isinstance(answer, Completion):
             return answer
-        return Completion(answer, usage=Usage(_words(request.text), _words(answer)))
+        return Completion(answer, usage=Usage(_word_count(request.text), _word_count(answer)))
 
     async def stream(
         self, messages: Sequence[Message], *, max_tokens: int | None = None
     ) -> AsyncIterator[str]:
         """The next answer of the script, word by word."""
-        done = await self.complete(messages, max_tokens=max_tokens)
-        for number, word in enumerate(done.text.split(" ")):
+        completion = await self.complete(messages, max_tokens=max_tokens)
+        for number, word in enumerate(completion.text.split(" ")):
             yield word if number == 0 else " " + word
 
 
@@ -99,17 +100,16 @@ def _in_turn(script: Iterable[Scripted]) -> Callable[[Request], Scripted]:
     return answer
 
 
-def _words(text: str) -> int:
+def _word_count(text: str) -> int:
     return len(text.split())
 
 
 class ReplayLLM(ScriptedLLM):
-    """A model that repeats recorded answers: for each text, the answers of its turns.
+    """A model with recorded answers: for each text, the answers in turn.
 
-    A request is about the text that ends its first question, and its turn is the number of answers
-    already in the conversation. After the last recorded answer it reports that nothing is missing.
-    `otherwise` answers about texts that were not recorded. Tokens are counted by `count`, or as
-    words.
+    The text is the end of the first question; the turn is the number of answers already in the
+    conversation. After the last recorded answer, the reply is that nothing is missing. `otherwise`
+    answers about texts without a recording. Tokens are counted by `count`, or as words.
     """
 
     nothing_more = '{"type":"done","entities":0,"relationships":0}'
@@ -119,60 +119,72 @@ class ReplayLLM(ScriptedLLM):
         answers: Mapping[str, Sequence[str]],
         *,
         otherwise: Callable[[Request], str] | None = None,
-        count: Callable[[str], int] = _words,
+        count: Callable[[str], int] = _word_count,
     ) -> None:
         super().__init__(self._replayed, name="replay")
         self.answers = answers
-        self._otherwise, self._count = otherwise, count
+        self._otherwise = otherwise
+        self._count = count
 
     def _replayed(self, request: Request) -> Scripted:
-        asked = next(m.content for m in request.messages if m.role == "user")
-        turn = sum(message.role == "assistant" for message in request.messages)
-        recorded = next((all for text, all in self.answers.items() if asked.endswith(text)), None)
-        if recorded is not None:
-            answer = recorded[turn] if turn < len(recorded) else self.nothing_more
+        question = next(m.content for m in request.messages if m.role == "user")
+        answers = self._recorded_answers(question)
+        if answers is not None:
+            turn = sum(message.role == "assistant" for message in request.messages)
+            answer = answers[turn] if turn < len(answers) else self.nothing_more
         elif self._otherwise is not None:
             answer = self._otherwise(request)
         else:
-            return LLMError(f"nothing was recorded for {asked[-80:]!r}")
+            return LLMError(f"nothing was recorded for {question[-80:]!r}")
         return Completion(answer, usage=Usage(self._count(request.text), self._count(answer)))
 
+    def _recorded_answers(self, question: str) -> Sequence[str] | None:
+        for text, answers in self.answers.items():
+            if question.endswith(text):
+                return answers
+        return None
 
-Made = TypeVar("Made")
+
+Subject = TypeVar("Subject")
 
 
-class Contract(Generic[Made]):
-    """What the core requires of a part. In your tests, inherit from a contract and override `make`;
+class Contract(Generic[Subject]):
+    """The requirements for a part. In your tests, inherit from a contract and override `make`;
     pytest runs the rest.
     """
 
-    def make(self) -> Made:
+    def make(self) -> Subject:
         """The part under test."""
         raise TypeError("override make() to return what is to be tested")
 
 
 class LLMContract(Contract[LLM]):
-    """What the core requires of a model."""
+    """The requirements for a model."""
 
     def test_it_has_a_stable_name(self) -> None:
-        """The name is part of cache keys: it is not empty, and always the same."""
-        assert self.make().name and self.make().name == self.make().name
+        """The name, a part of cache keys, is not empty and always the same."""
+        name = self.make().name
+        assert name
+        assert self.make().name == name
 
     def test_it_answers_with_text_and_usage(self) -> None:
         """An answer is a Completion; tokens are never negative."""
-        done = asyncio.run(self.make().complete([Message("user", "Say yes.")], max_tokens=16))
-        assert isinstance(done.text, str) and done.finish in get_args(Finish)
-        assert min(done.usage.input_tokens, done.usage.output_tokens) >= 0
+        answer = asyncio.run(self.make().complete([Message("user", "Say yes.")], max_tokens=16))
+        assert isinstance(answer.text, str)
+        assert answer.finish in get_args(Finish)
+        assert answer.usage.input_tokens >= 0
+        assert answer.usage.output_tokens >= 0
 
 
 class EmbedderContract(Contract[Embedder]):
-    """What the core requires of an embedder."""
+    """The requirements for an embedder."""
 
     def test_rows_are_unit_vectors_of_the_promised_shape(self) -> None:
         """float32, one row of length 1 for each text, even for unusual texts."""
         embedder = self.make()
         rows = asyncio.run(embedder.embed(TEXTS, kind="passage"))
-        assert rows.shape == (len(TEXTS), embedder.dim) and rows.dtype == np.float32
+        assert rows.shape == (len(TEXTS), embedder.dim)
+        assert rows.dtype == np.float32
         assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3)
 
     def test_it_is_deterministic(self) -> None:
@@ -189,15 +201,16 @@ class EmbedderContract(Contract[Embedder]):
 
 
 class TokenizerContract(Contract[Tokenizer]):
-    """What the core requires of a tokenizer."""
+    """The requirements for a tokenizer."""
 
     def test_truncation_keeps_a_prefix_within_the_limit(self) -> None:
         """For any text and limit, the result is a prefix within the limit."""
         tokenizer = self.make()
         for text in (*TEXTS, "北京大学位于北京。" * 40, "word " * 200, "x" * 500):
             for limit in (0, 1, 7, 100, 10_000):
-                cut = tokenizer.truncate(text, limit)
-                assert text.startswith(cut) and tokenizer.count(cut) <= limit
+                prefix = tokenizer.truncate(text, limit)
+                assert text.startswith(prefix)
+                assert tokenizer.count(prefix) <= limit
 
     def test_empty_text_has_no_tokens(self) -> None:
         """An empty text has no tokens."""
@@ -205,27 +218,29 @@ class TokenizerContract(Contract[Tokenizer]):
 
 
 class RerankerContract(Contract[Reranker]):
-    """What the core requires of a reranker."""
+    """The requirements for a reranker."""
 
     def test_one_finite_score_a_text(self) -> None:
-        """As many scores as texts, all of them finite."""
+        """As many scores as texts, all finite."""
         scores = asyncio.run(self.make().score("Who discovered radium?", TEXTS[:2]))
-        assert len(scores) == 2 and np.isfinite(np.asarray(scores, np.float64)).all()
+        assert len(scores) == 2
+        assert np.isfinite(np.asarray(scores, np.float64)).all()
 
 
 class ExtractorContract(Contract[Extractor]):
-    """What the core requires of an extractor."""
+    """The requirements for an extractor."""
 
     def extract(self, text: str) -> t.Extraction:
-        """What the extractor finds in a text."""
-        return asyncio.run(self.make().extract(t.Chunk("c", "d", 0, 1, 0, len(text), text)))
+        """The extraction of a text."""
+        chunk = t.Chunk(id="c", document_id="d", index=0, page=1, start=0, end=len(text), text=text)
+        return asyncio.run(self.make().extract(chunk))
 
     def test_ends_of_relations_are_entities(self) -> None:
-        """A relation joins two entities of the same chunk, and never one with itself."""
+        """A relation joins two different entities of the same chunk."""
         for text in TEXTS:
-            found = self.extract(text)
-            names = {mention.name for mention in found.entities}
-            for relation in found.relations:
+            extraction = self.extract(text)
+            names = {mention.name for mention in extraction.entities}
+            for relation in extraction.relations:
                 assert {relation.source, relation.target} <= names
                 assert relation.source != relation.target
 

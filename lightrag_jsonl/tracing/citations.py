@@ -1,26 +1,32 @@
-"""Resolves the `[n]` of an answer to the sentences that support them, without a model."""
+"""Resolves the `[n]` of an answer to the sentences in support, without a model."""
 
 import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeAlias
 
-from lightrag_jsonl.core.citation_markers import CITATION_MARKER, marked_numbers, split_citations
+from lightrag_jsonl.core.citation_markers import (
+    CITATION_MARKER,
+    CitationMarker,
+    find_citations,
+    without_citations,
+)
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Chunk, Citation, Cited, CitedClaim, Context
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
-from lightrag_jsonl.tracing.events import PromptItem
+from lightrag_jsonl.tracing.events import PromptItem, cited_items
 from lightrag_jsonl.tracing.recorder import numbered_items
 
 CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
 
 _LEADING = re.compile(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
-_ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")
+_SUFFIX = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")
 _JOINTS = ",，、;；。."
 _ENOUGH_SHARE = 0.2
 _ENOUGH_TERMS = 2
@@ -35,9 +41,15 @@ _FUNCTION_WORDS = frozenset(
 )
 
 
+_Sentence: TypeAlias = tuple[int, int, frozenset[str]]  # start, end and terms
+
+
 @dataclass(frozen=True, slots=True)
-class _Claim:
-    """A claim in the text of an answer with one of its numbers, and the terms of the claim."""
+class _CitingClaim:
+    """A claim of an answer with one of the cited numbers, and the terms of the claim.
+
+    `start` and `end` are the characters of the claim, `marker` is the place of the citation.
+    """
 
     number: int
     start: int
@@ -45,98 +57,123 @@ class _Claim:
     marker: int
     terms: frozenset[str]
 
+    @property
+    def key(self) -> tuple[int, frozenset[str]]:
+        """Equal for claims with the same support."""
+        return self.number, self.terms
+
 
 def resolve_citations(
     view: StoreView, text: str, context: Context, prompt_numbers: Sequence[int]
 ) -> Cited:
-    """Resolve every number that an answer cites to the sentence that shares most with the citing
-    one: of a chunk, or of the first stored chunks of a fact. Citation n cites the item that has the
-    number `prompt_numbers[n - 1]` in the prompt. Each claim has its own support: a number may be
-    right for one claim and wrong for another.
+    """Resolve every cited number to the sentence that shares most terms with the claim.
+
+    The sentence is in the cited chunk, or in the first stored chunks of a fact. Citation n cites the
+    item with the number `prompt_numbers[n - 1]` in the prompt. Each claim has support of its own: a
+    number may be right for one claim and wrong for another.
     """
-    shown = numbered_items(context, {})
-    items = {n: shown[number - 1] for n, number in enumerate(prompt_numbers, 1)}
+    items = cited_items(numbered_items(context, {}), prompt_numbers)
     passages = {chunk.id: chunk for chunk in context.chunks}
-    claims = list(_claims(text))
-    facts = [item for item in items.values() if item.kind != "chunk"]
-    ids = {id for item in facts for id in item.chunk_ids[:CITED_CHUNKS]}
-    stored = {chunk.id: chunk for chunk in view.chunks(ids=ids).values()}
-    context = _with_documents(view, context, stored)
-    citations: dict[Citation, int] = {}
-    resolved: dict[tuple[int, frozenset[str]], tuple[int, ...]] = {}
-    supported: set[tuple[int, frozenset[str]]] = set()
+    fact_chunks = _fact_chunks(view, items.values())
+    described_context = _with_documents(view, context, fact_chunks)
+    claims = list(_citing_claims(text))
+    resolved: dict[tuple[int, frozenset[str]], list[Citation]] = {}
     for claim in claims:
-        key = (claim.number, claim.terms)
         item = items.get(claim.number)
-        if item is None or key in resolved:
-            continue
-        chunks = passages if item.kind == "chunk" else stored
-        named = [chunks[id] for id in item.chunk_ids[:CITED_CHUNKS] if id in chunks]
-        candidates = [_citation(claim.number, item, chunk, claim.terms, context) for chunk in named]
-        supporting = [citation for citation in candidates if citation.supported]
-        if supporting:
-            supported.add(key)
-        cited = supporting or candidates[:1]
-        resolved[key] = tuple(citations.setdefault(one, len(citations)) for one in cited)
+        if item is not None and claim.key not in resolved:
+            chunks = passages if item.kind == "chunk" else fact_chunks
+            cited_chunks = [chunks[id] for id in item.chunk_ids[:CITED_CHUNKS] if id in chunks]
+            resolved[claim.key] = _support(claim, item, cited_chunks, described_context)
+    places: dict[Citation, int] = {}
+    for citations in resolved.values():
+        for citation in citations:
+            places.setdefault(citation, len(places))
+    numbers = dict.fromkeys(claim.number for claim in claims)
     return Cited(
-        citations=tuple(citations),
+        citations=tuple(places),
         claims=tuple(
-            CitedClaim(
-                number=claim.number,
-                start=claim.start,
-                end=claim.end,
-                marker=claim.marker,
-                supported=(claim.number, claim.terms) in supported,
-                citations=resolved[claim.number, claim.terms],
-            )
+            _cited_claim(claim, resolved[claim.key], places)
             for claim in claims
             if claim.number in items
         ),
-        invented=tuple(dict.fromkeys(one.number for one in claims if one.number not in items)),
+        invented=tuple(number for number in numbers if number not in items),
     )
 
 
-def _with_documents(view: StoreView, context: Context, stored: dict[str, Chunk]) -> Context:
-    """The context, in which the documents of stored chunks are described, too."""
-    if not stored:
+def _fact_chunks(view: StoreView, items: Iterable[PromptItem]) -> dict[str, Chunk]:
+    """The stored chunks behind cited entities and relations, by id."""
+    ids: set[str] = set()
+    for item in items:
+        if item.kind != "chunk":
+            ids.update(item.chunk_ids[:CITED_CHUNKS])
+    return {chunk.id: chunk for chunk in view.chunks(ids=ids).values()}
+
+
+def _with_documents(view: StoreView, context: Context, chunks: Mapping[str, Chunk]) -> Context:
+    """The context, with the documents of further chunks described, too."""
+    if not chunks:
         return context
-    other = with_documents(view, replace(context, chunks=tuple(stored.values())))
+    described = with_documents(view, replace(context, chunks=tuple(chunks.values())))
     return replace(
         context,
-        documents={**other.documents, **context.documents},
-        dates={**other.dates, **context.dates},
-        paged=context.paged | other.paged,
+        documents={**described.documents, **context.documents},
+        dates={**described.dates, **context.dates},
+        paged=context.paged | described.paged,
     )
 
 
-def _claims(text: str) -> Iterator[_Claim]:
-    """Each cited number with the claim before it: the part of the sentence since the previous
-    markers, or the sentence if the part has too few terms.
+def _support(
+    claim: _CitingClaim, item: PromptItem, chunks: Iterable[Chunk], context: Context
+) -> list[Citation]:
+    """The citations in support of a claim, or the unsupported citation of the first chunk."""
+    citations = [_citation(claim, item, chunk, context) for chunk in chunks]
+    return [citation for citation in citations if citation.supported] or citations[:1]
+
+
+def _cited_claim(
+    claim: _CitingClaim, citations: Sequence[Citation], places: Mapping[Citation, int]
+) -> CitedClaim:
+    return CitedClaim(
+        number=claim.number,
+        start=claim.start,
+        end=claim.end,
+        marker=claim.marker,
+        supported=any(citation.supported for citation in citations),
+        citations=tuple(places[citation] for citation in citations),
+    )
+
+
+def _citing_claims(text: str) -> Iterator[_CitingClaim]:
+    """Each cited number with the claim before the marker: the part of the sentence since the
+    previous markers, or the whole sentence if the part has too few terms.
     """
     spans = sentence_spans(text)
-    claim_start = claim_end = end = 0
+    claim_start = claim_end = marker_end = 0
     terms = frozenset[str]()
-    markers = [one for one in split_citations(text)[0] if not isinstance(one, str)]
-    for marker in markers:
-        if end == 0 or text[end : marker.start()].strip():
-            start, stop = _cited_sentence(text, spans, marker)
-            claim_start = max(start, end)
-            claim_end = marker.start()
+    for marker in find_citations(text):
+        if marker_end == 0 or text[marker_end : marker.start].strip():
+            start, end = _cited_sentence(text, spans, marker)
+            claim_start = max(start, marker_end)
+            claim_end = marker.start
             terms = _stems(text[claim_start:claim_end])
             if len(terms) < _ENOUGH_TERMS:
                 claim_start = start
-                claim_end = stop
-                terms = _stems(CITATION_MARKER.sub(" ", text[start:stop]))
+                claim_end = end
+                terms = _stems(without_citations(text[start:end]))
             claim_start, claim_end = _trimmed(text, claim_start, claim_end)
-        end = marker.end()
-        for number in marked_numbers(marker):
-            yield _Claim(
-                number=number, start=claim_start, end=claim_end, marker=marker.start(), terms=terms
+        marker_end = marker.end
+        for number in marker.numbers:
+            yield _CitingClaim(
+                number=number,
+                start=claim_start,
+                end=claim_end,
+                marker=marker.start,
+                terms=terms,
             )
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without white space, and without what joins it to the part before it."""
+    """The span without white space, and without punctuation at the start."""
     while start < end and (text[start].isspace() or text[start] in _JOINTS):
         start += 1
     while start < end and text[end - 1].isspace():
@@ -145,28 +182,27 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _cited_sentence(
-    text: str, spans: Sequence[tuple[int, int]], marker: re.Match[str]
+    text: str, spans: Sequence[tuple[int, int]], marker: CitationMarker
 ) -> tuple[int, int]:
-    """The span of the sentence that a marker belongs to.
+    """The span of the sentence of a marker.
 
-    Marks that open a sentence belong to the previous one, if that is on the same line.
+    A marker at the start of a sentence belongs to the previous sentence on the same line.
     """
-    index = max(bisect_right(spans, (marker.start(), len(text))) - 1, 0)
+    index = max(bisect_right(spans, (marker.start, len(text))) - 1, 0)
     start = spans[index][0]
     leading = _LEADING.match(text, start)
     joined = index > 0 and "\n" not in text[spans[index - 1][1] : start]
-    if joined and leading and marker.start() < leading.end():
+    if joined and leading and marker.start < leading.end():
         index -= 1
     return spans[index]
 
 
-def _citation(
-    number: int, item: PromptItem, chunk: Chunk, terms: Collection[str], context: Context
-) -> Citation:
-    span = supporting_sentence(chunk.text, terms)
+def _citation(claim: _CitingClaim, item: PromptItem, chunk: Chunk, context: Context) -> Citation:
+    """The citation of a chunk by a claim, with the sentence in support, if there is one."""
+    span = supporting_sentence(chunk.text, claim.terms)
     start, end = span or (0, 0)
     return Citation(
-        number=number,
+        number=claim.number,
         kind=item.kind,
         label=item.id if item.kind == "chunk" else item.label,
         document_id=chunk.document_id,
@@ -184,22 +220,27 @@ def _citation(
 
 
 def supporting_sentence(text: str, terms: Collection[str]) -> tuple[int, int] | None:
-    """The span of the first sentence that shares most terms, each weighted by its rarity among the
-    sentences of the text; None if none shares enough.
+    """The span of the first sentence with the most of these terms, each weighted by rarity among the
+    sentences of the text; None if no sentence has enough.
     """
-    sentences, rarity = _sentences(text)
-    best, span, shared = 0.0, (0, 0), 0
-    for start, end, words in sentences:
-        common = sorted(words.intersection(terms))
-        if (score := sum([rarity[term] for term in common])) > best:
-            best, span, shared = score, (start, end), len(common)
+    sentences, rarity = _sentence_terms(text)
+    best_score = 0.0
+    best_span = (0, 0)
+    best_count = 0
+    for start, end, sentence_terms in sentences:
+        common = sorted(sentence_terms.intersection(terms))
+        score = sum([rarity[term] for term in common])
+        if score > best_score:
+            best_score = score
+            best_span = (start, end)
+            best_count = len(common)
     enough = max(min(_ENOUGH_TERMS, len(terms)), _ENOUGH_SHARE * len(terms), 1)
-    return span if shared >= enough else None
+    return best_span if best_count >= enough else None
 
 
 @lru_cache(100)  # a passage is often cited several times
-def _sentences(text: str) -> tuple[list[tuple[int, int, frozenset[str]]], dict[str, float]]:
-    """The sentences with their terms, and the rarity of each term."""
+def _sentence_terms(text: str) -> tuple[list[_Sentence], dict[str, float]]:
+    """The sentences of a text, and the rarity of each term."""
     sentences = [(start, end, _stems(text[start:end])) for start, end in sentence_spans(text)]
     counts = Counter(term for _, _, terms in sentences for term in terms)
     rarity = {term: math.log(1 + len(sentences) / count) for term, count in counts.items()}
@@ -207,6 +248,6 @@ def _sentences(text: str) -> tuple[list[tuple[int, int, frozenset[str]]], dict[s
 
 
 def _stems(text: str) -> frozenset[str]:
-    """The terms of a text but function words, English ones without their endings."""
+    """The terms of a text without function words; English words without their endings."""
     words = [word for word in search_terms(text) if word not in _FUNCTION_WORDS]
-    return frozenset([_ENDING.sub("", word) for word in words])
+    return frozenset([_SUFFIX.sub("", word) for word in words])

@@ -1,4 +1,4 @@
-"""The typed events of one query, in the order they happen, each with its URI and its triples."""
+"""The typed events of a query in order, each with URI and triples."""
 
 import json
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from lightrag_jsonl.core.options import Selection
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.tracing import rdf
-from lightrag_jsonl.tracing.rdf import Property, Triple, iri, literal, triples_of
+from lightrag_jsonl.tracing.rdf import PropertyValue, Triple, iri, literal, triples_of
 
 TraceStatus: TypeAlias = Literal["complete", "failed", "incomplete"]
 Stage: TypeAlias = Literal[
@@ -25,9 +25,9 @@ Stage: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class PromptItem:
-    """A numbered item of the answer's prompt: an entity (by its name as `id`), an edge or a chunk.
+    """A numbered item of the answer's prompt: an entity (the name is the `id`), an edge or a chunk.
 
-    `text` is the description of an entity or an edge; a chunk is characters `start` to `end` of its
+    `text` is the description of an entity or an edge; a chunk is characters `start` to `end` of the
     page.
     """
 
@@ -41,24 +41,36 @@ class PromptItem:
     end: int = 0
 
 
+def cited_items(
+    items: Iterable[PromptItem], prompt_numbers: Iterable[int]
+) -> dict[int, PromptItem]:
+    """The items of a prompt by citation number: citation n is of the item `prompt_numbers[n - 1]`."""
+    items_by_number = {item.number: item for item in items}
+    return {
+        citation_number: items_by_number[number]
+        for citation_number, number in enumerate(prompt_numbers, 1)
+        if number in items_by_number
+    }
+
+
 class _Event(msgspec.Struct, frozen=True, tag_field="stage"):
-    """What every event has: the id of the query it belongs to."""
+    """The common part of all events: the id of the query."""
 
     trace_id: str
 
     @property
     def stage(self) -> Stage:
-        """Which step of the query this is."""
+        """The step of the query."""
         return cast(Stage, self.__struct_config__.tag)
 
     @property
     def uri(self) -> str:
-        """The URI of the record that this event is about."""
+        """The URI of the event's record."""
         return rdf.stage_uri(self.stage, self.trace_id)
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        """What the event adds to the graph of retrievals."""
+        """The triples of the event in the graph of retrievals."""
         return ()
 
     def to_message(self, *, explain_collection: str = "explainability") -> dict[str, t.Json]:
@@ -75,9 +87,9 @@ class _Event(msgspec.Struct, frozen=True, tag_field="stage"):
         }
 
     def _record(
-        self, label: str, origin: Stage, properties: Iterable[Property] = ()
+        self, label: str, origin: Stage, properties: Iterable[PropertyValue] = ()
     ) -> tuple[Triple, ...]:
-        """The triples of this event's record, which comes from that of an earlier stage."""
+        """The triples of the event's record, derived from the record of an earlier stage."""
         link = "prov:wasGeneratedBy" if origin == "session" else "prov:wasDerivedFrom"
         origin_uri = rdf.stage_uri(origin, self.trace_id)
         return rdf.entity_triples(self.uri, label, origin_uri, properties, link=link)
@@ -134,7 +146,7 @@ class Retrieval(_Event, frozen=True, tag="retrieval"):
 class SelectionMade(_Event, frozen=True, tag="selection"):
     """The edges and chunks for the answer were chosen; `shown` lists all items of the prompt.
 
-    With `fallback` rank decided, since the model chose none, or for the `selection_error`.
+    With `fallback`, rank decided, since the model chose nothing, or because of `selection_error`.
     """
 
     method: Selection
@@ -147,14 +159,14 @@ class SelectionMade(_Event, frozen=True, tag="selection"):
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        links: list[Property] = []
+        links: list[PropertyValue] = []
         edge_triples: list[Triple] = []
-        for index, chosen in enumerate(self.selected):
+        for index, selected in enumerate(self.selected):
             uri = f"{rdf.stage_uri('edge', self.trace_id)}:{index}"
-            reason = ("tg:score", literal(float(chosen.score or 0.0)))
-            if chosen.reasoning is not None:
-                reason = ("tg:reasoning", literal(chosen.reasoning))
-            statement = ("tg:edge", rdf.triple_term(rdf.fact(chosen.edge)))
+            reason = ("tg:score", literal(float(selected.score or 0.0)))
+            if selected.reasoning is not None:
+                reason = ("tg:reasoning", literal(selected.reasoning))
+            statement = ("tg:edge", rdf.triple_term(rdf.fact(selected.edge)))
             links.append(("tg:selectedEdge", iri(uri)))
             edge_triples += triples_of(uri, [statement, reason])
         for id in self.selected_chunks:
@@ -172,11 +184,11 @@ class AnswerChunk(_Event, frozen=True, tag="chunk"):
 
 
 class Answered(_Event, frozen=True, tag="answer"):
-    """The whole answer, with resolved citations; `invented` are cited numbers that were not shown.
+    """The whole answer, with resolved citations; `invented` are cited numbers of no item.
 
     Citation n is of the item with the number `prompt_numbers[n - 1]` in the prompt. A `reused` answer
-    was written for an earlier question; a `truncated` one was cut off. `claims` says of each cited
-    number whether the claim before it is supported.
+    was written for an earlier question; a `truncated` answer was cut off. `claims` says whether the
+    claim before each cited number is supported.
     """
 
     answer: str
@@ -194,7 +206,7 @@ class Answered(_Event, frozen=True, tag="answer"):
 
 
 class End(_Event, frozen=True, tag="end"):
-    """The end of the session, exactly one: with the sources in words, or the error, and the cost."""
+    """The end of the session, exactly once: the sources in words, or the error, and the cost."""
 
     ended_at: datetime
     sources: tuple[str, ...] = ()
@@ -211,11 +223,11 @@ Event: TypeAlias = (
     Session | KeywordsFound | Retrieval | SelectionMade | AnswerChunk | Answered | End
 )
 
-_DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+_EVENT_DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
 def event_to_json(event: Event) -> str:
-    """The event as one line of JSON; what UTF-8 cannot hold becomes U+FFFD."""
+    """The event as a line of JSON; lone surrogates become U+FFFD."""
     try:
         return msgspec.json.encode(event).decode()
     except UnicodeEncodeError:
@@ -223,5 +235,5 @@ def event_to_json(event: Event) -> str:
 
 
 def event_from_json(text: str) -> Event:
-    """The event in text written by `event_to_json`; `ValueError` for any other text."""
-    return _DECODER.decode(text)
+    """The event in a text by `event_to_json`; `ValueError` for any other text."""
+    return _EVENT_DECODER.decode(text)

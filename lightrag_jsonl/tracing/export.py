@@ -1,4 +1,4 @@
-"""Exports a trace as RDF and, if wanted, the chain from what was selected to its documents."""
+"""Exports a trace as RDF, optionally with the chains from selected facts to documents."""
 
 import mimetypes
 import re
@@ -14,7 +14,7 @@ from lightrag_jsonl.tracing.rdf import Triple, entity_triples, literal, source_u
 from lightrag_jsonl.tracing.trace import SourceDocument, Sources, Trace
 
 
-def export(
+def export_trace(
     trace: Trace,
     *,
     format: rdf.Format = "nquads",
@@ -23,11 +23,11 @@ def export(
     entity_base: str | None = None,
     predicate_base: str | None = None,
 ) -> str:
-    """Write the records of a query, but for its keywords; equal traces give equal bytes.
+    """The records of a query without the keywords; equal traces give equal bytes.
 
-    `sources` add the selected facts (in the default graph), and for each the chain from every chunk
-    that states it to page and document. Deleted sources have no chain. `ConfigError` if a base of
-    URIs does not begin with a scheme.
+    `sources` add the selected facts (in the default graph), and the chain from every chunk with a
+    selected fact to page and document. Deleted sources have no chain. `ConfigError` if a base of URIs
+    does not begin with a scheme.
     """
     graphs: dict[str, Iterable[Triple]] = {"urn:graph:retrieval": trace_triples(trace)}
     if sources is not None:
@@ -39,7 +39,7 @@ def export(
 
 
 def trace_triples(trace: Trace) -> Iterator[Triple]:
-    """The records of the steps that the query reached."""
+    """The records of all steps of the query so far."""
     for step in (Session, Retrieval, SelectionMade, Answered):
         if step.__struct_config__.tag in trace.stages:
             fields = {name: getattr(trace, name) for name in step.__struct_fields__[1:]}
@@ -47,24 +47,26 @@ def trace_triples(trace: Trace) -> Iterator[Triple]:
 
 
 def _facts(trace: Trace) -> Iterator[Triple]:
-    for chosen in trace.selected:
-        fact = rdf.fact(chosen.edge)
+    for selected in trace.selected:
+        fact = rdf.fact(selected.edge)
         yield fact
-        for resource, label in zip(fact, chosen.edge.labels, strict=True):
+        for resource, label in zip(fact, selected.edge.labels, strict=True):
             yield resource, rdf.term("rdfs:label"), literal(label)
 
 
 def _chains(trace: Trace, sources: Sources) -> Iterator[Triple]:
-    stated: dict[str, list[Triple]] = {id: [] for id in trace.selected_chunks}
-    for chosen in trace.selected:
-        for id in chosen.edge.chunk_ids:
-            stated.setdefault(id, []).append(rdf.fact(chosen.edge))
-    for chunk in filter(None, map(sources.chunks.get, stated)):
-        yield from _chain(chunk, stated[chunk.id], sources)
+    facts_by_chunk: dict[str, list[Triple]] = {id: [] for id in trace.selected_chunks}
+    for selected in trace.selected:
+        for id in selected.edge.chunk_ids:
+            facts_by_chunk.setdefault(id, []).append(rdf.fact(selected.edge))
+    for id, facts in facts_by_chunk.items():
+        chunk = sources.chunks.get(id)
+        if chunk is not None:
+            yield from _source_chain(chunk, facts, sources)
 
 
-def _chain(chunk: Chunk, facts: Sequence[Triple], sources: Sources) -> Iterator[Triple]:
-    """A chunk with the facts that it states, its page and its document."""
+def _source_chain(chunk: Chunk, facts: Sequence[Triple], sources: Sources) -> Iterator[Triple]:
+    """A chunk with its facts, page and document."""
     page = sources.pages[chunk.document_id, chunk.page]
     document = sources.documents[chunk.document_id]
     chunk_uri = source_uri("chunk", chunk.id)

@@ -1,4 +1,4 @@
-"""RDF: the URIs of what a trace refers to, triples as text, and their serialization."""
+"""RDF: the URIs in a trace, triples as text, and the serialization of triples."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from lightrag_jsonl.core.types import Page
 Format = Literal["nquads", "turtle", "trig", "jsonld"]
 Version = Literal["1.2", "star", "1.1"]
 Triple: TypeAlias = tuple[str, str, str]  # subject, predicate and object, as N-Quads write them
-Property: TypeAlias = tuple[str, str]  # the prefixed name of a predicate, and the object
+PropertyValue: TypeAlias = tuple[str, str]  # the prefixed name of a predicate, and the object
 
 ENTITY_BASE = "urn:entity:"
 PREDICATE_BASE = "urn:predicate:"
@@ -32,37 +32,40 @@ PREFIXES = {
 _URI_NAMES = {"session": "session", "end": "session", "chunk": "answer"}
 _TRACE_URI = re.compile(r"urn:trustgraph:(?:prov:)?[a-z]+:([^:]+)(?::[0-9]+)?")
 _DATATYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "double"}
+_STAR_NOTATION = {"<<(": "<<", ")>>": ">>"}
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|<(?!<)[^>]*>|<<\(|\)>>')
 
 
 def stage_uri(stage: str, trace_id: str) -> str:
-    """The URI of what a stage records: "session" and "end" the query, "chunk" the answer's text."""
-    return f"urn:trustgraph:{_URI_NAMES.get(stage, f'prov:{stage}')}:{encoded(trace_id)}"
+    """The URI of a stage's record: of the query for "session" and "end", of the answer's text for
+    "chunk".
+    """
+    return f"urn:trustgraph:{_URI_NAMES.get(stage, f'prov:{stage}')}:{uri_part(trace_id)}"
 
 
 def trace_id_of(uri: str) -> str:
-    """The id of the trace in the URI of a stage, an edge or an answer; all other texts unchanged."""
+    """The id of the trace in the URI of a stage, an edge or an answer; any other text unchanged."""
     match = _TRACE_URI.fullmatch(uri)
     return unquote(match[1]) if match else uri
 
 
 def source_uri(kind: Literal["chunk", "document", "subgraph"], id: str) -> str:
-    """The URI of a chunk, of a document, or of everything that one chunk states."""
-    return f"urn:{kind}:{encoded(id)}"
+    """The URI of a chunk, of a document, or of all facts of a chunk."""
+    return f"urn:{kind}:{uri_part(id)}"
 
 
 def page_uri(page: Page) -> str:
-    """The URI of a page, derived from its document, number and text."""
+    """The URI of a page, derived from document, number and text."""
     return "urn:page:" + digest(page.document_id, str(page.number), page.text)
 
 
-def encoded(key: str) -> str:
+def uri_part(key: str) -> str:
     """A key as a part of a URI."""
     return quote(key, safe="", errors="replace")
 
 
 def iri(uri: str) -> str:
-    """The term of a URI whose parts are percent-encoded."""
+    """The term of a URI with percent-encoded parts."""
     return f"<{uri}>"
 
 
@@ -73,7 +76,7 @@ def term(name: str) -> str:
 
 
 def literal(value: str | bool | int | float | datetime) -> str:
-    """A literal of the datatype that the value has in Python."""
+    """The literal of a value, with the datatype of the value's type."""
     if isinstance(value, str):
         return msgspec.json.encode(sanitize(value)).decode()
     text = msgspec.json.encode(value).decode().strip('"')
@@ -81,17 +84,17 @@ def literal(value: str | bool | int | float | datetime) -> str:
 
 
 def triple_term(triple: Triple) -> str:
-    """A triple of IRIs as the object of another one."""
+    """A triple of IRIs as the object of another triple."""
     return f"<<( {' '.join(triple)} )>>"
 
 
 def fact(edge: Edge) -> Triple:
-    """What an edge states; names that are equal (by `name_key`) have the same URI."""
-    source, predicate, target = [encoded(name_key(label)) for label in edge.labels]
+    """The triple of an edge; equal names (by `name_key`) have the same URI."""
+    source, predicate, target = [uri_part(name_key(label)) for label in edge.labels]
     return iri(ENTITY_BASE + source), iri(PREDICATE_BASE + predicate), iri(ENTITY_BASE + target)
 
 
-def triples_of(uri: str, properties: Iterable[Property]) -> tuple[Triple, ...]:
+def triples_of(uri: str, properties: Iterable[PropertyValue]) -> tuple[Triple, ...]:
     """Triples about one subject."""
     return tuple((iri(uri), term(name), value) for name, value in properties)
 
@@ -100,11 +103,11 @@ def entity_triples(
     uri: str,
     label: str,
     origin: str,
-    properties: Iterable[Property] = (),
+    properties: Iterable[PropertyValue] = (),
     *,
     link: str = "prov:wasDerivedFrom",
 ) -> tuple[Triple, ...]:
-    """Triples of a record: type, label, the record of its `origin`, and further properties."""
+    """Triples of a record: type, label, the record of the `origin`, and further properties."""
     basics = [
         ("rdf:type", term("prov:Entity")),
         ("rdfs:label", literal(label)),
@@ -128,12 +131,12 @@ def serialize(
     if format != "nquads":
         text = _by_pyoxigraph(text, format)
     if version == "star":  # the older notation, without touching literals and IRIs
-        text = _TOKENS.sub(lambda token: {"<<(": "<<", ")>>": ">>"}.get(token[0], token[0]), text)
+        text = _TOKENS.sub(lambda token: _STAR_NOTATION.get(token[0], token[0]), text)
     return text
 
 
 def _reified(triples: Iterable[Triple]) -> Iterator[Triple]:
-    """For RDF 1.1: each triple term becomes an `rdf:Statement` node, named by its content."""
+    """For RDF 1.1: each triple term becomes an `rdf:Statement` node, named by a digest."""
     for subject, predicate, value in triples:
         if value.startswith("<<("):
             node = "urn:statement:" + digest(value)

@@ -1,4 +1,4 @@
-"""Records how a question is answered: makes the events, stores them, and passes them on."""
+"""Records the steps of a query as events, for the store and for a listener."""
 
 import asyncio
 import logging
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 class Recorder(QueryObserver):
     """Records one query (the `QueryObserver` of the query pipeline).
 
-    With a `listener`, each event is stored before the listener gets it; without one, all but the
-    question are stored at the end. If a listener raises, or an event cannot be stored, that is
-    logged once and no further events go there; the answer is given anyway.
+    With a `listener`, each event is stored before the listener is called; without a listener, all
+    events but the question are stored at the end. A failure of the listener or of the store is
+    logged once and ends only the recording there: the query goes on.
     """
 
     store: Store
@@ -47,9 +47,9 @@ class Recorder(QueryObserver):
     _ended: bool = False
 
     async def begin(self) -> None:
-        """Record that the question was asked, before anything is paid for."""
-        is_kept = self.keep and not self.store.read_only
-        self.stored_trace_id = self.session.trace_id if is_kept else None
+        """Record the question, before anything is paid for."""
+        is_stored = self.keep and not self.store.read_only
+        self.stored_trace_id = self.session.trace_id if is_stored else None
         await self._record(self.session)
 
     async def keywords_found(self, keywords: Keywords) -> None:
@@ -57,7 +57,7 @@ class Recorder(QueryObserver):
         await self._record(events.KeywordsFound(self.session.trace_id, keywords))
 
     async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
-        """Record everything that was found, best first."""
+        """Record all retrieved relations and chunks, best first."""
         edges = candidate_edges(relations)
         self._edges = {(edge.source, edge.target): edge for edge in edges}
         self._retrieved = tuple([chunk.id for chunk in chunks])
@@ -122,7 +122,7 @@ class Recorder(QueryObserver):
         await self._record(answered, end)
 
     async def failed(self, error: BaseException) -> None:
-        """Record the error that ended the query, once; a cancelled query stays incomplete."""
+        """Record the error at the end of the query, once; a cancelled query stays incomplete."""
         if self._ended or isinstance(error, asyncio.CancelledError | GeneratorExit):
             return
         self._ended = True
@@ -135,7 +135,7 @@ class Recorder(QueryObserver):
         await self._record(end)
 
     async def _record(self, *recorded: Event) -> None:
-        """Store events, or keep them to be stored with the end, and pass them on."""
+        """Pass events on to the store (without a listener, at the end only) and to the listener."""
         self._unstored += recorded
         if self.listener is None and not isinstance(recorded[-1], events.Session | events.End):
             return
@@ -150,7 +150,7 @@ class Recorder(QueryObserver):
             await self._notify(event)
 
     def _append(self, transaction: Transaction) -> None:
-        """Append what is not stored yet to the trace, unless it was deleted meanwhile."""
+        """Append the new events to the trace, unless the trace was deleted meanwhile."""
         id = self.session.trace_id
         begins = self._unstored[0] is self.session
         if not begins and not list(transaction.trace_events(trace_id=id)):
@@ -181,7 +181,7 @@ class Recorder(QueryObserver):
 
 
 async def replay(answer: Answer, recorder: Recorder) -> None:
-    """Record the trace of a reused answer: what it was based on is still in the index."""
+    """Record the trace of a reused answer, whose context is still in the index."""
     context = answer.context
     await recorder.keywords_found(context.keywords)
     await recorder.retrieved(context.relations, context.chunks)
@@ -191,7 +191,7 @@ async def replay(answer: Answer, recorder: Recorder) -> None:
 
 
 def numbered_items(context: Context, edges: Mapping[tuple[str, str], Edge]) -> list[PromptItem]:
-    """The items of a context, numbered as in its prompt; relations have the ids of their edges."""
+    """The items of a context, numbered as in the prompt; a relation has the id of the edge."""
     items: list[PromptItem] = []
     for chunk in context.chunks:
         item = PromptItem(

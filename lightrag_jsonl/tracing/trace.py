@@ -1,4 +1,4 @@
-"""A trace: how one answer came about, and its sources, and whether both are sound."""
+"""A trace, the record of one query: reading, sources, provenance and verification."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,16 +26,16 @@ _ALL_CHUNKS = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything recorded about one query, under the names that its events have for it.
+    """The record of one query, with the field names of the events.
 
-    - `stages`: the steps that were reached, also by a query that was killed.
-    - `candidates`, `retrieved_chunks`: what was found. `selected`, `selected_chunks`: what was
-      chosen; `selection_error` says why the model could not choose. `shown`: the items of the
-      answer's prompt.
-    - `answer`: None until it is complete. `prompt_numbers`: citation n is of the item that was shown
-      with the number `prompt_numbers[n - 1]`. `reused`: it was written for an earlier question.
-      `truncated`: the model's token limit, a content filter or an error cut the answer off. `claims`:
-      which of its claims the cited passages support.
+    - `stages`: the steps so far, also of a killed query.
+    - `candidates`, `retrieved_chunks`: all retrieved edges and chunks. `selected`,
+      `selected_chunks`: the edges and chunks for the answer; `selection_error` says why the model
+      could not choose. `shown`: the items of the answer's prompt.
+    - `answer`: None until complete. `prompt_numbers`: citation n is of the item with the number
+      `prompt_numbers[n - 1]` in the prompt. `reused`: the answer was written for an earlier
+      question. `truncated`: the model's token limit, a content filter or an error cut the answer
+      off. `claims`: the claims of the answer, with or without support by the cited passages.
     """
 
     id: str
@@ -83,18 +83,18 @@ class Trace:
 
     @property
     def none_selected(self) -> bool:
-        """Whether the model was asked to choose edges, and chose none."""
+        """Whether the model was asked to choose edges, and chose nothing."""
         had_to_choose = self.method == "llm" and "selection" in self.stages
         return had_to_choose and bool(self.candidates) and not (self.selected or self.fallback)
 
     @property
     def chunk_ids(self) -> tuple[str, ...]:
-        """Every chunk behind what was shown, and so behind all that was selected or cited."""
+        """The chunks behind all items of the prompt, hence behind all selected and cited items."""
         return tuple(dict.fromkeys(id for item in self.shown for id in item.chunk_ids))
 
 
 def assemble_trace(events: Iterable[e.Event]) -> Trace:
-    """The trace of one query's events, in order; `ValueError` unless the first is its session."""
+    """The trace of one query's events, in order; `ValueError` unless the first is the session."""
     recorded = [event for event in events if not isinstance(event, e.AnswerChunk)]
     if not recorded or not isinstance(recorded[0], e.Session):
         raise ValueError("the first event of a trace is its session")
@@ -107,9 +107,9 @@ def assemble_trace(events: Iterable[e.Event]) -> Trace:
 
 
 def load_trace(view: StoreView, trace_id: str) -> Trace:
-    """The trace with this URI or id, or the only one whose id begins with `trace_id`.
+    """The trace with the URI, the id or the unique beginning of an id `trace_id`.
 
-    `NotFoundError` if there is none or more than one, `CorruptError` if it cannot be read.
+    `NotFoundError` for no trace or several, `CorruptError` for an unreadable trace.
     """
     prefix = trace_id_of(sanitize(trace_id))
     ids = [summary.id for summary in view.traces(prefix=prefix)]
@@ -126,7 +126,7 @@ def load_trace(view: StoreView, trace_id: str) -> Trace:
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """A document's description, without its text."""
+    """A document's description, without the text."""
 
     id: str
     title: str | None = None
@@ -142,14 +142,14 @@ class SourceDocument:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The chunks behind a trace with their pages and documents; what was deleted is missing."""
+    """The chunks behind a trace, with pages and documents; without deleted sources."""
 
     chunks: Mapping[str, t.Chunk] = field(default_factory=dict)
     pages: Mapping[tuple[str, int], t.Page] = field(default_factory=dict)
     documents: Mapping[str, SourceDocument] = field(default_factory=dict)
 
     def page_of(self, chunk: t.Chunk) -> t.Page | None:
-        """The page that a chunk is on."""
+        """The page of a chunk."""
         return self.pages.get((chunk.document_id, chunk.page))
 
     def where(self, chunk_id: str, words: str = "Chunk {} → Page {} → {}") -> str:
@@ -162,7 +162,7 @@ class Sources:
 
 
 def look_up_sources(view: StoreView, chunk_ids: Iterable[str]) -> Sources:
-    """Look up chunks with their pages and documents."""
+    """The chunks with these ids, with pages and documents."""
     ids = dict.fromkeys(chunk_ids)
     stored = {chunk.id: chunk for chunk in view.chunks(ids=ids).values()}
     chunks = {id: stored[id] for id in ids if id in stored}
@@ -177,7 +177,7 @@ def look_up_sources(view: StoreView, chunk_ids: Iterable[str]) -> Sources:
 
 
 def describe_documents(view: StoreView, ids: Collection[str]) -> dict[str, SourceDocument]:
-    """The documents that are stored, by id."""
+    """The stored documents among these, by id."""
     stored = view.documents(ids)
     titles_by_id = titles(view, stored)
     return {
@@ -201,7 +201,7 @@ class ChunkFacts:
 
 @dataclass(frozen=True, slots=True)
 class DocumentProvenance:
-    """A document with its chunks in order, and the queries that were shown part of it."""
+    """A document with its chunks in order, and the queries whose prompts held a part of it."""
 
     document: SourceDocument
     chunks: tuple[ChunkFacts, ...]
@@ -210,7 +210,7 @@ class DocumentProvenance:
 
 @dataclass(frozen=True, slots=True)
 class EdgeProvenance:
-    """An edge as it is stored now, every chunk that states it, and the queries that chose it."""
+    """An edge as stored now, every chunk that states it, and the queries that selected it."""
 
     edge: Edge
     sources: Sources
@@ -218,24 +218,22 @@ class EdgeProvenance:
 
 
 def document_provenance(view: StoreView, document_id: str) -> DocumentProvenance:
-    """What was read from a document, chunk by chunk, by its id, its name or its URI.
+    """The edges of a document, chunk by chunk; `document_id` may be the id, the name or the URI.
 
-    `NotFoundError` if there is none, or more than one of this name.
+    `NotFoundError` for no document, or for several of the same name.
     """
     document = _document_called(view, document_id)
-    stated: list[ChunkFacts] = []
+    chunk_facts: list[ChunkFacts] = []
     for row, chunk in view.chunks(documents=[document.id]).items():
         relations = view.relations(view.mentioned_relations([row]), chunk_limit=1)
         from_chunk = [replace(relation, chunk_ids=(chunk.id,)) for relation in relations.values()]
-        stated.append(ChunkFacts(chunk, candidate_edges(from_chunk)))
-    traces = _queries(view, [facts.chunk.id for facts in stated])
-    return DocumentProvenance(document, tuple(stated), traces)
+        chunk_facts.append(ChunkFacts(chunk, candidate_edges(from_chunk)))
+    traces = _traces_with(view, [facts.chunk.id for facts in chunk_facts])
+    return DocumentProvenance(document, tuple(chunk_facts), traces)
 
 
 def _document_called(view: StoreView, name: str) -> SourceDocument:
-    """The document with this id, title, source, name or URI; `NotFoundError` unless it is the only
-    one.
-    """
+    """The document with the id, title, source, name or URI `name`; `NotFoundError` unless unique."""
     documents = describe_documents(view, [name])
     if name in documents:
         return documents[name]
@@ -255,13 +253,11 @@ def _document_called(view: StoreView, name: str) -> SourceDocument:
 
 
 def edge_provenance(view: StoreView, source: str, predicate: str, target: str) -> EdgeProvenance:
-    """Where an edge was read; ends are found by any spelling, the predicate by any of its keywords.
+    """The provenance of an edge, by any spelling of the ends and any keyword of the predicate.
 
-    `NotFoundError` if there is none; if only the predicate differs, it names the edge that exists.
+    `NotFoundError` without an edge; the error names the existing edge if only the predicate differs.
     """
-    ids = sorted(view.entity_ids([name_key(source), name_key(target)]).values())
-    rows = view.relation_rows(pairs=[(ids[0], ids[1])]) if len(ids) == 2 else ()
-    relation = next(iter(view.relations(rows, chunk_limit=_ALL_CHUNKS).values()), None)
+    relation = _relation_between(view, source, target)
     if relation is None:
         raise NotFoundError(f"no edge between {source} and {target}")
     (edge,) = candidate_edges([relation])
@@ -270,12 +266,21 @@ def edge_provenance(view: StoreView, source: str, predicate: str, target: str) -
         raise NotFoundError(
             f"no edge ({source}, {predicate}, {target}); there is ({', '.join(edge.labels)})"
         )
-    traces = _queries(view, [f'"id":"{edge.id}'])
+    traces = _traces_with(view, [f'"id":"{edge.id}'])
     return EdgeProvenance(edge, look_up_sources(view, edge.chunk_ids), traces)
 
 
-def _queries(view: StoreView, marks: Sequence[str]) -> tuple[t.TraceSummary, ...]:
-    """The queries whose stored selection has one of these texts in it, the newest first."""
+def _relation_between(view: StoreView, source: str, target: str) -> t.Relation | None:
+    ids = view.entity_ids([name_key(source), name_key(target)]).values()
+    if len(ids) != 2:
+        return None
+    first, second = sorted(ids)
+    rows = view.relation_rows(pairs=[(first, second)])
+    return next(iter(view.relations(rows, chunk_limit=_ALL_CHUNKS).values()), None)
+
+
+def _traces_with(view: StoreView, marks: Sequence[str]) -> tuple[t.TraceSummary, ...]:
+    """The queries with one of these texts in the stored selection, the newest first."""
     events = view.trace_events(stage="selection")
     ids = {id for id, event in events if any(mark in event for mark in marks)}
     return tuple(summary for summary in view.traces() if summary.id in ids)
@@ -283,7 +288,7 @@ def _queries(view: StoreView, marks: Sequence[str]) -> tuple[t.TraceSummary, ...
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault of a trace, or of a document if `trace_id` is "", and the check that found it."""
+    """A fault of a trace, or of a document if `trace_id` is "", with the name of the check."""
 
     trace_id: str
     check: str
@@ -294,8 +299,8 @@ class Problem:
         return f"{self.trace_id or f'document {self.document_id}'}: {self.check}: {self.detail}"
 
 
-def verify(view: StoreView, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...]:
-    """What is wrong with these traces; without ids, with all traces, pages and chunks."""
+def verify_traces(view: StoreView, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...]:
+    """The faults of these traces; without ids, of all traces, pages and chunks."""
     summaries = {summary.id: summary for summary in view.traces()}
     faults: list[Problem] = []
     for id in trace_ids or summaries:
@@ -314,30 +319,30 @@ def verify(view: StoreView, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...
 
 
 def _document_faults(view: StoreView) -> Iterator[Problem]:
-    """Chunks that are not exactly their part of their page, of all documents."""
+    """The chunks of all documents with a text other than the part of the page."""
     for document in view.documents():
         pages = {page.number: page for page in view.pages([document.id])}
         for chunk in view.chunks(documents=[document.id]).values():
-            for detail in _offsets(chunk, pages.get(chunk.page)):
+            for detail in _offset_faults(chunk, pages.get(chunk.page)):
                 yield Problem("", "offsets", detail, document.id)
 
 
 def verify_trace(trace: Trace, sources: Sources) -> tuple[Problem, ...]:
-    """All faults; deleted sources are none, nor are steps that a failed query did not reach."""
+    """All faults of a trace; a deleted source is no fault, nor is a missing step of a failed query."""
     checks = [
-        ("chain", _chain(trace)),
-        ("edges", _edges(trace)),
-        ("citations", _citations(trace, sources)),
+        ("chain", _stage_faults(trace)),
+        ("edges", _edge_faults(trace)),
+        ("citations", _citation_faults(trace, sources)),
     ]
     for chunk in sources.chunks.values():
-        checks.append(("offsets", _offsets(chunk, sources.page_of(chunk))))
+        checks.append(("offsets", _offset_faults(chunk, sources.page_of(chunk))))
     return tuple(
         Problem(trace.id, check, detail) for check, details in checks for detail in details
     )
 
 
-def _chain(trace: Trace) -> Iterator[str]:
-    """No stage is missing before the last one that was reached, nor is the text of an answer."""
+def _stage_faults(trace: Trace) -> Iterator[str]:
+    """Missing stages before the last stage of the trace, and a missing text of the answer."""
     between = [] if trace.mode == "bypass" else ["retrieval", "selection"]
     order = ["session", *between, "answer", "end"]
     reached = [stage for stage in trace.stages if stage in order]
@@ -349,18 +354,18 @@ def _chain(trace: Trace) -> Iterator[str]:
         yield "the text of the answer is not stored"
 
 
-def _edges(trace: Trace) -> Iterator[str]:
-    """Every edge has a chunk, and those that were selected were found before."""
+def _edge_faults(trace: Trace) -> Iterator[str]:
+    """Edges without a chunk, and selected edges that were no candidates."""
     for edge in trace.candidates:
         if not edge.chunk_ids:
             yield f"edge {edge.id} has no chunk"
-    for chosen in trace.selected:
-        if chosen.edge not in trace.candidates:
-            yield f"selected edge {chosen.edge.id} was not a candidate"
+    for selected in trace.selected:
+        if selected.edge not in trace.candidates:
+            yield f"selected edge {selected.edge.id} was not a candidate"
 
 
-def _offsets(chunk: t.Chunk, page: t.Page | None) -> Iterator[str]:
-    """A chunk is exactly its part of its page."""
+def _offset_faults(chunk: t.Chunk, page: t.Page | None) -> Iterator[str]:
+    """A difference between a chunk and the part of the page at the chunk's offsets."""
     if page is None:
         yield f"chunk {chunk.id} is on page {chunk.page}, which is not stored"
     elif page.text[chunk.start : chunk.end] != chunk.text or not chunk.text:
@@ -369,12 +374,11 @@ def _offsets(chunk: t.Chunk, page: t.Page | None) -> Iterator[str]:
         yield f"chunk {chunk.id} does not match its id"
 
 
-def _citations(trace: Trace, sources: Sources) -> Iterator[str]:
-    """Every citation refers to something that was shown, and quotes its chunk exactly."""
-    by_number = {item.number: item for item in trace.shown}
-    cited_items = {n: by_number.get(number) for n, number in enumerate(trace.prompt_numbers, 1)}
+def _citation_faults(trace: Trace, sources: Sources) -> Iterator[str]:
+    """Citations of no item of the prompt, and citations that do not quote the chunk exactly."""
+    items = e.cited_items(trace.shown, trace.prompt_numbers)
     for citation in trace.citations:
-        item = cited_items.get(citation.number)
+        item = items.get(citation.number)
         chunk = sources.chunks.get(citation.chunk_id)
         if item is None or item.kind != citation.kind or citation.chunk_id not in item.chunk_ids:
             yield f"citation [{citation.number}] refers to nothing that was sent to the model"

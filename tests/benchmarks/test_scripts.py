@@ -111,6 +111,8 @@ def started(command: list[str], **more: Any) -> Any:
     return subprocess.CompletedProcess(command, 0)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_it_prints_one_json_object(
     name: str,
@@ -137,7 +139,8 @@ def test_it_prints_one_json_object(
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(300)
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_cluster_loses_a_node(data: Path) -> None:
     """In a process of its own, since Ray's processes meet at this machine's own address."""
     pytest.importorskip("ray", reason="needs the extra: pip install 'lightrag-jsonl[ray]'")

@@ -107,6 +107,8 @@ def test_demo_shows_both_languages(tmp_path: Path) -> None:
         assert run("status", "-w", tmp_path / "demo" / language).exit_code == 0
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("way", ["script", "module"])
 def test_demo_prints_commands_that_run(tmp_path: Path, way: str) -> None:
     """Started by a path or as a module, where no folder of programs has it: the next commands, copied

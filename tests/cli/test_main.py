@@ -119,6 +119,7 @@ HEAVY = (
 )
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     """--help needs no package that takes long to import, nor does a model before its first call."""
     code = (
@@ -135,6 +136,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     assert done.stdout.rstrip().endswith("[]")
 
 
+@pytest.mark.slow
 def test_pipes(environment: dict[str, str], kb: Path) -> None:
     """A pipe gets the answer alone, in UTF-8, with no escape sequence; JSON stays readable where the
     encoding has no Chinese.
@@ -151,6 +153,7 @@ def test_pipes(environment: dict[str, str], kb: Path) -> None:
     assert "张骞" in {one["id"] for one in json.loads(done.stdout.decode("ascii"))}
 
 
+@pytest.mark.slow
 def test_a_closed_output_is_no_error(environment: dict[str, str]) -> None:
     """`parse | head -1` ends quietly, with the status that the shell has for it."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
@@ -163,6 +166,7 @@ def test_a_closed_output_is_no_error(environment: dict[str, str]) -> None:
     assert child.returncode == 141
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_read(
     environment: dict[str, str], texts: Path, tmp_path: Path
 ) -> None:
@@ -181,9 +185,9 @@ def test_ctrl_c_keeps_what_was_read(
         child = subprocess.Popen(
             insert, env=environment, stderr=subprocess.PIPE, preexec_fn=heed_interrupts
         )
-        assert asked.wait(60)
+        assert asked.wait(240)
         child.send_signal(signal.SIGINT)
-        _, errors = child.communicate(timeout=60)
+        _, errors = child.communicate(timeout=240)
         stuck, before = False, len(server.requests)
         resumed = run("resume", "-w", tmp_path / "kb", *model[2:])
 

@@ -20,7 +20,7 @@ from tests.servers import ScriptedServer
 from tests.tools.test_merging import documents
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'lightrag-jsonl[ray]'")
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
 OPTIONS = IndexOptions(summarize_fragments=3, max_gleanings=0)
 
 

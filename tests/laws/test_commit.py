@@ -64,6 +64,7 @@ def texts(*documents: Document) -> dict[str, str]:
     return {document.id or "": document.text for document in documents}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(-(-KILLS // LIVES)))
 def test_a_killed_process_loses_nothing(

@@ -152,7 +152,7 @@ async def test_plain_functions_wait_for_nobody(tmp_path: Path) -> None:
 
     def model(prompt: str) -> str:
         under_way.release()
-        go_on.wait(30)
+        go_on.wait(240)
         return '{"type": "done", "entities": 0, "relationships": 0}'
 
     options = IndexOptions(max_concurrent_calls=40, max_gleanings=0)
@@ -161,8 +161,8 @@ async def test_plain_functions_wait_for_nobody(tmp_path: Path) -> None:
         inserting = asyncio.create_task(rag.insert(texts))
         try:
             for _ in texts:
-                assert await asyncio.to_thread(under_way.acquire, timeout=30)
-            await asyncio.wait_for(rag.retrieve("Ann", mode="naive"), 20)
+                assert await asyncio.to_thread(under_way.acquire, timeout=240)
+            await asyncio.wait_for(rag.retrieve("Ann", mode="naive"), 200)
         finally:
             go_on.set()
             await inserting

@@ -15,6 +15,8 @@ from lightrag_jsonl.providers import OpenAILLM
 from tests import servers
 from tests.conftest import CHECKOUT
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a server with a model
+
 QUESTION = [Message("user", "Name the heroes. 乔峰 🌍")]
 NAMES = ("乔峰", "Ebenezer Scrooge", 'Tim "Tiny" Cratchit', "C:\\temp", "line\nbreak", "🌍")
 

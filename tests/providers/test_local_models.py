@@ -12,6 +12,8 @@ from lightrag_jsonl import AsyncLightRAG, Document
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.providers import CrossEncoderReranker, SentenceTransformerEmbedder
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # loading models takes long
+
 LONG = "Marley was dead: to begin with. 乔峰 🌍 " * 60
 
 

@@ -24,6 +24,7 @@ from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.testing import ScriptedLLM
 
 PACKAGE = Path(lightrag_jsonl.__file__).parent
+NAMED_TUPLE_METHODS = ("_asdict", "_make", "_replace")
 TEXT = "居里夫人发现了镭 １２ 🙂. Marie Curie discovered radium in Paris."
 
 
@@ -119,7 +120,7 @@ def test_a_clock_must_return_seconds(tmp_path: Path) -> None:
 
 def test_no_room_uses_private_names_of_another() -> None:
     """A room is a folder or a module at the top. Where it uses a private attribute of an object that
-    is not `self`, the attribute is its own, or another package's.
+    is not `self`, the attribute is its own, another package's, or a public method of named tuples.
     """
     owners: defaultdict[str, set[str]] = defaultdict(set)
     uses: list[tuple[str, str, str]] = []
@@ -132,7 +133,7 @@ def test_no_room_uses_private_names_of_another() -> None:
             elif isinstance(node, ast.Attribute) and is_private(node.attr):
                 if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
                     owners[node.attr].add(room)
-                else:
+                elif node.attr not in NAMED_TUPLE_METHODS:
                     uses.append((node.attr, room, f"{place}:{node.lineno}"))
     foreign = [
         f"{line} {name}" for name, room, line in uses if owners[name] and room not in owners[name]

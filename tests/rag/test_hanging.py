@@ -76,6 +76,7 @@ print("end")
 ENDS = ["StorageError", "CancelledError", "KeyboardInterrupt", "end"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["sync", "deaf", "embedder"])
 def test_nobody_waits_for_a_part_that_hangs(tmp_path: Path, part: str) -> None:
     """A thread that sleeps for minutes, or a coroutine that ignores its cancellation, is left behind

@@ -129,7 +129,7 @@ def test_closing_stops_the_model(tmp_path: Path) -> None:
         stream = rag.stream("Who?", NAIVE)
         assert next(stream) == "She "
         stream.close()
-        assert llm.left.wait(60) and list(stream) == []
+        assert llm.left.wait(240) and list(stream) == []
         assert llm.begun == llm.ended and len(llm.begun) == 1
 
 
@@ -150,7 +150,7 @@ def test_a_forgotten_stream_stops_the_model(tmp_path: Path) -> None:
             for _ in range(30):
                 next(Page(rag).pieces)
                 gc.collect()
-                assert llm.left.wait(60)
+                assert llm.left.wait(240)
                 llm.left.clear()
             assert llm.begun == llm.ended
     finally:

@@ -16,6 +16,8 @@ from lightrag_jsonl.readers.process import ReadingProcess
 from tests.conftest import CHECKOUT
 from tests.processes import run_python
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # processes that read files
+
 TABLE = b"Name,Born\nAda,1815\n"
 LINES = "Name: Ada; Born: 1815"
 
@@ -158,7 +160,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     assert done.stdout == "1\n1\n", done.stderr
 

@@ -77,6 +77,7 @@ def test_a_users_reader_that_fails_is_named(tmp_path: Path) -> None:
         list(load_documents(tmp_path, {"abc": lambda data: Document("text")}))
 
 
+@pytest.mark.slow
 def test_without_the_extra_it_says_which_one(tmp_path: Path) -> None:
     """A PDF names the extra, once for all files; texts and CSV are read without it."""
     for name in ("a.pdf", "b.pdf", "c.csv"):

@@ -53,6 +53,7 @@ with LightRAG(sys.argv[1]) as rag:
 """
 
 
+@pytest.mark.slow
 def test_other_processes_give_the_same_bytes(carol: Path) -> None:
     """Neither the process nor its hash seed makes a difference in any mode."""
     other = run_python(ASKING, carol, QUESTION, *SEARCHING, PYTHONHASHSEED="12345").stdout

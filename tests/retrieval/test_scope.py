@@ -244,6 +244,7 @@ async def test_with_word_counts_what_shares_words_is_found(tmp_path: Path, name:
     assert empty == [*elsewhere]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("embedder", [minilm, Crowded], ids=["spread", "crowded"])
 @pytest.mark.parametrize("name", ["notes", "news"])
 async def test_with_trained_vectors_meaning_is_enough(
@@ -256,6 +257,7 @@ async def test_with_trained_vectors_meaning_is_enough(
     assert empty == [*ELSEWHERE]
 
 
+@pytest.mark.slow
 async def test_a_book_answers_questions_about_the_book(tmp_path: Path, shared_data: Path) -> None:
     """Its passages resemble each other, which says nothing about a question."""
     corpus = Corpus("en", [text.strip() for text in chunks(shared_data)], ())
@@ -279,6 +281,7 @@ async def test_a_book_answers_questions_about_the_book(tmp_path: Path, shared_da
     assert empty == elsewhere
 
 
+@pytest.mark.slow
 async def test_the_guard_can_be_turned_off(tmp_path: Path) -> None:
     """Then any question is searched for, with vectors of either kind."""
     for number, embedder in enumerate((HashEmbedder(), minilm())):
@@ -299,6 +302,7 @@ async def test_where_nothing_is_found_no_model_answers(tmp_path: Path) -> None:
     assert not llm.requests and answer.usage.calls == 0
 
 
+@pytest.mark.slow
 async def test_unrelated_texts_are_embedded_once(tmp_path: Path) -> None:
     """The scale of an embedder's cosines costs one call, not one for each question."""
     embedder = Crowded()

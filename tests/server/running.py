@@ -23,7 +23,7 @@ from lightrag_jsonl.server.connections import uvicorn_settings
 from lightrag_jsonl.server.indexes import Indexes, Limits
 from lightrag_jsonl.server.security import Access
 
-SECONDS = 30  # the longest wait for something that happens in another process
+SECONDS = 240  # the longest wait for another thread or process; a busy machine is slow
 
 
 @dataclass
@@ -108,7 +108,7 @@ def serving(
     port = server.servers[0].sockets[0].getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     headers = {"X-API-Key": access.token} if access.token else {}
-    with httpx2.Client(base_url=url, headers=headers, timeout=20, trust_env=False) as client:
+    with httpx2.Client(base_url=url, headers=headers, timeout=SECONDS, trust_env=False) as client:
         try:
             yield Running(url, indexes, client)
         finally:

@@ -18,6 +18,7 @@ from tests.server.running import serving
 TOKEN = "a-token-for-this-test"
 
 
+@pytest.mark.slow
 async def test_agents_use_the_tools_of_an_index(kb: Path) -> None:
     """With the token; the tools only read."""
     with serving(kb, access=Access(token=TOKEN)) as server:

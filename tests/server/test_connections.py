@@ -57,6 +57,7 @@ def health(server: Running) -> int:
     return server.client.get("/health", headers={"Connection": "close"}).status_code
 
 
+@pytest.mark.slow
 def test_silent_connections_make_room_for_others(kb: Path) -> None:
     """Beyond the limit, those that have waited longest for a request are closed, and a client that
     asks is answered each time.
@@ -105,6 +106,7 @@ def test_headers_that_do_not_come_end_the_connection(kb: Path, sent: bytes) -> N
         assert health(server) == 200
 
 
+@pytest.mark.slow
 def test_many_silent_connections_leave_the_process_answering(kb: Path) -> None:
     """With few files to open and more connections than these, `serve` answers, and its log is short."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -26,6 +26,8 @@ from lightrag_jsonl.server.app import STATIC
 from lightrag_jsonl.server.security import Access
 from tests.server.running import SECONDS, PacedLLM, Running, serving, serving_model
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a browser
+
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 OFFLINE = re.compile("ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH")
 TOKEN = "a-token-for-this-test"

@@ -107,6 +107,7 @@ def test_wrong_methods_are_405(server: Running) -> None:
         assert response.json()["error"]["code"] == "method"
 
 
+@pytest.mark.slow
 def test_documents_come_and_go_by_jobs(server: Running) -> None:
     """An upload and a text are indexed, seen by the next question without a restart, listed, and
     deleted again; a text without a title is listed by its first words. A retry is a job, too.
@@ -145,6 +146,7 @@ def test_documents_come_and_go_by_jobs(server: Running) -> None:
     assert kinds == ["retry", "delete", "insert", "upload"]
 
 
+@pytest.mark.slow
 def test_unreadable_uploads_fail_with_the_reason(server: Running) -> None:
     """A file that is no text fails as a job, in words, and the next job is done."""
     contents = {"a.bin": b"\0\1\2", "b.txt": b" \n", "c.txt": b"Ada met Bob."}
@@ -154,6 +156,7 @@ def test_unreadable_uploads_fail_with_the_reason(server: Running) -> None:
     assert "a.bin" in first["error"] and "b.txt is empty" in second["error"]
 
 
+@pytest.mark.slow
 def test_several_indexes_are_apart(kb: Path, tmp_path: Path) -> None:
     """Every route uses the index in its path and no other; a Chinese name works."""
     other = tmp_path / "知识库"
@@ -178,6 +181,7 @@ def test_the_page_is_served(server: Running) -> None:
     assert "unsafe" not in page.headers["content-security-policy"]
 
 
+@pytest.mark.slow
 def test_a_pdf_is_uploaded_with_its_pages(server: Running) -> None:
     """Files of other kinds are read as the command line reads them; citations name the page."""
     files = pytest.importorskip("tests.readers.files")
@@ -208,6 +212,7 @@ def test_metrics_count_what_happened(server: Running) -> None:
     assert len(types) == len(set(types)) >= 8
 
 
+@pytest.mark.slow
 def test_each_line_of_jsonl_is_a_document(server: Running) -> None:
     """Of an upload, too; a bad line is a problem in the report, and no path of the server is shown."""
     lines = '{"text": "Ann Lee met Bob Ray.", "id": "ann"}\n\nno JSON\n"邓稼先出生于怀宁。"\n'

@@ -140,6 +140,7 @@ def test_too_many_questions_and_jobs_are_429(kb: Path) -> None:
         assert response.status_code == 429 and int(response.headers["retry-after"]) > 0
 
 
+@pytest.mark.slow
 def test_names_of_uploads_are_no_paths(server: Running, kb: Path) -> None:
     """A name with a folder or a control character is refused. Whatever a name and an id are, files
     are written only in `jobs`, under names of the server.
@@ -219,6 +220,7 @@ def test_links_and_pipes_among_the_jobs_are_set_aside(kb: Path, ending: str) -> 
     assert secret.read_text(encoding="utf-8") == job_text(JOB_ID)
 
 
+@pytest.mark.slow
 def test_job_is_never_written_through_a_link(kb: Path) -> None:
     """A link that lies where a job is saved is replaced, and what it leads to stays as it is."""
     secret = kb.parent / "secret.txt"

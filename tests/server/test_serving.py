@@ -24,7 +24,9 @@ from lightrag_jsonl.server.indexes import Limits
 from lightrag_jsonl.server.jobs import JobQueue
 from tests.cli.conftest import process, run
 from tests.conftest import CHECKOUT
-from tests.server.running import serving, wait_for
+from tests.server.running import SECONDS, serving, wait_for
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # servers in processes of their own
 
 NAMES = [f"{first} {last}" for first in ("Ada", "Bob", "Cy") for last in ("Moor", "Vale", "Lund")]
 TEXT = "\n\n".join(
@@ -48,7 +50,7 @@ def process_serving(*arguments: object, token: str = "") -> Iterator[tuple[Any, 
     server = subprocess.Popen(command, env=environment, **log)  # type: ignore[call-overload]
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     url = f"http://127.0.0.1:{port}"
-    with httpx2.Client(base_url=url, headers=headers, timeout=20, trust_env=False) as client:
+    with httpx2.Client(base_url=url, headers=headers, timeout=SECONDS, trust_env=False) as client:
 
         def answers() -> bool:
             with contextlib.suppress(httpx2.TransportError):
@@ -222,7 +224,7 @@ def test_token_of_the_environment_is_needed_and_not_logged(kb: Path) -> None:
         assert bare.status_code == 401 and client.get("/indexes").json() == ["kb"]
         client.get("/indexes/other")
         server.send_signal(signal.SIGINT)
-        log, _ = server.communicate(timeout=20)
+        log, _ = server.communicate(timeout=SECONDS)
     assert b"Uvicorn running" in log and token.encode() not in log
 
 

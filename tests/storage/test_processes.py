@@ -13,6 +13,8 @@ from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.opening import open_store
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # processes that write
+
 DOCUMENTS = 40
 WRITER = """
 import sys

@@ -72,7 +72,7 @@ def test_catching_up_reads_what_changed_only(
 
 def test_searches_run_at_the_same_time(tmp_path: Path) -> None:
     """Two searches meet inside their snapshots."""
-    store, inside = SQLiteStore(tmp_path), threading.Barrier(2, timeout=30)
+    store, inside = SQLiteStore(tmp_path), threading.Barrier(2, timeout=240)
 
     def search() -> int:
         with store.snapshot() as snapshot:

@@ -192,6 +192,7 @@ LightRAG(sys.argv[1], llm="none").merge_from(*sys.argv[2:], progress=end)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_merge_goes_on(tmp_path: Path) -> None:
     """A process that dies after its first commit leaves whole documents; the next one takes the rest."""
     given = [Document(f"Marie Curie{n} met Pierre Curie in Paris.", id=f"d{n}") for n in range(200)]

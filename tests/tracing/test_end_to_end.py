@@ -319,6 +319,7 @@ with filled(Path(sys.argv[1]), ENGLISH, ScriptedLLM(script)) as rag:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("at", "quads"), [("selection", 8), ("answer", 14)])
 def test_a_killed_process_leaves_an_incomplete_trace(tmp_path: Path, at: str, quads: int) -> None:
     """What a listener had heard is stored, and it is sound."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.tracing.export import export
+from lightrag_jsonl.tracing.export import export_trace
 from lightrag_jsonl.tracing.rdf import fact, literal, serialize, triple_term, triples_of
 from lightrag_jsonl.tracing.trace import Trace
 
@@ -21,11 +21,11 @@ def test_every_form_is_written(trace: Trace, format: str, rdf: str) -> None:
     oxigraph = pytest.importorskip("pyoxigraph")
     hostile = replace(trace, question='<<( a )>> « "\\\n 居里夫人 \U0001f9ea')
 
-    text = export(hostile, format=format, version=rdf)  # type: ignore[arg-type]
+    text = export_trace(hostile, format=format, version=rdf)  # type: ignore[arg-type]
 
     assert ("<<( <urn:entity" in text) == (rdf == "1.2")
     assert ("<< <urn:entity" in text) == (rdf == "star")
-    assert text == export(hostile, format=format, version=rdf)  # type: ignore[arg-type]
+    assert text == export_trace(hostile, format=format, version=rdf)  # type: ignore[arg-type]
     if (format, rdf) == ("nquads", "star"):
         return  # pyoxigraph reads the older notation in Turtle and TriG only
     syntax = {"nquads": "nq", "turtle": "ttl", "trig": "trig"}[format]
@@ -41,11 +41,11 @@ def test_what_cannot_be_written_is_an_error_that_says_what_to_do(
     what to install.
     """
     with pytest.raises(ConfigError, match=r'rdf="1\.1"'):
-        export(trace, format="jsonld")
+        export_trace(trace, format="jsonld")
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
-    assert export(trace)
+    assert export_trace(trace)
     with pytest.raises(ConfigError, match=r"pip install .pyoxigraph"):
-        export(trace, format="turtle")
+        export_trace(trace, format="turtle")
 
 
 def test_bases_are_configurable(trace: Trace) -> None:
@@ -56,7 +56,7 @@ def test_bases_are_configurable(trace: Trace) -> None:
     asked = replace(trace, question="What is <urn:entity:x>?", selected=(by_rank,), fallback=True)
     bases = {"entity_base": "https://kb.example/é/", "predicate_base": "https://kb.example/p/"}
 
-    text = export(asked, **bases)  # type: ignore[arg-type]
+    text = export_trace(asked, **bases)  # type: ignore[arg-type]
 
     subject = "<https://kb.example/%C3%A9/marie%20curie>"
     assert f"{subject} <https://kb.example/p/discovered>" in text
@@ -65,7 +65,7 @@ def test_bases_are_configurable(trace: Trace) -> None:
     assert 'ns/score> "0.25"^^<http://www.w3.org/2001/XMLSchema#double>' in text
     assert 'ns/fallback> "true"^^<http://www.w3.org/2001/XMLSchema#boolean>' in text
     with pytest.raises(ConfigError, match="scheme"):
-        export(trace, entity_base="kb/")
+        export_trace(trace, entity_base="kb/")
 
 
 any_text = st.text(st.characters(codec=None), max_size=20)

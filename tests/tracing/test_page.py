@@ -126,6 +126,7 @@ def test_exactly_the_cited_span_is_marked(tmp_path: Path) -> None:
 CLICK = 'document.querySelector("#answer a.cite").click()'
 
 
+@pytest.mark.slow
 def test_a_click_on_a_citation_opens_its_passage(
     trace: Trace, sources: Sources, tmp_path: Path
 ) -> None:
@@ -139,7 +140,7 @@ def test_a_click_on_a_citation_opens_its_passage(
 
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/user"]
     command = [browser, *options, "--dump-dom", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=100)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=240)
 
     (panel,) = re.findall(r'<aside id="panel".*?</aside>', done.stdout, re.DOTALL)
     assert " hidden" not in panel.partition(">")[0]

@@ -20,6 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.postgres)
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,8 @@ from tests.storage.test_processes import (  # noqa: F401
 )
 
 Url = Callable[[object], str]
-LIVES, SECONDS = 4, 30
+LIVES = 4
+SECONDS = 240  # the longest wait for a call of the writing process
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["tests.laws.killed"])
 
