@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 from lightrag_jsonl.core.errors import ResponseError
-from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, Record, RejectionReason
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import without_prompted_thinking, without_thinking
@@ -187,7 +187,7 @@ def read_json(
     `normalize` is applied before the schema. `ResponseError` shows the text, or the path of the
     fault.
     """
-    shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    shown = repr(cut(text, _SHOWN))
     try:
         value: Json = _clean(_find_value(without_invisible(text.replace("\0", "")).strip()))
     except (ValueError, RecursionError) as error:

@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import msgspec
 
-from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, JsonlResult, Record, Rejection, RejectionReason
 from lightrag_jsonl.llm import json_values
 from lightrag_jsonl.llm.json_values import SPACES, FoundObject, end_of, line_end
@@ -24,7 +24,7 @@ Normalize = Callable[[Record], Iterable[Record]]
 
 REPEATS = 10  # of one object or line in an answer; small models loop, others write one twice or so
 LEAST_REPEATED = 20  # characters of a line without a record; brackets and dashes come back anyway
-_MAX_TEXT = 2_000  # characters of a rejection
+_LONGEST_REJECTION = 2_000  # characters
 _DETAILS = {
     "malformed": "invalid JSON, or an unclosed object",
     "truncated": "the text ends inside this object",
@@ -63,9 +63,9 @@ def parse_jsonl(
     return reader.close()
 
 
-def shortened(text: str) -> str:
-    """The text of a rejection; a very long one is cut."""
-    return text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + "…"
+def rejected_text(text: str) -> str:
+    """The text of a rejection: at most 2,000 characters of the answer, and "…"."""
+    return cut(text.strip(), _LONGEST_REJECTION)
 
 
 class JsonlReader:
@@ -284,13 +284,13 @@ class JsonlReader:
         self._repeats[text] += 1
         if self._repeats[text] == REPEATS and not self._in_loop:
             detail = f"written {REPEATS} times; the rest of the answer is not read"
-            self._rejections.append(Rejection(line, shortened(text.strip()), "repeated", detail))
+            self._rejections.append(Rejection(line, rejected_text(text), "repeated", detail))
             self._in_loop = True
         return self._in_loop
 
     def _reject(self, line: int, text: str, reason: RejectionReason, detail: str = "") -> None:
         """Note what was not read; very long texts are shortened."""
-        self._rejections.append(Rejection(line, shortened(text.strip()), reason, detail))
+        self._rejections.append(Rejection(line, rejected_text(text), reason, detail))
 
     def _move(self, end: int) -> None:
         self._line += self._text.count("\n", self._at, end)

@@ -8,6 +8,7 @@ from typing import Any
 from jsonschema_rs import Draft202012Validator
 
 from lightrag_jsonl.core.errors import PromptError
+from lightrag_jsonl.core.text import cut
 from lightrag_jsonl.core.types import Json, Record
 
 _MAX_FAULTS = 3  # named in one message
@@ -102,10 +103,9 @@ def _fault(error: Any) -> str:
     return f"{where.removeprefix('.')}: {_short(message)}" if where else _short(message)
 
 
-def _short(words: str) -> str:
-    """A long message without its middle: the value comes first, what is wrong with it last."""
-    half = _MAX_LENGTH // 2
-    return words if len(words) <= _MAX_LENGTH else f"{words[:half]} … {words[-half:]}"
+def _short(message: str) -> str:
+    """A long message without its middle: the value comes first, the fault last."""
+    return cut(message, _MAX_LENGTH, ending=_MAX_LENGTH // 2)
 
 
 def _refuse(uri: str) -> Json:

@@ -13,7 +13,8 @@ from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone, simplified
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
+from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.types import Context, Keywords, Language
 from lightrag_jsonl.providers.offline.extraction import find_keywords
 from lightrag_jsonl.providers.offline.sentences import (
@@ -23,7 +24,6 @@ from lightrag_jsonl.providers.offline.sentences import (
     without_markup,
     written_in,
 )
-from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 
 _MOST = 5  # the most sentences of an answer
 _LEAST = 2  # so many sentences are used even if they are weak, if they add something
@@ -293,7 +293,6 @@ def _score(quote: _Quote, weights: Mapping[str, float]) -> float:
     return shared / (1 + _RANK_DECAY * quote.rank) / (1 + len(quote.text) / _LONGEST / 2)
 
 
-_ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")  # "married" meets "marry"
 _ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
 
 
@@ -307,4 +306,4 @@ def _terms(text: str) -> frozenset[str]:
     """The terms of a text, without their endings, except function words; all if there are no others."""
     terms = search_terms(text)
     content = [term for term in terms if term not in _function_terms()]
-    return frozenset(_ENDING.sub("", term) for term in content or terms)
+    return frozenset(stem(term) for term in content or terms)

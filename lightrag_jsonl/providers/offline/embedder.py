@@ -13,9 +13,9 @@ from anyio import to_thread
 
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, has_cjk
 from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 
 _Features: TypeAlias = tuple[list[int], list[float]]  # slots, and the weights added to them
 

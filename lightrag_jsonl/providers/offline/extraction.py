@@ -12,10 +12,10 @@ from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.cjk import has_cjk, is_lone, simplified
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES
+from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.providers.offline import sentences as rules
 from lightrag_jsonl.providers.offline.sentences import Phrase, Sentence
-from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 
 _NamesAndWords: TypeAlias = tuple[list[str], list[str]]
 _Found: TypeAlias = list[tuple[int, Phrase]]  # phrases of one name, with their sentences' numbers

@@ -13,6 +13,8 @@ import regex
 
 from lightrag_jsonl.core.cjk import has_cjk, is_cjk, simplified
 from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.stop_words import STOP_WORDS
+from lightrag_jsonl.core.text import clipped
 from lightrag_jsonl.core.types import Language
 from lightrag_jsonl.providers.offline import words as tables
 
@@ -117,8 +119,7 @@ def defines(sentence: str, name: str) -> bool:
 
 def quote(text: str, longest: int) -> str:
     """A sentence on one line, without markup, cut to so many characters."""
-    line = " ".join(without_markup(text).split())
-    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+    return clipped(without_markup(text), longest)
 
 
 _DEFINED_AFTER = re.compile(
@@ -206,7 +207,7 @@ def _english(text: str, spans: _Spans) -> tuple[list[Phrase], Iterator[tuple[int
     return names, (
         (at, word)
         for at, word in words
-        if at not in named and len(word) > 2 and word not in tables.STOP_WORDS
+        if at not in named and len(word) > 2 and word not in STOP_WORDS
     )
 
 
@@ -214,7 +215,7 @@ def _objects(text: str, names: Iterable[Phrase]) -> Iterator[Phrase]:
     """What a name's verb is about, if it is one word: "Marie Curie discovered radium in …"."""
     for name in names:
         found = _OBJECT.match(text, name.end)
-        if found and found[1] not in tables.STOP_WORDS:
+        if found and found[1] not in STOP_WORDS:
             yield Phrase(*found.span(1), found[1], "concept", sure=False)
 
 
@@ -240,12 +241,12 @@ def _name(text: str, words: _Spans, opening: bool, capitals: Counter[str]) -> Ph
         low = word.replace("’", "'").casefold()
         after = text[slice(*words[1])] if len(words) > 1 else ""
         common = opening and capitals[low] < (0 if after else 1)
-        common |= word[1:] == "." and after.casefold() in tables.STOP_WORDS  # "It's I. Your uncle"
+        common |= word[1:] == "." and after.casefold() in STOP_WORDS  # "It's I. Your uncle"
         twice = f"{word} {word}"  # unlike in Duran Duran, the word is also alone
         common |= word == after and capitals[low] > 2 * text.count(twice)
         if low in tables.TITLES:
             titled = True
-        elif word[0].isupper() and low.partition("'")[0] not in tables.STOP_WORDS and not common:
+        elif word[0].isupper() and low.partition("'")[0] not in STOP_WORDS and not common:
             break
         words, opening = words[1:], False
     name = " ".join(text[start:end] for start, end in words).rstrip(".")
@@ -267,7 +268,7 @@ def _shown_type(text: str, name: str, start: int, end: int) -> str | None:
         return "date"
     described = _IS_A.match(text, end)
     words = described[1].split() if described else []
-    noun_phrase = list(takewhile(lambda word: word not in tables.STOP_WORDS, words))
+    noun_phrase = list(takewhile(lambda word: word not in STOP_WORDS, words))
     own = name.casefold().partition(" of ")[0].split()
     for word in (*reversed(noun_phrase), own[-1], own[0]):
         if word in tables.TYPES:
@@ -377,7 +378,7 @@ def _is_content(word: _Word, *, question: bool) -> bool:
 
 def _is_common(text: str) -> bool:
     text = simplified(text)
-    return text in tables.STOP_WORDS or text[0] in "一二三四五六七八九十两几各每某此其"
+    return text in STOP_WORDS or text[0] in "一二三四五六七八九十两几各每某此其"
 
 
 def _written_names(text: str) -> Iterator[Phrase]:
