@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.datasets import load
 from lightrag_jsonl import Document, IndexOptions, LightRAG
 from lightrag_jsonl.cluster import SHARD_CHARACTERS, insert_on_ray
-from lightrag_jsonl.providers.configured import Setup
+from lightrag_jsonl.providers.settings import Setup
 from tests.cluster.kit import answer, insert_then_summarize
 from tests.kit import view
 from tests.servers import ScriptedServer

@@ -96,8 +96,8 @@ from lightrag_jsonl.providers import (
     SentenceTransformerEmbedder,
 )
 from lightrag_jsonl.providers.functions import Function as Function
-from lightrag_jsonl.providers.openai import ChatStream as ChatStream
-from lightrag_jsonl.providers.openai import JsonObject as JsonObject
+from lightrag_jsonl.providers.openai_llm import ChatStream as ChatStream
+from lightrag_jsonl.providers.openai_llm import JsonObject as JsonObject
 from lightrag_jsonl.rag import AsyncLightRAG, LightRAG
 from lightrag_jsonl.rag.blocking import AnswerStream
 from lightrag_jsonl.rag.engine import Engine as Engine

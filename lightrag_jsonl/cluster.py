@@ -21,7 +21,7 @@ from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import Failure, InsertReport
 from lightrag_jsonl.indexing.loading import Given, Unread, incoming, with_unread
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
-from lightrag_jsonl.providers.configured import Setup
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.opening import index_arguments

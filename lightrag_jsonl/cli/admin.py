@@ -9,8 +9,9 @@ from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import Reply, command, index_command
 from lightrag_jsonl.cli.options import models, option
 from lightrag_jsonl.core.tokens import tokenizer_for
-from lightrag_jsonl.providers.configured import NO_MODEL, Setup, chosen, endpoint, make_embedder
 from lightrag_jsonl.providers.connection import OPENAI_URL, checked_url
+from lightrag_jsonl.providers.model_names import NO_MODEL, make_embedder
+from lightrag_jsonl.providers.settings import Setup, chosen_setting, endpoint
 from lightrag_jsonl.rag.opening import completed, open_index
 from lightrag_jsonl.rag.settings import recorded_settings
 
@@ -86,7 +87,7 @@ def _models(setup: Setup, known: Mapping[str, str] | None) -> dict[str, str]:
     used, found = completed(setup, known), dict[str, str]()
     for part in ("llm", "embedder"):
         name = str(getattr(used, part))
-        found |= {part: name, f"{part}_from": chosen(part, setup, known)[1]}
+        found |= {part: name, f"{part}_from": chosen_setting(part, setup, known)[1]}
         is_own = name == NO_MODEL or name.startswith("custom:")  # it has no endpoint that we know
         if is_own if part == "llm" else not name.startswith("openai:"):
             continue

@@ -37,7 +37,7 @@ from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.indexing.loading import Given, load_documents, path_id
 from lightrag_jsonl.indexing.progress import progress_bars
-from lightrag_jsonl.providers.configured import Setup
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 

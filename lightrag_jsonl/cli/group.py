@@ -16,7 +16,7 @@ from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.options import Option
 from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line, to_json
 from lightrag_jsonl.core.errors import FREE
-from lightrag_jsonl.providers.configured import SETUP, Setup
+from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
 
 FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130

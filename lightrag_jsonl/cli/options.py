@@ -10,7 +10,8 @@ import click
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import IndexOptions
-from lightrag_jsonl.providers.configured import EMBEDDERS, Setup, chosen
+from lightrag_jsonl.providers.model_names import EMBEDDERS
+from lightrag_jsonl.providers.settings import Setup, chosen_setting
 from lightrag_jsonl.readers.limits import FileLimits
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -34,7 +35,7 @@ def option(
 def _folder(context: click.Context, option: click.Parameter, value: str | None) -> Address:
     if value is not None and not value.strip():  # to Python the current folder
         raise click.BadParameter("the name of a folder is empty")
-    return as_address(value or chosen("working_dir", Setup())[0] or "kb")
+    return as_address(value or chosen_setting("working_dir", Setup())[0] or "kb")
 
 
 working_dir = option(

@@ -17,7 +17,8 @@ from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.indexing.loading import read_text
 from lightrag_jsonl.llm.prompt_manager import check_set
-from lightrag_jsonl.providers.configured import Setup, make_llm
+from lightrag_jsonl.providers.model_names import make_llm
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import completed
 
 text_file = click.argument("file", type=click.File("rb"), default="-")

@@ -16,7 +16,7 @@ from lightrag_jsonl.cli.options import FILE, FOLDER, TARGET, models, option, rea
 from lightrag_jsonl.cli.output import one_line, skipped_notes
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.indexing.progress import progress_bars
-from lightrag_jsonl.providers.configured import Setup
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.rag.settings import adopt_settings, recorded_settings

@@ -21,6 +21,12 @@ def index_terms(text: str) -> list[str]:
     return _terms(text, endings=True)
 
 
+def stem(term: str) -> str:
+    """An English search term without its ending: the forms of most verbs and nouns share it."""
+    return _ENDING.sub("", term)
+
+
+_ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")  # "married" meets "marry"
 _UNSPACED_CLASS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 _MARKS_CLASS = "".join(
     chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"

@@ -22,10 +22,18 @@ def digest(*parts: str) -> str:
     return sha.hexdigest()[:16]
 
 
-def clipped(text: str, limit: int) -> str:
-    """The text on one line, cut to at most `limit` characters and "…"."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[:limit].rstrip() + "…"
+def clipped(text: str, limit: int, *, ending: int = 0) -> str:
+    """The text on one line, cut to at most `limit` characters and "…"; the last `ending` stay."""
+    return cut(" ".join(text.split()), limit, ending=ending)
+
+
+def cut(text: str, limit: int, *, ending: int = 0) -> str:
+    """A text of at most `limit` characters as it is; of a longer one the beginning, "…", and the
+    last `ending` characters.
+    """
+    if len(text) <= limit:
+        return text
+    return text[: limit - ending].rstrip() + "…" + text[len(text) - ending :].lstrip()
 
 
 def on_one_line(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin, get_t
 import msgspec
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import cut
 
 P = ParamSpec("P")
 Fields = TypeVar("Fields")  # a dataclass
@@ -116,7 +117,7 @@ def repr_start(value: object) -> str:
         text = repr(value)
     except Exception:  # noqa: BLE001 - the user's own code may raise anything
         text = f"<{type(value).__name__}>"
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    return cut(text, LONGEST_VALUE)
 
 
 @cache

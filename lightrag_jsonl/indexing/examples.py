@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, has_cjk
+from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import folded_text, name_key
+from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Message, Record
 from lightrag_jsonl.llm.reader import parse_jsonl
-from lightrag_jsonl.providers.offline.words import STOP_WORDS
 
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside others
@@ -192,8 +192,4 @@ def _content_words(text: str, *, without: frozenset[str]) -> frozenset[str]:
     for name in sorted(without, key=lambda key: (-len(key), key)):
         folded = folded.replace(name, " ")
     named = frozenset().union(*map(_words_of_name, without))
-    return frozenset(word for word in search_terms(folded) if not _is_grammar(word)) - named
-
-
-def _is_grammar(word: str) -> bool:
-    return word in STOP_WORDS or all(char in FUNCTION_CHARACTERS for char in word)
+    return frozenset(word for word in search_terms(folded) if not is_grammatical(word)) - named

@@ -28,7 +28,7 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.indexing.examples import Examples, SourceWords
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
-from lightrag_jsonl.llm.reader import shortened
+from lightrag_jsonl.llm.reader import rejected_text
 from lightrag_jsonl.llm.schemas import Schema
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class MentionCollector:
 
     def reject(self, line: int, record: Record, reason: RejectionReason, detail: str) -> None:
         """Keep a record that gives no mention, and why."""
-        text = shortened(json.dumps(record, ensure_ascii=False))
+        text = rejected_text(json.dumps(record, ensure_ascii=False))
         self.rejections.append(Rejection(line, text, reason, detail))
 
     def _add(self, record: Record) -> Problem | None:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from contextlib import suppress
 
 from lightrag_jsonl.core.types import Json, Record
@@ -9,11 +10,14 @@ from lightrag_jsonl.core.types import Json, Record
 
 def _by_alias(table: str) -> dict[str, str]:
     """Our name for each alias; each line of the table is "our name: its aliases"."""
-    rows = [line.split(": ") for line in table.strip().split("\n")]
-    return {alias: name for name, aliases in rows for alias in aliases.split()}
+    names: dict[str, str] = {}
+    for row in table.strip().split("\n"):
+        name, aliases = row.split(": ")
+        names.update(dict.fromkeys(aliases.split(), name))
+    return names
 
 
-_TYPES = _by_alias("""
+_RECORD_TYPES = _by_alias("""
 entity: entity node 实体
 relationship: relationship relation edge 关系
 content_keywords: content_keywords content-keywords keywords 内容关键词
@@ -37,43 +41,63 @@ _KEYWORD_LISTS = _by_alias("""
 high_level_keywords: highlevelkeywords highlevel hlkeywords 高级关键词 高层关键词 高层次关键词
 low_level_keywords: lowlevelkeywords lowlevel llkeywords 低级关键词 低层关键词 低层次关键词 底层关键词
 """)  # by the letters of a key alone
-_QUESTIONS = ("question", "query", "rewritten_question", "standalone_question", "问题", "完整问题")
+_QUESTION_KEYS = (
+    "question",
+    "query",
+    "rewritten_question",
+    "standalone_question",
+    "问题",
+    "完整问题",
+)
 _OUR_KEYS = {"type", "name", *_KEYS.values()}
-_TEXTS = {"name", "source", "target", "description"}
-# Of a triple:
-_PREDICATES = ["predicate", "relation", "relationship", "label", "谓语", "谓词", "关系", "关系类型"]
+_TEXT_KEYS = {"name", "source", "target", "description"}
+_PREDICATE_KEYS = (  # of a triple
+    "predicate",
+    "relation",
+    "relationship",
+    "label",
+    "谓语",
+    "谓词",
+    "关系",
+    "关系类型",
+)
 _COMMA = re.compile(r"[,，、;；]")
-_WORDS = (str, int, float)
 _NO_LETTER = re.compile(r"[\W_]+")
-_LOW, _HIGH = 1.0, 10.0  # strengths of a relation
+_LOWEST_STRENGTH = 1.0
+_HIGHEST_STRENGTH = 10.0
 _SCORE = re.compile(r"([-+]?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?!\d)")
 
 
 def normalize_graph_record(record: Record) -> tuple[Record, ...]:
-    """The `extract-graph` records that a record clearly means; the record itself if there are none."""
+    """The `extract-graph` records in the items of a record's lists; without lists the record itself."""
     lists = [key for key in record if key in _LISTS and isinstance(record[key], list)]
     if "type" in record or not lists:
         return (_normalize(record),)
-    return tuple(
-        found
-        for key in lists
-        for item in record[key]  # type: ignore[union-attr]
-        if isinstance(item, dict)
-        for found in normalize_graph_record(_typed(_LISTS[key], item))
-    )
+    return tuple(_list_records(record, lists))
+
+
+def _list_records(record: Record, lists: list[str]) -> Iterator[Record]:
+    for key in lists:
+        for item in record[key]:  # type: ignore[union-attr]
+            if isinstance(item, dict):
+                yield from normalize_graph_record(_typed(_LISTS[key], item))
 
 
 def normalize_keywords(value: Json) -> Json:
-    """The two keyword lists that an answer means, one may be empty; or the answer, without any."""
+    """The two keyword lists of an answer, one may be empty; an answer without any stays as it is."""
     if not isinstance(value, dict):
         return value
-    found = {_KEYWORD_LISTS.get(_NO_LETTER.sub("", key).casefold()): value[key] for key in value}
-    if not any(found):
+    lists: dict[str | None, Json] = {}
+    for key in value:
+        lists[_KEYWORD_LISTS.get(_NO_LETTER.sub("", key).casefold())] = value[key]
+    if not any(lists):
         return value
     names = dict.fromkeys(_KEYWORD_LISTS.values())
-    lists: Record = {name: split_keywords(found.get(name) or []) for name in names}
-    question = next((value[key] for key in _QUESTIONS if key in value), None)
-    return lists if question is None else {**lists, "question": question}
+    keywords: Record = {name: split_keywords(lists.get(name) or []) for name in names}
+    for key in _QUESTION_KEYS:
+        if value.get(key) is not None:
+            return {**keywords, "question": value[key]}
+    return keywords
 
 
 def split_keywords(value: Json) -> Json:
@@ -82,80 +106,105 @@ def split_keywords(value: Json) -> Json:
         value = list(_COMMA.split(value))
     if not isinstance(value, list):
         return value
-    words = [str(word).strip() for word in value if isinstance(word, _WORDS)]
+    words = [str(word).strip() for word in value if isinstance(word, str | int | float)]
     return list(dict.fromkeys(filter(None, words)))
 
 
 def read_strength(value: Json) -> float | None:
     """A number between 1 and 10: 7, "７", "7 of 10", "7/10" or "70%"; None for anything else."""
     if isinstance(value, str):
-        value = _number(unicodedata.normalize("NFKC", value).strip())
+        value = _read_number(unicodedata.normalize("NFKC", value).strip())
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(min(value, _HIGH)) if value > _LOW else _LOW  # also for NaN
+    if value > _LOWEST_STRENGTH:
+        return float(min(value, _HIGHEST_STRENGTH))
+    return _LOWEST_STRENGTH  # also for NaN
 
 
-def _number(text: str) -> float | None:
-    """The number that a text is or begins with; a fraction is brought onto the scale."""
+def _read_number(text: str) -> float | None:
+    """The number at the beginning of a text; a fraction is brought onto the scale."""
     with suppress(ValueError):
         return float(text)
-    found = _SCORE.match(text.replace("%", "/100"))
-    if found is None:
+    score = _SCORE.match(text.replace("%", "/100"))
+    if score is None:
         return None
-    scale = float(found[2] or 0) or _HIGH
-    return float(found[1]) * _HIGH / scale
+    scale = float(score[2] or 0) or _HIGHEST_STRENGTH
+    return float(score[1]) * _HIGHEST_STRENGTH / scale
 
 
-def _typed(type_: str, item: Record) -> Record:
-    """An item of a list with its type from there; its own is an entity's, or a predicate."""
-    own = item.get("type")
-    if not isinstance(own, str) or own.casefold() in _TYPES:
-        return {**item, "type": type_}
-    if type_ == "entity":
-        return {**item, "type": type_, "entity_type": own}
-    word = next((item[key] for key in _PREDICATES if key in item), own)
-    return {**item, "type": type_, "predicate": word}
+def _typed(record_type: str, item: Record) -> Record:
+    """An item of a list with the list's type; the item's own is an entity's, or a predicate."""
+    own_type = item.get("type")
+    if not isinstance(own_type, str) or own_type.casefold() in _RECORD_TYPES:
+        return {**item, "type": record_type}
+    if record_type == "entity":
+        return {**item, "type": record_type, "entity_type": own_type}
+    predicate = next((item[key] for key in _PREDICATE_KEYS if key in item), own_type)
+    return {**item, "type": record_type, "predicate": predicate}
 
 
 def _normalize(record: Record) -> Record:
-    found: Record = {key: value for key, value in record.items() if value is not None}
-    own = found.get("type", found.get("类型"))
-    known = _TYPES.get(own.casefold()) if isinstance(own, str) else None
-    given = found
-    if known != "done" and not _OUR_KEYS.issuperset(given):
-        names = {key: _KEYS.get(key, key) for key in given}
-        found = {key if name in given else name: given[key] for key, name in names.items()}
-    if known is None:
-        if "source" in found and "target" in found:
-            known = "relationship"
-        elif "name" in found and "description" in found:
-            known = "entity"
-            found.setdefault("entity_type", own)
-    for key in _TEXTS & found.keys():
-        if type(found[key]) in (int, float):  # a year or the like
-            found[key] = str(found[key])
-    if isinstance(types := found.get("entity_type"), list) and types:
-        found["entity_type"] = types[0]
-    if known is not None:
-        found["type"] = known
-    if known == "relationship":
-        if found is not given:
-            found = {**_triple_fields(given, found), **found}
-        if (strength := read_strength(found.pop("strength", None))) is not None:
-            found["strength"] = strength
-    if "keywords" in found:
-        found["keywords"] = split_keywords(found["keywords"])
-    if "aliases" in found:
-        aliases = split_keywords(found.pop("aliases"))
-        if isinstance(aliases, list):  # anything else costs these, not the entity
-            found["aliases"] = aliases
-    return found
+    original: Record = {key: value for key, value in record.items() if value is not None}
+    own_type = original.get("type", original.get("类型"))
+    record_type = _RECORD_TYPES.get(own_type.casefold()) if isinstance(own_type, str) else None
+    if record_type == "done" or _OUR_KEYS.issuperset(original):
+        fields = original
+    else:
+        fields = _with_our_keys(original)
+    if record_type is None:
+        record_type = _implied_type(fields)
+        if record_type == "entity":
+            fields.setdefault("entity_type", own_type)
+    if record_type is not None:
+        fields["type"] = record_type
+    for key in _TEXT_KEYS & fields.keys():
+        if type(fields[key]) in (int, float):  # a year or the like
+            fields[key] = str(fields[key])
+    if record_type == "relationship" and fields is not original:
+        fields = {**_triple_fields(original, fields), **fields}
+    _convert_values(fields, is_relation=record_type == "relationship")
+    return fields
 
 
-def _triple_fields(record: Record, found: Record) -> Record:
+def _with_our_keys(record: Record) -> Record:
+    """The record with our names for its keys; a key of ours counts more than its alias."""
+    fields: Record = {}
+    for key, value in record.items():
+        name = _KEYS.get(key, key)
+        fields[key if name in record else name] = value
+    return fields
+
+
+def _implied_type(fields: Record) -> str | None:
+    if "source" in fields and "target" in fields:
+        return "relationship"
+    if "name" in fields and "description" in fields:
+        return "entity"
+    return None
+
+
+def _convert_values(fields: Record, *, is_relation: bool) -> None:
+    """Bring strengths and lists into the form of the schema."""
+    entity_types = fields.get("entity_type")
+    if isinstance(entity_types, list) and entity_types:
+        fields["entity_type"] = entity_types[0]
+    if is_relation:
+        strength = read_strength(fields.pop("strength", None))
+        if strength is not None:
+            fields["strength"] = strength
+    if "keywords" in fields:
+        fields["keywords"] = split_keywords(fields["keywords"])
+    if "aliases" in fields:
+        aliases = split_keywords(fields.pop("aliases"))
+        if isinstance(aliases, list):  # anything else costs the aliases, not the entity
+            fields["aliases"] = aliases
+
+
+def _triple_fields(record: Record, fields: Record) -> Record:
     """Keywords and, if both ends are there, a description for a relation given as a triple."""
-    source, target = found.get("source"), found.get("target")
-    for key in _PREDICATES:
+    source = fields.get("source")
+    target = fields.get("target")
+    for key in _PREDICATE_KEYS:
         word = record.get(key)
         if isinstance(word, str) and isinstance(source, str) and isinstance(target, str):
             return {"keywords": word, "description": f"{source} {word} {target}"}

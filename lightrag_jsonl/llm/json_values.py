@@ -1,4 +1,4 @@
-"""Finds JSON in a model's text: one object, which may be cut or broken, or a reply's one value."""
+"""Finds JSON in a model's text: an object, perhaps cut or broken, or the single value of a reply."""
 
 import contextlib
 import json
@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 from lightrag_jsonl.core.errors import ResponseError
-from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, Record, RejectionReason
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import without_prompted_thinking, without_thinking
@@ -19,9 +19,9 @@ MAX_DEPTH = 200  # levels of nesting in a record
 SPACES = re.compile("[^\\S\n\r\u2028\u2029\x85]*")  # within a line, whatever ends it
 FENCE = "`{3,}|~{3,}"
 BULLET = r"(?:[-*+•·–—①-⑳]|[(（]?\d{1,6}[.)、:．）：]?)\s*(?=[{\[])"
-_SHOWN = 300  # characters of a bad reply that are shown in an error
-_INVISIBLE = "[\ufeff\u200b-\u200d\u2060]"  # zero-width characters mean nothing outside strings
-_STRING_OR_INVISIBLE = re.compile(rf'("[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?)|{_INVISIBLE}')
+_QUOTED_CHARACTERS = 300  # of a bad reply in an error
+_ZERO_WIDTH = "[\ufeff\u200b-\u200d\u2060]"  # zero-width characters mean nothing outside strings
+_STRING_OR_INVISIBLE = re.compile(rf'("[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?)|{_ZERO_WIDTH}')
 _VALUE = re.compile(  # a bracket that begins JSON or ends the text, unlike those in prose
     r"\{\s*(?:[\"}]|\Z)|\[\s*(?:[\]\[{\"\d-]|true\b|false\b|null\b|\Z)"
 )
@@ -40,12 +40,12 @@ _STRING_OR_BRACE = re.compile(
 )
 _STRICT_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{}\]]', re.DOTALL)
 _ESCAPE = re.compile(r'\\(?P<valid>["\\/bfnrt]|u[0-9a-fA-F]{4})?(?P<letters>[a-z]{2})?')
-_COMMANDS = frozenset("bfrt")  # they also begin commands of LaTeX, as in beta and frac
+_LATEX_LETTERS = frozenset("bfrt")  # of escapes, also of LaTeX's commands beta, frac …
 _ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 
 
 class FoundObject(NamedTuple):
-    """An object in a text: where it ends, and its record or what is wrong with it."""
+    """An object in a text: its end, and its record or its fault."""
 
     end: int  # the end of the text if that ends inside the object
     record: Record | None
@@ -59,19 +59,19 @@ def line_end(text: str, at: int) -> int:
 
 
 def end_of(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
-    """Where a pattern ends that begins at `at`; `at` if it does not match."""
+    """The end of a pattern that begins at `at`; `at` if the pattern does not match."""
     match = pattern.match(text, at, end)
     return match.end() if match else at
 
 
 def find_object(text: str, start: int) -> FoundObject:
-    """The object that begins at `start`, repaired if only its quoting is wrong.
+    """The object that begins at `start`, repaired if only the quoting is wrong.
 
     Strings may hold raw line breaks. Of a repeated key the last value counts; a lone surrogate
-    becomes U+FFFD. NaN, Infinity and numbers that neither float nor int can hold are malformed.
+    becomes U+FFFD. NaN, Infinity and numbers beyond the range of floats are malformed.
     """
     try:
-        record, end = _DECODER.raw_decode(text, start)
+        record, end = _JSON_DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
             return FoundObject(len(text), None, "truncated")
@@ -80,10 +80,10 @@ def find_object(text: str, start: int) -> FoundObject:
         return find_broken(text, start, fault="too_deep")
     except ValueError:
         return find_broken(text, start)
-    found = text[start:end]
-    if is_too_deep(found):
+    source = text[start:end]
+    if is_too_deep(source):
         return FoundObject(end, None, "too_deep")
-    return FoundObject(end, _clean(record) if "\\u" in found else record)
+    return FoundObject(end, _clean(record) if "\\u" in source else record)
 
 
 def find_broken(
@@ -91,21 +91,23 @@ def find_broken(
 ) -> FoundObject:
     """The object that begins at `start` and is no JSON from `position` on.
 
-    It ends at its closing brace, before a fence, or before a line no further to the right that
-    begins with a brace: unless that follows a comma, a colon or a bracket where JSON allows it.
+    The end is the closing brace, or before a fence, or before a line no further to the right that
+    begins with a brace, except after a comma, a colon or a bracket where JSON allows one.
     """
-    at, depth, before = start, 0, ""
+    at = start
+    depth = 0
+    before = ""  # the last character of the lines read so far
     first = text.rfind("\n", 0, start) + 1
     margin = end_of(SPACES, text, first) - first
     while at < len(text):
         end = line_end(text, at)
-        if before and (new := _NEW_LINE.match(text, at, end)):
-            allowed = before in ",[:" and new.end("indent") != position
-            if new["fence"] or (len(new["indent"]) <= margin and not allowed):
+        if before and (new_line := _NEW_LINE.match(text, at, end)):
+            is_allowed = before in ",[:" and new_line.end("indent") != position
+            if new_line["fence"] or (len(new_line["indent"]) <= margin and not is_allowed):
                 return FoundObject(at, None, fault)
         closing, depth = closing_brace(text, at, end, depth)
         if closing >= 0:
-            record = _repaired(text[start:closing]) if fault == "malformed" else None
+            record = _repaired_record(text[start:closing]) if fault == "malformed" else None
             return FoundObject(closing, record, fault if record is None else "repaired")
         before = text[at:end].rstrip()[-1:] or before
         at = end + 1
@@ -125,38 +127,37 @@ def closing_brace(text: str, start: int, end: int, depth: int = 0) -> tuple[int,
     return -1, depth
 
 
-def _repaired(text: str) -> Record | None:
-    """The record that a closed object with unescaped quotes or backslashes in its values means.
+def _repaired_record(text: str) -> Record | None:
+    """The record of a closed object after its quotes and backslashes were escaped.
 
-    Nothing is completed: this changes how text is quoted, and gives up if a quote can be read in
-    two ways.
+    Nothing is completed. The result is None if a quote can be read in two ways.
     """
     text = _with_backslashes(text)
     with contextlib.suppress(ValueError, RecursionError):
-        record: Record = _clean(_DECODER.decode(_STRING.sub(_escaped, text)))
+        record: Record = _clean(_JSON_DECODER.decode(_STRING.sub(_escaped_string, text)))
         return None if is_too_deep(text) else record
     return None
 
 
 def _with_backslashes(text: str) -> str:
-    """The text with backslashes escaped that begin no escape of JSON, as in LaTeX's `\\hat`.
+    """The text with backslashes escaped where no escape of JSON begins, as in LaTeX's `\\hat`.
 
-    Where there is one, `\\beta` is a command, too, and no backspace.
+    In a text with such a command `\\beta` is a command, too, and no backspace.
     """
     if all(escape["valid"] for escape in _ESCAPE.finditer(text)):
         return text
 
     def escaped(escape: re.Match[str]) -> str:
-        is_command = escape["valid"] in _COMMANDS and escape["letters"]
+        is_command = escape["valid"] in _LATEX_LETTERS and escape["letters"]
         return escape[0] if escape["valid"] and not is_command else f"\\{escape[0]}"
 
     return _ESCAPE.sub(escaped, text)
 
 
-def _escaped(string: re.Match[str]) -> str:
-    """A string with its inner quotes escaped; `ValueError` if one may be the end of another."""
+def _escaped_string(string: re.Match[str]) -> str:
+    """A string with its inner quotes escaped; `ValueError` for a quote that may be the string's end."""
     text = string[1]
-    quotes = [found.start() for found in _ESCAPE_OR_QUOTE.finditer(text) if found[0] == '"']
+    quotes = [mark.start() for mark in _ESCAPE_OR_QUOTE.finditer(text) if mark[0] == '"']
     if string[3] is not None:
         raise ValueError("a string without an end")
     if not quotes:
@@ -164,15 +165,15 @@ def _escaped(string: re.Match[str]) -> str:
     before = {text[max(0, at - 9) : at].rstrip(" \t")[-1:] for at in quotes}
     if string[2] or before & {"{", "["} or (before & {",", ":"} and len(quotes) % 2):
         raise ValueError("a quote that can be read in two ways")
-    inner = _ESCAPE_OR_QUOTE.sub(lambda found: '\\"' if found[0] == '"' else found[0], text)
+    inner = _ESCAPE_OR_QUOTE.sub(lambda mark: '\\"' if mark[0] == '"' else mark[0], text)
     return f'"{inner}"'
 
 
 def without_invisible(text: str) -> str:
     """The text without zero-width characters, except inside strings."""
-    if text.isascii() or not re.search(_INVISIBLE, text):
+    if text.isascii() or not re.search(_ZERO_WIDTH, text):
         return text
-    return _STRING_OR_INVISIBLE.sub(lambda found: found[1] or "", text)
+    return _STRING_OR_INVISIBLE.sub(lambda match: match[1] or "", text)
 
 
 def read_json(
@@ -183,40 +184,43 @@ def read_json(
 ) -> Json:
     """The JSON value in a reply: alone, in a code fence, after thinking or between words.
 
-    If there are several values, the longest counts. A value that breaks off is never completed.
-    `normalize` is applied before the schema. `ResponseError` shows the text, or the path of the
-    fault.
+    Of several values the longest counts. A broken-off value is never completed. `normalize` is
+    applied before the schema. `ResponseError` shows the text, or the path of the fault.
     """
-    shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    quoted = repr(cut(text, _QUOTED_CHARACTERS))
     try:
         value: Json = _clean(_find_value(without_invisible(text.replace("\0", "")).strip()))
     except (ValueError, RecursionError) as error:
-        raise ResponseError(f"the reply is not JSON ({error}): {shown}", text=text) from error
+        raise ResponseError(f"the reply is not JSON ({error}): {quoted}", text=text) from error
     if normalize is not None:
         value = normalize(value)
     if schema is not None and (fault := schema.error(value)):
-        message = f"the reply does not fit its schema: {fault}: {shown}"
+        message = f"the reply does not fit its schema: {fault}: {quoted}"
         raise ResponseError(message, text=text)
     return value
 
 
 def _find_value(text: str) -> Json:
-    """The whole text, or else the longest object or array in it."""
+    """The whole text, or else its longest object or array."""
     with contextlib.suppress(ValueError, RecursionError):
-        return cast(Json, _DECODER.decode(text))
-    text, position, longest = without_thinking(without_prompted_thinking(text)), 0, 0
-    value: Json = None
+        return cast(Json, _JSON_DECODER.decode(text))
+    text = without_thinking(without_prompted_thinking(text))
+    longest_value: Json = None
+    longest = 0
+    position = 0
     while mark := _VALUE.search(text, position):
-        found, position = _DECODER.raw_decode(text, mark.start())
-        if position - mark.start() > longest:
-            value, longest = found, position - mark.start()
+        value, position = _JSON_DECODER.raw_decode(text, mark.start())
+        length = position - mark.start()
+        if length > longest:
+            longest_value = value
+            longest = length
     if not longest:
         raise ValueError("no object and no array in it")
-    return value
+    return longest_value
 
 
 def is_too_deep(text: str) -> bool:
-    """Whether a text that is JSON nests objects and arrays in more than `MAX_DEPTH` levels."""
+    """Whether objects and arrays of a JSON text are nested in more than `MAX_DEPTH` levels."""
     if text.count("{") + text.count("[") <= MAX_DEPTH:
         return False
     marks = _STRICT_STRING_OR_BRACKET.findall(text)
@@ -224,7 +228,7 @@ def is_too_deep(text: str) -> bool:
 
 
 def _clean(value: Any) -> Any:
-    """The value with lone surrogates replaced, so that it can be written as UTF-8."""
+    """The value with lone surrogates replaced, so that UTF-8 can hold the text."""
     return json.loads(sanitize(json.dumps(value, ensure_ascii=False)))
 
 
@@ -236,4 +240,4 @@ def _finite(digits: str) -> float:
     return number
 
 
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_finite, parse_float=_finite)
+_JSON_DECODER = json.JSONDecoder(strict=False, parse_constant=_finite, parse_float=_finite)

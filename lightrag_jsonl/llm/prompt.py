@@ -1,11 +1,11 @@
-"""One prompt: its templates and the form of the answer, from settings or a file, with checks of both."""
+"""A prompt: templates and the form of the answer, from settings or a file, with checks of both."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import jinja2
 import jinja2.meta
@@ -29,15 +29,17 @@ class Prompt(
         "declared_inputs": "inputs",
     },
 ):
-    """One question to a model: its text, the form of the answer, and defaults for its variables.
+    """A question to a model: the text, the form of the answer, and defaults for the variables.
 
     Templates are Jinja's, rendered in a sandbox. Lists and mappings are written as JSON, a
     conversation as lines "role: content"; `{{ values | joined(", ") }}` joins a list,
-    `{{ history | turns("Q: ", "A: ") }}` writes the roles of a conversation in these words. `schema`
-    describes the whole value (`json`) or each record (`jsonl`); instead, `schema_input` may name a
-    variable with the description of a table (see `row_schema`). `declared_inputs` are the variables
-    that callers must give, if not simply those that the templates use. `examples` are lines of model
-    output, shown as `{{ examples }}`. `origin` names the prompt in errors.
+    `{{ history | turns("Q: ", "A: ") }}` writes "Q: " and "A: " for the roles of a conversation.
+
+    - `schema` describes the whole value (`json`) or each record (`jsonl`). Instead, `schema_input`
+      may name a variable with the description of a table (see `row_schema`).
+    - `declared_inputs`: the variables that callers must give; by default all in the templates.
+    - `examples`: lines of model output, shown as `{{ examples }}`.
+    - `origin`: the name of the prompt in errors.
     """
 
     template: str
@@ -65,24 +67,26 @@ class Prompt(
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The variables that callers must give: as declared, or else those that the templates use."""
+        """The variables that callers must give: as declared, or else all in the templates."""
         declared = self.declared_inputs
         return tuple(sorted(self.variables) if declared is None else declared)
 
     @property
     def example_lines(self) -> list[str]:
-        """The lines of model output that it shows."""
+        """The lines of model output in the prompt."""
         return [line for line in self.examples.split("\n") if line.strip()]
 
     @cached_property
     def defaults(self) -> dict[str, Json]:
-        """What its variables are where no caller gives them: its terms, and its examples."""
-        lines = self.example_lines
-        return {**({"examples": "\n".join(lines)} if lines else {}), **(self.terms or {})}
+        """Values of variables for callers without their own: the examples and the terms."""
+        examples: dict[str, Json] = {}
+        if lines := self.example_lines:
+            examples["examples"] = "\n".join(lines)
+        return {**examples, **(self.terms or {})}
 
     @property
     def variables(self) -> frozenset[str]:
-        """The variables that the templates use, except the prompt's own examples."""
+        """The variables in the templates, except the prompt's own examples."""
         used: set[str] = set()
         for source in (self.system, self.template):
             _compile(source, self.origin)  # its error names the prompt
@@ -92,25 +96,30 @@ class Prompt(
     def render(
         self, variables: Mapping[str, object], terms: Mapping[str, Json] | None = None
     ) -> tuple[Message, ...]:
-        """The messages to send; a variable overrides the prompt's term, which overrides `terms`."""
+        """The messages to send; variables override the prompt's terms, and both override `terms`."""
         values = {**(terms or {}), **self.defaults, **variables}
         system = _render(self.system, values, self.origin).strip() if self.system else ""
         user = Message("user", _render(self.template, values, self.origin))
         return (Message("system", system), user) if system else (user,)
 
     def check(self, base: "Prompt | None" = None) -> None:
-        """Raise `PromptError` with all that is wrong, or if it cannot replace the prompt `base`."""
-        problems = list(self._problems()) or ([] if base is None else self._differences(base))
+        """Raise `PromptError` with all problems, or if the prompt cannot replace the prompt `base`."""
+        problems = [*self._input_problems(), *self._example_problems()]
+        if base is not None and not problems:
+            problems = list(self._differences(base))
         if problems:
             raise PromptError("\n".join(f"{self.origin}: {problem}" for problem in problems))
 
-    def _problems(self) -> Iterator[str]:
-        """What is wrong with declared and used variables, and with example lines."""
-        used, checker = self.variables | ({self.schema_input} - {""}), self.checker
+    def _input_problems(self) -> Iterator[str]:
+        used = self.variables | ({self.schema_input} - {""})
         inputs = used if self.declared_inputs is None else set(self.declared_inputs)
-        yield from [f"inputs: {name!r} is declared but not used" for name in sorted(inputs - used)]
-        missing = sorted(used - inputs - set(self.defaults))
-        yield from [f"inputs: {name!r} is used but not declared" for name in missing]
+        for name in sorted(inputs - used):
+            yield f"inputs: {name!r} is declared but not used"
+        for name in sorted(used - inputs - set(self.defaults)):
+            yield f"inputs: {name!r} is used but not declared"
+
+    def _example_problems(self) -> Iterator[str]:
+        checker = self.checker
         for number, line in enumerate(self.example_lines, start=1):
             try:
                 value = json.loads(line)
@@ -120,67 +129,70 @@ class Prompt(
             if fault:
                 yield f"examples: line {number}: {fault}"
 
-    def _differences(self, base: "Prompt") -> list[str]:
+    def _differences(self, base: "Prompt") -> Iterator[str]:
+        """The reasons why the prompt cannot replace `base`."""
         if self.response_type != base.response_type:
-            return [f"response-type: must be {base.response_type!r}, as in {base.origin}"]
-        given = base.variables | set(base.inputs)
-        unknown = sorted(self.variables - given - set(self.defaults))
-        names = ", ".join(sorted(given)) or "no variables"
-        problem = f"inputs: nothing provides {', '.join(unknown)}; this prompt is given {names}"
-        return [problem] if unknown else []
+            yield f"response-type: must be {base.response_type!r}, as in {base.origin}"
+            return
+        provided = base.variables | set(base.inputs)
+        if missing := sorted(self.variables - provided - set(self.defaults)):
+            names = ", ".join(sorted(provided)) or "no variables"
+            yield f"inputs: nothing provides {', '.join(missing)}; this prompt is given {names}"
 
 
 # ── settings, as configurations and files hold them ─────────────────────────────
 
 
 def make_prompt(settings: Mapping[str, object], origin: str) -> Prompt:
-    """A prompt from its settings; `PromptError` names `origin` and the key that is wrong."""
+    """A prompt from its settings; `PromptError` names `origin` and the wrong key."""
     settings = {str(key).replace("_", "-"): value for key, value in settings.items()}
-    schema, other = (decoded(settings.pop(key, None)) for key in ("schema", "object-schema"))
-    if schema and other and schema != other:
+    schema = parsed_json(settings.pop("schema", None))
+    object_schema = parsed_json(settings.pop("object-schema", None))
+    if schema and object_schema and schema != object_schema:
         raise PromptError(f"{origin}: schema and object-schema differ; keep one of them")
-    settings |= {"schema": schema or other or None, "origin": origin}
+    settings["schema"] = schema or object_schema or None
+    settings["origin"] = origin
     try:
         return msgspec.convert(settings, Prompt)
     except msgspec.ValidationError as error:
         raise PromptError(f"{origin}: {error}") from error
 
 
-def decoded(value: object) -> object:
-    """The value of a JSON string; any other value, or text that is not JSON, unchanged."""
+def parsed_json(value: object) -> object:
+    """The value of a JSON text; another value, or a text in another format, unchanged."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return value
 
 
-_FILE = re.compile(
+_PROMPT_FILE = re.compile(
     r"\s*---[ \t]*\n(?P<settings>.*?)^---[ \t]*\n(?P<body>.*)", re.DOTALL | re.MULTILINE
 )
-_HEADING = re.compile(r"^# (system|user)[ \t]*\n", re.MULTILINE)
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PART_HEADING = re.compile(r"^# (system|user)[ \t]*\n", re.MULTILINE)
+_YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_prompt(path: Path) -> Prompt:
     """The prompt of a Markdown file with YAML front matter, not yet checked.
 
-    `PromptError` if the file has another form. Only `# system` and `# user` begin a part; other
-    headings belong to the part they are in.
+    `PromptError` for a file in another form. Only `# system` and `# user` begin a part; further
+    headings belong to the part around them.
     """
     if path.exists() and not path.is_file():  # a pipe would be read for ever
         raise PromptError(f"{path}: is not a regular file")
     try:
-        match = _FILE.match(path.read_text(encoding="utf-8-sig") + "\n")
-        if match is None:
+        file = _PROMPT_FILE.match(path.read_text(encoding="utf-8-sig") + "\n")
+        if file is None:
             raise PromptError(f"{path}: must begin with YAML front matter between two lines of ---")
-        settings = yaml.load(match["settings"], Loader=_LOADER)
+        settings = yaml.load(file["settings"], Loader=_YAML_LOADER)
     except (OSError, yaml.YAMLError, ValueError, IndexError, RecursionError) as error:
         raise PromptError(f"{path}: the front matter cannot be read: {error}") from error
     if not isinstance(settings, dict) or {"prompt", "system"} & settings.keys():
         raise PromptError(
             f"{path}: front matter: must hold `key: value` lines; `prompt` and `system` are parts"
         )
-    before, *parts = _HEADING.split(match["body"])
+    before, *parts = _PART_HEADING.split(file["body"])
     if before.strip() or parts[::2] not in (["user"], ["system", "user"]):
         raise PromptError(
             f"{path}: needs one part `# user`, before it at most one `# system`; other text before "
@@ -201,8 +213,8 @@ def _render(source: str, values: Mapping[str, object], origin: str) -> str:
         name, missing, _ = str(error).partition("' is undefined")
         problem = f"cannot be rendered: {error}"
         if isinstance(error, jinja2.UndefinedError) and missing:
-            given = ", ".join(sorted(values)) or "none"
-            problem = f"the variable {name[1:]!r} is missing (given: {given})"
+            names = ", ".join(sorted(values)) or "none"
+            problem = f"the variable {name[1:]!r} is missing (given: {names})"
         raise PromptError(f"{origin}: {problem}") from error
 
 
@@ -220,36 +232,42 @@ def _compile(source: str, origin: str) -> jinja2.Template:
 def _environment() -> jinja2.Environment:
     """The sandbox shared by all templates; it is never changed."""
     environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, autoescape=False, finalize=_written
+        undefined=jinja2.StrictUndefined, autoescape=False, finalize=_prompt_text
     )
     environment.globals = {"range": environment.globals["range"]}
-    environment.filters.update(joined=_joined, tojson=_json, turns=_turns)
+    environment.filters.update(joined=_joined_values, tojson=_json_text, turns=_turn_lines)
     return environment
 
 
-def _written(value: object) -> object:
-    """How a value is written in a prompt."""
-    if isinstance(value, list | tuple) and value and all(isinstance(v, Message) for v in value):
+def _prompt_text(value: object) -> object:
+    """The form of a value in a prompt: a conversation as lines, lists and mappings as JSON."""
+    if _is_conversation(value):
         return "\n".join(f"{turn.role}: {turn.content}" for turn in value)
     if isinstance(value, Mapping | list | tuple):
-        return _json(value)
+        return _json_text(value)
     return "" if value is None else value
 
 
-def _joined(values: Iterable[object], separator: str = ", ") -> str:
-    """The values in one text; those that are no texts as JSON."""
+def _is_conversation(value: object) -> TypeGuard[Sequence[Message]]:
+    turns = value if isinstance(value, list | tuple) else ()
+    return len(turns) > 0 and all(isinstance(turn, Message) for turn in turns)
+
+
+def _joined_values(values: Iterable[object], separator: str = ", ") -> str:
+    """The values in one text; all but texts as JSON."""
     if isinstance(values, str):
         return values
-    return separator.join([value if isinstance(value, str) else _json(value) for value in values])
+    texts = [value if isinstance(value, str) else _json_text(value) for value in values]
+    return separator.join(texts)
 
 
-def _turns(value: object, user: str, assistant: str) -> object:
+def _turn_lines(value: object, user: str, assistant: str) -> object:
     """A conversation as lines that begin with the role in words; a text as it is."""
     if not isinstance(value, list | tuple):
         return value
-    words = {"user": user, "assistant": assistant}
-    return "\n".join([f"{words.get(one.role, one.role)}{one.content}" for one in value])
+    roles = {"user": user, "assistant": assistant}
+    return "\n".join([f"{roles.get(turn.role, turn.role)}{turn.content}" for turn in value])
 
 
-def _json(value: object) -> str:
+def _json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -12,7 +12,7 @@ from lightrag_jsonl.core.errors import LLMError, NotFoundError, PromptError
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import ChunkState, Json, JsonlResult, Message, Record, known_language
 from lightrag_jsonl.llm.json_values import read_json
-from lightrag_jsonl.llm.prompt import Prompt, decoded, make_prompt, read_prompt
+from lightrag_jsonl.llm.prompt import Prompt, make_prompt, parsed_json, read_prompt
 from lightrag_jsonl.llm.reader import parse_jsonl
 from lightrag_jsonl.llm.schemas import Schema, row_schema
 
@@ -25,22 +25,23 @@ _PARENTS = (_PACKAGE, _PACKAGE.parent)  # of prompt folders, in a wheel and in a
 
 
 class RecordList(list[Record]):
-    """The valid records of a `jsonl` answer, and in `rejections` the lines that were none.
+    """The valid records of a `jsonl` answer, and in `rejections` the refused lines.
 
-    `truncated` if the answer broke off. `state` is "ok", "empty" (the model wrote nothing),
-    "partial" (some lines were lost) or "failed" (all were).
+    `truncated` if the answer broke off. `state` is "ok", "empty" (no line at all), "partial" (a
+    part of the lines was lost) or "failed" (all lines were lost).
     """
 
     def __init__(self, result: JsonlResult) -> None:
         super().__init__(result.records)
-        self.rejections, self.truncated = result.rejections, result.truncated
-        refused = [one for one in result.rejections if one.reason != "repaired"]
-        for one in refused:
-            why = f"{one.reason}: {one.detail}" if one.detail else one.reason
-            log.warning("line %d is not a valid record (%s): %.200s", one.line, why, one.text)
-        complete: ChunkState = "ok" if self else "empty"
-        lost: ChunkState = "partial" if self else "failed"
-        self.state = lost if refused or self.truncated else complete
+        self.rejections = result.rejections
+        self.truncated = result.truncated
+        refused = [line for line in result.rejections if line.reason != "repaired"]
+        for line in refused:
+            reason = f"{line.reason}: {line.detail}" if line.detail else line.reason
+            log.warning("line %d is not a valid record (%s): %.200s", line.line, reason, line.text)
+        self.state: ChunkState = "ok" if self else "empty"
+        if refused or self.truncated:
+            self.state = "partial" if self else "failed"
 
 
 class PromptManager:
@@ -63,11 +64,12 @@ class PromptManager:
     def load(
         cls, language: str | Path = "en", overrides: str | Path | None = None
     ) -> "PromptManager":
-        """A language's prompts (a code, or a folder), with those of the folder `overrides` on top.
+        """A language's prompts (a code, or a folder), with the prompts of `overrides` on top.
 
         A user's folder is checked completely: `PromptError` names the file and the key.
         """
-        manager, folder = cls(), prompt_folder(language)
+        manager = cls()
+        folder = prompt_folder(language)
         english = cls.load("en") if folder == Path(language) else None
         manager._add(_folder_prompts(folder), bases=english)
         if english and (missing := sorted({*english.ids} - {*manager.ids})):
@@ -85,12 +87,14 @@ class PromptManager:
         Values may be objects or JSON strings. Everything is checked before anything is added;
         `PromptError` names `source` and the key.
         """
-        system, prompts = decoded(config.get("system", "")), {}
+        system = parsed_json(config.get("system", ""))
+        prompts: dict[str, Prompt] = {}
         for id, key in _config_keys(config, source).items():
             origin = f"{source}: {key}"
             if key not in config:
                 raise PromptError(f"{origin}: is in template-index but not in the configuration")
-            prompts[id] = make_prompt({"system": system, **_object(config[key], origin)}, origin)
+            settings = {"system": system, **_object(config[key], origin)}
+            prompts[id] = make_prompt(settings, origin)
             prompts[id].check()
         terms = config.get("terms", config.get("global-terms", {}))
         self._terms.update(cast(dict[str, Json], _object(terms, f"{source}: terms")))
@@ -104,12 +108,15 @@ class PromptManager:
     @property
     def text(self) -> str:
         """The text of all prompts: equal for two sets with the same content."""
-        texts = {id: [one.system, one.template, one.defaults] for id, one in self._prompts.items()}
+        texts = {
+            id: [prompt.system, prompt.template, prompt.defaults]
+            for id, prompt in self._prompts.items()
+        }
         return json.dumps([self._terms, texts], sort_keys=True, default=str)
 
     def prompt(self, id: str) -> Prompt:
-        """The prompt with this id or alias; `KeyError` for an unknown one lists similar names."""
-        prompt = self._find(id)
+        """The prompt of an id or alias; `KeyError` for an unknown id lists similar names."""
+        prompt = self.find(id)
         if prompt is None:
             near = difflib.get_close_matches(id, [*self._prompts, *self._aliases], 3, 0.5)
             near = near or [*self.ids]
@@ -117,11 +124,11 @@ class PromptManager:
         return prompt
 
     def terms(self, id: str) -> dict[str, Json]:
-        """Defaults for a prompt's variables: its own, and those of all prompts."""
+        """Defaults for a prompt's variables: the prompt's own, and the manager's for all prompts."""
         return {**self._terms, **self.prompt(id).defaults}
 
     def schema(self, id: str, variables: Mapping[str, object]) -> Schema | None:
-        """The schema of the answer, if any: the prompt's, or made from its `schema-input`."""
+        """The schema of the answer, if any: the prompt's, or made from the variable `schema-input`."""
         prompt = self.prompt(id)
         name = prompt.schema_input
         if not name:
@@ -142,7 +149,7 @@ class PromptManager:
     ) -> Json | RecordList:
         """Ask and read the answer: a text, one value (`json`) or the valid records (`jsonl`).
 
-        Lines that are no records are logged as warnings, and kept in `RecordList.rejections`.
+        Refused lines are logged as warnings, and kept in `RecordList.rejections`.
         `llm` is an `LLM`, or an async function of the system text and the prompt. An unreadable
         `json` answer raises `ResponseError`.
         """
@@ -162,31 +169,32 @@ class PromptManager:
         return text if response_type == "text" else RecordList(parse_jsonl(text, schema=schema))
 
     def parse_jsonl(self, text: str, *, prompt: str | None = None) -> list[Record]:
-        """The whole records in a model's text that fit the schema of `prompt`; never raises."""
+        """The whole records in a model's text, valid by the schema of `prompt`; never raises."""
         schema = None if prompt is None else self.prompt(prompt).checker
         return list(parse_jsonl(text, schema=schema).records)
 
     def _add(self, prompts: Mapping[str, Prompt], *, bases: "PromptManager | None" = None) -> None:
-        """Add or replace prompts, also by an alias; with `bases`, check what they replace there."""
+        """Add or replace prompts, also by an alias; each must be able to replace its base."""
         for id, prompt in prompts.items():
             if bases is not None:
-                prompt.check(bases._find(id))
+                prompt.check(bases.find(id))
             id = self._aliases.get(id, id)
             self._prompts[id] = prompt
             self._aliases.update(dict.fromkeys(prompt.aliases, id))
 
-    def _find(self, id: str) -> Prompt | None:
+    def find(self, id: str) -> Prompt | None:
+        """The prompt of an id or alias; None for an unknown id."""
         return self._prompts.get(self._aliases.get(id, id))
 
 
 def check_set(language: str | Path) -> list[str]:
-    """What is wrong with a language's or a folder's prompts, each problem with file and key."""
+    """The problems of a language's or a folder's prompts, each with file and key."""
     problems: list[str] = []
     try:
         packaged = PromptManager.load("en")
         for path in _prompt_paths(prompt_folder(language)):
             try:
-                read_prompt(path).check(packaged._find(path.stem))
+                read_prompt(path).check(packaged.find(path.stem))
             except PromptError as error:
                 problems.append(str(error))
     except PromptError as error:
@@ -195,8 +203,8 @@ def check_set(language: str | Path) -> list[str]:
 
 
 def prompt_folder(language: str | Path) -> Path:
-    """The folder of a language's prompts: a user's by its path; else Chinese ones for "zh" and the
-    like, and for every other language the English ones, which name the language to write in.
+    """The folder of a language's prompts: a user's folder by its path, the Chinese prompts for "zh"
+    and the like, and for any further language the English prompts with the language's name.
     """
     name = str(language)
     if name not in ("en", "zh") and Path(name or "?").is_dir():
@@ -223,19 +231,21 @@ def _prompt_paths(folder: Path) -> list[Path]:
 
 
 def _config_keys(config: Mapping[str, object], source: str) -> dict[str, str]:
-    """Each prompt's id, and the key of the configuration that holds it."""
-    templates = {key[9:]: key for key in config if key.startswith("template.")}
-    index = decoded(config.get("template-index"))
+    """The key of the configuration for each prompt's id."""
+    prefix = "template."
+    templates = {key.removeprefix(prefix): key for key in config if key.startswith(prefix)}
+    index = parsed_json(config.get("template-index"))
     if index is None:
-        return templates or {k: k for k in config if k not in ("system", "terms", "global-terms")}
+        ids = [key for key in config if key not in ("system", "terms", "global-terms")]
+        return templates or dict(zip(ids, ids, strict=True))
     if not isinstance(index, list) or not all(isinstance(id, str) for id in index):
         raise PromptError(f"{source}: template-index: must be a list of prompt ids")
-    return {id: f"template.{id}" for id in index}
+    return {id: f"{prefix}{id}" for id in index}
 
 
 def _object(value: object, origin: str) -> dict[str, object]:
-    """An object, or one written as a JSON string; `PromptError` names `origin` if it is neither."""
-    value = decoded(value)
+    """An object, or the object of a JSON text; `PromptError` names `origin` for any other value."""
+    value = parsed_json(value)
     if not isinstance(value, Mapping):
         raise PromptError(f"{origin}: must be an object, or an object as a JSON string")
     return {str(key): item for key, item in value.items()}

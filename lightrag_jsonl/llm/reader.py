@@ -1,19 +1,19 @@
 """Reads a model's JSONL answer, complete or as it streams, into records and rejections.
 
-A record is an object that is complete in the text, never one that was completed. Text beside an object
-on its line (`{"a":1} // note`) makes the line malformed, except in an array that never ends. An
-object that breaks off ends at the next line that can only be a new record; objects nested inside it
-are not read as records.
+A record is an object whose text is complete; nothing is ever completed. Text beside an object on the
+same line (`{"a":1} // note`) makes the line malformed, except in an array without an end. A broken-off
+object ends at the next line that can only be a new record; objects nested inside are no records.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 
-from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, JsonlResult, Record, Rejection, RejectionReason
 from lightrag_jsonl.llm import json_values
 from lightrag_jsonl.llm.json_values import SPACES, FoundObject, end_of, line_end
@@ -22,29 +22,31 @@ from lightrag_jsonl.llm.thinking import PROMPTED_END, thinking_at
 
 Normalize = Callable[[Record], Iterable[Record]]
 
-REPEATS = 10  # of one object or line in an answer; small models loop, others write one twice or so
+REPEATS = (
+    10  # of an object or line in an answer; small models loop, larger ones write it twice or so
+)
 LEAST_REPEATED = 20  # characters of a line without a record; brackets and dashes come back anyway
-_MAX_TEXT = 2_000  # characters of a rejection
-_DETAILS = {
+_LONGEST_REJECTION = 2_000  # characters
+_REASON_DETAILS = {
     "malformed": "invalid JSON, or an unclosed object",
     "truncated": "the text ends inside this object",
     "too_deep": f"more than {json_values.MAX_DEPTH} levels",
 }
-_PLAIN = msgspec.json.Decoder(dict)
+_OBJECT_DECODER = msgspec.json.Decoder(dict)
 
 _SPACE = r"[^\S\n]"
-_APART = "[,，、;；。\\[\\]\r\u2028\u2029\x85]"  # parts what stands on a line
-_GAP = re.compile(f"(?:{_SPACE}|{_APART})*")
+_SEPARATORS = "[,，、;；。\\[\\]\r\u2028\u2029\x85]"  # of objects on a line
+_BETWEEN_OBJECTS = re.compile(f"(?:{_SPACE}|{_SEPARATORS})*")
 _BLANK = re.compile(rf"(?:\s|{PROMPTED_END.pattern})*", re.IGNORECASE)
 _FENCE = re.compile(json_values.FENCE)
 _AFTER_FENCE = re.compile(r'[{\[](?=\s*(?:["{}\[\]]|\Z))')
 _BULLET = re.compile(f"(?:{json_values.BULLET})?")
-_END_OF_LINE = re.compile(rf"\n|\Z|[`~]+{_SPACE}*(?=\n|\Z)")  # after a closing fence, too
-_END_OF_PART = re.compile(f"{_APART}|{_END_OF_LINE.pattern}")
+_REST_OF_LINE = re.compile(rf"\n|\Z|[`~]+{_SPACE}*(?=\n|\Z)")  # after a closing fence, too
+_END_OF_PART = re.compile(f"{_SEPARATORS}|{_REST_OF_LINE.pattern}")
 _SEPARATOR = re.compile("[\r\u2028\u2029\x85\n]|\\Z")
 _SCALAR = re.compile(
     r'(?:"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"|true|false|null|-?[0-9][0-9.eE+-]*)'
-    rf"(?={_SPACE}*(?:{_APART}|\n|\Z))"
+    rf"(?={_SPACE}*(?:{_SEPARATORS}|\n|\Z))"
 )
 
 
@@ -56,20 +58,28 @@ def parse_jsonl(
 ) -> JsonlResult:
     """Read a complete answer. Never raises, for any text.
 
-    `normalize` is applied to each object before the schema, and returns the records it stands for.
+    `normalize` is applied to each object before the schema, and returns one or more records.
     """
     reader = JsonlReader(schema, normalize)
     reader.feed(text)
     return reader.close()
 
 
-def shortened(text: str) -> str:
-    """The text of a rejection; a very long one is cut."""
-    return text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + "…"
+def rejected_text(text: str) -> str:
+    """The text of a rejection: at most 2,000 characters of the answer, and "…"."""
+    return cut(text.strip(), _LONGEST_REJECTION)
+
+
+class _ReadObject(NamedTuple):
+    """An object with its text and the number of its first line."""
+
+    line: int
+    text: str
+    result: FoundObject
 
 
 class JsonlReader:
-    """Reads an answer as it arrives; the result does not depend on how it is cut into pieces."""
+    """Reads an answer in pieces; the result does not depend on where the text is cut."""
 
     def __init__(
         self,
@@ -84,15 +94,18 @@ class JsonlReader:
         self._result: JsonlResult | None = None
         self._arrived: list[str] = []  # text that was not looked at
         self._wait = 0  # characters that have to come before it is
-        self._text, self._at, self._line = "", 0, 1  # whole lines, and where reading is in them
-        self._ended, self._first = False, True  # whether the text ended; whether no content came
-        self._arrays: list[int] = []  # the lines on which those that are open begin
-        self._repeats: Counter[str] = Counter()  # of objects and of what is none
+        self._text = ""  # whole lines
+        self._at = 0  # the position of reading in `_text`
+        self._line = 1  # the number of the line at this position
+        self._ended = False  # whether the last piece has arrived
+        self._first = True  # whether no content came before
+        self._arrays: list[int] = []  # the lines on which the open arrays begin
+        self._repeats: Counter[str] = Counter()  # of objects and of refused parts
         self._in_loop = False  # whether the model repeats itself, so that the rest is not read
         self._reading = self._read_lines()
 
     def feed(self, piece: str) -> list[Record]:
-        """Take the next piece of text; returns the records that it completed.
+        """Take the next piece of text; returns the records completed by the piece.
 
         An object over several lines is looked at again whenever its text has doubled.
         """
@@ -104,18 +117,22 @@ class JsonlReader:
         return self._records[before:]
 
     def close(self) -> JsonlResult:
-        """End the text: read what is left, and return the complete result."""
+        """End the text: read the rest, and return the complete result."""
         if self._result is None:
             self._ended = True
             self._read()
             rejections = tuple(sorted(self._rejections, key=attrgetter("line")))
             truncated = any(rejection.reason == "truncated" for rejection in rejections)
-            records, numbers = tuple(self._records), tuple(self._line_numbers)
-            self._result = JsonlResult(records, numbers, rejections, truncated)
+            self._result = JsonlResult(
+                records=tuple(self._records),
+                line_numbers=tuple(self._line_numbers),
+                rejections=rejections,
+                truncated=truncated,
+            )
         return self._result
 
     def _read(self) -> None:
-        """Read the whole lines that have arrived, and at the end the last one, too."""
+        """Read the whole lines that have arrived, and at the end the last line."""
         arrived = "".join(self._arrived)
         end = len(arrived) if self._ended else arrived.rfind("\n") + 1
         self._arrived = [arrived[end:]]
@@ -124,35 +141,44 @@ class JsonlReader:
         next(self._reading, None)
         self._wait = len(self._text) - self._at - len(arrived) + end
 
-    # ── lines and their parts; these methods yield where they need more text ────
+    # ── lines and their parts; methods yield to wait for more text ────
 
     def _read_lines(self) -> Iterator[None]:
         while not self._in_loop and (not self._ended or self._at < len(self._text)):
             if self._at >= len(self._text):
-                self._text, self._at = "", 0
+                self._text = ""
+                self._at = 0
                 yield
             elif not self._read_plain_line():
                 yield from self._read_line()
-        if (
-            self._arrays
-            and not self._in_loop
-            and not any(one.reason == "truncated" for one in self._rejections)
-        ):
-            detail = "the text ends inside this array"
-            self._rejections.insert(0, Rejection(self._arrays[0], "[", "truncated", detail))
+        if self._arrays and not self._in_loop:
+            self._reject_open_array()
+
+    def _reject_open_array(self) -> None:
+        """Note that the text ends inside an array, unless a truncated object already says so."""
+        if not any(rejection.reason == "truncated" for rejection in self._rejections):
+            rejection = Rejection(
+                line=self._arrays[0],
+                text="[",
+                reason="truncated",
+                detail="the text ends inside this array",
+            )
+            self._rejections.insert(0, rejection)
 
     def _read_plain_line(self) -> bool:
-        """Read a line that is an object and nothing else: the usual case, made fast."""
+        """Read a line with an object and nothing else: the usual case, made fast."""
         end = line_end(self._text, self._at)
         line = self._text[self._at : end]
         if not line.startswith("{") or json_values.is_too_deep(line):
             return False
         try:
-            record = _PLAIN.decode(line)
+            record = _OBJECT_DECODER.decode(line)
         except (msgspec.DecodeError, RecursionError):
             return False
         self._accept(self._line, line, record)
-        self._at, self._line, self._first = end + 1, self._line + 1, False
+        self._at = end + 1
+        self._line += 1
+        self._first = False
         return True
 
     def _read_line(self) -> Iterator[None]:
@@ -161,7 +187,7 @@ class JsonlReader:
         while not self._in_loop:
             self._skip_gap()
             outer = min(outer, len(self._arrays))
-            if _END_OF_LINE.match(self._text, self._at):
+            if _REST_OF_LINE.match(self._text, self._at):
                 self._move(line_end(self._text, self._at) + 1)
                 return
             yield from self._read_part(outer)
@@ -176,7 +202,8 @@ class JsonlReader:
             thinking = thinking_at(self._text, self._at, end, first=self._first)
             if thinking is None:
                 break
-            yield from self._skip_thinking(*thinking)
+            content_start, ending = thinking
+            yield from self._skip_thinking(content_start, ending)
         self._first = self._first and self._at == end
         if _FENCE.match(self._text, self._at, end):
             content = _AFTER_FENCE.search(self._text, self._at, end)
@@ -191,8 +218,8 @@ class JsonlReader:
         self._move(end.end() if end else len(self._text))
 
     def _skip_gap(self) -> None:
-        """Skip what parts objects, and count the arrays that it opens and closes."""
-        end = end_of(_GAP, self._text, self._at)
+        """Skip separators before an object, and count opening and closing brackets of arrays."""
+        end = end_of(_BETWEEN_OBJECTS, self._text, self._at)
         for mark in self._text[self._at : end]:
             if mark == "[":
                 self._arrays.append(self._line)
@@ -201,51 +228,53 @@ class JsonlReader:
         self._at = end
 
     def _read_part(self, outer: int) -> Iterator[None]:
-        """Read the objects that stand together, or refuse the part if anything else does."""
+        """Read objects side by side, or refuse the part if it holds other text."""
         start = self._at
         if scalar := _SCALAR.match(self._text, start):
             self._reject(self._line, scalar[0], "not_object")
             self._at = scalar.end()
             return
         objects = yield from self._read_objects()
-        alone = _END_OF_PART.match(self._text, self._at) or (objects and "\n" in objects[-1][1])
-        if not alone:
+        has_lines = bool(objects) and "\n" in objects[-1].text
+        if not has_lines and not _END_OF_PART.match(self._text, self._at):
             del self._arrays[outer:]
             yield from self._refuse_part(start)
             return
-        for number, text, found in objects:
-            if found.record is None:
-                reason = found.fault or "malformed"
-                self._reject(number, text, reason, _DETAILS[reason])
+        for part in objects:
+            record = part.result.record
+            if record is None:
+                reason = part.result.fault or "malformed"
+                self._reject(part.line, part.text, reason, _REASON_DETAILS[reason])
             elif len(self._arrays) - outer > 1:
-                self._reject(number, text, "array", "inside an array inside an array")
+                self._reject(part.line, part.text, "array", "inside an array inside an array")
             else:
-                self._accept(number, text, found.record, repaired=found.fault == "repaired")
+                repaired = part.result.fault == "repaired"
+                self._accept(part.line, part.text, record, repaired=repaired)
 
-    def _read_objects(self) -> Generator[None, None, list[tuple[int, str, FoundObject]]]:
-        """Line, text and result of each object up to a separator, or up to one of several lines."""
-        objects = []
+    def _read_objects(self) -> Generator[None, None, list["_ReadObject"]]:
+        """The objects up to a separator, or up to an object over several lines."""
+        objects: list[_ReadObject] = []
         while self._text.startswith("{", self._at):
-            found = yield from self._find(json_values.find_object, self._at)
-            text = self._text[self._at : found.end]
-            objects.append((self._line, text, found))
-            self._move(found.end)
+            result = yield from self._find(json_values.find_object, self._at)
+            text = self._text[self._at : result.end]
+            objects.append(_ReadObject(self._line, text, result))
+            self._move(result.end)
             if "\n" in text:
                 break
             self._at = end_of(SPACES, self._text, self._at)
         return objects
 
     def _refuse_part(self, start: int) -> Iterator[None]:
-        """Refuse the text from `start` up to a separator, or to the end of an object in it."""
+        """Refuse the text from `start` up to a separator, or to the end of a broken object."""
         separator = _SEPARATOR.search(self._text, self._at)
         end = separator.start() if separator else len(self._text)
         brace = self._text.find("{", self._at, end)
         is_last = self._text[end : end + 1] in ("", "\n")
         if brace >= 0 and is_last and json_values.closing_brace(self._text, brace, end)[0] < 0:
-            found = yield from self._find(json_values.find_broken, brace)
-            reason: RejectionReason = "truncated" if found.fault == "truncated" else "malformed"
-            end = found.end
-            self._reject(self._line, self._text[start:end], reason, _DETAILS[reason])
+            broken = yield from self._find(json_values.find_broken, brace)
+            reason: RejectionReason = "truncated" if broken.fault == "truncated" else "malformed"
+            end = broken.end
+            self._reject(self._line, self._text[start:end], reason, _REASON_DETAILS[reason])
         else:
             part = self._text[start:end].strip()
             is_json = "{" in part or part[:1] in ("[", '"', "}")
@@ -256,23 +285,25 @@ class JsonlReader:
     def _find(
         self, find: Callable[[str, int], FoundObject], start: int
     ) -> Generator[None, None, FoundObject]:
-        """Find an object at `start`, as soon as the text has come in which it ends."""
-        while (found := find(self._text, start)).end == len(self._text) and not self._ended:
+        """Find an object at `start`, as soon as the text has arrived up to the object's end."""
+        result = find(self._text, start)
+        while result.end == len(self._text) and not self._ended:
             yield
-        return found
+            result = find(self._text, start)
+        return result
 
     # ── results ─────────────────────────────────────────────────────────────────
 
     def _accept(self, line: int, text: str, record: Record, *, repaired: bool = False) -> None:
-        """Keep the records that an object stands for, or reject them by the schema."""
+        """Keep the records of an object, or reject them by the schema."""
         if self._is_loop(line, text):
             return
         before = len(self._records)
-        for plain in self._normalize(record) if self._normalize else (record,):
-            new = self._schema.with_short_lists(plain) if self._schema else plain
-            fault = self._schema.error(new) if self._schema else None
+        for normalized in self._normalize(record) if self._normalize else (record,):
+            shortened = self._schema.with_short_lists(normalized) if self._schema else normalized
+            fault = self._schema.error(shortened) if self._schema else None
             if fault is None:
-                self._records.append(new)
+                self._records.append(shortened)
                 self._line_numbers.append(line)
             else:
                 self._reject(line, text, "schema", fault)
@@ -280,17 +311,18 @@ class JsonlReader:
             self._reject(line, text, "repaired", "kept after its quoting was repaired")
 
     def _is_loop(self, line: int, text: str) -> bool:
-        """Whether a part comes back for the `REPEATS`th time: then nothing more is read."""
+        """Whether a part comes back for the `REPEATS`th time: the rest is not read."""
         self._repeats[text] += 1
         if self._repeats[text] == REPEATS and not self._in_loop:
             detail = f"written {REPEATS} times; the rest of the answer is not read"
-            self._rejections.append(Rejection(line, shortened(text.strip()), "repeated", detail))
+            self._reject(line, text, "repeated", detail)
             self._in_loop = True
         return self._in_loop
 
     def _reject(self, line: int, text: str, reason: RejectionReason, detail: str = "") -> None:
-        """Note what was not read; very long texts are shortened."""
-        self._rejections.append(Rejection(line, shortened(text.strip()), reason, detail))
+        """Note text that gave no record; a very long one is cut."""
+        rejection = Rejection(line=line, text=rejected_text(text), reason=reason, detail=detail)
+        self._rejections.append(rejection)
 
     def _move(self, end: int) -> None:
         self._line += self._text.count("\n", self._at, end)

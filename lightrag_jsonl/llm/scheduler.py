@@ -10,22 +10,22 @@ from typing import Final, TypeAlias
 QUESTION: Final = 0  # somebody waits for the answer
 SUMMARY: Final = 1  # a document that has been read waits for it to become visible
 FIRST_CHUNK: Final = 2  # the first of the priorities of chunks: see `next_priority`
-OTHERS_TURN: Final = 5  # every so many calls, the next is no question's: no insert waits forever
+INSERTS_TURN: Final = 5  # every so many calls, the next is no question's: no insert waits forever
 
 Queue: TypeAlias = list[tuple[int, int, asyncio.Future[None]]]  # a heap
 
 
 class CallScheduler:
-    """At most `limit` calls at a time; of those that wait, the lowest priority goes next, then the
-    first come. Every fifth is none of a question, if there is one that waits.
+    """At most `limit` calls at a time. Among waiting calls the lowest priority goes next, then the
+    earliest; every fifth call is not a question's, if another waits.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.in_use = 0
-        self._begun = 0
+        self._started_calls = 0
         self._questions: Queue = []
-        self._others: Queue = []
+        self._inserts: Queue = []
         self._order = itertools.count()
         self._chunks = itertools.count(FIRST_CHUNK)
 
@@ -35,26 +35,25 @@ class CallScheduler:
 
     @contextlib.asynccontextmanager
     async def slot(self, priority: int) -> AsyncIterator[None]:
-        """Hold one of the calls, waiting for it if necessary."""
+        """Hold one of the calls, after waiting for a free one if necessary."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        queue = self._questions if priority == QUESTION else self._others
+        queue = self._questions if priority == QUESTION else self._inserts
         heapq.heappush(queue, (priority, next(self._order), turn))
-        self._begin()
+        self._start_waiting_calls()
         try:
             await turn
             yield
         finally:
             if not turn.cancelled():
                 self.in_use -= 1
-                self._begin()
+                self._start_waiting_calls()
 
-    def _begin(self) -> None:
-        """Let calls begin that wait, as many as may."""
-        while self.in_use < self.limit and (queue := self._questions or self._others):
-            if self._others and self._begun % OTHERS_TURN == 0:
-                queue = self._others
+    def _start_waiting_calls(self) -> None:
+        while self.in_use < self.limit and (queue := self._questions or self._inserts):
+            if self._inserts and self._started_calls % INSERTS_TURN == 0:
+                queue = self._inserts
             *_, turn = heapq.heappop(queue)
             if not turn.cancelled():
-                self._begun += 1
+                self._started_calls += 1
                 self.in_use += 1
                 turn.set_result(None)

@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from jsonschema_rs import Draft202012Validator
 
 from lightrag_jsonl.core.errors import PromptError
+from lightrag_jsonl.core.text import cut
 from lightrag_jsonl.core.types import Json, Record
 
 _MAX_FAULTS = 3  # named in one message
 _MAX_LENGTH = 200  # characters of one fault
 _REQUIRED = " is a required property"
-_TYPES = {"int": "integer", "float": "number", "double": "number", "bool": "boolean"}
+_TYPE_ALIASES = {"int": "integer", "float": "number", "double": "number", "bool": "boolean"}
 _JSON_TYPES = {"integer", "number", "boolean"}
 _SCHEMA_WORDS = {"type", "properties", "$ref", "oneOf", "anyOf", "allOf"}
 _REQUIRED_WORDS = ("required", "primary", "primary_key", "primary-key")
@@ -31,15 +33,16 @@ class Schema:
         except (ValueError, TypeError, RecursionError) as error:
             reason = getattr(error, "message", "") or str(error)
             raise PromptError(f"not a valid JSON Schema: {_short(reason)}") from error
-        self._field, self._branches = _branches(self.source)
-        self._list_limits = dict(_list_limits(self.source))
+        self._branches = _branches(self.source)
+        self._list_limits = dict(_list_limits(self.source, self._branches))
 
     def with_short_lists(self, record: Record) -> Record:
         """A record whose lists end where the schema says: one long list costs no whole record."""
-        kind = record.get(self._field) if self._field else None
+        branch = record.get(self._branches.key) if self._branches.key else None
+        constant = branch if isinstance(branch, str) else None
         shortened = dict(record)
         for name, value in record.items():
-            limit = self._list_limits.get((kind if isinstance(kind, str) else None, name))
+            limit = self._list_limits.get((constant, name))
             if limit is not None and isinstance(value, list):
                 shortened[name] = value[:limit]
         return shortened
@@ -47,65 +50,88 @@ class Schema:
     def error(self, record: Json) -> str | None:
         """None for a valid value; otherwise what is wrong and where.
 
-        Of a `oneOf` whose branches differ in a constant field, the one that the record names
-        counts: "relationship: 'object-entity' is missing".
+        If the branches of a `oneOf` differ in a constant field, the branch with the constant of the
+        record counts: "relationship: 'object-entity' is missing".
         """
         if self._validator.is_valid(record):
             return None
-        if not self._branches or not isinstance(record, dict):
+        name = self._branches.key
+        validators = self._branches.validators
+        if not validators or not isinstance(record, dict):
             return _faults(self._validator, record)
-        if self._field not in record:
-            return f"'{self._field}' is missing"
-        named = record[self._field]
-        if isinstance(named, str) and named in self._branches:
-            return f"{named}: {_faults(self._branches[named], record)}"
-        value = _short(json.dumps(named, ensure_ascii=False).replace('"', "'"))
-        return f"unknown {self._field} {value} (known: {', '.join(self._branches)})"
+        if name not in record:
+            return f"'{name}' is missing"
+        constant = record[name]
+        if isinstance(constant, str) and constant in validators:
+            return f"{constant}: {_faults(validators[constant], record)}"
+        value = _short(json.dumps(constant, ensure_ascii=False).replace('"', "'"))
+        return f"unknown {name} {value} (known: {', '.join(validators)})"
 
 
-def _branches(schema: Mapping[str, Any]) -> tuple[str, dict[str, Draft202012Validator]]:
-    """The field whose constant tells the branches of a `oneOf` apart, and what each one requires."""
+@dataclass(frozen=True, slots=True)
+class _Branches:
+    """The validators of a `oneOf` by the constant in a field; `key` names the field."""
+
+    key: str
+    validators: Mapping[str, Draft202012Validator]
+
+
+def _branches(schema: Mapping[str, Any]) -> _Branches:
+    """The branches of a schema's `oneOf`; without any if no field tells them apart."""
     branches = schema.get("oneOf", [])
     properties = [branch.get("properties", {}) for branch in branches if isinstance(branch, dict)]
-    for name in properties[0] if 0 < len(properties) == len(branches) else ():
-        fields = [one[name] for one in properties if isinstance(one.get(name), dict)]
-        constants = [one["const"] for one in fields if isinstance(one.get("const"), str)]
+    if not properties or len(properties) != len(branches):
+        return _Branches("", {})
+    for name in properties[0]:
+        settings = [fields[name] for fields in properties if isinstance(fields.get(name), dict)]
+        values = [field.get("const") for field in settings]
+        constants = [value for value in values if isinstance(value, str)]
         if len(set(constants)) == len(branches):
-            rest = {word: value for word, value in schema.items() if word != "oneOf"}
-            parts = [[*schema.get("allOf", []), branch] for branch in branches]
-            compiled = [Draft202012Validator({**rest, "allOf": part}) for part in parts]
-            return name, dict(zip(constants, compiled, strict=True))
-    return "", {}
+            return _Branches(name, _branch_validators(schema, constants))
+    return _Branches("", {})
 
 
-def _list_limits(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str | None, str], int]]:
-    """The `maxItems` of each list, by the constant that names its branch, if any, and its field."""
-    field, _ = _branches(schema)
-    for branch in schema.get("oneOf", []) if field else [schema]:
+def _branch_validators(
+    schema: Mapping[str, Any], constants: list[str]
+) -> dict[str, Draft202012Validator]:
+    """A validator for each branch: of the branch and of the demands beside the `oneOf`."""
+    common = {word: value for word, value in schema.items() if word != "oneOf"}
+    validators: dict[str, Draft202012Validator] = {}
+    for constant, branch in zip(constants, schema["oneOf"], strict=True):
+        demands = [*schema.get("allOf", []), branch]
+        validators[constant] = Draft202012Validator({**common, "allOf": demands})
+    return validators
+
+
+def _list_limits(
+    schema: Mapping[str, Any], branches: _Branches
+) -> Iterator[tuple[tuple[str | None, str], int]]:
+    """The `maxItems` of each list, by the constant of its branch, if any, and its field."""
+    name = branches.key
+    for branch in schema["oneOf"] if name else [schema]:
         properties = branch.get("properties", {})
-        kind = properties[field]["const"] if field else None
-        for name, settings in properties.items():
+        constant = properties[name]["const"] if name else None
+        for list_name, settings in properties.items():
             limit = settings.get("maxItems") if isinstance(settings, dict) else None
             if isinstance(limit, int):
-                yield (kind, name), limit
+                yield (constant, list_name), limit
 
 
 def _faults(validator: Draft202012Validator, record: Json) -> str:
-    return "; ".join(map(_fault, islice(validator.iter_errors(record), _MAX_FAULTS)))
+    errors = islice(validator.iter_errors(record), _MAX_FAULTS)
+    return "; ".join(_fault(error.instance_path, error.message) for error in errors)
 
 
-def _fault(error: Any) -> str:
-    path, message = error.instance_path, error.message
+def _fault(path: list[str | int], message: str) -> str:
     if message.endswith(_REQUIRED):
         message = message.removesuffix(_REQUIRED).replace('"', "'") + " is missing"
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return f"{where.removeprefix('.')}: {_short(message)}" if where else _short(message)
 
 
-def _short(words: str) -> str:
-    """A long message without its middle: the value comes first, what is wrong with it last."""
-    half = _MAX_LENGTH // 2
-    return words if len(words) <= _MAX_LENGTH else f"{words[:half]} … {words[-half:]}"
+def _short(message: str) -> str:
+    """A long message without its middle: the value comes first, the fault last."""
+    return cut(message, _MAX_LENGTH, ending=_MAX_LENGTH // 2)
 
 
 def _refuse(uri: str) -> Json:
@@ -113,17 +139,14 @@ def _refuse(uri: str) -> Json:
 
 
 def row_schema(table: object) -> dict[str, Json]:
-    """The schema that each row of a table must obey.
+    """The schema of the rows of a table.
 
     `table` is a JSON Schema of a row, a list of fields (names, or mappings with `name` and `type`),
-    a mapping with such `fields`, or any of these as JSON text. Fields that are not required may be
+    a mapping with `fields`, or the JSON text of one of these. Fields that are not required may be
     null or missing; fields not in the table are refused.
     """
     if isinstance(table, str):
-        try:
-            table = json.loads(table)
-        except (ValueError, RecursionError) as error:
-            raise PromptError(f"schema: neither a JSON Schema nor a table: {error}") from error
+        table = _decoded_table(table)
     if isinstance(table, Mapping) and "fields" not in table and _SCHEMA_WORDS & set(table):
         return dict(table)
     fields = table.get("fields") if isinstance(table, Mapping) else table
@@ -131,9 +154,10 @@ def row_schema(table: object) -> dict[str, Json]:
         raise PromptError("schema: must be a JSON Schema, or a table with a list of `fields`")
     properties: dict[str, Json] = {}
     required: list[Json] = []
-    for field in fields:
-        settings = field if isinstance(field, Mapping) else {"name": field}
-        if not isinstance(name := settings.get("name"), str):
+    for column in fields:
+        settings = column if isinstance(column, Mapping) else {"name": column}
+        name = settings.get("name")
+        if not isinstance(name, str):
             raise PromptError("schema: each field of a table needs a name")
         if any(settings.get(word) is True for word in _REQUIRED_WORDS):
             required.append(name)
@@ -146,9 +170,19 @@ def row_schema(table: object) -> dict[str, Json]:
     }
 
 
-def _field_schema(field: Mapping[str, Any], required: bool) -> Json:
-    if field.get("enum"):
-        return {"enum": [*field["enum"]] if required else [*field["enum"], None]}
-    given = str(field.get("type")).casefold()
-    name = _TYPES.get(given, given if given in _JSON_TYPES else "string")
-    return {"type": name if required else [name, "null"]}
+def _decoded_table(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise PromptError(f"schema: neither a JSON Schema nor a table: {error}") from error
+
+
+def _field_schema(settings: Mapping[str, Any], required: bool) -> Json:
+    if settings.get("enum"):
+        constants = [*settings["enum"]]
+        return {"enum": constants if required else [*constants, None]}
+    type_name = str(settings.get("type")).casefold()
+    json_type = _TYPE_ALIASES.get(type_name, type_name)
+    if json_type not in _JSON_TYPES:
+        json_type = "string"
+    return {"type": json_type if required else [json_type, "null"]}

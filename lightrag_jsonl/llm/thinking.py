@@ -1,9 +1,10 @@
-"""Recognizes the thinking that models write before their answers, and removes it."""
+"""Recognizes and removes the thinking of models before their answers."""
 
 import re
 import sys
+from typing import NamedTuple
 
-_MARKS = (  # how thinking begins and ends; documents may hold the last, too
+_MARKS = (  # how thinking begins and ends; documents may hold the last pair, too
     (r"<(?:seed:|mm:)?think(?:ing)?(?:\s[^<>]*)?>", r"</(?:seed:|mm:)?think(?:ing)?\s*>"),  # most
     (r"\[THINK\]", r"\[/THINK\]"),  # Mistral
     ("◁think▷", "◁/think▷"),  # Kimi
@@ -15,11 +16,23 @@ _MARKS = (  # how thinking begins and ends; documents may hold the last, too
     (r"<(?:thought|reason|reasoning)(?:\s[^<>]*)?>", r"</(?:thought|reason|reasoning)\s*>"),
 )
 _LONGEST_MARK = 80  # characters, white space included, that may come in two pieces
-_PAIRS = [(re.compile(rf"\s*(?:{a})", re.I), re.compile(b, re.I)) for a, b in _MARKS]
-_OWN_PAIRS = _PAIRS[:-1]  # with marks that only models write
-_BEGIN = re.compile("|".join([begin for begin, _ in _MARKS[:-1]]), re.I)
+
+
+class ThinkingMarks(NamedTuple):
+    """The patterns of the marks around thinking."""
+
+    begin: re.Pattern[str]
+    end: re.Pattern[str]
+
+
+_MARK_PAIRS = [
+    ThinkingMarks(begin=re.compile(rf"\s*(?:{begin})", re.I), end=re.compile(end, re.I))
+    for begin, end in _MARKS
+]
+_MODEL_PAIRS = _MARK_PAIRS[:-1]  # with marks that only models write
+_ANY_BEGIN = re.compile("|".join([begin for begin, _ in _MARKS[:-1]]), re.I)
 _ENDS = "|".join(end for _, end in _MARKS[:-1])
-_END_OF_LINE = re.compile(rf"(?:{_ENDS})[ \t]*\r?\n", re.I)
+_END_BEFORE_NEW_LINE = re.compile(rf"(?:{_ENDS})[ \t]*\r?\n", re.I)
 _END_BEFORE_RECORDS = re.compile(  # inside a record's strings it cannot be
     rf'^[^{{}}\n"]*(?:{_ENDS})|(?:{_ENDS})(?=\s*\{{\s*"[^"\n]*"\s*:)', re.I | re.M
 )
@@ -30,13 +43,13 @@ PROMPTED_END = re.compile(_ENDS, re.I)  # is alone in the answer if the prompt b
 def thinking_at(
     text: str, at: int, end: int = sys.maxsize, *, first: bool
 ) -> tuple[int, re.Pattern[str]] | None:
-    """If thinking begins at `at`, before `end`: where its mark ends, and the pattern of its end.
+    """For thinking between `at` and `end`: the end of the first mark, the pattern of the last mark.
 
-    Tags that documents may contain, too, count only with `first`: if no content came before.
+    Marks of the kind found in documents, too, count only with `first`: if no content came before.
     """
-    for begin, ending in _PAIRS if first else _OWN_PAIRS:
-        if mark := begin.match(text, at, end):
-            return mark.end(), ending
+    for marks in _MARK_PAIRS if first else _MODEL_PAIRS:
+        if mark := marks.begin.match(text, at, end):
+            return mark.end(), marks.end
     return None
 
 
@@ -44,47 +57,58 @@ class ThinkingFilter:
     """Passes on a text that comes in pieces, without the thinking at its beginning."""
 
     def __init__(self) -> None:
-        self._held = ""  # text that may turn out to be the mark of thinking
+        self._pending = ""  # text that may turn out to be the mark of thinking
         self._end: re.Pattern[str] | None = None  # ends the current thinking
-        self._found = self._over = False
+        self._had_thinking = False
+        self._is_over = False
 
     def feed(self, piece: str) -> str:
-        """Take the next piece; returns what is certainly not part of the thinking."""
-        if self._over:
+        """Take the next piece; returns the text that is certainly not part of the thinking."""
+        if self._is_over:
             return piece
-        self._held += piece
-        while True:
-            if self._end is None:
-                begun = thinking_at(self._held, 0, first=True)
-                if begun is None:
-                    break
-                position, self._end = begun
-            elif mark := self._end.search(self._held):
-                position, self._end = mark.end(), None
-            else:
-                self._held = self._held[-_LONGEST_MARK:]
-                return ""
-            self._held, self._found = self._held[position:], True
-        start = self._held.lstrip()
+        self._pending += piece
+        while self._skip_mark():
+            self._had_thinking = True
+        if self._end is not None:
+            self._pending = self._pending[-_LONGEST_MARK:]
+            return ""
+        start = self._pending.lstrip()
         if not start or (start[0] in "<[◁" and len(start) < _LONGEST_MARK):
             return ""
-        self._over = True
+        self._is_over = True
         return self.rest()
 
+    def _skip_mark(self) -> bool:
+        """Skip the next mark, of a beginning or an end of thinking; whether the text has a mark."""
+        if self._end is None:
+            thinking = thinking_at(self._pending, 0, first=True)
+            if thinking is None:
+                return False
+            position, self._end = thinking
+        else:
+            mark = self._end.search(self._pending)
+            if mark is None:
+                return False
+            position = mark.end()
+            self._end = None
+        self._pending = self._pending[position:]
+        return True
+
     def rest(self) -> str:
-        """What is held back after the last piece; "" inside thinking without an end."""
-        held, self._held = self._held, ""
+        """The pending text after the last piece; "" inside thinking without an end."""
+        text = self._pending
+        self._pending = ""
         if self._end is not None:
             return ""
-        return held.lstrip() if self._found else held
+        return text.lstrip() if self._had_thinking else text
 
 
 def without_thinking(text: str) -> str:
-    """A prose answer without the thinking at its beginning; "" if that has no end.
+    """A prose answer without the thinking at its beginning; "" if the thinking has no end.
 
-    If the prompt began it, only its end is in the answer, at the end of a line.
+    If the prompt began the thinking, only the end is in the answer, at the end of a line.
     """
-    end = _prompted_end(_END_OF_LINE, text)
+    end = _prompted_end(_END_BEFORE_NEW_LINE, text)
     if end and text[end:].strip():
         return text[end:].lstrip()
     thinking = ThinkingFilter()
@@ -101,8 +125,8 @@ def without_prompted_thinking(text: str) -> str:
 
 
 def _prompted_end(pattern: re.Pattern[str], text: str) -> int:
-    """The end of thinking whose beginning is not in the text; 0 if there is none."""
+    """The end of thinking without a beginning in the text; 0 if there is none."""
     end = pattern.search(text)
-    if end is None or thinking_at(text, 0, first=True) or _BEGIN.search(text, 0, end.end()):
+    if end is None or thinking_at(text, 0, first=True) or _ANY_BEGIN.search(text, 0, end.end()):
         return 0
     return end.end()

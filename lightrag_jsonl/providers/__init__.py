@@ -1,7 +1,8 @@
 """Models and embedders; heavy packages are loaded by the first call that needs them."""
 
 from lightrag_jsonl.providers.functions import FunctionEmbedder, FunctionLLM, as_embedder, as_llm
-from lightrag_jsonl.providers.openai import OpenAIEmbedder, OpenAILLM
+from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
+from lightrag_jsonl.providers.openai_llm import OpenAILLM
 from lightrag_jsonl.providers.sentence_transformers import (
     CrossEncoderReranker,
     SentenceTransformerEmbedder,

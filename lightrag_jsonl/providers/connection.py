@@ -1,4 +1,4 @@
-"""The connection to a server that speaks OpenAI's protocol, and its failures in words."""
+"""The connection to a server that speaks OpenAI's protocol, with its failures in words."""
 
 import asyncio
 import ipaddress
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from lightrag_jsonl.core.errors import FREE, ConfigError, LLMError
+from lightrag_jsonl.core.text import clipped
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL
 
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
     import openai
 
 OPENAI_URL = "https://api.openai.com/v1"
-CONNECT_SECONDS = 10.0
+SECONDS_TO_CONNECT = 10.0
 NOT_ABOUT_THE_TEXT = frozenset({401, 402, 404, 405, 407, 408, 409, 425, 429})  # refusals of HTTP
 MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """A kind of failure: what to do about it, and the flags of its `LLMError`."""
+class ServerFailure:
+    """A kind of failure: advice for the user, and the flags of the `LLMError`."""
 
     advice: str
     transient: bool = False
@@ -36,57 +37,65 @@ class Failure:
     cost: Usage = FREE
 
 
-_NO_CONNECTION = Failure(
+_NO_CONNECTION = ServerFailure(
     "no connection; is the server running, is the base URL right (and HTTP_PROXY, if it is set)?",
     transient=True,
 )
-_BROKEN_OFF = Failure(
+_BROKEN_OFF = ServerFailure(
     "the connection was closed before the response was complete", transient=True, cost=ONE_CALL
 )
-_TOO_SLOW = Failure("timed out; raise the timeout or use smaller chunks", cost=ONE_CALL)
-_NO_CREDIT = Failure("the account has no credit left", permanent=True)
-_FAILURES: Mapping[object, Failure] = {  # by code, status and its hundreds, exception's name
+_TOO_SLOW = ServerFailure("timed out; raise the timeout or use smaller chunks", cost=ONE_CALL)
+_NO_CREDIT = ServerFailure("the account has no credit left", permanent=True)
+_FAILURES: Mapping[object, ServerFailure] = {  # by code, status and its hundreds, exception's name
     "insufficient_quota": _NO_CREDIT,
-    "context_length_exceeded": Failure("the request is too long; use smaller chunks or batches"),
-    401: Failure(
+    "context_length_exceeded": ServerFailure(
+        "the request is too long; use smaller chunks or batches"
+    ),
+    401: ServerFailure(
         "check the key (api_key= in Python, or OPENAI_API_KEY; a server in your own network gets "
         "that only if OPENAI_BASE_URL names it)",
         permanent=True,
     ),
     402: _NO_CREDIT,
-    403: Failure("this key may not use this model"),  # gateways refuse single texts with it, too
-    404: Failure("check the model's name, and the base URL (it ends in /v1)", permanent=True),
-    408: Failure("the server waited too long for the request", transient=True),
-    409: Failure("the server is busy with the same thing", transient=True),
-    429: Failure("too many requests; lower max_concurrent_calls or try later", transient=True),
+    403: ServerFailure(
+        "this key may not use this model"
+    ),  # gateways refuse single texts with it, too
+    404: ServerFailure("check the model's name, and the base URL (it ends in /v1)", permanent=True),
+    408: ServerFailure("the server waited too long for the request", transient=True),
+    409: ServerFailure("the server is busy with the same thing", transient=True),
+    429: ServerFailure(
+        "too many requests; lower max_concurrent_calls or try later", transient=True
+    ),
     504: _TOO_SLOW,
-    3: Failure("check the base URL, from which it leads elsewhere", permanent=True),
-    4: Failure("the server refused the request"),
-    5: Failure("the server failed; try later", transient=True),
+    3: ServerFailure("check the base URL, from which it leads elsewhere", permanent=True),
+    4: ServerFailure("the server refused the request"),
+    5: ServerFailure("the server failed; try later", transient=True),
     "ConnectTimeout": _NO_CONNECTION,
     "ReadError": _BROKEN_OFF,
     "RemoteProtocolError": _BROKEN_OFF,
     "APITimeoutError": _TOO_SLOW,
     "APIConnectionError": _NO_CONNECTION,
-    "OpenAIError": Failure("the server reported an error", transient=True),
-    "ValueError": Failure("the response is not JSON; check the base URL (it usually ends in /v1)"),
+    "OpenAIError": ServerFailure("the server reported an error", transient=True),
+    "ValueError": ServerFailure(
+        "the response is not JSON; check the base URL (it usually ends in /v1)"
+    ),
 }
 
 
 @dataclass(repr=False)
-class Connection:
-    """Where to send requests, and with which key.
+class ServerConnection:
+    """The address of a server and the key for its requests.
 
-    The environment's `OPENAI_API_KEY` and `OPENAI_BASE_URL` count if no key or URL was given.
-    Redirects are not followed. `ConfigError` if the URL is invalid or holds a password, or if there
-    is no key.
+    Without a key or URL, the environment's `OPENAI_API_KEY` and `OPENAI_BASE_URL` count. Redirects
+    are not followed. `ConfigError` if the URL is invalid or holds a password, or if there is no key.
     """
 
     base_url: str | None
     api_key: str | None
     timeout: float
     max_bytes: int | None = None  # of a reply's body, or of one event of a stream
-    _made: "tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None" = None
+    _client: "openai.AsyncOpenAI | None" = None
+    _loop: asyncio.AbstractEventLoop | None = None  # of the client
 
     def __post_init__(self) -> None:
         if self.base_url is not None:
@@ -103,11 +112,12 @@ class Connection:
         return urlsplit(self.url).netloc
 
     def client(self) -> "openai.AsyncOpenAI":
-        """The client; another event loop gets a new one, since connections belong to a loop."""
+        """The client; a new event loop gets a new client, since connections belong to a loop."""
         loop = asyncio.get_running_loop()
-        if self._made is None or self._made[0] is not loop:
-            self._made = loop, self._new_client()
-        return self._made[1]
+        if self._client is None or self._loop is not loop:
+            self._client = self._new_client()
+            self._loop = loop
+        return self._client
 
     def _new_client(self) -> "openai.AsyncOpenAI":
         import openai
@@ -117,7 +127,7 @@ class Connection:
                 api_key=self.api_key or ("no-key" if gets_no_key(self.url) else None),
                 base_url=self.url,
                 max_retries=0,  # `core.retrying` repeats requests; two loops would multiply
-                timeout=openai.Timeout(self.timeout, connect=min(self.timeout, CONNECT_SECONDS)),
+                timeout=openai.Timeout(self.timeout, connect=min(self.timeout, SECONDS_TO_CONNECT)),
                 http_client=openai.DefaultAsyncHttpxClient(
                     follow_redirects=False, event_hooks={"response": [self._limit]}
                 ),
@@ -130,8 +140,9 @@ class Connection:
             ) from None
 
     async def _limit(self, response: Any) -> None:
-        """Let the body end, and close the connection, once more than `max_bytes` were read."""
-        read, most = response.aiter_bytes, self.max_bytes
+        """End the body, and close the connection, after more than `max_bytes`."""
+        read = response.aiter_bytes
+        max_bytes = self.max_bytes
         has_events = "event-stream" in response.headers.get("content-type", "")
 
         async def limited(chunk_size: int | None = None) -> AsyncIterator[bytes]:
@@ -139,21 +150,21 @@ class Connection:
             async for part in read(chunk_size):
                 size = len(part) if has_events and b"\n" in part else size + len(part)
                 yield part
-                if most is not None and size > most:
+                if max_bytes is not None and size > max_bytes:
                     await response.aclose()
                     return
 
         response.aiter_bytes = limited
 
     def check_length(self, content: bytes) -> None:
-        """`LLMError` for a body that was not read to its end."""
+        """Raise `LLMError` for a body that was not read to the end."""
         if self.max_bytes is not None and len(content) > self.max_bytes:
-            most = f"{self.max_bytes:,} bytes (max_answer_bytes)"
-            raise LLMError(f"{self.host}: the answer is longer than {most}", cost=ONE_CALL)
+            limit = f"{self.max_bytes:,} bytes (max_answer_bytes)"
+            raise LLMError(f"{self.host}: the answer is longer than {limit}", cost=ONE_CALL)
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Turn what a request raises into an `LLMError` with advice and without a key."""
+        """Turn the error of a request into an `LLMError` with advice and without a key."""
         import openai
 
         try:
@@ -172,28 +183,37 @@ class Connection:
             status = response.status_code
             text = response.text
             headers = response.headers
-        classes = [type(error.__cause__), *type(error).__mro__]
-        names = [one.__name__ for one in classes]
-        keys = [getattr(error, "code", None), status, status // 100, *names]
-        known = next(_FAILURES[key] for key in keys if key in _FAILURES)
-        bodies = getattr(error, "body", ""), text, getattr(error, "doc", "")
+        failure = _failure_of(error, status)
+        bodies = (getattr(error, "body", ""), text, getattr(error, "doc", ""))
         detail = next(filter(None, map(message_of, bodies)), str(error.__cause__ or ""))
-        message = f"{self.host}: {known.advice} ({f'HTTP {status}: ' if status else ''}{detail})"
-        for key in filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY"))):
-            message = message.replace(key, "***")
+        prefix = f"HTTP {status}: " if status else ""
+        message = f"{self.host}: {failure.advice} ({prefix}{detail})"
         is_refusal = status == 500 or (status // 100 == 4 and status not in NOT_ABOUT_THE_TEXT)
         return LLMError(
-            message,
-            transient=known.transient and headers.get("x-should-retry") != "false",
-            permanent=known.permanent,
-            refused=is_refusal and not known.permanent,
+            self._without_keys(message),
+            transient=failure.transient and headers.get("x-should-retry") != "false",
+            permanent=failure.permanent,
+            refused=is_refusal and not failure.permanent,
             retry_after=pause_asked_for(headers),
-            cost=known.cost,
+            cost=failure.cost,
         )
+
+    def _without_keys(self, message: str) -> str:
+        for key in filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY"))):
+            message = message.replace(key, "***")
+        return message
+
+
+def _failure_of(error: Exception, status: int) -> ServerFailure:
+    """The kind of failure: by the server's code, the status, its hundreds, the exception's class."""
+    classes = [type(error.__cause__), *type(error).__mro__]
+    names = [cls.__name__ for cls in classes]
+    keys = [getattr(error, "code", None), status, status // 100, *names]
+    return next(_FAILURES[key] for key in keys if key in _FAILURES)
 
 
 def pause_asked_for(headers: Mapping[str, str]) -> float | None:
-    """The seconds after which a server wants to be asked again, if it says so.
+    """The seconds after which a server wants to be asked again, if its headers say so.
 
     `Retry-After` holds seconds or a date (RFC 9110, section 10.2.3); `retry-after-ms` is Azure's.
     """
@@ -209,15 +229,15 @@ def pause_asked_for(headers: Mapping[str, str]) -> float | None:
 
 
 def message_of(body: object) -> str:
-    """The message in an error's body, wherever the server put it, in a few words."""
+    """The message in the body of an error, from any of the usual places, cut if it is long."""
     while isinstance(body, Mapping):
         body = next((body[key] for key in ("message", "error", "detail") if body.get(key)), "")
-    words = " ".join(str(body or "").split())
-    return "an HTML page" if MARKUP.match(words) else words[:LONGEST_DETAIL]
+    text = str(body or "").strip()
+    return "an HTML page" if MARKUP.match(text) else clipped(text, LONGEST_DETAIL)
 
 
 def checked_url(url: str) -> str:
-    """The URL of a server; `ConfigError` if it is none, or holds a password, which would be shown."""
+    """The URL of a server; `ConfigError` for an invalid URL, or a password, which errors would show."""
     if "@" in urlsplit(url).netloc:
         raise ConfigError(
             "the URL of a server holds a password or a user name: leave it out, and give the key "

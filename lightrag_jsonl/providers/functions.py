@@ -20,11 +20,11 @@ Function: TypeAlias = Callable[..., object]
 class FunctionLLM:
     """A function as an `LLM`; a plain function runs in a thread, an async one on the loop.
 
-    `(messages)` gets a list of `{"role", "content"}` mappings. With a parameter called `prompt` it
-    gets texts: `(prompt, system_prompt=None, history_messages=[], **kw)`, LightRAG's own signature,
-    gets all parts, `(prompt)` everything in one. A parameter `max_tokens` gets the limit. The
-    function returns a string or a `Completion`. `name` is part of cache keys: functions of the same
-    name need different ones.
+    `(messages)` gets a list of `{"role", "content"}` mappings. A function with a parameter called
+    `prompt` gets texts: `(prompt, system_prompt=None, history_messages=[], **kw)`, LightRAG's own
+    signature, gets all parts, `(prompt)` a single text. A parameter `max_tokens` gets the limit.
+    The function returns a string or a `Completion`. `name` is part of cache keys: functions of the
+    same name need different values.
     """
 
     def __init__(self, function: Function, *, name: str | None = None) -> None:
@@ -39,8 +39,8 @@ class FunctionLLM:
         response_type: ResponseType = "text",
         max_tokens: int | None = None,
     ) -> Completion:
-        """What the function returns for the conversation."""
-        answer = await _run(self._call(messages, max_tokens))
+        """The function's answer to the conversation."""
+        answer = await _call_function(self._call(messages, max_tokens))
         if isinstance(answer, str):
             return Completion(answer, usage=ONE_CALL)
         if isinstance(answer, Completion):
@@ -52,26 +52,33 @@ class FunctionLLM:
         limit = {"max_tokens": max_tokens} if max_tokens and self._takes("max_tokens") else {}
         if "prompt" not in self._parameters:
             return partial(self._function, msgspec.to_builtins(list(messages)), **limit)
-        system = "\n\n".join(one.content for one in messages if one.role == "system")
-        *history, last = [one for one in messages if one.role != "system"]
+        system = "\n\n".join(turn.content for turn in messages if turn.role == "system")
+        *history, question = [turn for turn in messages if turn.role != "system"]
         if self._takes("system_prompt") and self._takes("history_messages"):
-            earlier = msgspec.to_builtins(history)
-            parts = {"system_prompt": system or None, "history_messages": earlier}
-            return partial(self._function, last.content, **parts, **limit)
-        turns = [f"{one.role}:\n{one.content}" for one in (*history, last)]
-        texts = filter(None, [system, *(turns if history else [last.content])])
-        return partial(self._function, "\n\n".join(texts), **limit)
+            return partial(
+                self._function,
+                question.content,
+                system_prompt=system or None,
+                history_messages=msgspec.to_builtins(history),
+                **limit,
+            )
+        turns = [question.content]
+        if history:
+            turns = [f"{turn.role}:\n{turn.content}" for turn in (*history, question)]
+        texts = [system, *turns] if system else turns
+        return partial(self._function, "\n\n".join(filter(None, texts)), **limit)
 
     def _takes(self, name: str) -> bool:
-        takes_all = any(one.kind is one.VAR_KEYWORD for one in self._parameters.values())
-        return takes_all or name in self._parameters
+        kinds = [parameter.kind for parameter in self._parameters.values()]
+        return inspect.Parameter.VAR_KEYWORD in kinds or name in self._parameters
 
 
 class FunctionEmbedder:
     """A function from a list of texts to rows of numbers, as an `Embedder`.
 
-    It may be plain (run in a thread) or async, and return lists or an array of shape (len(texts),
-    dim), else `EmbeddingError`; rows are normalized. A parameter `kind` gets "query" or "passage".
+    The function may be plain (run in a thread) or async, and return lists or an array of shape
+    (len(texts), dim), else `EmbeddingError`; rows are normalized. A parameter `kind` gets "query" or
+    "passage".
     """
 
     def __init__(self, function: Function, *, dim: int, name: str | None = None) -> None:
@@ -85,12 +92,12 @@ class FunctionEmbedder:
         if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
         named = {"kind": kind} if self._takes_kind else {}
-        rows: Any = await _run(partial(self._function, list(texts), **named))
+        rows: Any = await _call_function(partial(self._function, list(texts), **named))
         return normalize_vectors(rows, count=len(texts), dim=self.dim, source=self.name)
 
 
 def as_llm(model: LLM | Function) -> LLM:
-    """What a user gives as `llm`: an `LLM` as it is, a function wrapped. Raises `ConfigError`."""
+    """The argument `llm` of a user as an `LLM`: a function is wrapped. Raises `ConfigError`."""
     if callable(getattr(model, "complete", None)):
         return cast("LLM", model)
     if callable(model):
@@ -102,7 +109,8 @@ def as_embedder(embedder: object) -> Embedder:
     """An `Embedder` as it is, or LightRAG's EmbeddingFunc wrapped; raises `ConfigError`."""
     if callable(getattr(embedder, "embed", None)):
         return cast("Embedder", embedder)
-    dim, inner = getattr(embedder, "embedding_dim", None), getattr(embedder, "func", embedder)
+    dim = getattr(embedder, "embedding_dim", None)
+    inner = getattr(embedder, "func", embedder)
     if isinstance(dim, int) and callable(inner):
         name = getattr(embedder, "model_name", None) or _name_of(inner)
         return FunctionEmbedder(embedder if callable(embedder) else inner, dim=dim, name=name)
@@ -112,8 +120,8 @@ def as_embedder(embedder: object) -> Embedder:
     )
 
 
-async def _run(call: Callable[[], object]) -> object:
-    """What a function returns; one that is not async may block, and runs in a thread."""
+async def _call_function(call: Callable[[], object]) -> object:
+    """The result of a function; a plain function may block, and runs in a thread."""
     if inspect.iscoroutinefunction(call):
         return await call()
     answer = await in_daemon_thread(call)
@@ -121,10 +129,10 @@ async def _run(call: Callable[[], object]) -> object:
 
 
 def _name_of(function: object) -> str:
-    """A function's name, and a partial's bound values that are the same in every process."""
+    """A function's name, with the bound values of a partial that are equal in every process."""
     if not isinstance(function, partial):
         qualified = getattr(function, "__qualname__", None) or type(function).__qualname__
         return str(qualified).rpartition("<locals>.")[2]
-    given = [*enumerate(function.args), *sorted(function.keywords.items())]
-    plain = [f"{key}={one!r}" for key, one in given if isinstance(one, str | int | float)]
+    bound = [*enumerate(function.args), *sorted(function.keywords.items())]
+    plain = [f"{key}={value!r}" for key, value in bound if isinstance(value, str | int | float)]
     return _name_of(function.func) + (f"({', '.join(plain)})" if plain else "")

@@ -1,4 +1,4 @@
-"""Embedders and rerankers that run on this machine, with the package `sentence-transformers`."""
+"""Embedders and rerankers on this machine, by the package `sentence-transformers`."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -12,22 +12,23 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.user_code import normalize_vectors
 
-Result = TypeVar("Result")
+Output = TypeVar("Output")
 
 
 class _LocalModel:
-    """A model by its hub name or folder, loaded once, in the thread of its own that it runs in."""
+    """A model by its hub name or folder, loaded once, in a thread of its own for all calls."""
 
     kind: str  # the class of the package
     failure: type[Exception]
 
     def __init__(self, model_name_or_path: str | Path, *, device: str | None = None) -> None:
-        folder, self._source = Path(model_name_or_path).resolve(), str(model_name_or_path)
+        folder = Path(model_name_or_path).resolve()
+        self._source = str(model_name_or_path)
         self.name = f"{folder.parent.name}/{folder.name}" if folder.is_dir() else self._source
         self._device = device
         self._thread = ThreadPoolExecutor(1)  # models are not safe for concurrent use
 
-    async def _run(self, call: Callable[..., Result], *args: object) -> Result:
+    async def _run(self, call: Callable[..., Output], *args: object) -> Output:
         return await asyncio.wrap_future(self._thread.submit(call, *args))
 
     @cached_property
@@ -47,11 +48,12 @@ class SentenceTransformerEmbedder(_LocalModel):
     """A model by its hub name or folder, loaded at first use (in a thread, once).
 
     `device=None` chooses the best available. The prompts are put before queries and passages;
-    `None` uses the model's own, "" none. `spec` is the name that makes the embedder again; "" if a
-    name is not enough. Raises `EmbeddingError` if the model cannot be loaded.
+    `None` uses the model's own prompts, "" no prompt. `spec` is the name by which the embedder can be
+    made again; "" if a name is not enough. Raises `EmbeddingError` if the model cannot be loaded.
     """
 
-    kind, failure = "SentenceTransformer", EmbeddingError
+    kind = "SentenceTransformer"
+    failure = EmbeddingError
 
     def __init__(
         self,
@@ -88,10 +90,11 @@ class SentenceTransformerEmbedder(_LocalModel):
 class CrossEncoderReranker(_LocalModel):
     """A cross-encoder by its hub name or folder; `LLMError` if it cannot be loaded."""
 
-    kind, failure = "CrossEncoder", LLMError
+    kind = "CrossEncoder"
+    failure = LLMError
 
     async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One score for each text, higher is better."""
+        """A score for each text, higher is better."""
         pairs = [(sanitize(query), sanitize(text)) for text in texts]
         return await self._run(self._score, pairs) if pairs else ()
 

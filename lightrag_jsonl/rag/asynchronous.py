@@ -19,7 +19,8 @@ from lightrag_jsonl.indexing.loading import Given, Unread, gone_files, with_unre
 from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
-from lightrag_jsonl.providers import configured, offline
+from lightrag_jsonl.providers import offline
+from lightrag_jsonl.providers.model_names import NO_MODEL
 from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
 from lightrag_jsonl.rag.export import network
 from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
@@ -44,7 +45,7 @@ class AsyncLightRAG:
 
     An index remembers the names of its model, embedder and language, and the prompts and options
     of the command line; arguments override the recorded names. A model is an object, a function,
-    or a name; a name is asked at the endpoint in the user's settings (see `providers.configured`;
+    or a name; a name is asked at the endpoint in the user's settings (see `providers.settings`;
     the settings are read for endpoints alone). Without a model ("none", and the default of a new
     index), language rules find entities and keywords and put answers together; the embedder "hash"
     hashes words. Neither needs a key or a network. If the recorded model is not available here,
@@ -274,7 +275,7 @@ class AsyncLightRAG:
             adopt_settings(store, settings)
         async with AsyncLightRAG(
             into,
-            llm=self.engine.llm or configured.NO_MODEL,
+            llm=self.engine.llm or NO_MODEL,
             embedder=self.engine.embedder,
             tokenizer=self.engine.tokenizer,
             options=self.options,

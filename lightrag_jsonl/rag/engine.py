@@ -30,7 +30,8 @@ from lightrag_jsonl.indexing.pipeline import IndexPipeline
 from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import offline
-from lightrag_jsonl.providers.configured import RECORDED, Setup, name_of
+from lightrag_jsonl.providers.model_names import name_of
+from lightrag_jsonl.providers.settings import RECORDED, Setup
 from lightrag_jsonl.rag.clock import Clock
 from lightrag_jsonl.rag.recording import TraceRecording
 from lightrag_jsonl.rag.settings import (

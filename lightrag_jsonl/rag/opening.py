@@ -8,7 +8,8 @@ from typing import Any
 
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.options import IndexOptions
-from lightrag_jsonl.providers.configured import NO_MODEL, RECORDED, Setup, chosen, make_llm
+from lightrag_jsonl.providers.model_names import NO_MODEL, make_llm
+from lightrag_jsonl.providers.settings import RECORDED, Setup, chosen_setting
 from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 from lightrag_jsonl.rag.blocking import LightRAG
 from lightrag_jsonl.rag.settings import (
@@ -79,10 +80,10 @@ def open_async(folder: Path) -> AsyncLightRAG:
 
 def completed(setup: Setup, recorded: Mapping[str, str] | None) -> Setup:
     """A setup without gaps: names come from the setup, or else the index, or the user's defaults."""
-    llm, _ = chosen("llm", setup, recorded)
-    embedder, _ = chosen("embedder", setup, recorded)
-    language, _ = chosen("language", setup, recorded)
-    prompts, _ = chosen("prompts", setup, recorded)
+    llm, _ = chosen_setting("llm", setup, recorded)
+    embedder, _ = chosen_setting("embedder", setup, recorded)
+    language, _ = chosen_setting("language", setup, recorded)
+    prompts, _ = chosen_setting("prompts", setup, recorded)
     return replace(
         setup,
         llm=llm or NO_MODEL,

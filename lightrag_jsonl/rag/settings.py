@@ -11,7 +11,8 @@ from lightrag_jsonl.core.protocols import LLM, Embedder, Tokenizer
 from lightrag_jsonl.core.tokens import tokenizer_for
 from lightrag_jsonl.core.user_code import CheckedTokenizer
 from lightrag_jsonl.providers import as_embedder, as_llm
-from lightrag_jsonl.providers.configured import NO_MODEL, RECORDED, Setup, make_embedder, make_llm
+from lightrag_jsonl.providers.model_names import NO_MODEL, make_embedder, make_llm
+from lightrag_jsonl.providers.settings import RECORDED, Setup
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import OWN_SETTINGS, Store
 

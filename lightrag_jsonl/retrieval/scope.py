@@ -11,10 +11,10 @@ from lightrag_jsonl.core.cjk import CJK, FUNCTION_CHARACTERS, has_cjk, is_lone
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
+from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.user_code import embed_texts
-from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 from lightrag_jsonl.retrieval.fusion import SearchTask, Seeds
 from lightrag_jsonl.retrieval.seeds import ANY_END, names_an_entity
 

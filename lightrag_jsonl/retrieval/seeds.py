@@ -10,6 +10,7 @@ import numpy as np
 from lightrag_jsonl.core.cjk import CJK, FUNCTION_CHARACTERS, has_cjk, is_cjk, is_lone
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval import facts
@@ -38,13 +39,6 @@ COMMON = 0.5  # share of the parts; a term in more of them has no weight in BM25
 COMMON_FUNCTION_WORD = 0.15  # likewise; "who" may tell much in a list of facts, not in a novel
 TERM_LIMIT = 256  # terms of a question that are used
 ANY_END = "*"  # after a term: all terms that begin with it
-_COMMON = (
-    "a an and are as at be been but by can could did do does for from had has have he her his how "
-    "i if in into is it its me my of on or our she so such than that the their them then there "
-    "these they this those to us was we were what when where which who whom whose why will with "
-    "would you your"
-)
-FUNCTION_WORDS = frozenset(_COMMON.split())
 _WORD = re.compile(rf"([{CJK}])|[^\s{CJK}]+")
 _POSSESSIVE = re.compile(r"['’]s?\W*$")
 _AROUND = "?!.,;:…？！。，、；：\"“”'‘’()（）[]《》〈〉「」『』【】"
@@ -205,7 +199,7 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
     total, counts = snapshot.term_counts(terms)
 
     def is_rare(term: str) -> bool:
-        share = COMMON_FUNCTION_WORD if term in FUNCTION_WORDS else COMMON
+        share = COMMON_FUNCTION_WORD if term in GRAMMAR_WORDS else COMMON
         return counts[term] <= share * total
 
     # Terms with accents may be counted under another spelling.

@@ -28,8 +28,9 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given, Unread, read_text
-from lightrag_jsonl.llm.client import BROKEN_OFF, request_key
-from lightrag_jsonl.providers.openai import read_completion
+from lightrag_jsonl.llm.replies import BROKEN_OFF
+from lightrag_jsonl.llm.requests import request_key
+from lightrag_jsonl.providers.completions import read_completion
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.storage.rows import PendingDocument

@@ -18,7 +18,7 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 from lightrag_jsonl.indexing.loading import Given, load_documents
-from lightrag_jsonl.llm.client import request_key
+from lightrag_jsonl.llm.requests import request_key
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.engine import Engine
 

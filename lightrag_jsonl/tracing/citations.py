@@ -16,7 +16,8 @@ from lightrag_jsonl.core.citation_markers import (
     without_citations,
 )
 from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
+from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.types import Chunk, Citation, Cited, CitedClaim, Context
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
@@ -26,19 +27,9 @@ from lightrag_jsonl.tracing.recorder import numbered_items
 CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
 
 _LEADING = re.compile(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
-_SUFFIX = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")
 _JOINTS = ",，、;；。."
 _ENOUGH_SHARE = 0.2
 _ENOUGH_TERMS = 2
-_FUNCTION_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be been but by did do does for from had has have he her his in into is "
-        "it its not of on or s she so than that the their them then there these they this to was "
-        "were what when where which who why will with "
-        "这个 那个 一个 因为 所以 他的 她的 它的 我们 他们",
-    )
-)
 
 
 _Sentence: TypeAlias = tuple[int, int, frozenset[str]]  # start, end and terms
@@ -248,6 +239,5 @@ def _sentence_terms(text: str) -> tuple[list[_Sentence], dict[str, float]]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    """The terms of a text without function words; English words without their endings."""
-    words = [word for word in search_terms(text) if word not in _FUNCTION_WORDS]
-    return frozenset([_SUFFIX.sub("", word) for word in words])
+    """The terms of a text without words of grammar, English ones without their endings."""
+    return frozenset(stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS)

@@ -18,7 +18,8 @@ from lightrag_jsonl.core.errors import (
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.types import Completion, Message
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.llm.client import ModelClient, UsageMeter, request_key
+from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.llm.requests import request_key
 from lightrag_jsonl.llm.scheduler import SUMMARY
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
 from tests.kit import prompts

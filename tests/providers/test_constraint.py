@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.types import Json
-from lightrag_jsonl.providers.openai import record_format, unwrap_records
+from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8),

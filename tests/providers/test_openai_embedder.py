@@ -8,7 +8,7 @@ import pytest
 from lightrag_jsonl.core.errors import EmbeddingError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.providers import OpenAIEmbedder, openai
+from lightrag_jsonl.providers import OpenAIEmbedder, openai_embedder
 from tests.servers import Reply, Request, ScriptedServer, embedding_reply, error_reply
 
 
@@ -123,7 +123,7 @@ def test_no_connection_is_no_refusal() -> None:
 
 def test_clip_is_what_the_model_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short texts stay; long ones are cut with room for the tokenizer's error; no limit, no cut."""
-    monkeypatch.setattr(openai, "default_tokenizer", FittedTokenizer)
+    monkeypatch.setattr(openai_embedder, "default_tokenizer", FittedTokenizer)
     model = OpenAIEmbedder("e", max_tokens=10)
 
     assert model.clip("short") == "short"

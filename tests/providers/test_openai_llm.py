@@ -14,7 +14,7 @@ from lightrag_jsonl.core.protocols import ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.core.types import Completion, Json, Message
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers import OpenAILLM
-from lightrag_jsonl.providers.openai import read_completion
+from lightrag_jsonl.providers.completions import read_completion
 from tests.servers import (
     Reply,
     Request,

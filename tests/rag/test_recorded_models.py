@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import ConfigError, EmbeddingError, LightRAG, OpenAILLM
-from lightrag_jsonl.providers.configured import Setup, chosen, endpoint
+from lightrag_jsonl.providers.settings import Setup, chosen_setting, endpoint
 from tests.servers import ScriptedServer, chat_reply, error_reply
 
 TEXT = "张骞出使西域。 Marie Curie discovered radium in Paris."
@@ -68,20 +68,23 @@ def test_later_sources_win(user: Path, tmp_path: Path, monkeypatch: pytest.Monke
     """The user's file, the folder's, the environment, arguments; and a wrong file is named. A file in
     the index folder is never read.
     """
-    found = [chosen("base_url", Setup())]
+    found = [chosen_setting("base_url", Setup())]
     user.write_text('base_url = "http://user"', encoding="utf-8")
-    found.append(chosen("base_url", Setup()))
+    found.append(chosen_setting("base_url", Setup()))
     Path("lightrag-jsonl.toml").write_text('base_url = "http://folder"', encoding="utf-8")
-    found.append(chosen("base_url", Setup()))
-    assert chosen("base_url", Setup(tmp_path)) == ("http://user", str(user))
+    found.append(chosen_setting("base_url", Setup()))
+    assert chosen_setting("base_url", Setup(tmp_path)) == ("http://user", str(user))
     monkeypatch.setenv("LIGHTRAG_JSONL_BASE_URL", "http://variable")
-    found += [chosen("base_url", Setup()), chosen("base_url", Setup(base_url="http://given"))]
+    found += [
+        chosen_setting("base_url", Setup()),
+        chosen_setting("base_url", Setup(base_url="http://given")),
+    ]
     values = [value for value, _ in found]
     assert values == [None, "http://user", "http://folder", "http://variable", "http://given"]
     for wrong in ('bse_url = "x"', "llm = 1", "llm = "):
         user.write_text(wrong, encoding="utf-8")
         with pytest.raises(ConfigError, match=r"config\.toml"):
-            chosen("llm", Setup())
+            chosen_setting("llm", Setup())
 
 
 EVIL = "https://evil.example/v1"

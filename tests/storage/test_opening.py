@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.providers.configured import Setup
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.storage.sqlite import database
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore

@@ -2,11 +2,8 @@
 
 from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.embedder import HashEmbedder
-from lightrag_jsonl.providers.offline.extraction import (
-    OfflineExtractor,
-    OfflineKeywords,
-    extract_text,
-)
+from lightrag_jsonl.providers.offline.extraction import OfflineExtractor, extract_text
+from lightrag_jsonl.providers.offline.keywords import OfflineKeywords
 
 __all__ = [
     "ExtractiveAnswerer",

@@ -3,59 +3,71 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
 
 from anyio import to_thread
 
-from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone, simplified
 from lightrag_jsonl.core.names import folded_text, name_key
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Context, Keywords, Language
-from lightrag_jsonl.providers.offline.extraction import find_keywords
-from lightrag_jsonl.providers.offline.sentences import (
-    HEADING,
-    defines,
-    quote,
-    without_markup,
-    written_in,
+from lightrag_jsonl.providers.offline.keywords import offline_keywords
+from lightrag_jsonl.providers.offline.quotes import (
+    LONGEST_QUOTE,
+    Quote,
+    chunk_quotes,
+    content_terms,
+    description_quotes,
+    terms_with_characters,
 )
-from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
+from lightrag_jsonl.providers.offline.sentences import written_in
 
-_MOST = 5  # the most sentences of an answer
-_LEAST = 2  # so many sentences are used even if they are weak, if they add something
-_FAINT = 0.15  # times the best score: such a sentence is left out in any case
-_ALIKE = 0.8  # a sentence that adds nothing must say so much of what the first one says
-_IMPLIED = 0.5  # the weight of a term that a sentence has by its pronoun only
-_BRIDGE = 0.5  # the weight of a name that an earlier sentence brought in, next to what is asked
-_EARLY = 10  # a pronoun among so many first words may be the sentence's subject
+_MOST_SENTENCES = 5  # of an answer
+_CERTAIN_SENTENCES = 2  # are used even if they are weak, if they add something
 _WEAK = 0.45  # times the best score: weaker sentences are left out
+_WORTHLESS = 0.15  # times the best score: such a sentence is left out in any case
+_ALIKE = 0.8  # a sentence without a new term must have so much of the first one's weight
+_IMPLIED = 0.5  # the weight of a term that a sentence has by its pronoun only
+_BRIDGE = 0.5  # the weight of a name from an earlier sentence, next to the question's terms
 _RANK_DECAY = 0.08  # how fast scores fall with the rank of the chunk
-_LONGEST = 400  # characters of one quoted sentence
-_APART = 3  # so many characters may stand between those of a name
-_MOST_DEFINING = 3  # sentences that answer what something is
+_NAME_GAPS = 3  # so many characters may stand between those of a name
+_MOST_DEFINING = 3  # sentences of the answer to "What is …?"
 
 _CLOSING: Mapping[Language, str] = {
     "en": "These sentences were selected from the sources; no model wrote them.",
     "zh": "以上句子选自资料原文，并非由模型撰写。",
 }
-_NOTHING: Mapping[Language, str] = {
+_NO_ANSWER: Mapping[Language, str] = {
     "en": "Nothing about this was found in the sources.",
     "zh": "资料中没有找到与此相关的内容。",
 }
+_COUNTS: Mapping[str, int] = {
+    **{"a": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
+    **{"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6},
+}
+_COUNT_WORD = r"a|single|one|two|three|four|five|six|\d{1,3}"
+_SENTENCE_COUNT = re.compile(  # the last number counts: "two or three short sentences"
+    rf"\b(?P<number>{_COUNT_WORD})(?:\s+(?!(?:{_COUNT_WORD})\b)\w+){{0,2}}\s+sentences?\b",
+    re.IGNORECASE,
+)
+_CHINESE_SENTENCE_COUNT = re.compile(
+    r"(?P<number>[一二两三四五六]|\d{1,3})\s*个?[^，。；\s\d一二两三四五六]{0,4}?句"
+)
+_DEFINED_SUBJECT = re.compile(  # of "Who is …?" and the like
+    r"\W*(?:who|what)(?:\s+(?:is|was|are|were)|['’]s)\s+(?:an?\s+|the\s+)?([^?]{1,60}?)\s*\??"
+    r"|(?:请问)?(?:什么是|谁是|何为)([^？?]{1,20})[？?]?"
+    r"|(?:请问)?([^，？?]{1,20}?)(?:究竟|到底)?(?:是|字)(?:谁|何人|什么(?:人|东西)?)[？?]?",
+    re.IGNORECASE,
+)
 
 
 class ExtractiveAnswerer:
-    """An `Answerer` without a model: quotes up to 5 sentences, or as many as the context's
-    `response_type` asks for, each with `[n]`.
+    """An `Answerer` without a model: quotes up to 5 sentences, or the number in the context's
+    `response_type`, each with `[n]`.
 
-    Sentences are scored by the terms of the question and of its low-level keywords, by their rarity
-    in the context and by the rank of the chunk. The names in a chosen sentence count for the next
-    one, which must say something of the question that is not said yet. If no chunk contains any of
-    the terms, descriptions are quoted; if nothing speaks of what the keywords name, nothing is.
+    Sentences are scored by the terms of the question and of the low-level keywords, by the rarity of
+    the terms in the context and by the rank of the chunk. The names in a chosen sentence count for
+    the next one, which must add a term of the question. If no chunk contains any of the terms,
+    descriptions are quoted; if nothing speaks of the keywords, the answer is that nothing was found.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -68,243 +80,159 @@ class ExtractiveAnswerer:
 
 def select_answer(question: str, context: Context, language: Language) -> str:
     """The answer as text, in the question's language."""
-    asked_in = written_in(question, language)
+    question_language = written_in(question, language)
     question = context.keywords.question or question
-    best = _best(question, context.keywords, context)
-    if not best and context.keywords == Keywords():  # this mode finds none
-        best = _best(question, find_keywords(question, (), language), context)
-    if not best:
-        return _NOTHING[asked_in]
+    quotes = _best_quotes(question, context.keywords, context)
+    if not quotes and context.keywords == Keywords():  # a mode without keywords
+        quotes = _best_quotes(question, offline_keywords(question, (), language), context)
+    if not quotes:
+        return _NO_ANSWER[question_language]
     limit = sentence_limit(context.response_type)
-    quoted = " ".join(f"{quote.text} [{quote.number}]" for quote in best[:limit])
-    return quoted if limit else f"{quoted}\n\n{_CLOSING[asked_in]}"
+    answer = " ".join(f"{quote.text} [{quote.number}]" for quote in quotes[:limit])
+    return answer if limit else f"{answer}\n\n{_CLOSING[question_language]}"
 
 
 def sentence_limit(response_type: str) -> int | None:
-    """The most sentences that a form such as "One sentence" or "两三句话" allows; None if it names none."""
-    found = _SENTENCES.search(response_type) or _SENTENCES_CHINESE.search(response_type)
-    if found is None:
+    """The most sentences in a form such as "One sentence" or "两三句话"; None without a number."""
+    count = _SENTENCE_COUNT.search(response_type) or _CHINESE_SENTENCE_COUNT.search(response_type)
+    if count is None:
         return None
-    number = found["number"].casefold()
+    number = count["number"].casefold()
     return max(_COUNTS.get(number) or int(number), 1)
 
 
-_COUNTS: Mapping[str, int] = {
-    **{"a": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
-    **{"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6},
-}
-_COUNT_WORD = r"a|single|one|two|three|four|five|six|\d{1,3}"
-_SENTENCES = re.compile(  # the last number counts: "two or three short sentences"
-    rf"\b(?P<number>{_COUNT_WORD})(?:\s+(?!(?:{_COUNT_WORD})\b)\w+){{0,2}}\s+sentences?\b",
-    re.IGNORECASE,
-)
-_SENTENCES_CHINESE = re.compile(
-    r"(?P<number>[一二两三四五六]|\d{1,3})\s*个?[^，。；\s\d一二两三四五六]{0,4}?句"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Quote:
-    """A sentence and the number it is cited by; `rank` is its item's rank, from 0."""
-
-    number: int
-    rank: int
-    text: str
-    terms: frozenset[str]
-    heading: str = ""
-    implied: frozenset[str] = frozenset()  # terms of what its pronoun stands for
-
-    def defines(self, name: str) -> bool:
-        """Whether it defines a name; under a heading with the name also by "This is a …"."""
-        headed = name.casefold() in self.heading.casefold()
-        is_said = defines(simplified(self.text), simplified(name))
-        return is_said or (headed and _THIS_IS.match(self.text) is not None)
-
-    def only_names(self, asked: frozenset[str]) -> bool:
-        """Whether it is no sentence, but a heading that says nothing beyond what is asked."""
-        words = {term for term in self.terms if not term.isdigit()}
-        return words <= asked and self.text[-1:].isalnum()
-
-
-_THIS_IS = re.compile(r"(?:This|It) is an? ")
-_SUBJECT = re.compile(  # of "Who is …?" and the like
-    r"\W*(?:who|what)(?:\s+(?:is|was|are|were)|['’]s)\s+(?:an?\s+|the\s+)?([^?]{1,60}?)\s*\??"
-    r"|(?:请问)?(?:什么是|谁是|何为)([^？?]{1,20})[？?]?"
-    r"|(?:请问)?([^，？?]{1,20}?)(?:究竟|到底)?(?:是|字)(?:谁|何人|什么(?:人|东西)?)[？?]?",
-    re.IGNORECASE,
-)
-
-
-def _context_quotes(context: Context) -> tuple[list[_Quote], list[_Quote]]:
-    entities = [(one.name, "", one.description) for one in context.entities]
-    relations = [(f"{one.source} {one.target}", "", one.description) for one in context.relations]
-    chunks = [("", context.documents.get(c.document_id, ""), c.text) for c in context.chunks]
-    first, between = len(chunks) + 1, len(chunks) + len(entities) + 1
-    return _quotes(chunks, 1), _quotes(relations, between) + _quotes(entities, first)
-
-
-def _quotes(items: Iterable[tuple[str, str, str]], first: int) -> list[_Quote]:
-    """The sentences of items (heading, title, text); a heading counts for the one under it."""
-    quotes: dict[str, _Quote] = {}
-    for rank, (heading, title, text) in enumerate(items):
-        spans = sentence_spans(without_markup(text))
-        for number, (start, end) in enumerate(spans, start=1):
-            line = _on_one_line(text[start:end])
-            if number < len(spans) and (HEADING.match(text, start) or line == title):
-                heading += f" {line}"
-                continue
-            subject = title if _refers_back(line) else ""
-            terms = _terms(heading) | _said(line) if heading else _said(line)
-            found = _Quote(
-                number=first + rank,
-                rank=rank,
-                text=line,
-                terms=terms,
-                heading=heading,
-                implied=_said(subject) - terms if subject else frozenset(),
-            )
-            quotes.setdefault(line.casefold(), found)
-            heading = ""
-    return list(quotes.values())
-
-
-def _refers_back(sentence: str) -> bool:
-    """Whether a pronoun may be its subject, which is then what the text is about: its title."""
-    words = sentence.split(maxsplit=_EARLY)[:_EARLY]
-    return any(_PRONOUN.fullmatch(word) for word in words) or sentence[:1] in "他她它"
-
-
-_PRONOUN = re.compile(r"(?:he|she|they|it|his|her|their|its)\W?", re.IGNORECASE)
-
-
-def _on_one_line(sentence: str) -> str:
-    """The sentence without tags and footnote marks; nothing left in it looks like a citation."""
-    return _NOTE.sub(_without_note, quote(sentence, _LONGEST)).strip()
-
-
-_NOTE = re.compile(rf" ?{CITATION_MARKER.pattern}")
-_WORD_JOINER = "\u2060"  # an invisible character, which keeps a bracket from being a citation
-
-
-def _without_note(found: re.Match[str]) -> str:
-    """Nothing for a footnote mark; years like 【2024】 and indices like [0] or a[1] stay."""
-    numbers = [int(number) for number in re.findall(r"\d+", found["numbers"])]
-    before = found.string[: found.start()][-1:]
-    index = found[0][0] == "[" and before.isascii() and before.isalnum()
-    if not index and all(0 < number < 1000 for number in numbers):
-        return ""
-    return found[0].replace(found["numbers"], _WORD_JOINER + found["numbers"])
-
-
-def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
-    low = keywords.low_level
-    lone = frozenset(filter(is_lone, map(name_key, (*low, *keywords.high_level))))
-    asked = _terms(question).union(lone, *map(_terms, low))
-    named = [*map(frozenset, lone), *map(_terms, low)] if low else []
-    chunks, descriptions = _context_quotes(context)
-    if subject := _SUBJECT.fullmatch(simplified(question.strip())):
+def _best_quotes(question: str, keywords: Keywords, context: Context) -> list[Quote]:
+    """The quotes of an answer: definitions, or else chunks, descriptions, or parts of names."""
+    chunks = chunk_quotes(context)
+    descriptions = description_quotes(context)
+    lone = [name_key(word) for word in (*keywords.low_level, *keywords.high_level)]
+    lone_characters = frozenset(filter(is_lone, lone))
+    keyword_terms = [content_terms(word) for word in keywords.low_level]
+    question_terms = content_terms(question).union(lone_characters, *keyword_terms)
+    if subject := _DEFINED_SUBJECT.fullmatch(simplified(question.strip())):
         name = next(filter(None, subject.groups()))
-        every = {one.text: one for one in (*descriptions, *chunks)}.values()
-        if defining := [one for one in every if one.defines(name)]:
-            others = [one for one in chunks if one not in defining]
-            wanted = asked.union(filter(is_cjk, name))  # 姓关名羽
-            return [*_select(wanted, defining), *_select(asked, others)][:_MOST_DEFINING]
+        if quotes := _defining_quotes(name, question_terms, chunks, descriptions):
+            return quotes
     characters = filter(is_cjk, folded_text(question))
-    wanted = asked.union(char for char in characters if char not in FUNCTION_CHARACTERS)
+    terms = question_terms.union(char for char in characters if char not in FUNCTION_CHARACTERS)
+    named_terms = [frozenset(character) for character in lone_characters] + keyword_terms
+    if not keywords.low_level:
+        named_terms = []
     for quotes in (chunks, descriptions):
-        if _concern(named, asked, quotes) and any(asked & quote.terms for quote in quotes):
-            return _select(wanted, quotes, [entity.name for entity in context.entities])
-    parts = frozenset(folded_text("".join(low)))
-    held = [one for one in chunks if all(_holds(one.text, name) for name in low)]
-    return _select(parts, held) if all(map(is_cjk, parts)) else []
+        has_term = any(question_terms & quote.terms for quote in quotes)
+        if has_term and _concern(named_terms, question_terms, quotes):
+            return _select_quotes(terms, quotes, [entity.name for entity in context.entities])
+    return _quotes_with_names(keywords.low_level, chunks)
 
 
-def _holds(text: str, name: str) -> bool:
-    """Whether the characters of a name stand in the text, close together, in any order."""
-    text, wanted = folded_text(text), set(folded_text(name))
-    return any(wanted <= set(text[at : at + len(name) + _APART]) for at in range(len(text)))
+def _defining_quotes(
+    name: str, question_terms: frozenset[str], chunks: list[Quote], descriptions: list[Quote]
+) -> list[Quote]:
+    """Quotes that define a name, before other quotes of chunks; none without a definition."""
+    quotes_by_text = {quote.text: quote for quote in (*descriptions, *chunks)}
+    defining = [quote for quote in quotes_by_text.values() if quote.defines(name)]
+    if not defining:
+        return []
+    remaining = [quote for quote in chunks if quote not in defining]
+    terms = question_terms.union(filter(is_cjk, name))  # 姓关名羽
+    selected = [*_select_quotes(terms, defining), *_select_quotes(question_terms, remaining)]
+    return selected[:_MOST_DEFINING]
+
+
+def _quotes_with_names(names: Sequence[str], quotes: Sequence[Quote]) -> list[Quote]:
+    """Quotes with the characters of all Chinese names, close together, in any order."""
+    characters = frozenset(folded_text("".join(names)))
+    if not all(map(is_cjk, characters)):
+        return []
+    with_names = [
+        quote for quote in quotes if all(_has_characters(quote.text, name) for name in names)
+    ]
+    return _select_quotes(characters, with_names)
+
+
+def _has_characters(text: str, name: str) -> bool:
+    text = folded_text(text)
+    characters = set(folded_text(name))
+    length = len(name) + _NAME_GAPS
+    return any(characters <= set(text[at : at + length]) for at in range(len(text)))
 
 
 def _concern(
-    named: Sequence[frozenset[str]], asked: frozenset[str], quotes: Sequence[_Quote]
+    named_terms: Sequence[frozenset[str]],
+    question_terms: frozenset[str],
+    quotes: Sequence[Quote],
 ) -> bool:
-    """Whether a quote holds half of a thing that is named, if any is, or most of what is asked."""
-    return not named or any(
-        2 * len(asked & quote.terms) > len(asked)
-        or any(2 * len(terms & quote.terms) >= len(terms) for terms in named)
-        for quote in quotes
-    )
+    """Whether a quote has half of a named thing, if any is named, or most terms of the question."""
+    if not named_terms:
+        return True
+    for quote in quotes:
+        if 2 * len(question_terms & quote.terms) > len(question_terms):
+            return True
+        if any(2 * len(terms & quote.terms) >= len(terms) for terms in named_terms):
+            return True
+    return False
 
 
-def _select(
-    asked: frozenset[str], quotes: Sequence[_Quote], names: Sequence[str] = ()
-) -> list[_Quote]:
-    """The best quotes, best first; each is valued by the terms that earlier ones lack.
+def _select_quotes(
+    terms: frozenset[str], quotes: Sequence[Quote], names: Sequence[str] = ()
+) -> list[Quote]:
+    """The best quotes, best first; a term counts less after each quote with the term.
 
-    The `names` in a chosen quote are looked for in the next one: where "the city where he was born"
-    is asked about, the quote that says which city this is leads to those about it.
+    The `names` in a chosen quote are looked for in the next one: for a question about "the city
+    where he was born", the quote that names the city leads to quotes about the city.
     """
     rarity = _rarity(quotes)
-    related = [quote for quote in quotes if quote.terms & asked]
-    left = [quote for quote in related if not quote.only_names(asked)] or related
+    related = [quote for quote in quotes if quote.terms & terms]
+    candidates = [quote for quote in related if not quote.only_names(terms)] or related
     covered: Counter[str] = Counter()
     bridges: frozenset[str] = frozenset()
-    chosen: list[_Quote] = []
-    best = enough = 0.0
-    while left and len(chosen) < _MOST:
+    chosen: list[Quote] = []
+    best_score = 0.0
+    enough_weight = 0.0
+    while candidates and len(chosen) < _MOST_SENTENCES:
         weights = {term: _BRIDGE * rarity.get(term, 0.0) for term in bridges}
-        weights |= {term: rarity.get(term, 0.0) / (1 + covered[term]) for term in asked}
-        scores = [_score(quote, weights) for quote in left]
-        at = min(range(len(left)), key=lambda i: (-scores[i], left[i].rank, i))
-        quote = left.pop(at)
-        if scores[at] < best * (_FAINT if len(chosen) < _LEAST else _WEAK):
+        weights |= {term: rarity.get(term, 0.0) / (1 + covered[term]) for term in terms}
+        quote, score = _best_candidate(candidates, weights)
+        candidates.remove(quote)
+        least_share = _WORTHLESS if len(chosen) < _CERTAIN_SENTENCES else _WEAK
+        if score < best_score * least_share:
             break
-        said = sum(rarity[term] for term in sorted(quote.terms & asked))
-        new = quote.terms & asked - covered.keys()
-        if said < enough and not any(_has_meaning(term) for term in new):
+        weight = sum(rarity[term] for term in sorted(quote.terms & terms))
+        new_terms = quote.terms & terms - covered.keys()
+        if weight < enough_weight and not any(map(_has_meaning, new_terms)):
             continue
         chosen.append(quote)
-        best = best or scores[at]
-        enough = enough or _ALIKE * said
-        covered.update(asked & _said(quote.text))
-        bridges = bridges.union(*(_said(name) for name in names if name in quote.text))
+        best_score = best_score or score
+        enough_weight = enough_weight or _ALIKE * weight
+        covered.update(terms & terms_with_characters(quote.text))
+        quoted_names = [name for name in names if name in quote.text]
+        bridges = bridges.union(*map(terms_with_characters, quoted_names))
     return chosen
 
 
+def _best_candidate(
+    candidates: Sequence[Quote], weights: Mapping[str, float]
+) -> tuple[Quote, float]:
+    """The quote with the highest score, and the score; of equal ones the first by rank."""
+    scores = [_score(quote, weights) for quote in candidates]
+    best = min(range(len(candidates)), key=lambda at: (-scores[at], candidates[at].rank, at))
+    return candidates[best], scores[best]
+
+
 def _has_meaning(term: str) -> bool:
-    """Whether a term says something by itself: no lone Chinese character, and no pair with 在 or 的."""
+    """Whether a term has a meaning alone: no lone Chinese character, and no pair with 在 or 的."""
     return not is_lone(term) and not set(term) & set(FUNCTION_CHARACTERS)
 
 
-def _said(text: str) -> frozenset[str]:
-    """The terms of a text, and its Chinese characters."""
-    return _terms(text).union(filter(is_cjk, folded_text(text)))
-
-
-def _rarity(quotes: Sequence[_Quote]) -> dict[str, float]:
+def _rarity(quotes: Sequence[Quote]) -> dict[str, float]:
     """How rare each term is among the quotes."""
     counts = Counter(term for quote in quotes for term in quote.terms)
     return {term: math.log(1 + len(quotes) / count) for term, count in counts.items()}
 
 
-def _score(quote: _Quote, weights: Mapping[str, float]) -> float:
-    shared = sum(weights[term] for term in sorted(quote.terms & weights.keys()))
-    shared += _IMPLIED * sum(weights[term] for term in sorted(quote.implied & weights.keys()))
-    return shared / (1 + _RANK_DECAY * quote.rank) / (1 + len(quote.text) / _LONGEST / 2)
-
-
-_ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")  # "married" meets "marry"
-_ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
-
-
-@cache
-def _function_terms() -> frozenset[str]:
-    terms = {term for word in FUNCTION_WORDS for term in search_terms(word)}
-    return frozenset(terms | {first + second for first in _ASKING for second in _ASKING})
-
-
-def _terms(text: str) -> frozenset[str]:
-    """The terms of a text, without their endings, except function words; all if there are no others."""
-    terms = search_terms(text)
-    content = [term for term in terms if term not in _function_terms()]
-    return frozenset(_ENDING.sub("", term) for term in content or terms)
+def _score(quote: Quote, weights: Mapping[str, float]) -> float:
+    """The weight of the quote's terms, less for a low rank and a long text."""
+    weight = sum(weights[term] for term in sorted(quote.terms & weights.keys()))
+    implied = sum(weights[term] for term in sorted(quote.implied & weights.keys()))
+    by_rank = (weight + _IMPLIED * implied) / (1 + _RANK_DECAY * quote.rank)
+    return by_rank / (1 + len(quote.text) / LONGEST_QUOTE / 2)

@@ -4,36 +4,6 @@ from collections.abc import Mapping
 
 from lightrag_jsonl.core.text import words
 
-STOP_WORDS = words(
-    """a about above across after again against all almost along already also although always am
-    among an and another any are aren't around as at away back be became because become been before
-    began being below between both but by came can can't cannot come could couldn't did didn't do
-    does doesn't doing don't done down during each either else enough even ever every few first for
-    from further get give go goes going gone got had hadn't has hasn't have haven't having he her
-    here hers herself him himself his how however i if in indeed instead into is isn't it its itself
-    just keep kept know known last later least less let like made make many may me might mine more
-    most much must my myself near nearly neither never next no nor not nothing now of off often on
-    once one only onto or other others ought our ours ourselves out over own part per perhaps put
-    quite rather really said same saw say says see seem seemed seen several shall she should since so
-    some something soon still such take taken than that the their theirs them themselves then there
-    therefore these they thing things this those though through thus till to together too took toward
-    towards two under until up upon us use used very was wasn't way we well went were weren't what
-    whatever when whence where whether which while who whom whose why will with within without won't
-    would yet you your yours yourself yourselves alas hereby thereby therein thereupon unless
-    whereas whereat whereby wherein whereupon"""
-    " 的 了 和 是 在 有 我 你 他 她 它 们 这 那 之 与 及 或 而 但 也 都 就 还 又 被 把 为 对 从 到 于 以 其 此 何"
-    " 什么 怎么 怎样 如何 哪 哪里 哪个 哪些 哪位 谁 吗 呢 吧 多少 几 几个 为何 为什么 是否 是什么 有什么 请问 什么样"
-    " 一个 一种 一些 这个 那个 这些 那些 我们 你们 他们 它们 自己 可以 没有 不是 就是 所以 因为 因此 如果 但是 而且"
-    " 以及 并且 或者 由于 关于 对于 根据 通过 之间 之后 之前 其中 其他 主要 属于 位于 叫 做 叫做 名叫 称为 成为 作为"
-    " 使用 进行 开始 认为 包括 不 没 很 最 更 只 才 曾 将 会 能 要 可 所 由 等 上 下 中 里 内 外 前 后 时 者 个 位 名"
-)
-QUESTION_WORDS = words(
-    """what which who whom whose when where why how many much name named called tell describe explain
-    list give year kind type sort person thing following did does do is are was were can could"""
-    " 什么 什么是 怎么 怎样 如何 哪 哪里 哪个 哪些 哪位 谁 多少 几 几个 为何 为什么 是否 何时 何地 何人 何处 哪年 哪一年 哪种"
-    " 哪两个 哪国 哪一 介绍 说明 解释 请问 告诉 列举 描述 全称 时候 东西 名称 名字 意思"
-)
-FUNCTION_WORDS = STOP_WORDS | QUESTION_WORDS
 TITLES = words("mr. mrs. ms. miss dr. prof. sir lady lord gen. col. captain mr mrs ms dr prof")
 CALENDAR = words(
     "january february march april may june july august september october november december"

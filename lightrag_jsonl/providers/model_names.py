@@ -1,0 +1,94 @@
+"""Models and embedders made from names, and the names by which they are made again."""
+
+from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError
+from lightrag_jsonl.core.protocols import LLM, Embedder, Vectors
+from lightrag_jsonl.core.types import Completion
+from lightrag_jsonl.providers.offline import HashEmbedder
+from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
+from lightrag_jsonl.providers.openai_llm import OpenAILLM
+from lightrag_jsonl.providers.sentence_transformers import SentenceTransformerEmbedder
+from lightrag_jsonl.providers.settings import Setup, endpoint
+
+NO_MODEL = "none"
+EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
+
+
+def make_llm(name: str, setup: Setup) -> LLM | None:
+    """The model of a name at the user's endpoint; None for "none".
+
+    A model that cannot be made here has its name, but raises `ConfigError` when it is asked.
+    """
+    kind, _, own_name = name.partition(":")
+    if name == NO_MODEL:
+        return None
+    if kind == "custom":
+        reason = "only a program can make it: give it with llm=…, or name another with --llm NAME"
+        return _missing_llm(own_name, reason, recorded_as=name)
+    server = endpoint(setup)
+    if server.refused:
+        return _missing_llm(name, server.refused, recorded_as=name)
+    return OpenAILLM(name, base_url=server.url, api_key=server.api_key)
+
+
+def make_embedder(name: str, setup: Setup, dim: int | None = None) -> Embedder:
+    """The embedder of a name; `dim`, if known, saves a request. `ConfigError` for a wrong name.
+
+    An embedder that cannot be made here has its name, but raises `EmbeddingError` when it is used.
+    """
+    kind, _, own_name = name.partition(":")
+    if kind == "st" and own_name:
+        return SentenceTransformerEmbedder(own_name)
+    if kind == "openai" and own_name:
+        server = endpoint(setup, "embedder_")
+        if server.refused:
+            return _missing_embedder(own_name, server.refused, recorded_as=name, dim=dim)
+        return OpenAIEmbedder(own_name, dim=dim, base_url=server.url, api_key=server.api_key)
+    if kind == "custom":
+        reason = "the program that made the index has it"
+        return _missing_embedder(own_name, reason, recorded_as=name, dim=dim)
+    if name != "hash":
+        raise ConfigError(f"{name!r} is not an embedder: it must be {EMBEDDERS}")
+    return HashEmbedder()
+
+
+def name_of(part: object) -> str:
+    """The name from which a model or embedder can be made again, else `custom:` and its own name."""
+    if part is None:
+        return NO_MODEL
+    if isinstance(part, OpenAILLM):
+        return part.model
+    if isinstance(part, HashEmbedder) and part.name == HashEmbedder().name:
+        return "hash"
+    if isinstance(part, OpenAIEmbedder | SentenceTransformerEmbedder) and part.spec:
+        return part.spec
+    return str(getattr(part, "recorded_as", "") or f"custom:{getattr(part, 'name', '')}")
+
+
+class MissingModel:
+    """A model or embedder without anything but a name; raises `error` when asked."""
+
+    def __init__(
+        self, name: str, error: LightRAGError, *, recorded_as: str = "", dim: int = 0
+    ) -> None:
+        self.name = name
+        self.recorded_as = recorded_as
+        self.dim = dim
+        self._error = error
+
+    async def complete(self, *messages: object, **settings: object) -> Completion:
+        raise self._error
+
+    async def embed(self, *texts: object, **settings: object) -> Vectors:
+        raise self._error
+
+
+def _missing_llm(name: str, reason: str, *, recorded_as: str) -> MissingModel:
+    advice = 'without a model: --llm none (in Python llm="none")'
+    error = ConfigError(f"the model {name} is needed, but {reason}; {advice}")
+    return MissingModel(name, error, recorded_as=recorded_as)
+
+
+def _missing_embedder(name: str, reason: str, *, recorded_as: str, dim: int | None) -> MissingModel:
+    advice = "name it with --embedder, or give it with embedder=…"
+    error = EmbeddingError(f"the embedder {name} is needed: {advice} ({reason})")
+    return MissingModel(name, error, recorded_as=recorded_as, dim=dim or 0)

@@ -1,0 +1,44 @@
+"""Markup in texts (Markdown, reStructuredText, HTML), and texts without it."""
+
+import re
+
+from lightrag_jsonl.core.text import clipped
+
+HEADING = re.compile(  # of Markdown and reStructuredText, at the beginning of a sentence
+    r"#{1,6}\s|[^\n]{1,100}\n([=~^-])\1{2,}[ \t]*$", re.MULTILINE
+)
+_MARKUP = re.compile(
+    r"^[ \t]*```[^\n]*\n(?:(?![ \t]*```)[^\n]*\n)*[ \t]*```[ \t]*$"  # code
+    r"|^[ \t]*```[ \t]*\w[^\n]*\n(?:(?![ \t]*```)[^\n]*\n?)*\Z|^[ \t]*```.*$"  # cut off
+    r"|^[ \t]*(?:>>>|\.\.\.|\$)[ \t].*$"
+    r"|^[ \t]*\.\. \S.*$(?:\n[ \t]+:.*$)*"  # directives, with their options
+    r"|^(?:\|[\w-]+\| ?)+$|^([=~^-])\1{2,}[ \t]*$"
+    r"|</?[A-Za-z][^<>]{0,400}>|<!--.{0,2000}?-->"
+    r"|\[!\[[^\[\]]*\]\([^()\n]*\)\]\([^()\n]*\)|!\[[^\[\]]*\](?:\([^()\n]*\))?"
+    r"|^[ \t]*\[[^\[\]\n]+\]:.*$",
+    re.MULTILINE,
+)
+_ADDRESS = re.compile(
+    r"(?<=\])(?:\([^()\s]+[^()\n]*\)|\[[^\[\]\n]*\])"  # of a link
+    r"|\b(?:https?|ftp)://[^\s<>\"'`）)\]，。；]+|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{1,60}"
+    r"|\b(?:[\w-]{1,60}\.){1,4}(?:com|org|net|io|dev|edu|gov|cn)\b(?:/[^\s<>\"'`）)\]]*)?"
+)
+
+
+def without_markup(text: str) -> str:
+    """The text with code, tags, images and the like replaced by spaces; offsets stay right."""
+    return _MARKUP.sub(_blank, text)
+
+
+def without_addresses(text: str) -> str:
+    """The text with addresses of the web and of mail replaced by spaces; offsets stay right."""
+    return _ADDRESS.sub(_blank, text)
+
+
+def quoted_line(text: str, limit: int) -> str:
+    """A sentence on one line, without markup, cut to `limit` characters."""
+    return clipped(without_markup(text), limit)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])

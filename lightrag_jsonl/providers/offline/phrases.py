@@ -1,0 +1,66 @@
+"""Phrases: the parts of a text that name things, and the title of a text."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+Spans: TypeAlias = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A part of the text that names something; `sure` if the text shows the (English) type."""
+
+    start: int
+    end: int
+    name: str
+    type: str
+    sure: bool = True
+
+
+class ContentWord(NamedTuple):
+    """A word with a subject of its own, at its position in the text."""
+
+    start: int
+    text: str
+
+
+class PhrasesAndWords(NamedTuple):
+    """The findings of the rules of a language in a text, in order."""
+
+    phrases: list[Phrase]
+    words: list[ContentWord]
+
+
+def without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
+    """The phrases in order; of two that overlap the longer, of equal ones the first."""
+    result: list[Phrase] = []
+    for phrase in sorted(phrases, key=lambda phrase: phrase.start):
+        if not result or phrase.start >= result[-1].end:
+            result.append(phrase)
+        elif phrase.end - phrase.start > result[-1].end - result[-1].start:
+            result[-1] = phrase
+    return result
+
+
+def title_phrases(text: str, spans: Spans) -> Iterator[Phrase]:
+    """The title of a text, if the first line is one, without a "(disambiguation)"."""
+    title = _TITLE.fullmatch(text, spans[0][0], spans[0][1]) if len(spans) > 1 else None
+    if title is None or "\n" not in text[spans[0][1] : spans[1][0]]:
+        return
+    words = title[1].split()
+    if len(words) <= _TITLE_WORDS and not words[0][0].islower():
+        yield Phrase(
+            start=title.start(1),
+            end=title.end(1),
+            name=" ".join(words).removeprefix("The "),
+            type="concept",
+            sure=False,
+        )
+
+
+_TITLE = re.compile(
+    r"([^\W_][^()\n。！？，；;：《》=]{0,60}?[^\s.!?…:,;。！？])(?<![.!?]['\"’”])\s*(?:\([^()\n]{1,40}\))?"
+)
+_TITLE_WORDS = 8

@@ -1,0 +1,132 @@
+"""Embedding models behind any endpoint that speaks OpenAI's protocol."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+import numpy as np
+
+from lightrag_jsonl.core.errors import EmbeddingError, LLMError
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.retrying import with_retries
+from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.tokens import default_tokenizer
+from lightrag_jsonl.core.types import Json
+from lightrag_jsonl.core.user_code import normalize_vectors
+from lightrag_jsonl.providers.connection import ServerConnection
+
+DIMS: Mapping[str, int] = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+OPENAI_MAX_TOKENS = 8191  # the longest text that the models in DIMS read
+
+
+class OpenAIEmbedder:
+    """An embedding model behind an OpenAI-compatible endpoint.
+
+    - `dim`: known for OpenAI's own models; a smaller number asks text-embedding-3-* for shorter
+      vectors. For models of other makers name it, or reading `.dim` sends a request and waits.
+    - `query_prefix`, `passage_prefix`: put before every text.
+    - `max_tokens`: the longest text the model reads.
+    - `max_retries`: the repetitions of a request after a passing error, by an index with this
+      embedder; a call of `embed` is a single request.
+    - `max_answer_bytes`: a longer answer is not read to its end, and fails.
+    - `spec`: the name by which the embedder can be made again; "" if a name is not enough.
+
+    Raises `EmbeddingError`, or `ConfigError` if there is no key.
+    """
+
+    remote = True
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        dim: int | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        query_prefix: str = "",
+        passage_prefix: str = "",
+        max_tokens: int | None = None,
+        timeout: float = 60.0,
+        max_retries: int = 2,
+        max_answer_bytes: int = 100_000_000,
+        extra_body: Mapping[str, Json] | None = None,
+    ) -> None:
+        model_dim = DIMS.get(model)
+        self.model = model
+        self.max_tokens = max_tokens or (OPENAI_MAX_TOKENS if model_dim else None)
+        self.max_retries = max_retries
+        self.name = f"{model} + {passage_prefix!r}" if passage_prefix else model
+        self.spec = "" if query_prefix or passage_prefix or extra_body else f"openai:{model}"
+        self._dim = dim or model_dim
+        self._prefixes = {"query": query_prefix, "passage": passage_prefix}
+        self._extra_body = dict(extra_body or {})
+        if model_dim and self._dim != model_dim:
+            self._extra_body.setdefault("dimensions", dim)
+        self._connection = ServerConnection(
+            base_url=base_url, api_key=api_key, timeout=timeout, max_bytes=max_answer_bytes
+        )
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector; if it is unknown, a small request is sent and waited for."""
+        if self._dim is None:
+            with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
+                vectors = thread.submit(asyncio.run, self._sample()).result()
+            self._dim = vectors.shape[1]
+        return self._dim
+
+    async def _sample(self) -> Vectors:
+        """The vector of a short text, to see the length of vectors."""
+        return await with_retries(
+            lambda: self.embed(["dim"], kind="query"), retries=self.max_retries
+        )
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        """float32 of shape (len(texts), dim), rows of unit length, in the order of `texts`."""
+        if not texts:
+            return np.zeros((0, self._dim or 0), dtype=np.float32)
+        items = await self._create(texts, self._prefixes[kind])
+        host = self._connection.host
+        try:
+            rows = {item.get("index", at): item["embedding"] for at, item in enumerate(items)}
+            ordered = [rows[index] for index in range(len(items))]
+        except (TypeError, AttributeError, LookupError) as error:
+            raise EmbeddingError(f"{host}: the response is not a list of vectors") from error
+        return normalize_vectors(ordered, count=len(texts), dim=self._dim, source=host)
+
+    async def _create(self, texts: Sequence[str], prefix: str) -> Any:
+        embeddings: Any = self._connection.client().embeddings.with_raw_response
+        try:
+            with self._connection.failures():
+                response = await embeddings.create(
+                    model=self.model,
+                    input=[prefix + sanitize(text) or " " for text in texts],  # never empty
+                    encoding_format="float",
+                    extra_body=self._extra_body,
+                )
+                self._connection.check_length(response.content)
+                return json.loads(response.content).get("data")
+        except LLMError as error:
+            raise EmbeddingError(
+                str(error),
+                unavailable=not error.refused,
+                transient=error.transient,
+                retry_after=error.retry_after,
+            ) from error.__cause__
+
+    def clip(self, text: str) -> str:
+        """The part of a passage that the model reads: the beginning, at most `max_tokens` long."""
+        if self.max_tokens is None:
+            return text
+        limit = self.max_tokens - len(self._prefixes["passage"].encode())
+        if len(text) * 4 <= limit:  # a token is at least one byte, a character at most four
+            return text
+        tokenizer = default_tokenizer()
+        margin = 1.0 - float(getattr(tokenizer, "error", 0.0))
+        return tokenizer.truncate(text, max(1, int(limit * margin)))

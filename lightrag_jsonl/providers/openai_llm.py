@@ -1,0 +1,200 @@
+"""Chat models behind any endpoint that speaks OpenAI's protocol."""
+
+import json
+import logging
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from lightrag_jsonl.core.errors import ConfigError, LLMError
+from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.types import Completion, Finish, Json, Message, ResponseType
+from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
+from lightrag_jsonl.providers.completions import read_completion, read_usage
+from lightrag_jsonl.providers.connection import ServerConnection
+from lightrag_jsonl.providers.record_format import record_format, unwrap_records
+
+JsonObject: TypeAlias = dict[str, Json]
+
+_REFUSABLE = {  # fields that a server may refuse, each with words of the refusal
+    "max_tokens": "max_completion_tokens",
+    "temperature": "temperature",
+    "stream_options": "stream_options",
+    "response_format": "response_format|schema|grammar",
+}
+
+log = logging.getLogger(__name__)
+
+
+class OpenAILLM:
+    """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
+
+    - `temperature`: None leaves the choice to the server. `extra_body`: merged into every request.
+    - `timeout`: the seconds that the server may be silent, before the request fails.
+    - `max_retries`: the repetitions of a request after a passing error, by an index with this
+      model; a call of a method here is a single request.
+    - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, so that the
+      server forces the answer to follow it; a server may refuse. "grounded" also limits the names of
+      entities to a list.
+    - `max_answer_bytes`: a longer answer is not read to its end, and fails; in a stream, an event.
+    - `name`: part of cache keys; two configurations of a model need different ones.
+
+    Raises `LLMError`, or `ConfigError` if there is no key.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        temperature: float | None = 0.0,
+        timeout: float = 180.0,
+        max_retries: int = 2,
+        extra_body: Mapping[str, Json] | None = None,
+        constrain: Literal["auto", "off", "grounded"] = "off",
+        max_answer_bytes: int = 4_000_000,
+        name: str | None = None,
+    ) -> None:
+        if constrain not in ("auto", "off", "grounded"):
+            raise ConfigError(f"constrain must be 'auto', 'off' or 'grounded', not {constrain!r}")
+        self.model = model
+        self.name = name or model
+        self.max_retries = max_retries
+        self.constrain = constrain
+        self._temperature = temperature
+        self._extra_body = dict(extra_body or {})
+        self._connection = ServerConnection(
+            base_url=base_url, api_key=api_key, timeout=timeout, max_bytes=max_answer_bytes
+        )
+        self._refused: frozenset[str] = frozenset()  # fields that this model has refused
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """The model's answer, with its end and its cost."""
+        return await self._complete(self.request_body(messages, max_tokens=max_tokens))
+
+    def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> "ChatStream":
+        """The answer piece by piece; a broken connection raises `LLMError`."""
+        body = self.request_body(messages, max_tokens=max_tokens)
+        body = {"stream_options": {"include_usage": True}, **body}
+        open_stream = partial(self._create, body, stream=True)
+        return ChatStream(open_stream, connection=self._connection, model=self.name)
+
+    async def complete_records(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Json],
+        names: Sequence[str] | None = None,
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """Like `complete` for JSONL, with records forced to follow `schema`, and `names` if grounded."""
+        body = self.request_body(messages, max_tokens=max_tokens)
+        if self.constrain != "off":
+            allowed = names if self.constrain == "grounded" else None
+            body["response_format"] = record_format(schema, allowed)
+        answer = await self._complete(body)
+        return replace(answer, text=unwrap_records(answer.text))
+
+    def request_body(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None
+    ) -> JsonObject:
+        """The body of a request, for `complete` and for senders of another kind (a batch file)."""
+        turns: list[Json] = [
+            {"role": message.role, "content": sanitize(message.content)} for message in messages
+        ]
+        body: JsonObject = {"model": self.model, "messages": turns}
+        if self._temperature is not None:
+            body["temperature"] = self._temperature
+        if max_tokens is not None:
+            body["max_tokens"] = max_tokens
+        return body | self._extra_body
+
+    async def _complete(self, body: JsonObject) -> Completion:
+        response = await self._create(body)
+        self._connection.check_length(response.content)
+        with self._connection.failures():
+            answer = json.loads(response.content)
+        return read_completion(answer)
+
+    async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
+        """The SDK's raw response or stream, asked for again without refused fields."""
+        sent = {key: value for key, value in body.items() if key not in self._refused}
+        if "max_tokens" in self._refused and "max_tokens" in body:
+            sent["max_completion_tokens"] = body["max_tokens"]
+        extra = {key: sent[key] for key in sent if key not in ("model", "messages")}
+        completions: Any = self._connection.client().chat.completions
+        try:
+            with self._connection.failures():
+                return await (completions if stream else completions.with_raw_response).create(
+                    model=self.model, messages=sent["messages"], stream=stream, extra_body=extra
+                )
+        except LLMError as error:
+            refused = set() if error.transient else _refused_fields(sent, str(error))
+            if not refused:
+                raise
+            log.warning("%s: asking without %s", error, ", ".join(sorted(refused)))
+            self._refused |= refused
+        return await self._create(body, stream=stream)
+
+
+def _refused_fields(body: JsonObject, message: str) -> set[str]:
+    """The fields of a request named by the server's refusal."""
+    fields = _REFUSABLE.keys() & body
+    return {name for name in fields if re.search(_REFUSABLE[name], message.lower())}
+
+
+class ChatStream:
+    """An answer in pieces; after the last, `usage` is the cost, and `finish` the kind of end."""
+
+    def __init__(
+        self,
+        open_stream: Callable[[], Awaitable[Any]],
+        *,
+        connection: ServerConnection,
+        model: str,
+    ) -> None:
+        self.usage = ONE_CALL
+        self.finish: Finish = "stop"
+        self._open_stream = open_stream
+        self._connection = connection
+        self._model = model
+        self._pieces = self._read()
+
+    def __aiter__(self) -> "ChatStream":
+        return self
+
+    async def __anext__(self) -> str:
+        return await anext(self._pieces)
+
+    async def aclose(self) -> None:
+        """Stop early, and free the connection."""
+        await self._pieces.aclose()
+
+    async def _read(self) -> AsyncGenerator[str, None]:
+        reason = None
+        async with await self._open_stream() as chunks:
+            try:
+                with self._connection.failures():
+                    async for chunk in chunks:
+                        for choice in chunk.choices[:1]:
+                            if choice.delta and choice.delta.content:
+                                yield sanitize(choice.delta.content)
+                            reason = reason or choice.finish_reason
+                        if chunk.usage:
+                            self.usage = read_usage(chunk.usage.to_dict(warnings=False))
+            except LLMError as error:
+                if reason is None:  # otherwise only the connection ended badly
+                    error.cost = self.usage
+                    raise
+        if reason is None:
+            raise LLMError(f"{self._model}: the response ended early", cost=self.usage)
+        self.finish = finish_of(reason)

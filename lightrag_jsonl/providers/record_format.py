@@ -1,0 +1,85 @@
+"""The format in which a server forces a model to write records, and records read from such an answer."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from lightrag_jsonl.core.types import Json
+
+NAME_FIELDS = frozenset({"name", "source", "target", "entity", "subject", "object"})
+LIST_ITEMS = 10  # of a list in a constrained answer whose schema sets no limit
+ITEM_CHARACTERS = 100  # of a text in such a list: a name or a keyword
+_WRAPPER = re.compile(r'\s*(?:```\w*\s*)?\{\s*"records"\s*:\s*\[')
+_SPACE_OR_COMMA = re.compile(r"[\s,]*")
+_RECORD_DECODER = json.JSONDecoder()
+
+
+def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None) -> Json:
+    """The `response_format` of an answer whose records follow `schema`; with `names`, fields for
+    names of entities hold one of the names (an empty sequence restricts nothing).
+
+    Definitions are moved to the top, the target of references. Lists get an end where the schema
+    gives none, since a small model under such a constraint may not find one.
+    """
+    record: dict[str, Any] = _limit_lists(dict(schema))
+    definitions = record.pop("$defs", {})
+    if names:
+        record = _limit_names(record)
+        definitions = {**definitions, "entity-name": {"enum": list(dict.fromkeys(names))}}
+    wrapped: Json = {
+        "type": "object",
+        "properties": {"records": {"type": "array", "items": record}},
+        "required": ["records"],
+        "additionalProperties": False,
+        "$defs": definitions,
+    }
+    return {"type": "json_schema", "json_schema": {"name": "records", "schema": wrapped}}
+
+
+def _limit_lists(schema: Any) -> Any:
+    """A schema whose lists of texts are short, and hold short texts."""
+    if isinstance(schema, list):
+        return [_limit_lists(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    limited = {key: _limit_lists(part) for key, part in schema.items()}
+    if limited.get("type") == "array":
+        limited.setdefault("maxItems", LIST_ITEMS)
+        items = limited.get("items")
+        if isinstance(items, dict) and items.get("type") == "string" and "enum" not in items:
+            items.setdefault("maxLength", ITEM_CHARACTERS)
+    return limited
+
+
+def _limit_names(schema: Any) -> Any:
+    """A schema whose fields for names refer to the list of names; a flagged `object` is free."""
+    if isinstance(schema, list):
+        return [_limit_names(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    limited = {key: _limit_names(part) for key, part in schema.items()}
+    fields = limited.get("properties", {})
+    for name in NAME_FIELDS & fields.keys():
+        if name != "object" or "object-entity" not in fields:
+            fields[name] = {"$ref": "#/$defs/entity-name"}
+    return limited
+
+
+def unwrap_records(text: str) -> str:
+    """The records in `{"records": […]}` on a line each, a cut record, too; other text as it is."""
+    wrapper = _WRAPPER.match(text)
+    if wrapper is None:
+        return text
+    records: list[str] = []
+    position = wrapper.end()
+    with suppress(ValueError, RecursionError):
+        while gap := _SPACE_OR_COMMA.match(text, position):
+            position = gap.end()
+            _, end = _RECORD_DECODER.raw_decode(text, position)
+            records.append(text[position:end])
+            position = end
+    if cut_record := text[position:].strip(" \t\r\n]}`"):
+        records.append(cut_record)
+    return "\n".join(re.sub(r"[\r\n]", " ", record) for record in records)
