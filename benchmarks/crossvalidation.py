@@ -24,7 +24,7 @@ from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, load
 from benchmarks.retrieval import BUDGET, DATA, DEFAULT_EMBEDDER, references
 from lightrag_jsonl import LightRAG, QueryParam
-from lightrag_jsonl.retrieval import pagerank
+from lightrag_jsonl.retrieval import pagerank, ranking
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,
     UNLIMITED,
@@ -34,11 +34,12 @@ from lightrag_jsonl.tools.evaluation import (
 )
 
 METRICS = ("recall@2", "recall@5", "recall@10")
-GRID: Mapping[str, Sequence[Any]] = {
+GRID: Mapping[str, Sequence[float]] = {
     "LEXICAL_WEIGHT": (0.0, 0.5, 0.75, 1.0),
-    "NEAR_WEIGHT": ({False: 0.1, True: 1.0}, {False: 0.2, True: 1.0}, {False: 0.4, True: 1.0}),
+    "NEAR_WEIGHT": (0.1, 0.2, 0.4),
     "DAMPING": (0.6, 0.7, 0.8),
 }
+MODULES = {"LEXICAL_WEIGHT": ranking, "NEAR_WEIGHT": ranking, "DAMPING": pagerank}
 Setting = tuple[Any, ...]  # a value for each name in GRID
 Scores = list[tuple[float, ...]]  # of each question, by METRICS
 
@@ -98,14 +99,15 @@ def _measured(
 
 @contextlib.contextmanager
 def _set(values: Setting) -> Iterator[None]:
-    before = {name: getattr(pagerank, name) for name in GRID}
+    """The package with these values, until the block ends."""
+    shipped = {name: getattr(MODULES[name], name) for name in GRID}
     for name, value in zip(GRID, values, strict=True):
-        setattr(pagerank, name, value)
+        setattr(MODULES[name], name, value)
     try:
         yield
     finally:
-        for name, value in before.items():
-            setattr(pagerank, name, value)
+        for name, value in shipped.items():
+            setattr(MODULES[name], name, value)
 
 
 def _key(values: Setting) -> Setting:

@@ -1,6 +1,6 @@
 """Finds the stored answer of a similar question, while the index has not changed.
 
-Used only if `QueryParam.similarity_reuse` is set: similar questions may want different answers.
+Used only with `QueryParam.similarity_reuse`: similar questions may want different answers.
 """
 
 import logging
@@ -19,20 +19,21 @@ from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.storage.store import Store, read, write
+from lightrag_jsonl.storage.views import Transaction
 
-SURE = 0.8  # the least score by which the model says that two questions mean the same
+SAME_MEANING = 0.8  # the least score by which the model says that two questions mean the same
 MOST_SIMILAR = 3  # at most so many similar questions are put to the model
-NUMBER = re.compile(r"\s*(0?\.\d+|0|1(?:\.0+)?)[.。]?\s*")  # from 0 to 1, and nothing else
+_LIKENESS = re.compile(r"\s*(0?\.\d+|0|1(?:\.0+)?)[.。]?\s*")  # from 0 to 1, and nothing else
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCache:
-    """Finds a stored answer that can be given again, and stores new ones.
+    """Finds stored answers to give again, and stores new answers.
 
-    `parts` are the other components that influence an answer (reranker, answerer, …): an answer is
-    not reused under different ones.
+    `parts` are the further components behind an answer (reranker, answerer, …): with different parts,
+    no stored answer is given again.
     """
 
     store: Store
@@ -47,14 +48,16 @@ class AnswerCache:
             return None
         signature = self._signature(param)
         stored = await read(self.store, lambda view: view.reusable_answers(signature))
-        scores = np.array([other @ vector for _, other, _ in stored])
+        scores = np.array([stored_vector @ vector for _, stored_vector, _ in stored])
         for position in np.argsort(-scores, kind="stable")[:MOST_SIMILAR].tolist():
             if scores[position] < (param.similarity_reuse or 0.0):
                 break
-            other, _, answer = stored[position]
-            if not param.similarity_check or await self._same(question, other, meter):
-                found = msgspec.json.decode(answer, type=Answer)
-                return replace(found, usage=meter.spent)
+            stored_question, _, encoded_answer = stored[position]
+            if not param.similarity_check or await self._mean_the_same(
+                question, stored_question, meter
+            ):
+                answer = msgspec.json.decode(encoded_answer, type=Answer)
+                return replace(answer, usage=meter.spent)
         return None
 
     async def keep(self, question: str, param: QueryParam, answer: Answer, generation: int) -> None:
@@ -64,10 +67,14 @@ class AnswerCache:
         vector = await self._vector(question)
         if vector is None:
             return
-        text = msgspec.json.encode(answer).decode()
-        values = self._signature(param), question, vector, text, generation
+        signature = self._signature(param)
+        encoded_answer = msgspec.json.encode(answer).decode()
+
+        def put(transaction: Transaction) -> None:
+            transaction.put_reusable_answer(signature, question, vector, encoded_answer, generation)
+
         try:
-            await write(self.store, lambda tx: tx.put_reusable_answer(*values), durable=False)
+            await write(self.store, put, durable=False)
         except StorageError as error:  # the caller still gets the answer
             log.warning("the answer is not stored for reuse: %s", error)
 
@@ -81,18 +88,19 @@ class AnswerCache:
             return None
         return vector  # type: ignore[no-any-return]
 
-    async def _same(self, question: str, other: str, meter: UsageMeter) -> bool:
+    async def _mean_the_same(self, question_a: str, question_b: str, meter: UsageMeter) -> bool:
         """Whether the model says that two questions mean the same; False without a model."""
         if not self.client.has_model:
             return False
-        variables = {"question_a": question, "question_b": other}
+        variables = {"question_a": question_a, "question_b": question_b}
         reply = await self.client.text("similarity-check", variables, meter=meter)
-        score = NUMBER.fullmatch(reply.text_without_thinking)
-        return score is not None and float(score[1]) >= SURE
+        score = _LIKENESS.fullmatch(reply.text_without_thinking)
+        return score is not None and float(score[1]) >= SAME_MEANING
 
     def _signature(self, param: QueryParam) -> str:
         """A digest of everything except the question that an answer depends on."""
         model = self.client.llm.name if self.client.has_model else "none"
         parts = [str(getattr(part, "name", type(part).__qualname__)) for part in self.parts]
-        settings, prompts = msgspec.json.encode(param).decode(), self.client.prompts.text
+        settings = msgspec.json.encode(param).decode()
+        prompts = self.client.prompts.text
         return digest(settings, model, self.embedder.name, *parts, prompts)

@@ -15,33 +15,38 @@ from lightrag_jsonl.core.types import Json, Keywords, Message
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_keywords
 
+# Bounds of what a model's answer may cost, not tuned.
 KEYWORD_LIMIT = 16  # of each kind; a model that lists more has lost sight of the question
 KEYWORD_LENGTH = 200  # characters
 
-Texts: TypeAlias = tuple[str, ...]
+SearchTexts: TypeAlias = tuple[str, ...]
 
 log = logging.getLogger(__name__)
 
 
-async def find_keywords(
+async def question_keywords(
     question: str,
     history: Sequence[Message],
     param: QueryParam,
+    *,
     client: ModelClient,
     extractor: KeywordExtractor | None,
     meter: UsageMeter,
 ) -> Keywords:
-    """The question's keywords: given in `param`, by the extractor, or by the model; and if it
-    follows a conversation, the question as it would be asked without one.
+    """The question's keywords, from `param`, the extractor or the model; and in a conversation, the
+    question as it would be asked without the conversation.
 
-    If the model's answer is unreadable there are none, and the search uses the question itself.
+    If the model's answer is unreadable there are no keywords, and the question itself is searched for.
     """
     if param.hl_keywords or param.ll_keywords:
         return Keywords(_tidy(param.hl_keywords), _tidy(param.ll_keywords))
     if extractor is not None:
-        found = await user_code.find_keywords(extractor, question, history)
-        complete = _self_contained(found.question, history)
-        return Keywords(_tidy(found.high_level), _tidy(found.low_level), complete)
+        keywords = await user_code.find_keywords(extractor, question, history)
+        return Keywords(
+            _tidy(keywords.high_level),
+            _tidy(keywords.low_level),
+            _self_contained(keywords.question, history),
+        )
     variables = {"query": question, "history": tuple(history)}
     try:
         value = await client.json("keywords", variables, meter, normalize=normalize_keywords)
@@ -56,28 +61,31 @@ async def find_keywords(
     )
 
 
-def _self_contained(found: Json, history: Sequence[Message]) -> str:
-    """What a question was made into, if there is a conversation that it could lean on."""
-    if not (history and isinstance(found, str)):
+def _self_contained(question: Json, history: Sequence[Message]) -> str:
+    """The question as rewritten by the model, if there is a conversation to lean on."""
+    if not (history and isinstance(question, str)):
         return ""
-    return " ".join(sanitize(found).split())
+    return " ".join(sanitize(question).split())
 
 
-def _tidy(texts: Iterable[str] | Json) -> Texts:
+def _tidy(texts: Iterable[str] | Json) -> SearchTexts:
     """Keywords without blank ones and repetitions, in order, at most `KEYWORD_LIMIT`."""
-    kept: dict[str, str] = {}
-    for text in texts if isinstance(texts, list | tuple) else ():
-        plain = " ".join(sanitize(text).split())[:KEYWORD_LENGTH] if isinstance(text, str) else ""
-        if plain:
-            kept.setdefault(name_key(plain) or plain, plain)
-    return tuple(kept.values())[:KEYWORD_LIMIT]
+    if not isinstance(texts, list | tuple):
+        return ()
+    keywords_by_key: dict[str, str] = {}
+    for text in texts:
+        keyword = " ".join(sanitize(text).split())[:KEYWORD_LENGTH] if isinstance(text, str) else ""
+        if keyword:
+            keywords_by_key.setdefault(name_key(keyword) or keyword, keyword)
+    return tuple(keywords_by_key.values())[:KEYWORD_LIMIT]
 
 
-def search_texts(mode: ModePlan, keywords: Keywords, question: str) -> tuple[Texts, Texts]:
+def search_texts(
+    mode: ModePlan, keywords: Keywords, question: str
+) -> tuple[SearchTexts, SearchTexts]:
     """The texts to search for among entities and among relations.
 
-    A mode that lacks its own kind of keywords uses the other kind; without any keywords the
-    question is used.
+    A mode without keywords of its own kind uses the other kind, and without any keywords the question.
     """
     low = keywords.low_level if mode.entities else ()
     high = keywords.high_level if mode.relations else ()

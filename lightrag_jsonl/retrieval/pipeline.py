@@ -4,56 +4,62 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
+from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.numbering import CitationNumbering
 from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.protocols import Answerer, Embedder, KeywordExtractor, Reranker, Tokenizer
+from lightrag_jsonl.core.protocols import (
+    Answerer,
+    Embedder,
+    KeywordExtractor,
+    Reranker,
+    Tokenizer,
+    Vectors,
+)
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Answer, Cited, Context, Message
-from lightrag_jsonl.core.user_code import can_embed, embed_texts, rerank_scores, write_answer
+from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.retrieval import ranking
 from lightrag_jsonl.retrieval.context import MARK_SECRET, fit_context
-from lightrag_jsonl.retrieval.edge_selection import select_edges
-from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, fuse, joined
-from lightrag_jsonl.retrieval.keywords import find_keywords, search_texts
-from lightrag_jsonl.retrieval.scope import LikenessScale
-from lightrag_jsonl.retrieval.search import search, with_sources
+from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
+from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
+from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
+from lightrag_jsonl.retrieval.scope import LikenessScale, is_small_talk
+from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.status import unread_documents
-from lightrag_jsonl.storage.store import Store, read
-from lightrag_jsonl.storage.store import search as in_snapshot
-from lightrag_jsonl.storage.vector_index import Floats, Ids
-from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.storage.store import Store, read, search
+from lightrag_jsonl.storage.views import Snapshot, StoreView
 
+# Budgets, not tuned: what is left of the total is for the context.
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
 HISTORY_SHARE = 0.25  # of the total budget for the conversation
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
-RERANKED = 2  # times `chunk_top_k`: the number of chunks a reranker chooses from
-FORM = "Multiple Paragraphs"  # of an answer, where a user's prompt asks for it and names none
+ANSWER_FORM = "Multiple Paragraphs"  # where a user's prompt asks for a form and names none
 
 Cite: TypeAlias = Callable[[StoreView, str, Context, Sequence[int]], Cited]
 PutPiece: TypeAlias = Callable[[str], None]
+WritePiece: TypeAlias = Callable[[str], Awaitable[None]]
 
 log = logging.getLogger(__name__)
 
-
-NOBODY = QueryObserver()
+NO_OBSERVER = QueryObserver()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPipeline:
     """Answers questions from one index.
 
-    `keyword_extractor` and `answerer`, if given, replace the model for these steps. `cite` finds
-    the citations in an answer, given the number in the prompt of each, and the cited numbers that
-    the model was never shown. `likeness` is the scale of the embedder's cosines. Without `secret_marks`, the marks in prompts are the same for the same
-    content in every index.
+    `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
+    an answer, and the cited numbers that the model was never shown. `likeness` is the scale of the
+    embedder's cosines. Without `secret_marks`, equal content has equal marks in the prompts of every
+    index.
     """
 
     store: Store
@@ -69,9 +75,9 @@ class QueryPipeline:
     secret_marks: bool = True
 
     async def retrieve(
-        self, question: str, param: QueryParam, observer: QueryObserver = NOBODY
+        self, question: str, param: QueryParam, observer: QueryObserver = NO_OBSERVER
     ) -> Context:
-        """What a model would be shown; `ConfigError` if the question is empty."""
+        """The context that a model would read; `ConfigError` if the question is empty."""
         meter = UsageMeter()
         with meter.attach_usage():
             return await self._context(question, param, observer, meter)
@@ -81,29 +87,33 @@ class QueryPipeline:
         question: str,
         param: QueryParam,
         *,
-        observer: QueryObserver = NOBODY,
+        observer: QueryObserver = NO_OBSERVER,
         meter: UsageMeter | None = None,
         put_piece: PutPiece | None = None,
     ) -> Answer:
-        """An answer with its citations; its usage is all that `meter` has counted.
+        """An answer with citations; its usage is all that `meter` has counted.
 
         With `put_piece` the answer is passed on in pieces as it is written.
         """
-        started, meter = time.monotonic(), meter or UsageMeter()
+        started = time.monotonic()
+        meter = meter or UsageMeter()
         context = await self._context(question, param, observer, meter)
         pieces: list[str] = []
         numbering = CitationNumbering(context.items)
 
-        async def put(piece: str, *, last: bool = False) -> None:
-            if piece := numbering.feed(piece, last=last):
-                pieces.append(piece)
-                await observer.piece(piece)
+        async def write_piece(piece: str, *, last: bool = False) -> None:
+            numbered_piece = numbering.feed(piece, last=last)
+            if numbered_piece:
+                pieces.append(numbered_piece)
+                await observer.piece(numbered_piece)
                 if put_piece is not None:
-                    put_piece(piece)
+                    put_piece(numbered_piece)
 
-        cut_off = await self._write(context, param, meter, put, streamed=put_piece is not None)
-        await put("", last=True)
-        text, prompt_numbers = "".join(pieces), tuple(numbering.numbers)
+        is_streamed = put_piece is not None
+        cut_off = await self._write(context, param, meter, write_piece, streamed=is_streamed)
+        await write_piece("", last=True)
+        text = "".join(pieces)
+        prompt_numbers = tuple(numbering.numbers)
         cited = await read(self.store, lambda view: self.cite(view, text, context, prompt_numbers))
         answer = Answer(
             text=text,
@@ -122,41 +132,83 @@ class QueryPipeline:
     async def _context(
         self, question: str, param: QueryParam, observer: QueryObserver, meter: UsageMeter
     ) -> Context:
-        """What a model would be shown; calls to the model on the way are counted by `meter`."""
+        """The context that a model would read; model calls on the way are counted by `meter`."""
         context = Context(
             self._checked(question, param),
             param.mode,
             language=self.language,
             response_type=param.response_type or "",
         )
-        mode, direct, history = MODES[param.mode], list[str](), self._history(param)
-        reranker = self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
-        if mode.searches and not self.store.is_empty():
-            if mode.graph or history:
-                how = param, self.client, self.keyword_extractor, meter
-                keywords = await find_keywords(context.question, history, *how)
-                context = replace(context, keywords=keywords)
-                await observer.keywords_found(context.keywords)
-            query = await self._query(context, param)
-            limit = param.chunk_top_k * (RERANKED if reranker else 1)
-            context, direct = await in_snapshot(
-                self.store,
-                lambda snapshot: search(SearchTask(snapshot, query, mode, param, limit), context),
-            )
-        await observer.retrieved(context.relations, context.chunks)
-        keep = next(iter(direct), "")
-        if reranker is not None and context.chunks:
-            context, keep = await _reranked(reranker, context, direct, param)
-        searched = replace(context, question=_searched(context))
-        may_be_none = not {chunk.id for chunk in context.chunks}.isdisjoint(direct)
-        selection = await select_edges(searched, param, self.client, meter, may_be_none=may_be_none)
-        if selection.method == "llm" and not selection.fallback:
-            chosen = (context, direct, selection.relations, param.chunk_top_k)
-            context = await read(self.store, lambda view: with_sources(view, *chosen))
-        context = replace(context, relations=selection.relations)
-        context = await read(self.store, partial(self._fitted, context, param, keep))
+        result = SearchResult(context)
+        if self._may_search(context.question, param):
+            context = await self._with_keywords(context, param, observer, meter)
+            result = await self._search(context, param)
+        await observer.retrieved(result.context.relations, result.context.chunks)
+        search_text = _search_text(context)
+        reranker = self._reranker(param)
+        if reranker is not None and result.context.chunks:
+            result = await rerank(reranker, result, search_text, param)
+        selection = await select_edges(result, search_text, param, client=self.client, meter=meter)
+        context = await read(
+            self.store,
+            lambda view: self._fitted(view, _selected(view, result, selection, param), param),
+        )
         await observer.selected(selection, context)
         return context
+
+    # ── the search ──────────────────────────────────────────────────────────────
+
+    def _may_search(self, question: str, param: QueryParam) -> bool:
+        """Whether there is anything to search for; small talk asks neither the model nor the index."""
+        if not MODES[param.mode].searches or self.store.is_empty():
+            return False
+        if param.turns or param.ll_keywords or param.hl_keywords:
+            return True  # a conversation or keywords may say what the question is about
+        return not (self.likeness.applies(param) and is_small_talk(question))
+
+    async def _with_keywords(
+        self, context: Context, param: QueryParam, observer: QueryObserver, meter: UsageMeter
+    ) -> Context:
+        """The context with the question's keywords, if the mode or a conversation needs keywords."""
+        history = self._history(param)
+        if not (MODES[param.mode].graph or history):
+            return context
+        keywords = await question_keywords(
+            context.question,
+            history,
+            param,
+            client=self.client,
+            extractor=self.keyword_extractor,
+            meter=meter,
+        )
+        await observer.keywords_found(keywords)
+        return replace(context, keywords=keywords)
+
+    async def _search(self, context: Context, param: QueryParam) -> SearchResult:
+        """Everything that the index has about the question, within one snapshot."""
+        query = await self._query(context, param)
+        factor = RERANKED if self._reranker(param) else 1
+
+        def find(snapshot: Snapshot) -> SearchResult:
+            task = SearchTask(
+                snapshot=snapshot,
+                query=query,
+                mode=MODES[param.mode],
+                param=param,
+                chunk_limit=param.chunk_top_k * factor,
+            )
+            return ranking.find(task, context)
+
+        return await search(self.store, find)
+
+    def _reranker(self, param: QueryParam) -> Reranker | None:
+        """The reranker, if the question wants one."""
+        return self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
+
+    def _fitted(self, view: StoreView, result: SearchResult, param: QueryParam) -> Context:
+        """The part of the result that fits into the budgets, with the prompt."""
+        secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
+        return fit_context(result, param, self.tokenizer, secret)
 
     # ── the question ────────────────────────────────────────────────────────────
 
@@ -170,40 +222,51 @@ class QueryPipeline:
 
     def _history(self, param: QueryParam) -> tuple[Message, ...]:
         """The latest turns of the conversation that fit into their share of the budget, in order."""
-        left = int(param.max_total_tokens * HISTORY_SHARE)
-        kept: list[Message] = []
+        budget = int(param.max_total_tokens * HISTORY_SHARE)
+        turns: list[Message] = []
         for turn in reversed(param.turns):
-            left -= self.tokenizer.count(turn.content)
-            if left < 0:
+            budget -= self.tokenizer.count(turn.content)
+            if budget < 0:
                 break
-            kept.append(turn)
-        return tuple(reversed(kept))
+            turns.append(turn)
+        return tuple(reversed(turns))
 
     async def _query(self, context: Context, param: QueryParam) -> SearchQuery:
         """The texts to search with and their vectors, all embedded in one call."""
-        mode, question = MODES[context.mode], _searched(context)
-        low, high = search_texts(mode, context.keywords, question)
-        wanted = [self.tokenizer.truncate(text, SEARCH_TOKENS) for text in (question, *low, *high)]
-        texts = list(dict.fromkeys(wanted))
-        lexical = bool(getattr(self.embedder, "lexical", False))
+        question = _search_text(context)
+        low, high = search_texts(MODES[context.mode], context.keywords, question)
+        texts = [self.tokenizer.truncate(text, SEARCH_TOKENS) for text in (question, *low, *high)]
+        vectors = await self._vectors(texts)
+        is_embedded = vectors is not None
+        floor = None
+        if vectors is None:
+            vectors = np.zeros((len(texts), self.embedder.dim), np.float32)
+        else:
+            floor = await self.likeness.floor(texts[0], vectors[0], param)
+        return SearchQuery(
+            question=texts[0],
+            low=low,
+            high=high,
+            vectors=vectors,
+            lexical=bool(getattr(self.embedder, "lexical", False)),
+            likeness_floor=floor,
+            embedded=is_embedded,
+        )
+
+    async def _vectors(self, texts: Sequence[str]) -> Vectors | None:
+        """A vector for each text, shape (texts, dim); None if the embedder refuses a text."""
+        distinct_texts = list(dict.fromkeys(texts))
         try:
-            vectors = await embed_texts(self.embedder, texts, "query")
+            vectors = await embed_texts(self.embedder, distinct_texts, "query")
         except EmbeddingError as error:
             if error.unavailable or not await can_embed(self.embedder, "query"):
                 raise
             log.warning(
                 "searching by words alone, since the question cannot be embedded: %s", error
             )
-            none = np.zeros((len(wanted), self.embedder.dim), np.float32)
-            return SearchQuery(wanted[0], low, high, none, lexical, embedded=False)
-        rows = vectors[[texts.index(text) for text in wanted]]
-        floor = await self.likeness.floor(wanted[0], rows[0], param)
-        return SearchQuery(wanted[0], low, high, rows, lexical, floor)
-
-    def _fitted(self, found: Context, param: QueryParam, keep: str, view: StoreView) -> Context:
-        """What of it fits into the budgets, with its prompt."""
-        secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
-        return fit_context(found, param, self.tokenizer, keep, secret)
+            return None
+        rows: Vectors = vectors[[distinct_texts.index(text) for text in texts]]
+        return rows
 
     # ── the answer ──────────────────────────────────────────────────────────────
 
@@ -212,79 +275,71 @@ class QueryPipeline:
         context: Context,
         param: QueryParam,
         meter: UsageMeter,
-        put: Callable[[str], Awaitable[None]],
+        write_piece: WritePiece,
         *,
         streamed: bool,
     ) -> bool:
-        """Put out the answer; whether the model's limit, a filter or an error cut it off."""
-        searches, given = MODES[context.mode].searches, param.fail_response
+        """Write the answer; whether the model's limit, a filter or an error cut it off."""
+        searches = MODES[context.mode].searches
         if searches and context.empty:
-            await put(await self._no_answer() if given is None else given)
+            await write_piece(await self._no_answer(param))
             return False
         if searches and self.answerer is not None:
-            await put(await write_answer(self.answerer, context.question, context))
+            await write_piece(await write_answer(self.answerer, context.question, context))
             return False
         messages = self._messages(context, param)
-        reply = await self.client.chat(messages, meter, put if streamed else None)
+        reply = await self.client.chat(messages, meter, write_piece if streamed else None)
         if not streamed:
-            await put(reply.readable_text)
+            await write_piece(reply.readable_text)
         if reply.broken_off:
             log.warning("the answer is not whole: %s", reply.broken_off)
         return reply.cut_off or bool(reply.broken_off)
 
-    async def _no_answer(self) -> str:
+    async def _no_answer(self, param: QueryParam) -> str:
         """What a reader is told if nothing was found: nothing fits, or nothing was read at all."""
-        prompts, unread = self.client.prompts, await read(self.store, unread_documents)
+        if param.fail_response is not None:
+            return param.fail_response
+        prompts = self.client.prompts
+        unread = await read(self.store, unread_documents)
         if unread is None:
             return prompts.render("no-context")[-1].content.strip()
-        return prompts.render("nothing-indexed", unread._asdict())[-1].content.strip()
+        variables = {
+            "pending": unread.pending,
+            "failed": unread.failed,
+            "pending_reason": unread.pending_reason,
+            "failed_reason": unread.failed_reason,
+        }
+        return prompts.render("nothing-indexed", variables)[-1].content.strip()
 
     def _messages(self, context: Context, param: QueryParam) -> Sequence[Message]:
-        """What the model is asked: the mode's prompt, or else the conversation and the question."""
-        mode, prompts, history = MODES[context.mode], self.client.prompts, self._history(param)
+        """The messages to the model: the mode's prompt, or else the conversation and the question."""
+        mode = MODES[context.mode]
+        prompts = self.client.prompts
+        history = self._history(param)
         if not mode.searches:
             wishes = (Message("system", param.user_prompt),) if param.user_prompt else ()
             return (*wishes, *history, Message("user", context.question))
+        form = param.response_type or prompts.terms(mode.prompt).get("response_type", ANSWER_FORM)
         variables = {
             "query": context.question,
             "context": context.prompt,
             "history": history,
-            "response_type": param.response_type
-            or prompts.terms(mode.prompt).get("response_type", FORM),
+            "response_type": form,
             "user_prompt": param.user_prompt,
         }
         return prompts.render(mode.prompt, variables)
 
 
-def _searched(context: Context) -> str:
-    """What is searched for: the question, or what it was made into to stand without the history."""
+def _search_text(context: Context) -> str:
+    """The text to search for: the question, or the question made to stand without its history."""
     return context.keywords.question or context.question
 
 
-async def _reranked(
-    reranker: Reranker, found: Context, direct: Sequence[str], param: QueryParam
-) -> tuple[Context, str]:
-    """The best `chunk_top_k` chunks by the reranker's order, as far as `rerank_weight` lets it
-    decide; and the id of the one that would be first in a search for the question's text alone,
-    which is among them.
-    """
-    asked, texts = _searched(found), [chunk.text for chunk in found.chunks]
-    scores = np.nan_to_num(await rerank_scores(reranker, asked, texts), nan=-np.inf)
-    numbers = {chunk.id: number for number, chunk in enumerate(found.chunks)}
-    by_text = np.array([numbers[id] for id in direct], np.int64)[: RERANKED * param.chunk_top_k]
-    best = _by_weight(np.arange(len(scores)), scores, param)[: param.chunk_top_k]
-    first = _by_weight(by_text, scores[by_text], param)[:1]
-    if len(best) > 1 and not np.isin(first.ids, best.ids).all():
-        last = Hits.of(first.ids, best.scores[-1:])
-        best = joined([best[:-1], last])[0]
-    ranked = [replace(found.chunks[number], score=score) for number, score, _ in best.rows()]
-    keep = [found.chunks[number].id for number in first.ids.tolist()]
-    return replace(found, chunks=tuple(ranked)), keep[0] if keep else ""
-
-
-def _by_weight(numbers: Ids, scores: Floats, param: QueryParam) -> Hits:
-    """Numbers in the order of their scores, fused with the order that they had."""
-    places = np.arange(len(numbers))
-    lists = Hits.ranked(places, scores), Hits.of(places, np.zeros(len(places)))
-    fused = fuse(lists, weights=[param.rerank_weight, 1 - param.rerank_weight])
-    return Hits(numbers[fused.ids], fused.scores, fused.why)
+def _selected(
+    view: StoreView, result: SearchResult, selection: EdgeSelection, param: QueryParam
+) -> SearchResult:
+    """The result with the selected relations, and if a model selected them, with their sources."""
+    if selection.method == "llm" and not selection.fallback:
+        result = with_sources(view, result, selection, param.chunk_top_k)
+    context = replace(result.context, relations=selection.relations)
+    return replace(result, context=context)

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,12 +15,16 @@ from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.user_code import embed_texts
-from lightrag_jsonl.retrieval.fusion import SearchTask, Seeds
-from lightrag_jsonl.retrieval.seeds import ANY_END, names_an_entity
+from lightrag_jsonl.retrieval.question_names import names_an_entity
+from lightrag_jsonl.retrieval.task import SearchTask, Seeds
+from lightrag_jsonl.storage.tables.full_text import ANY_END
 
+LANGUAGES = ("en", "zh")  # the languages of the word tables below
+MOST_WORDS = 64  # content words of a question that are looked up; bounds the time
+
+# Judged by tests/retrieval/test_scope.py: small talk and questions about other subjects find nothing,
+# questions about the indexed texts in other words find something.
 LEAST_OCCURRING = 0.5  # share of words and characters, where vectors only count words
-LANGUAGES = ("en", "zh")  # in others, nobody knows which questions ask about everything
-MOST_WORDS = 64  # content words of a question that are looked up
 STEM_LENGTH = 4  # letters; longer words also occur in another form: "ghosts" in "ghost"
 ENDING = 2  # letters that another form may have in place of others
 
@@ -80,21 +84,33 @@ class LikenessScale:
         self._language = language
         self._samples: dict[bool, Vectors] = {}
 
-    async def floor(self, question: str, vector: Vectors, param: QueryParam) -> float | None:
-        """The cosine that a passage must reach to be more like the question than unrelated texts
-        are; infinity where vectors only count words, None if whatever is asked should be searched
-        for. `vector` is the question's, shape (dim,).
-        """
+    def applies(self, param: QueryParam) -> bool:
+        """Whether questions may be out of scope; if not, whatever is asked is searched for."""
         if not param.least_likeness or not self._language.casefold().startswith(LANGUAGES):
+            return False
+        return param.lexical or not self._is_lexical
+
+    async def floor(self, question: str, vector: Vectors, param: QueryParam) -> float | None:
+        """The cosine that a passage must reach to be more like the question than unrelated texts are.
+
+        Infinity where vectors only count words; None if whatever is asked is searched for. `vector` is
+        the question's, shape (dim,).
+        """
+        if not self.applies(param):
             return None
-        if getattr(self._embedder, "lexical", False):
-            return math.inf if param.lexical else None
+        if self._is_lexical:
+            return math.inf
         sample = await self._sample(is_chinese=has_cjk(question))
         # einsum and not @: the threads of BLAS keep a processor busy while they wait.
         cosines = np.einsum("ij,kj->ik", sample, sample)
         deviation = cosines[~np.eye(len(sample), dtype=np.bool_)].std()
         usual = np.einsum("ij,j->i", sample, vector).mean()
         return float(usual + param.least_likeness * deviation)
+
+    @property
+    def _is_lexical(self) -> bool:
+        """Whether the embedder's vectors only count words."""
+        return bool(getattr(self._embedder, "lexical", False))
 
     async def _sample(self, *, is_chinese: bool) -> Vectors:
         """The vectors of the unrelated texts of one language."""
@@ -129,8 +145,8 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
 
 
 def content_words(question: str) -> list[str]:
-    """The words that say what a question is about: those of scripts with spaces, and the runs of
-    characters that are left of Chinese text without its function words.
+    """The words that carry the subject of a question: words of scripts with spaces, and the runs of
+    characters that remain of Chinese text without function words.
     """
     text = _CHINESE_FUNCTION_WORDS.sub(" ", folded_text(question))
     pieces = _CJK_RUN.findall(text)
@@ -139,30 +155,35 @@ def content_words(question: str) -> list[str]:
 
 
 def asks_about_everything(question: str) -> bool:
-    """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？"):
-    all its content words name a text, a part that every text has, or what is done with a text.
+    """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？").
+
+    All content words of such a question name a text, a part of every text, or a use of texts.
     """
     content = [word for word in content_words(question) if not word.isdigit()]
     return bool(content) and all(map(_is_of_any_text, content))
 
 
 def _is_of_any_text(word: str) -> bool:
-    """Whether a content word says nothing about what a text is about."""
+    """Whether a content word fits a text about any subject."""
     return word in TEXT_WORDS or (has_cjk(word) and not _CHINESE_TEXT_WORDS.sub("", word))
 
 
 def is_small_talk(question: str) -> bool:
-    """Whether a question without content words greets, thanks or speaks of whoever answers, and of
-    nobody else ("Can you tell what she did?" may be about a text).
+    """Whether a question has no content words, and greets, thanks or addresses the assistant alone
+    ("Can you tell what she did?" may be about a text).
     """
+    if content_words(question):
+        return False
     text = folded_text(question)
-    spoken = {*search_terms(text), *text}
-    return not spoken.isdisjoint(SMALL_TALK) and spoken.isdisjoint(THIRD_PERSON)
+    terms = {*search_terms(text), *text}
+    return not terms.isdisjoint(SMALL_TALK) and terms.isdisjoint(THIRD_PERSON)
 
 
-class _Unit(NamedTuple):
-    """A word, or a character of a Chinese word. It occurs if one of the terms does, or else if a term
-    begins with one of the beginnings.
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A word, or a character of a Chinese word.
+
+    A unit occurs if one of the terms occurs, or else a term with one of the beginnings.
     """
 
     terms: Sequence[str]
@@ -171,38 +192,38 @@ class _Unit(NamedTuple):
 
 def _words_occur(task: SearchTask, content: Sequence[str]) -> bool:
     """Whether the content words of a question occur in passages: all of them, or, where vectors only
-    count words, one of them or else half of their beginnings and characters.
+    count words, one word or else half of the beginnings and characters.
     """
     is_lexical = task.query.lexical
     units: list[_Unit] = []
     for word in content[:MOST_WORDS]:
         units += _units(word, characters=is_lexical)
-    counts = _counts(task, [term for unit in units for term in unit.terms])
+    counts = _part_counts(task, [term for unit in units for term in unit.terms])
     missing = [unit for unit in units if not any(counts[term] for term in unit.terms)]
     if is_lexical and len(missing) < len(units):
         return True
-    counts = _counts(task, [term for unit in missing for term in unit.beginnings])
+    counts = _part_counts(task, [term for unit in missing for term in unit.beginnings])
     absent = [unit for unit in missing if not any(counts[term] for term in unit.beginnings)]
     most_absent = (1 - LEAST_OCCURRING) * len(units) if is_lexical else 0
     return len(absent) <= most_absent
 
 
-def _counts(task: SearchTask, terms: Sequence[str]) -> dict[str, int]:
+def _part_counts(task: SearchTask, terms: Sequence[str]) -> dict[str, int]:
     """In how many parts of chunks each term occurs."""
     return task.snapshot.term_counts(sorted({*terms}))[1] if terms else {}
 
 
 def _units(word: str, *, characters: bool) -> list[_Unit]:
-    """What must occur of a word. A long word may have another ending; a Chinese character occurs in a
-    bigram of the word, or, if it is alone or with `characters`, at the beginning of any other.
+    """The units of a word. A long word may have another ending; a Chinese character occurs in a bigram
+    of the word, or, if it is alone or with `characters`, at the beginning of any bigram.
     """
     if not has_cjk(word):
         stem = word[: max(STEM_LENGTH, len(word) - ENDING)]
         return [_Unit([word], [f"{stem}{ANY_END}"] if len(word) > STEM_LENGTH else [])]
     units = []
-    for place, character in enumerate(word):
-        around = search_terms(word[max(place - 1, 0) : place + 2])
-        bigrams = [term for term in around if not is_lone(term)]
+    for position, character in enumerate(word):
+        surroundings = search_terms(word[max(position - 1, 0) : position + 2])
+        bigrams = [term for term in surroundings if not is_lone(term)]
         is_enough = characters or len(word) == 1
         units.append(_Unit(bigrams, [f"{character}{ANY_END}"] if is_enough else []))
     return units

@@ -27,6 +27,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "scheduling": ("--seconds 0.01", "cases"),
     "retrieval": ("--data musique-a --embedder hash --modes mix walk", "sets"),
     "crossvalidation": ("--data musique-a --embedder hash --folds 2", "settings sets"),
+    "ablation": ("--data musique-a --embedder hash --numbers DAMPING AROUND", "needed sets"),
     "postgres": ("--embedder hash --readers 1 --seconds 0.5", "modes shared chunks"),
     "aliases": ("--runs gpt-4o", "indexes"),
     "citations": ("", "zh en"),

@@ -14,7 +14,9 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Chunk, Context, Entity, Relation
-from lightrag_jsonl.retrieval.context import escaped, fit_context
+from lightrag_jsonl.retrieval.context import fit_context
+from lightrag_jsonl.retrieval.context_writer import escaped
+from lightrag_jsonl.retrieval.task import SearchResult
 from tests.retrieval.conftest import Words
 
 DAY = datetime(2024, 5, 17, tzinfo=UTC)
@@ -72,9 +74,8 @@ def fitted(
     language: str = "en",
 ) -> Context:
     """The context of a question."""
-    return fit_context(
-        replace(what, language=language), param or QueryParam(), tokenizer or Words()
-    )
+    result = SearchResult(replace(what, language=language))
+    return fit_context(result, param or QueryParam(), tokenizer or Words())
 
 
 def test_the_prompt_numbers_chunks_then_entities_then_relations() -> None:
@@ -122,7 +123,9 @@ def test_a_document_cannot_pose_as_another_item() -> None:
         replace(what, question="Who?"),
         replace(what, chunks=(chunk(1, "Other."),)),
     ]
-    prompts = [fit_context(one, QueryParam(), Words(), "", "secret").prompt for one in asked]
+    prompts = [
+        fit_context(SearchResult(one), QueryParam(), Words(), "secret").prompt for one in asked
+    ]
     marks = [text.partition("\n")[0] for text in (*prompts, fitted(what).prompt)]
     assert marks[0] == marks[1] and len(set(marks)) == 4
 
@@ -140,8 +143,9 @@ def test_a_passage_stands_under_its_headings() -> None:
 def test_one_passage_can_be_promised_its_place() -> None:
     """It takes that of a better one, but never of the best, and stays where its rank is."""
     param = QueryParam(max_total_tokens=100, chunk_share=1.0)
-    for keep, numbers in (("", [0, 1]), ("c4", [0, 4]), ("c0", [0, 1]), ("?", [0, 1])):
-        context = fit_context(found(facts=0, chunks=5, words=20), param, Words(), keep)
+    for chunk_id, numbers in (("", [0, 1]), ("c4", [0, 4]), ("c0", [0, 1]), ("?", [0, 1])):
+        result = SearchResult(found(facts=0, chunks=5, words=20), guaranteed_chunk_id=chunk_id)
+        context = fit_context(result, param, Words())
         assert [int(chunk.id[1:]) for chunk in context.chunks] == numbers
 
 
@@ -206,12 +210,12 @@ def test_a_description_does_not_repeat_a_passage() -> None:
         ),
         chunks=(chunk(0, "E0 met Xu. The captain left. Cy left. Xu sailed."),),
     )
-    context = fit_context(what, QueryParam(), Words())
+    context = fitted(what)
     assert context.prompt.count("E0 met Xu.") == 1 == context.prompt.count("Xu sailed.")
     assert "E0 (thing): E0 was old." in context.prompt
     assert "Xu (thing): captain" in context.prompt
     assert [one.description for one in context.entities] == ["E0 was old.", "captain", "Cy left."]
-    alone = fit_context(replace(what, chunks=()), QueryParam(), Words())
+    alone = fitted(replace(what, chunks=()))
     assert alone.prompt.count("E0 met Xu.") == 2
 
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.retrieval import pagerank, search
-from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, Seeds, Subgraph
-from lightrag_jsonl.retrieval.pagerank import WalkGraph
+from lightrag_jsonl.retrieval import pagerank, ranking, walk_graph
+from lightrag_jsonl.retrieval.hits import Hits
+from lightrag_jsonl.retrieval.task import SearchQuery, SearchTask, Seeds, Subgraph
+from lightrag_jsonl.retrieval.walk_graph import WalkGraph
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
 from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import entity, reading, relation
@@ -34,14 +35,14 @@ class Edges(NamedTuple):
 
     def built(self) -> WalkGraph:
         """As a graph to walk on."""
-        return pagerank.walk_graph(
+        cosines = np.array([cosine for *_, cosine in self.synonyms])
+        return walk_graph.connect_nodes(
             np.arange(self.entities),
             np.arange(self.chunks),
-            pairs(self.mentions),
-            [
-                (pairs(self.relations), np.ones(len(self.relations))),
-                (pairs(one[:2] for one in self.synonyms), np.array([n for *_, n in self.synonyms])),
-            ],
+            mentions=pairs(self.mentions),
+            relations=pairs(self.relations),
+            synonyms=(pairs(synonym[:2] for synonym in self.synonyms), cosines),
+            aliases=(pairs([]), np.zeros(0)),
         )
 
     def weighted(self) -> list[tuple[int, int, float]]:
@@ -99,7 +100,7 @@ def test_agrees_with_networkx(edges: Edges, start: int) -> None:
     expected = nx.pagerank(
         matrix, pagerank.DAMPING, weights, dangling=weights, tol=1e-9, max_iter=1_000
     )
-    found = pagerank.walk(graph, reset, tolerance=1e-8)
+    found = pagerank.walk(graph, reset, change_limit=1e-8)
     assert found == pytest.approx([expected[node] for node in range(size)], abs=1e-5)
 
 
@@ -139,7 +140,7 @@ async def test_what_the_walk_hardly_visits_is_left_out(
     """Entities below the floor are not shown, nor relations with an end below it, beyond those that
     are nearest to the question.
     """
-    monkeypatch.setattr(search, "NEAREST_RELATIONS", 0)
+    monkeypatch.setattr(ranking, "NEAREST_RELATIONS", 0)
     shown = []
     for floor in (0.0, 0.1):
         param = QueryParam(ll_keywords=("Ann",), lexical=False, relevance_floor=floor)
@@ -170,14 +171,20 @@ def test_common_names_weigh_less(met: Path) -> None:
         named = {rows["ann"]: 1.0, rows["bob"]: 0.8}
         entities = snapshot.graph.entities
         found = Subgraph(Hits.of(entities, np.zeros(len(entities))))
-        query = SearchQuery("?", (), (), np.zeros((1, 1024), np.float32))
-        task = SearchTask(snapshot, query, MODES["mix"], QueryParam(), 20)
+        query = SearchQuery(question="?", vectors=np.zeros((1, 1024), np.float32))
+        task = SearchTask(
+            snapshot=snapshot,
+            query=query,
+            mode=MODES["mix"],
+            param=QueryParam(),
+            chunk_limit=20,
+        )
         for near in ([], [0.03, 0.01, 0.0], [300.0, 100.0, 0.0]):
             seeds = Seeds(named=named, lexical=Hits.of([1, 2, 3][: len(near)], near))
-            graph = pagerank.neighbourhood(task, seeds, found)
-            weights = pagerank.start_weights(task, graph, seeds)
+            graph = walk_graph.neighborhood(task, seeds, found)
+            weights = ranking.start_weights(task, graph, seeds)
             names, chunks = weights[:-4], weights[-4:]
-            share = pagerank.NEAR_WEIGHT[False] / (1 + pagerank.NEAR_WEIGHT[False]) if near else 0
+            share = ranking.NEAR_WEIGHT / (1 + ranking.NEAR_WEIGHT) if near else 0
             assert chunks.sum() == pytest.approx(share) and chunks[3] == 0
             expected = [(1 - share) * 0.4 / 1.4, (1 - share) * 1 / 1.4]
             assert sorted(names[names > 0].tolist()) == pytest.approx(expected)
@@ -196,17 +203,17 @@ def test_synonyms_are_those_of_every_pair() -> None:
         vector_matrix=lambda kind, rows: index.matrix(rows),
         search_vectors=lambda kind, *more: index.search(*more),
     )
-    found, similarities = pagerank.synonyms(near, leading, ids)
+    found, similarities = walk_graph.synonym_pairs(near, leading, ids)
     exact = rows @ rows.T - 2 * np.eye(60)
     exact[:, :5] = 0
     expected = {
         (min(one, other), max(one, other))
         for one in range(5, 12)
-        for other in np.lexsort((ids, -exact[one].round(5)))[: pagerank.SYNONYMS].tolist()
+        for other in np.lexsort((ids, -exact[one].round(5)))[: walk_graph.SYNONYMS].tolist()
     }
     assert [(a // 3 - 1, b // 3 - 1) for a, b in found.tolist()] == sorted(expected)
     assert np.allclose(similarities, [exact[pair] for pair in sorted(expected)], atol=1e-5)
-    assert not len(pagerank.synonyms(near, ids[20:21], ids[40:])[0])
+    assert not len(walk_graph.synonym_pairs(near, ids[20:21], ids[40:])[0])
 
 
 GIVEN = [

@@ -10,7 +10,7 @@ import pytest
 
 from lightrag_jsonl import Document, QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
-from lightrag_jsonl.core.types import Mode
+from lightrag_jsonl.core.types import Message, Mode
 from lightrag_jsonl.providers import SentenceTransformerEmbedder
 from lightrag_jsonl.retrieval.scope import asks_about_everything, is_small_talk
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
@@ -300,6 +300,24 @@ async def test_where_nothing_is_found_no_model_answers(tmp_path: Path) -> None:
         answer = await rag.query("How long does sourdough proof?", mode="naive")
     assert answer.text and answer.context.tokens == 0
     assert not llm.requests and answer.usage.calls == 0
+
+
+@pytest.mark.parametrize("mode", ["naive", "local", "mix"])
+@pytest.mark.parametrize("greeting", ["Hello!", "thank you", "你好", "谢谢！"])
+async def test_small_talk_asks_no_model(tmp_path: Path, greeting: str, mode: Mode) -> None:
+    """A greeting finds nothing, and costs not even the call for keywords; within a conversation it
+    may be about something, and the model is asked.
+    """
+    llm = ScriptedLLM(['{"high_level_keywords": [], "low_level_keywords": []}'])
+    async with index(tmp_path, llm, embedder=HashEmbedder()) as rag:
+        for number, passage in enumerate(NOTES):
+            await rag.insert_records(Document(passage, id=f"d{number}"), [])
+        answer = await rag.query(greeting, mode=mode)
+        assert answer.text and answer.context.empty
+        assert not llm.requests and answer.usage.calls == 0
+        history = [Message("user", "Who is Ann?"), Message("assistant", "A baker.")]
+        await rag.retrieve(greeting, mode=mode, history=history)
+        assert len(llm.requests) == 1
 
 
 @pytest.mark.slow

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.options import Fusion
-from lightrag_jsonl.retrieval.fusion import Hits, fuse
-from lightrag_jsonl.retrieval.seeds import distinctive_terms, proper
+from lightrag_jsonl.retrieval.full_text import distinctive_terms
+from lightrag_jsonl.retrieval.hits import Hits, fuse
+from lightrag_jsonl.retrieval.question_names import without_common_words
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,9 @@ def test_a_common_word_is_no_name_beside_one(
     """What both the question and the index write small starts no walk, unless there is nothing else."""
     snapshot = SimpleNamespace(entity_names=lambda rows: {row: stored[row] for row in rows})
     task: Any = SimpleNamespace(snapshot=snapshot)
-    found = proper(task, dict.fromkeys(range(len(spelled)), 1.0), dict(enumerate(spelled)))
+    found = without_common_words(
+        task, dict.fromkeys(range(len(spelled)), 1.0), dict(enumerate(spelled))
+    )
     assert [stored[row] for row in found] == names
 
 

@@ -1,0 +1,264 @@
+"""What each number of the ranking is worth: python -m benchmarks.ablation --data musique-a --keep DIR
+
+Switches each number off (where 0 makes sense), halves and doubles it, and asks all questions again.
+Prints one JSON object on stdout, and a table on stderr: the differences of recall@2, @5 and @10 to the
+package as it is, paired by question, with 95 % bootstrap intervals, and of the mean tokens of a
+default context. `needed` lists the numbers whose change moves a recall by more than chance on a set.
+`--keep` names a folder where indexes are kept, so that a second run is quick.
+"""
+
+import argparse
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from types import ModuleType
+from typing import Any
+
+from benchmarks.corpora import make_embedder, opened
+from benchmarks.datasets import Dataset, load
+from benchmarks.retrieval import BUDGET, DATA, DEFAULT_EMBEDDER
+from benchmarks.tables import line
+from lightrag_jsonl import LightRAG, QueryParam
+from lightrag_jsonl.retrieval import full_text, hits, pagerank, ranking, reranking, walk_graph
+from lightrag_jsonl.tools.evaluation import (
+    SCORED_CHUNKS,
+    UNLIMITED,
+    EvalQuestion,
+    Interval,
+    interval,
+    score,
+)
+
+METRICS = ("recall@2", "recall@5", "recall@10")
+ALL_DATA = (*DATA, "2wiki-101-a", "zh-cmrc2018", "dragonball-en-multi-a", "dragonball-zh-multi-a")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of the ranking: its module and name, and the value that switches it off, if any."""
+
+    module: ModuleType
+    name: str
+    off: float | None = None
+
+    @property
+    def shipped(self) -> Any:
+        """The value in the package."""
+        return getattr(self.module, self.name)
+
+    def values(self) -> dict[str, Any]:
+        """The values to try, by the name of the change."""
+        values: dict[str, Any] = {}
+        if self.off is not None:
+            values["off"] = self.off
+        values["half"] = _scaled(self.shipped, 0.5)
+        values["double"] = _scaled(self.shipped, 2)
+        return {change: value for change, value in values.items() if value != self.shipped}
+
+
+NUMBERS = (
+    Number(ranking, "TEXT_HITS"),
+    Number(ranking, "SURE_NAME_COSINE", off=2.0),
+    Number(ranking, "QUESTION_WEIGHT", off=0.0),
+    Number(ranking, "AROUND", off=1),
+    Number(ranking, "NAMED_END", off=0.0),
+    Number(ranking, "BOTH_ENDS", off=0.0),
+    Number(ranking, "OFTEN_MENTIONED", off=0.0),
+    Number(ranking, "CONNECTED", off=0.0),
+    Number(ranking, "KEYWORD_SHARE", off=0.0),
+    Number(ranking, "LEAST_CHUNKS"),
+    Number(ranking, "START_RELATION_COSINE", off=2.0),
+    Number(ranking, "NEAR_CHUNKS"),
+    Number(ranking, "SHARPNESS", off=0),
+    Number(ranking, "LEAST_RELEVANCE", off=0.0),
+    Number(ranking, "NEAR_WEIGHT", off=0.0),
+    Number(ranking, "LEXICAL_WEIGHT", off=0.0),
+    Number(ranking, "COMPARED"),
+    Number(ranking, "NEAR_WEIGHT_OF_WORDS", off=0.0),
+    Number(ranking, "LEXICAL_WEIGHT_OF_WORDS", off=0.0),
+    Number(ranking, "WORD_VECTOR_WEIGHT", off=0.0),
+    Number(ranking, "NEAREST_RELATIONS", off=0),
+    Number(walk_graph, "CHUNK_LIMITS"),
+    Number(walk_graph, "FREQUENT", off=0),
+    Number(walk_graph, "SYNONYM_COSINE", off=2.0),
+    Number(walk_graph, "SYNONYMS", off=0),
+    Number(walk_graph, "LEADING", off=0),
+    Number(pagerank, "DAMPING", off=0.0),
+    Number(pagerank, "CHANGE_LIMIT"),
+    Number(hits, "RANK_OFFSET", off=0),
+    Number(full_text, "POSTINGS", off=0),
+    Number(full_text, "BEGINNING_POSTINGS", off=0),
+    Number(full_text, "WRITTEN_OTHERWISE", off=0.0),
+    Number(full_text, "COMMON", off=1.0),
+    Number(full_text, "COMMON_FUNCTION_WORD", off=1.0),
+    Number(full_text, "TERM_LIMIT"),
+    Number(reranking, "RERANKED"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What was measured for each question: values by metric, and the tokens of a default context."""
+
+    recall: Mapping[str, Sequence[float]]
+    tokens: Sequence[int]
+
+
+def main() -> None:
+    """Measure every change of every number on each question set, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", nargs="+", default=ALL_DATA, metavar="DIR")
+    parser.add_argument("--embedder", choices=("minilm", "hash"), help="default by language")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes there")
+    parser.add_argument("--questions", type=int, metavar="N", help="only the first N of each set")
+    parser.add_argument(
+        "--mode", default="mix", choices=("local", "global", "hybrid", "mix", "walk")
+    )
+    parser.add_argument("--numbers", nargs="+", metavar="NAME", help="only these numbers")
+    parser.add_argument("--no-tokens", action="store_true", help="without the tokens of contexts")
+    arguments = parser.parse_args()
+    numbers = [
+        number
+        for number in NUMBERS
+        if arguments.numbers is None or number.name in arguments.numbers
+    ]
+    with tempfile.TemporaryDirectory() as scratch:
+        root = arguments.keep or Path(scratch)
+        sets = {
+            Path(name).name: _measured(load(name), root, numbers, arguments)
+            for name in arguments.data
+        }
+    result = {
+        "benchmark": "ablation",
+        "mode": arguments.mode,
+        "needed": _needed(sets),
+        "numbers": [number.name for number in numbers],
+        "sets": sets,
+    }
+    print(json.dumps(result, indent=2, ensure_ascii=False))
+
+
+def _measured(
+    dataset: Dataset, root: Path, numbers: Sequence[Number], arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """The figures of one question set."""
+    embedder = arguments.embedder or DEFAULT_EMBEDDER[dataset.language]
+    questions = [
+        EvalQuestion(question.text, question.supporting, question.answer, question.names)
+        for question in dataset.questions[: arguments.questions]
+    ]
+    mode = arguments.mode
+    with_tokens = not arguments.no_tokens
+    changes: dict[str, dict[str, Any]] = {}
+    with opened(dataset, make_embedder(embedder), root / f"{dataset.name}-{embedder}") as rag:
+        shipped = _measure(rag, questions, mode, with_tokens=with_tokens)
+        print(f"{dataset.name}, {len(questions)} questions, {embedder}", file=sys.stderr)
+        print(line(["number", "value", *METRICS, "tokens"]), file=sys.stderr)
+        for number in numbers:
+            for change, value in number.values().items():
+                with changed(number, value):
+                    measurement = _measure(rag, questions, mode, with_tokens=with_tokens)
+                figures = _difference(shipped, measurement)
+                changes.setdefault(number.name, {})[change] = {"value": value, **figures}
+                print(_table_line(f"{number.name}, {change}", value, figures), file=sys.stderr)
+    return {
+        "questions": len(questions),
+        "embedder": embedder,
+        "shipped": {
+            "percent": {metric: _percent(mean(shipped.recall[metric])) for metric in METRICS},
+            "tokens": round(mean(shipped.tokens)),
+        },
+        "changes": changes,
+    }
+
+
+@contextlib.contextmanager
+def changed(number: Number, value: Any) -> Iterator[None]:
+    """The package with another value of a number, until the block ends."""
+    shipped = number.shipped
+    setattr(number.module, number.name, value)
+    try:
+        yield
+    finally:
+        setattr(number.module, number.name, shipped)
+
+
+def _measure(
+    rag: LightRAG, questions: Sequence[EvalQuestion], mode: Any, *, with_tokens: bool
+) -> Measurement:
+    """The recall of each question, and the tokens of its context."""
+    recall: dict[str, list[float]] = {metric: [] for metric in METRICS}
+    tokens: list[int] = []
+    for question in questions:
+        param = QueryParam(
+            mode=mode,
+            ll_keywords=question.names,
+            chunk_top_k=SCORED_CHUNKS,
+            max_total_tokens=UNLIMITED,
+        )
+        scores = score(question, rag.retrieve(question.text, param).chunks, BUDGET)
+        for metric in METRICS:
+            recall[metric].append(scores[metric])
+        context_tokens = 0
+        if with_tokens:
+            context = rag.retrieve(question.text, mode=mode, ll_keywords=question.names)
+            context_tokens = context.tokens
+        tokens.append(context_tokens)
+    return Measurement(recall, tokens)
+
+
+def _difference(shipped: Measurement, measurement: Measurement) -> dict[str, Any]:
+    """The differences to the package, paired by question: mean, low and high, in percent points."""
+    recall: dict[str, list[float]] = {}
+    for metric in METRICS:
+        pairs = zip(measurement.recall[metric], shipped.recall[metric], strict=True)
+        recall[metric] = _rounded(interval([value - base for value, base in pairs]))
+    tokens = round(mean(measurement.tokens) - mean(shipped.tokens))
+    return {"recall": recall, "tokens": tokens}
+
+
+def _needed(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The sets on which some change of a number moves a recall by more than chance, by number."""
+    needed: dict[str, list[str]] = {}
+    for name, figures in sets.items():
+        for number, changes in figures["changes"].items():
+            intervals = [
+                bounds for change in changes.values() for bounds in change["recall"].values()
+            ]
+            is_needed = any(low > 0 or high < 0 for _, low, high in intervals)
+            needed.setdefault(number, [])
+            if is_needed:
+                needed[number].append(name)
+    return needed
+
+
+def _table_line(label: str, value: Any, figures: Mapping[str, Any]) -> str:
+    recall = [
+        f"{mean_change:+.1f} ({low:+.1f} to {high:+.1f})"
+        for mean_change, low, high in figures["recall"].values()
+    ]
+    return line([label, str(value), *recall, f"{figures['tokens']:+,}"])
+
+
+def _scaled(value: Any, factor: float) -> Any:
+    """A number, or each number of a tuple, times the factor; whole numbers stay whole."""
+    if isinstance(value, tuple):
+        return tuple(_scaled(part, factor) for part in value)
+    return max(round(value * factor), 1) if isinstance(value, int) else value * factor
+
+
+def _rounded(values: Interval) -> list[float]:
+    return [_percent(values.value), _percent(values.low), _percent(values.high)]
+
+
+def _percent(share: float) -> float:
+    return round(100 * share, 1)
+
+
+if __name__ == "__main__":
+    main()

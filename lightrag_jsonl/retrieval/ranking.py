@@ -1,0 +1,556 @@
+"""How a question's entities, relations and chunks are ranked: seeds, expansion, walk, fusion, selection.
+
+`find` is the whole search. The numbers above each step may be touched; `python -m benchmarks.ablation`
+says what each of them is worth on every question set.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Context, Kind
+from lightrag_jsonl.retrieval.aliases import alias_pairs
+from lightrag_jsonl.retrieval.filtering import (
+    entity_names,
+    load_entities,
+    load_relations,
+    visible_degrees,
+    with_filter,
+)
+from lightrag_jsonl.retrieval.full_text import lexical_hits
+from lightrag_jsonl.retrieval.hits import (
+    NO_HITS,
+    Hits,
+    column,
+    concatenated,
+    distinct_rows,
+    fuse,
+    take_turns,
+)
+from lightrag_jsonl.retrieval.pagerank import describe_paths, last_steps, path_to, walk
+from lightrag_jsonl.retrieval.question_names import question_names, without_common_words
+from lightrag_jsonl.retrieval.scope import may_answer
+from lightrag_jsonl.retrieval.task import SearchResult, SearchTask, Seeds, Subgraph
+from lightrag_jsonl.retrieval.walk_graph import MENTION_EDGE, WalkGraph, neighborhood
+from lightrag_jsonl.storage.status import with_documents
+from lightrag_jsonl.storage.vector_index import Floats, Ids
+
+
+def find(task: SearchTask, context: Context) -> SearchResult:
+    """Everything that the mode finds, best first; nothing if the index cannot answer the question.
+
+    Unless relations are selected by score, more relations than `top_k` are found, to choose from.
+    """
+    task = with_filter(task)
+    seeds = find_seeds(task)
+    if not may_answer(task, seeds):
+        return SearchResult(context)
+    text_hits = fuse_text_hits(task, seeds)
+    if not task.mode.graph:
+        chunks = text_hits[: task.chunk_limit]
+        return load_result(task, context, Subgraph(), chunks=chunks, text_hits=text_hits)
+    subgraph = expand(task, seeds)
+    walk_hits = walk_around(task, seeds, subgraph)
+    selected = select_facts(task, subgraph, walk_hits)
+    chunks = add_text_hits(task, walk_hits.chunks, text_hits)
+    return load_result(task, context, selected, chunks=chunks, text_hits=text_hits)
+
+
+# ── 1. seeds: what the question and its keywords hit ────────────────────────────
+
+TEXT_HITS = 100  # the least number of chunks that each text search returns
+SURE_NAME_COSINE = 0.75  # the least at which the nearest entity counts as named (spec 3, sec. 4)
+QUESTION_WEIGHT = 2.0  # weight of the whole question, where each keyword has 1, among relations
+
+
+def find_seeds(task: SearchTask) -> Seeds:
+    """The first hits of each kind, best first."""
+    limit = max(TEXT_HITS, task.chunk_limit)
+    entities, named = find_entities(task)
+    relations, nearest_relation = find_relations(task)
+    question = task.query.vectors[:1]
+    (dense,) = nearest(task, "chunk", question, limit=limit, reasons=["near the question"])
+    return Seeds(
+        entities=entities,
+        named=named,
+        relations=relations,
+        nearest_relation=nearest_relation,
+        dense=dense,
+        lexical=lexical_hits(task, limit) if task.param.lexical else NO_HITS,
+    )
+
+
+def find_entities(task: SearchTask) -> tuple[Hits, dict[int, float]]:
+    """Entities by name and by vector: the best of each keyword, then the second of each keyword, and
+    so on. And the entities that the question names, each with the likeness of the names.
+    """
+    if not task.query.low:
+        return NO_HITS, {}
+    names = question_names(task)
+    spellings = dict(names.spellings)
+    likeness_by_row = dict.fromkeys(spellings, 1.0)
+    hits_by_name = [_hits_by_name(spellings)]
+    for keyword, hits in zip(task.query.low, _near_keywords(task), strict=True):
+        row = names.rows_by_key.get(name_key(keyword))
+        is_part_of_a_name = row not in spellings and names.contain(keyword)
+        if row is not None and not is_part_of_a_name:
+            likeness_by_row[row] = 1.0
+            spellings.setdefault(row, keyword)
+            hits = concatenated([_hits_by_name({row: keyword}), hits[hits.ids != row]])[0]
+        elif not is_part_of_a_name and len(hits) and hits.scores[0] >= SURE_NAME_COSINE:
+            likeness_by_row.setdefault(int(hits.ids[0]), float(hits.scores[0]))
+        hits_by_name.append(hits)
+    named = without_common_words(task, likeness_by_row, spellings)
+    aliases = _hits_by_alias(task, column(named))
+    named |= dict.fromkeys(aliases.ids.tolist(), 1.0)
+    return take_turns([*hits_by_name, aliases], task.param.top_k), named
+
+
+def find_relations(task: SearchTask) -> tuple[Hits, Hits]:
+    """The relations nearest to the question and its high-level keywords; and the nearest to the
+    whole question alone.
+    """
+    query = task.query
+    if not (task.mode.relations or query.high):  # `high` may stand in for low-level keywords
+        return NO_HITS, NO_HITS
+    hits_by_text = nearest(
+        task,
+        "relation",
+        np.concatenate([query.vectors[:1], query.vectors[1 + len(query.low) :]]),
+        limit=task.param.top_k,
+        reasons=["near the question", *(f"near “{keyword}”" for keyword in query.high)],
+    )
+    weights = [QUESTION_WEIGHT, *[1.0] * len(query.high)]
+    relations = fuse(hits_by_text, weights=weights, limit=task.param.top_k)
+    return relations, hits_by_text[0][:1]
+
+
+def nearest(
+    task: SearchTask, kind: Kind, vectors: Vectors, *, limit: int, reasons: Sequence[str]
+) -> list[Hits]:
+    """The nearest rows of each vector, with the reason of the vector."""
+    if not task.query.embedded:
+        return [NO_HITS] * len(reasons)
+    allowed = None if task.filtered is None else task.filtered[kind]
+    ids, scores = task.snapshot.search_vectors(kind, vectors, limit, allowed)
+    return [
+        Hits.of(row_ids, cosines, reason)
+        for row_ids, cosines, reason in zip(ids, scores, reasons, strict=True)
+    ]
+
+
+def _near_keywords(task: SearchTask) -> list[Hits]:
+    """The entities near each low-level keyword."""
+    keywords = task.query.low
+    return nearest(
+        task,
+        "entity",
+        task.query.vectors[1 : 1 + len(keywords)],
+        limit=task.param.top_k,
+        reasons=[f"near “{keyword}”" for keyword in keywords],
+    )
+
+
+def _hits_by_name(spellings: dict[int, str]) -> Hits:
+    reasons = [f"named “{spelling}”" for spelling in spellings.values()]
+    return Hits.of([*spellings], np.ones(len(spellings)), reasons)
+
+
+def _hits_by_alias(task: SearchTask, named: Ids) -> Hits:
+    """Further entities for the named entities, by aliases stated in texts without ambiguity."""
+    pairs, certainties = alias_pairs(task, named)
+    rows = np.setdiff1d(pairs[certainties == 1], named)
+    return Hits.of(rows, np.ones(len(rows)), "has another name of an entity named")
+
+
+# ── 2. expansion: the relations around the seeds, and their ends ────────────────
+
+AROUND = 2  # times `top_k`: the entities and relations that the walk starts around
+EDGES_TO_CHOOSE_FROM = 3  # times `top_k`: the relations for a later selection
+NAMED_END = 0.25  # added to a relation's cosine if the question names an end of the relation
+BOTH_ENDS = 1.0  # added further if the question names both: the edge asked about comes first
+OFTEN_MENTIONED = 0.1  # factor of the logarithm of a relation's weight, added to the cosine
+CONNECTED = 0.1  # factor of the logarithm of an entity's degree, added to the cosine
+KEYWORD_SHARE = 0.5  # weight of the nearest keyword beside the question's 1
+
+
+def expand(task: SearchTask, seeds: Seeds) -> Subgraph:
+    """The relations of the seed entities, fused with the relations hit directly, and the entities at
+    the ends of these.
+    """
+    factor = AROUND if task.param.selection == "score" else EDGES_TO_CHOOSE_FROM
+    limit = factor * task.param.top_k
+    relations = expand_relations(task, seeds, limit)
+    return Subgraph(expand_entities(task, seeds, relations)[:limit], relations)
+
+
+def expand_relations(task: SearchTask, seeds: Seeds, limit: int) -> Hits:
+    """The relations of the seed entities and the relations hit directly, best first."""
+    ids, named_ends = _relations_around(task, seeds)
+    by_relevance = task.param.ranking == "relevance"
+    if by_relevance:
+        scores = relation_relevance(task, ids, named_ends)
+        direct = seeds.relations
+    else:
+        scores = relation_degrees(task, ids)
+        direct_degrees = relation_degrees(task, seeds.relations.ids)
+        direct = seeds.relations[np.lexsort((seeds.relations.ids, -direct_degrees))]
+    around = Hits.ranked(ids, scores, limit, "of an entity found")
+    relations = fuse([around, direct], task.param.fusion)
+    if by_relevance:
+        relations = _moved_to_front(relations, ids[named_ends > 1])
+    return relations[:limit]
+
+
+def relation_relevance(task: SearchTask, relations: Ids, named_ends: Floats) -> Floats:
+    """Scores by likeness to the question and its nearest keyword, by named ends, and by weight."""
+    scores = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
+    scores += OFTEN_MENTIONED * np.log1p(task.snapshot.graph.weights(relations))
+    question = task.query.vectors[:1]
+    keywords = task.query.vectors[1:]
+    texts = question
+    if len(keywords):
+        blended = (question + KEYWORD_SHARE * keywords) / (1 + KEYWORD_SHARE)
+        texts = blended.astype(np.float32)
+    cosines = task.snapshot.vector_scores("relation", texts, relations)
+    return np.asarray(scores + np.nan_to_num(cosines).max(axis=0))
+
+
+def relation_degrees(task: SearchTask, relations: Ids) -> Floats:
+    """Scores by the sum of the degrees of both ends, then by weight (the LightRAG overview's rule)."""
+    graph = task.snapshot.graph
+    degrees = graph.degrees(graph.ends(relations).ravel()).reshape(-1, 2).sum(axis=1)
+    weights = graph.weights(relations)
+    return np.asarray(degrees + weights / (1.0 + weights))
+
+
+def expand_entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
+    """Entities that the question names, then seeds and ends of relations, best first.
+
+    All of these are also ranked once more together, by likeness to the question.
+    """
+    ends = task.snapshot.graph.ends(relations.ids).ravel()
+    first_places = np.sort(np.unique(ends, return_index=True)[1])
+    reached = Hits.of(
+        ends[first_places], relations.scores[first_places // 2], "an end of a relation found"
+    )
+    ids = distinct_rows(ends, seeds.entities.ids)
+    scores = entity_relevance(task, seeds, ids)
+    has_vector = ~np.isnan(scores)
+    relevant = Hits.ranked(ids[has_vector], scores[has_vector])
+    fused = fuse([seeds.entities, reached, relevant], task.param.fusion)
+    return _moved_to_front(fused, seeds.named_rows)
+
+
+def entity_relevance(task: SearchTask, seeds: Seeds, entities: Ids) -> Floats:
+    """Scores by likeness to the question, by degree, and by name; NaN without a vector."""
+    cosines: Floats = task.snapshot.vector_scores("entity", task.query.vectors[:1], entities)[0]
+    cosines += CONNECTED * np.log1p(task.snapshot.graph.degrees(entities))
+    cosines += np.isin(entities, seeds.named_rows)
+    return cosines
+
+
+def _relations_around(task: SearchTask, seeds: Seeds) -> tuple[Ids, Floats]:
+    """The visible relations of the seed entities, ascending, and the number of ends of each that the
+    question names.
+    """
+    positions, relations = task.snapshot.graph.relations_of(seeds.entities.ids)
+    is_named = np.isin(seeds.entities.ids, seeds.named_rows)
+    ids, groups = np.unique(relations, return_inverse=True)
+    named_ends = np.bincount(groups, is_named[positions], len(ids)).astype(np.float64)
+    visible = task.inside("relation", ids)
+    return ids[visible], named_ends[visible]
+
+
+def _moved_to_front(hits: Hits, ids: Ids) -> Hits:
+    """The hits, with some rows moved to the front and their scores raised."""
+    is_moved = np.isin(hits.ids, ids)
+    raised = Hits(hits.ids, hits.scores + BOTH_ENDS * is_moved, hits.why)
+    return raised[np.argsort(~is_moved, kind="stable")]
+
+
+# ── 3. walk: personalized PageRank around the subgraph ──────────────────────────
+
+LEAST_CHUNKS = 10  # so many are found, whatever part of the visits the first chunks hold
+START_RELATION_COSINE = 0.5  # the least at which the ends of the nearest relation are starts
+NEAR_CHUNKS = 100  # at most so many chunks are starts
+SHARPNESS = 4  # exponent of a chunk's relevance
+LEAST_RELEVANCE = 0.1  # of the last chunk that is a start, where the first has 1
+NEAR_WEIGHT = 0.2  # weight of all start chunks together, where all other starts have 1
+LEXICAL_WEIGHT = 0.75  # the most that lexical relevance counts, where dense relevance has 1
+COMPARED = 10  # first chunks by vectors and by words, whose difference gives words their weight
+
+# Where vectors only count words: what is asked stands in the words then, since the nearest relation
+# is often one of a name alone.
+NEAR_WEIGHT_OF_WORDS = 2.0  # in place of NEAR_WEIGHT
+LEXICAL_WEIGHT_OF_WORDS = 2.0  # in place of LEXICAL_WEIGHT
+
+_POSSESSIVES = ("'s ", "' ", "的")  # after an owner, in name keys
+
+
+@dataclass(frozen=True, slots=True)
+class WalkHits:
+    """The chunks of a walk, best first, with reasons, and the entities, if the mode ranks entities so.
+
+    `relevant` are the entities with at least `relevance_floor` times the visits of the most visited
+    entity beyond the starts.
+    """
+
+    entities: Hits
+    chunks: Hits
+    relevant: Ids
+
+
+def walk_around(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkHits:
+    """Ranks entities and chunks by personalized PageRank.
+
+    The walk starts at the entities named in the question, at the ends of the relation nearest to the
+    question and, with little weight, at each chunk near the question. A chunk ranks high if many and
+    specific facts point at the chunk, and if the chunk resembles the question. The last chunk is where
+    `coverage` of the visits of the best chunks is reached, but at least the tenth.
+    """
+    graph = neighborhood(task, seeds, subgraph)
+    starts = start_weights(task, graph, seeds)
+    shares = walk(graph, starts)
+    steps = last_steps(graph, starts)
+    entity_count = len(graph.entities)
+
+    def explained(hits: Hits, first_node: int, rows: Ids) -> Hits:
+        nodes = first_node + rows.searchsorted(hits.ids)
+        paths = [path_to(graph, steps, node) for node in nodes.tolist()]
+        return Hits.of(hits.ids, hits.scores, describe_paths(task, graph, seeds, paths))
+
+    entities = NO_HITS
+    if task.mode.ranked_by_walk:
+        visited = Hits.ranked(graph.entities, shares[:entity_count], task.param.top_k)
+        entities = explained(visited[visited.scores > 0], 0, graph.entities)
+    visited = Hits.ranked(graph.chunks, shares[entity_count:], task.chunk_limit)
+    covering = _covering(visited[visited.scores > 0], task.param.coverage)
+    return WalkHits(
+        entities=entities,
+        chunks=explained(covering, entity_count, graph.chunks),
+        relevant=_often_visited(task, graph, starts=starts, shares=shares),
+    )
+
+
+def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
+    """The probability of a start at each node; the weights add up to 1, or are all 0.
+
+    An entity weighs by its likeness over its number of mentions, a chunk by its sharpened relevance. So
+    neither the size of the corpus nor the frequency of names matters.
+    """
+    weights = _shares_of_one(_entity_starts(task, graph, seeds))
+    chunks, relevance = chunk_relevance(task, graph, seeds)
+    near_chunks = Hits.ranked(chunks, relevance, NEAR_CHUNKS)
+    near_chunks = near_chunks[near_chunks.scores > 0]
+    nodes = len(graph.entities) + graph.chunks.searchsorted(near_chunks.ids)
+    sharpened = np.maximum(_spread(near_chunks.scores), LEAST_RELEVANCE) ** SHARPNESS
+    near_weight = NEAR_WEIGHT_OF_WORDS if task.query.lexical else NEAR_WEIGHT
+    weights[nodes] = near_weight * _shares_of_one(sharpened)
+    return _shares_of_one(weights)
+
+
+def chunk_relevance(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> tuple[Ids, Floats]:
+    """The chunks of the graph that the question's text found, and how relevant they are."""
+    chunks = seeds.chunks[np.isin(seeds.chunks, graph.chunks)]
+    cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
+    lexical_scores = dict(
+        zip(seeds.lexical.ids.tolist(), seeds.lexical.scores.tolist(), strict=True)
+    )
+    lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
+    highest = lexical.max(initial=0.0) or 1.0
+    dense = _spread(np.nan_to_num(cosines, nan=0.0))
+    return chunks, dense + lexical_weight(task, seeds) * lexical / highest
+
+
+def lexical_weight(task: SearchTask, seeds: Seeds) -> float:
+    """Words count more, the less they find what vectors find anyway."""
+    if task.query.lexical:
+        return LEXICAL_WEIGHT_OF_WORDS
+    common = np.intersect1d(seeds.dense.ids[:COMPARED], seeds.lexical.ids[:COMPARED])
+    return LEXICAL_WEIGHT * (1 - len(common) / COMPARED)
+
+
+def _entity_starts(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
+    """For each node that is an entity to start at, its likeness over its number of mentions."""
+    likeness_by_row = _likeness_of_starts(task, seeds)
+    rows = column(sorted(likeness_by_row))
+    rows = rows[np.isin(rows, graph.entities)]
+    nodes = graph.entities.searchsorted(rows)
+    mentioning = graph.senders[graph.edge_types == MENTION_EDGE]
+    mention_counts = np.bincount(mentioning, minlength=graph.size)[nodes]
+    likeness = np.array([likeness_by_row[row] for row in rows.tolist()])
+    weights = np.zeros(graph.size)
+    weights[nodes] = likeness / np.maximum(mention_counts, 1)
+    return weights
+
+
+def _likeness_of_starts(task: SearchTask, seeds: Seeds) -> dict[int, float]:
+    """The likeness of the named entities, and of the ends of the relation nearest to the question.
+
+    An end is no start if a named entity owns the end by its name ("Scrooge's partner", if the question
+    names Scrooge).
+    """
+    likeness_by_row = dict(seeds.named)
+    relation = seeds.nearest_relation
+    relation = relation[relation.scores >= START_RELATION_COSINE]
+    ends = task.snapshot.graph.ends(relation.ids).ravel().tolist()
+    names = {end: f" {name_key(name)}" for end, name in entity_names(task, ends).items()}
+    owners = [
+        name + possessive
+        for end, name in names.items()
+        if end in seeds.named
+        for possessive in _POSSESSIVES
+    ]
+    for end, cosine in zip(ends, relation.scores.repeat(2).tolist(), strict=True):
+        is_owned = any(owner in names.get(end, "") for owner in owners)
+        if end in seeds.named or not is_owned:
+            likeness_by_row[end] = max(cosine, likeness_by_row.get(end, 0.0))
+    return likeness_by_row
+
+
+def _covering(chunks: Hits, coverage: float) -> Hits:
+    """The first chunks that together hold this part of all visits, at least `LEAST_CHUNKS`."""
+    is_covered = np.cumsum(chunks.scores) < coverage * chunks.scores.sum()
+    return chunks[: max(LEAST_CHUNKS, int(is_covered.sum()) + 1)]
+
+
+def _often_visited(task: SearchTask, graph: WalkGraph, *, starts: Floats, shares: Floats) -> Ids:
+    """The entities that reach the relevance floor; starts are always visited often."""
+    entity_count = len(graph.entities)
+    is_start = starts[:entity_count] != 0
+    entity_shares = shares[:entity_count]
+    highest = entity_shares[~is_start].max(initial=0.0)
+    relevant: Ids = graph.entities[entity_shares >= task.param.relevance_floor * highest]
+    return relevant
+
+
+def _shares_of_one(values: Floats) -> Floats:
+    return values / (values.sum() or 1.0)
+
+
+def _spread(values: Floats) -> Floats:
+    """Values scaled to the range 0 to 1; all 1 if they are equal."""
+    low = values.min(initial=np.inf)
+    high = values.max(initial=-np.inf)
+    return (values - low) / (high - low) if high > low else np.ones_like(values)
+
+
+# ── 4. fusion: the chunks of the walk and the chunks of the text search ─────────
+
+WORD_VECTOR_WEIGHT = 0.1  # weight of vectors that only count words, where BM25 has 1
+
+
+def fuse_text_hits(task: SearchTask, seeds: Seeds) -> Hits:
+    """The chunks that the question's text found, if the mode searches by text.
+
+    If the question could not be embedded, they stand in also in modes without text search.
+    """
+    if not task.mode.chunks and task.query.embedded:
+        return NO_HITS
+    dense_weight = WORD_VECTOR_WEIGHT if task.query.lexical else 1.0
+    lists = [seeds.dense, seeds.lexical]
+    return fuse(lists, task.param.fusion, weights=[dense_weight, 1.0])
+
+
+def add_text_hits(task: SearchTask, chunks: Hits, text_hits: Hits) -> Hits:
+    """The chunks of the walk, followed by the best chunk by text, if the walk has missed the chunk.
+
+    For a reranker, followed by all chunks to rerank in a search by text alone.
+    """
+    if task.chunk_limit > task.param.chunk_top_k and len(text_hits) > 0:
+        return _appended(chunks[: task.param.chunk_top_k], text_hits[: task.chunk_limit])
+    best = text_hits[:1]
+    is_missing = not np.isin(best.ids, chunks.ids).all()
+    if is_missing and len(chunks) >= task.chunk_limit:
+        chunks = chunks[: max(task.chunk_limit - 1, 1)]
+    return _appended(chunks, best)[: task.chunk_limit]
+
+
+def _appended(chunks: Hits, further: Hits) -> Hits:
+    """The chunks, followed by the missing ones of the further chunks, with scores in falling order."""
+    missing = further[~np.isin(further.ids, chunks.ids)]
+    lowest = chunks.scores.min(initial=np.inf)
+    missing = Hits(missing.ids, np.minimum(missing.scores, lowest), missing.why)
+    return concatenated([chunks, missing])[0]
+
+
+# ── 5. selection: the facts that are shown ──────────────────────────────────────
+
+NEAREST_RELATIONS = 10  # are shown, however seldom the walk visits their ends
+
+
+def select_facts(task: SearchTask, subgraph: Subgraph, walk_hits: WalkHits) -> Subgraph:
+    """The entities and relations to show, or, unless relations are selected by score, to choose from."""
+    selected = subgraph
+    if task.param.selection == "score":
+        selected = relevant_facts(task, subgraph, walk_hits.relevant)
+    if not task.mode.ranked_by_walk:
+        return selected
+    is_relevant = np.isin(walk_hits.entities.ids, walk_hits.relevant)
+    return Subgraph(walk_hits.entities[is_relevant], selected.relations)
+
+
+def relevant_facts(task: SearchTask, subgraph: Subgraph, visited: Ids) -> Subgraph:
+    """The relations nearest to the question, and the relations with two often visited ends; the often
+    visited entities, and after them the ends of the nearest relations.
+    """
+    entities = subgraph.entities[: task.param.top_k]
+    relations = subgraph.relations[: task.param.top_k]
+    ends = task.snapshot.graph.ends(relations.ids)
+    is_nearest = np.isin(relations.ids, nearest_to_question(task, relations.ids))
+    is_visited = np.isin(ends, visited).all(axis=1)
+    relevant = distinct_rows(visited, ends[is_nearest].ravel())
+    return Subgraph(
+        entities=_moved_to_front(entities[np.isin(entities.ids, relevant)], visited),
+        relations=relations[is_nearest | is_visited],
+    )
+
+
+def nearest_to_question(task: SearchTask, relations: Ids) -> Ids:
+    """The `NEAREST_RELATIONS` most like the question, whatever their weights; the first of them if
+    there are no vectors.
+    """
+    cosines = task.snapshot.vector_scores("relation", task.query.vectors[:1], relations)[0]
+    order = np.argsort(-np.nan_to_num(cosines, nan=-1.0), kind="stable")
+    return relations[order[:NEAREST_RELATIONS]]
+
+
+# ── the result ──────────────────────────────────────────────────────────────────
+
+
+def load_result(
+    task: SearchTask, context: Context, facts: Subgraph, *, chunks: Hits, text_hits: Hits
+) -> SearchResult:
+    """What was found as plain values, with scores and reasons."""
+    entities = load_entities(task, facts.entities.ids)
+    relations = load_relations(task, facts.relations.ids)
+    degrees = visible_degrees(task, facts.entities.ids).tolist()
+    stored_chunks = task.snapshot.chunks(chunks.ids.tolist())
+    ranked_entities = [
+        replace(entities[row], degree=degree, score=score, why=why)
+        for (row, score, why), degree in zip(facts.entities.rows(), degrees, strict=True)
+    ]
+    ranked_relations = [
+        replace(relations[row], score=score, why=why) for row, score, why in facts.relations.rows()
+    ]
+    ranked_chunks = [
+        replace(stored_chunks[row], score=score, why=why) for row, score, why in chunks.rows()
+    ]
+    context = replace(
+        context,
+        entities=tuple(ranked_entities),
+        relations=tuple(ranked_relations),
+        chunks=tuple(ranked_chunks),
+    )
+    text_chunk_ids = [
+        stored_chunks[row].id for row in text_hits.ids.tolist() if row in stored_chunks
+    ]
+    return SearchResult(
+        context=with_documents(task.snapshot, context),
+        text_chunk_ids=tuple(text_chunk_ids),
+        guaranteed_chunk_id=text_chunk_ids[0] if text_chunk_ids else "",
+    )

@@ -1,0 +1,104 @@
+"""The values of one search: query and task, seeds, subgraph, result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lightrag_jsonl.core.modes import ModePlan
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Context, Kind
+from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, distinct_rows
+from lightrag_jsonl.storage.vector_index import Ids
+from lightrag_jsonl.storage.views import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """The texts to search with: the question, texts for entities (`low`) and for relations (`high`).
+
+    `vectors` has a row for each text, in the order of the fields. `lexical` says that the vectors
+    only count words. `likeness_floor` is the cosine from which on a passage is more like the question
+    than unrelated texts are; with None, whatever is asked is searched for. If the question could not
+    be `embedded`, the vectors are zeros, and nothing is searched by vectors.
+    """
+
+    question: str
+    low: tuple[str, ...] = ()
+    high: tuple[str, ...] = ()
+    vectors: Vectors
+    lexical: bool = False
+    likeness_floor: float | None = None
+    embedded: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchTask:
+    """One search: a snapshot of the index, a query, a mode, and the user's settings.
+
+    `chunk_limit` is the number of chunks to find: `chunk_top_k`, or more where a reranker chooses
+    from the chunks. `filtered` has the rows that a filter lets through, ascending; None if there is
+    no filter.
+    """
+
+    snapshot: Snapshot
+    query: SearchQuery
+    mode: ModePlan
+    param: QueryParam
+    chunk_limit: int
+    filtered: Mapping[Kind, Ids] | None = None
+
+    def inside(self, kind: Kind, rows: Ids) -> Mask:
+        """Whether the filter lets each row through."""
+        if self.filtered is None:
+            return np.ones(len(rows), np.bool_)
+        return np.isin(rows, self.filtered[kind])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeds:
+    """First hits, best first; `dense` and `lexical` are the chunks that the question's text found.
+
+    `named` maps entities that the question clearly names to the likeness of the names.
+    `nearest_relation` matches the whole question best, if relations were searched.
+    """
+
+    entities: Hits = NO_HITS
+    named: Mapping[int, float] = field(default_factory=dict)
+    relations: Hits = NO_HITS
+    nearest_relation: Hits = NO_HITS
+    dense: Hits = NO_HITS
+    lexical: Hits = NO_HITS
+
+    @property
+    def named_rows(self) -> Ids:
+        """The entities that the question names."""
+        return column(self.named)
+
+    @property
+    def chunks(self) -> Ids:
+        """The chunks that the question's text found, ascending."""
+        return distinct_rows(self.dense.ids, self.lexical.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """The entities and relations that the seeds lead to, best first."""
+
+    entities: Hits = NO_HITS
+    relations: Hits = NO_HITS
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The findings of a search, as plain values, valid also after the snapshot.
+
+    `context` has entities, relations and chunks, best first, and no prompt yet. `text_chunk_ids` are
+    the chunks found by the question's text, best first, if the mode searches by text. The best of these
+    chunks, `guaranteed_chunk_id`, is dropped neither by a reranker nor by a budget.
+    """
+
+    context: Context
+    text_chunk_ids: tuple[str, ...] = ()
+    guaranteed_chunk_id: str = ""

@@ -1,0 +1,175 @@
+"""The graph of a question's walk: the neighborhood of the entities, relations and chunks found.
+
+The chunks that mention the entities, the entities of these chunks, and both once more. A graph is
+made for each question, so the cost does not grow with the index, and nothing is kept between
+questions. Nodes are numbers: entities first (0 to E - 1), then chunks.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lightrag_jsonl.retrieval.aliases import alias_pairs
+from lightrag_jsonl.retrieval.hits import Hits, distinct_rows
+from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
+from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.views import Snapshot
+
+CHUNK_LIMITS = (200, 300)  # chunks reached by each of the two hops
+FREQUENT = 200  # mentions or relations; entities with more of them lead no further
+SYNONYM_COSINE = 0.8  # the least cosine of two entities that count as nearly the same (HippoRAG)
+SYNONYMS = 5  # each entity gets edges to at most so many synonyms
+LEADING = 40  # synonyms and aliases are looked for of so many of the best entities
+
+# Types of edges, and of the start of a path.
+START = -1
+MENTION_EDGE = 0
+RELATION_EDGE = 1
+SYNONYM_EDGE = 2
+ALIAS_EDGE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalkGraph:
+    """Entities and chunks (row ids, ascending) as nodes, with the steps between them.
+
+    A step leads from a sender to a receiver, with a probability and a type; the steps from a node
+    add up to 1.
+    """
+
+    entities: Ids
+    chunks: Ids
+    senders: Ids
+    receivers: Ids
+    chances: Floats
+    edge_types: Ids
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return len(self.entities) + len(self.chunks)
+
+
+def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGraph:
+    """The graph around the entities and relations found, and around the chunks near the question: all
+    near chunks if the mode searches chunks, else the near chunks with an entity found.
+    """
+    index = task.snapshot.graph
+    leading = subgraph.entities.ids[:LEADING]
+    aliases, certainties = alias_pairs(task, leading)
+    relation_ends = index.ends(subgraph.relations.ids).ravel()
+    core = distinct_rows(subgraph.entities.ids, relation_ends, aliases.ravel())
+    chunks = seeds.chunks if task.mode.chunks else _mentioning(task, seeds.chunks, core)
+    mentioned = core
+    for limit in CHUNK_LIMITS:
+        reached = _chunks_around(task, distinct_rows(mentioned), seeds, limit)
+        chunks = distinct_rows(chunks, reached)
+        chunk_positions, mentioned = index.entities_of(chunks)
+    entities, nodes = np.unique(np.concatenate([mentioned, core]), return_inverse=True)
+    mentions = np.stack([nodes[: len(mentioned)], chunk_positions], axis=1)
+    relations = _relation_edges(task, entities, core, subgraph)
+    synonyms, cosines = synonym_pairs(task.snapshot, leading, core)
+    return connect_nodes(
+        entities,
+        chunks,
+        mentions=mentions,
+        relations=relations,
+        synonyms=(entities.searchsorted(synonyms), cosines),
+        aliases=(entities.searchsorted(aliases), certainties),
+    )
+
+
+def connect_nodes(
+    entities: Ids,
+    chunks: Ids,
+    *,
+    mentions: Ids,
+    relations: Ids,
+    synonyms: tuple[Ids, Floats],
+    aliases: tuple[Ids, Floats],
+) -> WalkGraph:
+    """The graph with edges of four types, each in both directions.
+
+    Edges have shape (n, 2). A row of `mentions` has the positions of an entity and of a chunk, a row of
+    the other types the positions of two entities. Synonyms and aliases come with weights.
+    """
+    weighted_edges = (
+        (mentions + np.array([0, len(entities)]), mention_rarity(mentions, len(chunks))),
+        (relations, np.ones(len(relations))),
+        synonyms,
+        aliases,
+    )
+    pairs = np.concatenate([edges for edges, _ in weighted_edges])
+    weights = np.tile(np.concatenate([weights for _, weights in weighted_edges]), 2)
+    edge_counts = [len(edges) for edges, _ in weighted_edges]
+    edge_types = np.repeat((MENTION_EDGE, RELATION_EDGE, SYNONYM_EDGE, ALIAS_EDGE), edge_counts)
+    senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
+    totals = np.bincount(senders, weights, len(entities) + len(chunks))
+    return WalkGraph(
+        entities=entities,
+        chunks=chunks,
+        senders=senders,
+        receivers=receivers,
+        chances=weights / totals[senders],
+        edge_types=np.tile(edge_types, 2),
+    )
+
+
+def mention_rarity(mentions: Ids, chunk_count: int) -> Floats:
+    """The weight of each mention: the fewer chunks mention an entity, the more each mention weighs.
+
+    ln(1 + chunks / chunks that mention the entity), a smoothed inverse document frequency.
+    """
+    frequencies = np.bincount(mentions[:, 0])
+    rarity: Floats = np.log1p(chunk_count / frequencies[mentions[:, 0]])
+    return rarity
+
+
+def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Ids, Floats]:
+    """Pairs of nearly equal entities, one in `leading` and one in `candidates`; and their cosines."""
+    vectors = snapshot.vector_matrix("entity", leading)
+    neighbors, cosines = snapshot.search_vectors("entity", vectors, SYNONYMS + 1, candidates)
+    is_synonym = (cosines >= SYNONYM_COSINE) & (neighbors != leading[:, None])
+    row, rank = np.nonzero(is_synonym)
+    pairs = np.sort(np.stack([leading[row], neighbors[row, rank]], axis=1), axis=1)
+    pairs, first = np.unique(pairs, axis=0, return_index=True)
+    return pairs, cosines[row, rank][first]
+
+
+# ── rows of the neighborhood ────────────────────────────────────────────────────
+
+
+def _mentioning(task: SearchTask, chunks: Ids, entities: Ids) -> Ids:
+    """The chunks that mention one of the entities."""
+    positions, mentioned = task.snapshot.graph.entities_of(chunks)
+    return chunks[distinct_rows(positions[np.isin(mentioned, entities)])]
+
+
+def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
+    """The chunks of some entities: first the chunks of named entities, of rare entities, and the chunks
+    near the question.
+    """
+    positions, chunks = task.snapshot.graph.chunks_of(entities)
+    frequencies = np.bincount(positions, minlength=len(entities))
+    pull_of_entity = 1 / np.maximum(frequencies, 1) + np.isin(entities, seeds.named_rows)
+    leads_further = frequencies[positions] <= FREQUENT
+    usable = leads_further & task.inside("chunk", chunks)
+    chunks = chunks[usable]
+    pull = pull_of_entity[positions[usable]] + np.isin(chunks, seeds.chunks)
+    distinct_chunks, groups = np.unique(chunks, return_inverse=True)
+    total_pull = np.bincount(groups, pull, len(distinct_chunks)).astype(np.float64)
+    return Hits.ranked(distinct_chunks, total_pull, limit).ids
+
+
+def _relation_edges(task: SearchTask, entities: Ids, core: Ids, subgraph: Subgraph) -> Ids:
+    """Positions in `entities` of both ends of the relations found, and of all relations of rare
+    entities found; those with an end outside are left out.
+    """
+    index = task.snapshot.graph
+    rare = core[index.degrees(core) <= FREQUENT]
+    relations = distinct_rows(index.relations_of(rare)[1], subgraph.relations.ids)
+    ends = index.ends(relations[task.inside("relation", relations)])
+    positions = np.minimum(entities.searchsorted(ends), len(entities) - 1)
+    both_inside = (entities[positions] == ends).all(axis=1)
+    edges: Ids = positions[both_inside]
+    return edges
