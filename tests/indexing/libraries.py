@@ -1,8 +1,10 @@
 """Documents with records, as hypothesis draws them."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -38,7 +40,14 @@ relations = st.builds(
 )
 record_lists = st.lists(entities | relations, max_size=8)
 libraries = st.lists(record_lists, min_size=1, max_size=5)
-slow = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few_examples = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+def slow(test: Callable[..., Any]) -> Any:
+    """A law whose examples take long each: few are drawn, and the test has the marker `slow`."""
+    return pytest.mark.slow(few_examples(test))
 
 
 def pending(number: int, records: Sequence[Record]) -> PendingDocument:

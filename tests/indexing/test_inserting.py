@@ -289,6 +289,7 @@ async def test_documents_are_finished_one_after_another(tmp_path: Path) -> None:
     assert about.index("8") > max(place for place, which in enumerate(about) if which == "0")
 
 
+@pytest.mark.slow
 async def test_a_slow_document_does_not_let_memory_grow(tmp_path: Path) -> None:
     """While the first is read, no more than some hundred chunks after it are read ahead."""
     taken = 0

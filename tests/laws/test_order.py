@@ -105,6 +105,7 @@ def rows(folder: Path) -> dict[str, list[Any]]:
         return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ill", [False, True], ids=["well", "failed and retried"])
 async def test_the_order_of_answers_does_not_matter(tmp_path: Path, ill: bool) -> None:
     """Rows and their ids, rankings, prompts, answers, calls and summaries: one slot or many."""

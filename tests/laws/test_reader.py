@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def write(records: list[Record], frame: tuple[str, str, str], indent: int | None
     return [*pieces, closing if records else opening + closing]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(RECORDS, max_size=5), FRAMES, INDENTS, st.data())
 def test_a_cut_loses_only_what_it_cuts(

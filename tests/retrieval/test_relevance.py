@@ -161,6 +161,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["naive", "mix"])
 async def test_a_detail_of_one_of_many_similar_reports(
     reports: Path, pipelines: Pipelines, mode: str

@@ -20,6 +20,7 @@ def summary(request: Request) -> str:
     return " ".join(request.question.split()[:180])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_the_estimate_is_close_to_what_is_used(shared_data: Path, tmp_path: Path, run: str) -> None:
     """On the replayed Carol calls, input and output tokens are each within ten per cent; answers that

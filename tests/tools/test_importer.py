@@ -43,6 +43,7 @@ def unpacked(folder: Path, target: Path) -> Path:
     return target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_real_directories_come_through_whole(shared_data: Path, tmp_path: Path, name: str) -> None:
     """Every document, chunk, node and edge is there and can be queried; a deletion takes all of it

@@ -161,6 +161,7 @@ def benign() -> ParsedPage:
     return ParsedPage(render_page(*filled_with(["a"] * 8)))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(texts=st.lists(hostile, min_size=8, max_size=8))
 def test_hostile_texts_stay_texts(benign: ParsedPage, texts: list[str]) -> None:
