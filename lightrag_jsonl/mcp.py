@@ -12,6 +12,7 @@ from pydantic import Field
 
 import lightrag_jsonl
 from lightrag_jsonl.core.errors import LightRAGError
+from lightrag_jsonl.core.modes import DEFAULT_MODE, mode_summaries
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Document, DocumentStatus, Mode, Relation, known_language
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 P = ParamSpec("P")
+SearchMode = Annotated[Mode, Field(description=f"Where to search: {mode_summaries()}.")]
 Tokens = Annotated[int, Field(ge=100, le=50_000, description="Budget of the result, in tokens.")]
 Start = Annotated[
     int, Field(ge=0, description="Where to continue, as given by the previous result.")
@@ -127,12 +129,10 @@ class Tools:
         self._tokenizer = rag.engine.tokenizer
         self._notes = NOTES[known_language(rag.language)]
 
-    async def search(self, question: str, mode: Mode = "mix", max_tokens: Tokens = 4_000) -> str:
-        """Find passages, entities and relations for a question, best first, without an answer.
-
-        mode: naive (passages only), local (entities), global (relations), hybrid (both), mix (all),
-        walk (along the graph).
-        """
+    async def search(
+        self, question: str, mode: SearchMode = DEFAULT_MODE, max_tokens: Tokens = 4_000
+    ) -> str:
+        """Find passages, entities and relations for a question, best first, without an answer."""
         param = QueryParam(mode=mode, max_total_tokens=max_tokens)
         context = await self._rag.retrieve(question, param)
         if context.empty:
@@ -154,8 +154,10 @@ class Tools:
             lines += ["", note]
         return "\n".join(lines)
 
-    async def ask(self, question: str, mode: Mode = "mix", max_tokens: Tokens = 4_000) -> str:
-        """Answer a question from the documents, with numbered sources. Modes are those of search."""
+    async def ask(
+        self, question: str, mode: SearchMode = DEFAULT_MODE, max_tokens: Tokens = 4_000
+    ) -> str:
+        """Answer a question from the documents, with numbered sources."""
         answer = await self._rag.query(question, mode=mode)
         text = str(answer)
         beginning = self._tokenizer.truncate(text, max_tokens)

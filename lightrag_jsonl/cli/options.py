@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import click
 
 from lightrag_jsonl.core.address import Address, as_address
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.providers.configured import EMBEDDERS, Setup, chosen
 from lightrag_jsonl.readers.limits import FileLimits
@@ -59,10 +59,9 @@ prompts = option("--prompts", "Prompt files that replace packaged ones of the sa
 models = (working_dir, llm, base_url, embedder, embedder_base_url, language, prompts)
 mode = option(
     "-m --mode",
-    "Where to search: naive (chunks), local (entities), global (relations), hybrid (local and "
-    "global), mix (all three), walk (along the graph), bypass (no search: the model alone).",
-    click.Choice([*MODES]),
-    default="mix",
+    f"Where to search: {mode_summaries()}.",
+    click.Choice(list(MODES)),
+    default=DEFAULT_MODE,
     show_default=True,
 )
 reading_options = (

@@ -15,7 +15,7 @@ from lightrag_jsonl.cli.explain import event_printer
 from lightrag_jsonl.cli.group import Reply, index_command
 from lightrag_jsonl.cli.options import COUNT, FILE, NUMBER, TARGET, mode, models, option
 from lightrag_jsonl.cli.output import in_words, printable, table
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.types import Json, Mode
 from lightrag_jsonl.tools import evaluation
 
@@ -23,7 +23,6 @@ CONDITION = re.compile(r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<val
 OPERATORS = {"=": "$in", "!=": "$nin", ">=": "$gte", "<=": "$lte", ">": "$gt", "<": "$lt"}
 PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")
 TEXT_FIELDS = frozenset({"id", "title", "source", "date"})
-GRAPH_MODES = tuple(name for name, mode in MODES.items() if mode.graph)
 
 
 def _where(

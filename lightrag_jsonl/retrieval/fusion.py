@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lightrag_jsonl.core.modes import Mode
+from lightrag_jsonl.core.modes import ModePlan
 from lightrag_jsonl.core.options import Fusion, QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
@@ -125,7 +125,7 @@ class SearchTask(NamedTuple):
 
     snapshot: Snapshot
     query: SearchQuery
-    mode: Mode
+    mode: ModePlan
     param: QueryParam
     chunk_limit: int
     filtered: Mapping[Kind, Ids] | None = None

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from lightrag_jsonl.core import user_code
 from lightrag_jsonl.core.errors import ResponseError
-from lightrag_jsonl.core.modes import Mode
+from lightrag_jsonl.core.modes import ModePlan
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import KeywordExtractor
@@ -73,7 +73,7 @@ def _tidy(texts: Iterable[str] | Json) -> Texts:
     return tuple(kept.values())[:KEYWORD_LIMIT]
 
 
-def search_texts(mode: Mode, keywords: Keywords, question: str) -> tuple[Texts, Texts]:
+def search_texts(mode: ModePlan, keywords: Keywords, question: str) -> tuple[Texts, Texts]:
     """The texts to search for among entities and among relations.
 
     A mode that lacks its own kind of keywords uses the other kind; without any keywords the

@@ -249,7 +249,11 @@ def test_the_password_is_never_shown(
         answer = rag.query("Whom did Ann meet?")
         assert "Bob" in answer.text
         shown += [repr(rag), repr(rag._twin), rag.working_dir, repr(rag.working_dir), rag.status()]
-        shown += [rag.traces.page(str(answer.trace_id)), rag.admin.settings(), vars(rag.engine.store)]
+        shown += [
+            rag.traces.page(str(answer.trace_id)),
+            rag.admin.settings(),
+            vars(rag.engine.store),
+        ]
     failing = [
         lambda: rag.status(),
         lambda: LightRAG(url("secret"), language="zh"),
