@@ -19,7 +19,7 @@ from lightrag_jsonl.core.types import Document, DocumentStatus, Mode, Relation, 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-P = ParamSpec("P")
+ToolParameters = ParamSpec("ToolParameters")
 SearchMode = Annotated[Mode, Field(description=f"Where to search: {mode_summaries()}.")]
 Tokens = Annotated[int, Field(ge=100, le=50_000, description="Budget of the result, in tokens.")]
 Start = Annotated[
@@ -28,8 +28,8 @@ Start = Annotated[
 
 INSTRUCTIONS = """\
 An index of documents as a knowledge graph. `search` finds passages, entities and relations for a \
-question; `ask` answers one, with numbered sources; `entity` shows what is known of one name; \
-`source` reads a document's page; `documents` lists what there is. A result that was cut off to \
+question; `ask` answers one, with numbered sources; `entity` shows an entity by one of its names; \
+`source` reads a page of a document; `documents` lists the documents. A result that was cut off to \
 its token budget says how to get the rest."""
 NOTES = {
     "en": {
@@ -108,11 +108,13 @@ def asgi_app(
     )
 
 
-def _with_readable_errors(tool: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
+def _with_readable_errors(
+    tool: Callable[ToolParameters, Awaitable[str]],
+) -> Callable[ToolParameters, Awaitable[str]]:
     """The tool; an error of this package becomes a result with the words of the error."""
 
     @functools.wraps(tool)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> str:
+    async def call(*args: ToolParameters.args, **kwargs: ToolParameters.kwargs) -> str:
         try:
             return await tool(*args, **kwargs)
         except LightRAGError as error:
@@ -166,7 +168,7 @@ class Tools:
         return f"{beginning}…\n\n{self._notes['cut']}"
 
     async def entity(self, name: str, start: Start = 0, max_tokens: Tokens = 4_000) -> str:
-        """Show what is known of one entity: its type, other names, descriptions and relations."""
+        """Show one entity: its type, other names, description and relations."""
         entity, relations = await self._rag.entities.neighbours(name)
         aliases = f" = {', '.join(entity.aliases)}" if entity.aliases else ""
         summary = f"{entity.name} ({entity.type}){aliases}\n{entity.description}"

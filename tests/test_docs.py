@@ -415,3 +415,21 @@ def test_command_lines_of_the_documentation_exist() -> None:
         shown = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert shown <= options, f"{place}: {line}: no such option: {shown - options}"
     assert len(lines) > 50
+
+
+@pytest.mark.skipif(find_spec("uvicorn") is None, reason="needs the extra `server`")
+def test_the_page_on_the_server_names_every_route() -> None:
+    """Its table of REST and its sections on the chat protocols leave out no path."""
+    from lightrag_jsonl.server.app import AGENT_ROUTE, ROUTES
+
+    text = (DOCS / "server.md").read_text(encoding="utf-8")
+    text = (
+        text.replace("`, `…/", "`, `GET /indexes/{index}/")
+        .replace("`GET ", "`")
+        .replace("`POST ", "`")
+    )
+    paths = {route.path for route in (*ROUTES, AGENT_ROUTE)}
+
+    assert {path for path in paths if path.startswith(("/indexes", "/health", "/mcp"))} <= set(
+        re.findall(r"/[^\s`?]*", text)
+    )

@@ -48,10 +48,10 @@ def serve(
 
         from lightrag_jsonl.server.app import create_app
         from lightrag_jsonl.server.connections import uvicorn_settings
-        from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, Limits
+        from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, ServerLimits
         from lightrag_jsonl.server.security import Access
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
+        if (error.name or "").partition(".")[0] not in ("prometheus_client", "starlette", "uvicorn"):
             raise
         words = "the server is an extra: pip install 'lightrag-jsonl[server]'"
         raise ConfigError(words) from error
@@ -59,7 +59,7 @@ def serve(
     if token_file is not None:
         token = token_file.read_text(encoding="utf-8").strip()
     access = Access(host, token, hosts)
-    limits = Limits(
+    limits = ServerLimits(
         upload=max_upload * MEGABYTE,
         questions=max_questions,
         job_seconds=max_job_hours * 3_600.0,
