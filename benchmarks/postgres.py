@@ -19,9 +19,10 @@ from typing import Any
 
 from benchmarks.corpora import WHOLE, make_embedder, opened
 from benchmarks.datasets import load
-from benchmarks.retrieval import BUDGET, MODES
+from benchmarks.retrieval import BUDGET
 from lightrag_jsonl import Document, IndexOptions, LightRAG
 from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.tools.copying import copy_index
 from lightrag_jsonl.tools.evaluation import EvalQuestion, RetrieverScores, evaluate
 
@@ -96,7 +97,7 @@ def _reopened(url: str, embedder: str) -> LightRAG:
 
 def _rows(rag: LightRAG, questions: Sequence[EvalQuestion]) -> dict[str, dict[str, float]]:
     """Each metric in percent, and the median time, of each mode; the questions are embedded first."""
-    modes: Any = MODES
+    modes: Any = GRAPH_MODES
     for _ in range(2):
         rows: Sequence[RetrieverScores] = rag.run(evaluate, questions, modes=modes, budget=BUDGET)
     return {

@@ -21,6 +21,7 @@ from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, load
 from benchmarks.tables import context_table, line, put, retrieval_table
 from lightrag_jsonl import AsyncLightRAG, Chunk, Context, LightRAG, QueryParam
+from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tools.evaluation import (
@@ -39,7 +40,6 @@ DEFAULT_EMBEDDER = {"en": "minilm", "zh": "hash"}  # all-MiniLM-L6-v2 knows no C
 BUDGET = 1_000  # tokens of the best chunks that are searched for the answer; passages are short
 CONTEXT = 4_000  # tokens of a whole context that is searched for the answer
 DATA = ("musique-a", "hotpotqa-train")
-MODES = ("local", "global", "hybrid", "mix", "walk")
 
 Retriever = Callable[[EvalQuestion], Sequence[Chunk]]
 
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", default=DATA, metavar="DIR")
     parser.add_argument("--embedder", choices=("minilm", "hash"), help="default by language")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes there")
-    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    parser.add_argument("--modes", nargs="+", default=GRAPH_MODES, choices=GRAPH_MODES)
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
     parser.add_argument("--no-reference", action="store_true", help="without HippoRAG-2-like rows")
     parser.add_argument("--no-ablation", action="store_true", help="without the dense-only rows")

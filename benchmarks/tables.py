@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lightrag_jsonl.core.modes import GRAPH_MODES
+
 Figures = Mapping[str, Any]
 
 RETRIEVAL_ROWS = {
-    **{
-        name: name
-        for name in ("dense", "bm25", "naive", "local", "global", "hybrid", "mix", "walk")
-    },
+    **{name: name for name in ("dense", "bm25", "naive", *GRAPH_MODES)},
     "mix (dense only)": "mix, dense lane only",
     "walk (dense only)": "walk, dense lane only",
     "hipporag-2-like": "HippoRAG-2-like",

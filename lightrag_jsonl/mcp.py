@@ -12,13 +12,15 @@ from pydantic import Field
 
 import lightrag_jsonl
 from lightrag_jsonl.core.errors import LightRAGError
+from lightrag_jsonl.core.modes import DEFAULT_MODE, mode_summaries
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Document, DocumentStatus, Mode, Relation, known_language
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-P = ParamSpec("P")
+ToolParameters = ParamSpec("ToolParameters")
+SearchMode = Annotated[Mode, Field(description=f"Where to search: {mode_summaries()}.")]
 Tokens = Annotated[int, Field(ge=100, le=50_000, description="Budget of the result, in tokens.")]
 Start = Annotated[
     int, Field(ge=0, description="Where to continue, as given by the previous result.")
@@ -26,8 +28,8 @@ Start = Annotated[
 
 INSTRUCTIONS = """\
 An index of documents as a knowledge graph. `search` finds passages, entities and relations for a \
-question; `ask` answers one, with numbered sources; `entity` shows what is known of one name; \
-`source` reads a document's page; `documents` lists what there is. A result that was cut off to \
+question; `ask` answers one, with numbered sources; `entity` shows an entity by one of its names; \
+`source` reads a page of a document; `documents` lists the documents. A result that was cut off to \
 its token budget says how to get the rest."""
 NOTES = {
     "en": {
@@ -106,11 +108,13 @@ def asgi_app(
     )
 
 
-def _with_readable_errors(tool: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
+def _with_readable_errors(
+    tool: Callable[ToolParameters, Awaitable[str]],
+) -> Callable[ToolParameters, Awaitable[str]]:
     """The tool; an error of this package becomes a result with the words of the error."""
 
     @functools.wraps(tool)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> str:
+    async def call(*args: ToolParameters.args, **kwargs: ToolParameters.kwargs) -> str:
         try:
             return await tool(*args, **kwargs)
         except LightRAGError as error:
@@ -127,12 +131,10 @@ class Tools:
         self._tokenizer = rag.engine.tokenizer
         self._notes = NOTES[known_language(rag.language)]
 
-    async def search(self, question: str, mode: Mode = "mix", max_tokens: Tokens = 4_000) -> str:
-        """Find passages, entities and relations for a question, best first, without an answer.
-
-        mode: naive (passages only), local (entities), global (relations), hybrid (both), mix (all),
-        walk (along the graph).
-        """
+    async def search(
+        self, question: str, mode: SearchMode = DEFAULT_MODE, max_tokens: Tokens = 4_000
+    ) -> str:
+        """Find passages, entities and relations for a question, best first, without an answer."""
         param = QueryParam(mode=mode, max_total_tokens=max_tokens)
         context = await self._rag.retrieve(question, param)
         if context.empty:
@@ -154,8 +156,10 @@ class Tools:
             lines += ["", note]
         return "\n".join(lines)
 
-    async def ask(self, question: str, mode: Mode = "mix", max_tokens: Tokens = 4_000) -> str:
-        """Answer a question from the documents, with numbered sources. Modes are those of search."""
+    async def ask(
+        self, question: str, mode: SearchMode = DEFAULT_MODE, max_tokens: Tokens = 4_000
+    ) -> str:
+        """Answer a question from the documents, with numbered sources."""
         answer = await self._rag.query(question, mode=mode)
         text = str(answer)
         beginning = self._tokenizer.truncate(text, max_tokens)
@@ -164,7 +168,7 @@ class Tools:
         return f"{beginning}…\n\n{self._notes['cut']}"
 
     async def entity(self, name: str, start: Start = 0, max_tokens: Tokens = 4_000) -> str:
-        """Show what is known of one entity: its type, other names, descriptions and relations."""
+        """Show one entity: its type, other names, description and relations."""
         entity, relations = await self._rag.entities.neighbours(name)
         aliases = f" = {', '.join(entity.aliases)}" if entity.aliases else ""
         summary = f"{entity.name} ({entity.type}){aliases}\n{entity.description}"

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import click
 import networkx as nx
 import pytest
+from click.testing import CliRunner
 
 from lightrag_jsonl import (
     AsyncLightRAG,
@@ -21,13 +23,20 @@ from lightrag_jsonl import (
     PromptManager,
     QueryParam,
 )
+from lightrag_jsonl.cli import main
+from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
 from lightrag_jsonl.core.tokens import FittedTokenizer
+from lightrag_jsonl.core.types import Mode
+from lightrag_jsonl.indexing.loading import LINES
+from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
+from lightrag_jsonl.readers import READERS
 from lightrag_jsonl.testing import HashEmbedder
 from tests.conftest import CHECKOUT
 from tests.kit import entity, jsonl, relation
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, embedding_reply, stream_reply
 
 DOCS = CHECKOUT / "docs"
+STATIC = CHECKOUT / "lightrag_jsonl" / "server" / "static"
 PAGES = [*CHECKOUT.glob("README*.md"), *DOCS.glob("*.md")]
 SETUP = {  # what a page takes for granted
     "files.md": "Path('mails').mkdir(); Path('mails/a.eml').write_text('From: Ada\\n\\nHello.'); "
@@ -163,3 +172,266 @@ def test_the_site_builds(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "LightRAG" in (tmp_path / "site" / "api" / "index.html").read_text(encoding="utf-8")
+
+
+# ── lists that are written once in the code and named elsewhere ─────────────────
+
+SUFFIX = re.compile(r"(?<![\w.*/-])\.[a-z]{2,8}\b")
+COMMAND_LINE = re.compile(r"lightrag-jsonl((?: [^\s`#|;&，。、；）]+)+)")
+PAGE_SOURCES = CHECKOUT / "lightrag_jsonl" / "server" / "page"
+PAGE_WORDS = {  # for each suffix, the word with which the server's page names the format
+    ".txt": "Text",
+    ".text": "Text",
+    ".md": "Markdown",
+    ".markdown": "Markdown",
+    ".pdf": "PDF",
+    ".docx": "Word",
+    ".pptx": "PowerPoint",
+    ".xlsx": "Excel",
+    ".csv": "CSV",
+    ".tsv": "CSV",
+    ".html": "HTML",
+    ".htm": "HTML",
+    ".epub": "EPUB",
+}
+
+
+def help_of(*words: str) -> str:
+    """The help text of a command on one line."""
+    result = CliRunner().invoke(main, [*words, "--help"])
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+def first_column(page: Path, heading: str) -> list[str]:
+    """The code words in the first column of the table whose header begins with `heading`."""
+    text = page.read_text(encoding="utf-8")
+    _, _, rows = text.partition(f"\n| {heading} |")
+    table, _, _ = rows.partition("\n\n")
+    cells = [line.split("|")[1] for line in table.split("\n")[2:]]
+    return [word for cell in cells for word in re.findall(r"`(\.?\w+)", cell)]
+
+
+def between(path: Path, start: str, end: str) -> str:
+    """The text of a file from the first `start` to the next `end`."""
+    text = path.read_text(encoding="utf-8")
+    assert start in text, f"{path} has no {start!r}"
+    return text.partition(start)[2].partition(end)[0]
+
+
+def page_string(key: str) -> str:
+    """The line of the server's page that holds a text in both languages."""
+    return between(PAGE_SOURCES / "strings.js", f"\n  {key}: [", "],\n")
+
+
+def test_the_modes_have_one_list() -> None:
+    """The type of `mode`, the table of modes, and its default are one list."""
+    assert set(get_args(Mode)) == set(MODES)
+    assert QueryParam().mode == DEFAULT_MODE
+    assert all(plan.summary for plan in MODES.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "heading"),
+    [
+        ("README.md", "mode"),
+        ("README.zh.md", "模式"),
+        ("docs/guide.md", "mode"),
+        ("docs/guide.zh.md", "模式"),
+    ],
+)
+def test_a_table_of_modes_has_every_mode_once(name: str, heading: str) -> None:
+    """The tables of the READMEs and guides hold exactly the modes of `core/modes.py`."""
+    modes = first_column(CHECKOUT / name, heading)
+
+    assert sorted(modes) == sorted(MODES)
+    assert modes[0] == DEFAULT_MODE
+
+
+@pytest.mark.parametrize("command", ["query", "retrieve"])
+def test_the_help_of_a_command_has_every_mode(command: str) -> None:
+    """`--mode` offers exactly the modes, and says of each what it searches."""
+    text = help_of(command)
+
+    assert f"[{'|'.join(MODES)}]" in text
+    assert all(f"{mode} ({plan.summary})" in text for mode, plan in MODES.items())
+
+
+async def test_the_tools_for_agents_offer_every_mode(tmp_path: Path) -> None:
+    """The schemas of `search` and `ask` hold exactly the modes, with a summary of each."""
+    pytest.importorskip("mcp")
+    from lightrag_jsonl.mcp import mcp_server
+
+    async with AsyncLightRAG(tmp_path / "kb") as rag:
+        tools = await mcp_server(rag).list_tools()
+    schemas = {tool.name: tool.input_schema["properties"].get("mode") for tool in tools}
+
+    assert {name for name, schema in schemas.items() if schema} == {"search", "ask"}
+    for name in ("search", "ask"):
+        assert schemas[name]["enum"] == list(get_args(Mode))
+        assert schemas[name]["default"] == DEFAULT_MODE
+        assert mode_summaries() in schemas[name]["description"]
+
+
+@pytest.mark.skipif(not PAGE_SOURCES.is_dir(), reason="needs the sources of the server's page")
+def test_the_page_of_the_server_offers_every_mode() -> None:
+    """The page's texts, of which its list of modes is made, hold exactly the modes."""
+    strings = (PAGE_SOURCES / "strings.js").read_text(encoding="utf-8")
+    modes = re.findall(r"^  mode_(\w+): ", strings, flags=re.MULTILINE)
+    built = (STATIC / "main.js").read_text(encoding="utf-8")
+
+    assert sorted(modes) == sorted(MODES)
+    assert modes[0] == DEFAULT_MODE
+    assert all(f"mode_{mode}:" in built for mode in MODES)
+
+
+def formats_of_readers() -> dict[str, object]:
+    """The function that reads each suffix; lines of JSON are read by `load_documents`."""
+    return {**READERS, LINES: "a document a line"}
+
+
+def check_named_formats(text: str, where: str) -> None:
+    """Every suffix in a text can be read, and every reader is named by a suffix at least."""
+    formats = formats_of_readers()
+    named = set(SUFFIX.findall(text)) - {".gz"}
+
+    assert named <= set(formats), f"{where}: cannot be read: {named - set(formats)}"
+    missing = set(formats.values()) - {formats[suffix] for suffix in named}
+    assert not missing, f"{where}: not named: {missing}"
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "end"),
+    [
+        ("README.md", "Read: ", "Written"),
+        ("README.zh.md", "读取：", "导出"),
+        ("docs/guide.md", "`insert` takes texts", "](files.md)"),
+        ("docs/guide.zh.md", "`insert` 接受文本", "](files.md"),
+    ],
+)
+def test_a_page_names_every_format_of_files(name: str, start: str, end: str) -> None:
+    """The formats that READMEs and guides name are those of the table of readers."""
+    check_named_formats(between(CHECKOUT / name, start, end), name)
+
+
+@pytest.mark.parametrize("heading", ["suffix", "后缀"])
+def test_the_page_on_files_has_every_suffix(heading: str) -> None:
+    """Its tables hold exactly the suffixes of the table of readers."""
+    assert set(first_column(DOCS / "files.md", heading)) == set(formats_of_readers())
+
+
+def test_the_help_of_insert_names_every_format_of_files() -> None:
+    """So does the help of the command."""
+    text = help_of("insert").partition("FILES are")[2].partition("folders")[0]
+    check_named_formats(text, "insert --help")
+
+
+@pytest.mark.skipif(not PAGE_SOURCES.is_dir(), reason="needs the sources of the server's page")
+def test_the_page_of_the_server_names_every_format_of_files() -> None:
+    """In both languages, beside the place where files are dropped."""
+    english, chinese = re.findall(r'"(.*?)"', page_string("kinds"))
+
+    assert set(PAGE_WORDS) == set(READERS)
+    assert set(english.split(", ")) == set(PAGE_WORDS.values())
+    assert len(chinese.split("、")) == len(english.split(", "))
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "end"),
+    [
+        ("README.md", "Written: ", "traces"),
+        ("README.zh.md", "导出：", "；"),
+        ("docs/guide.md", "`rag.admin.export(path)`, writes ", "\n"),
+        ("docs/guide.zh.md", "`rag.admin.export(path)` 可写出 ", "\n"),
+        ("docs/migration.md", '`rag.admin.export("graph.csv")` |', "\n"),
+        ("docs/migration.zh.md", '`rag.admin.export("graph.csv")` |', "\n"),
+    ],
+)
+def test_a_page_names_every_format_of_exports(name: str, start: str, end: str) -> None:
+    """The formats of exports that pages name are those of the table of suffixes."""
+    text = between(CHECKOUT / name, start, end)
+    named = {SUFFIXES[suffix] for suffix in SUFFIX.findall(text)}
+    if "migration" in name:
+        named.add("csv")
+
+    assert named == set(SUFFIXES.values())
+
+
+def test_the_help_of_export_names_every_format() -> None:
+    """By its suffix in the text, and by its name in `--format`."""
+    text = help_of("export")
+
+    assert {SUFFIXES.get(suffix) for suffix in SUFFIX.findall(text)} >= set(SUFFIXES.values())
+    assert f"[{'|'.join(get_args(GraphFormat))}]" in text
+
+
+@pytest.mark.parametrize("name", ["guide.md", "guide.zh.md"])
+def test_the_guide_names_every_command(name: str) -> None:
+    """Its list holds exactly the commands of the command line."""
+    commands = between(DOCS / name, "`insert · query", "`")
+
+    assert sorted(f"insert · query{commands}".replace("\n", " ").split(" · ")) == sorted(
+        main.commands
+    )
+
+
+@pytest.mark.parametrize("heading", ["tool", "工具"])
+async def test_the_page_on_agents_names_every_tool(heading: str, tmp_path: Path) -> None:
+    """Its tables and the help of `mcp` hold exactly the tools, with their parameters."""
+    pytest.importorskip("mcp")
+    from lightrag_jsonl.mcp import INSTRUCTIONS, mcp_server
+
+    async with AsyncLightRAG(tmp_path / "kb") as rag:
+        tools = await mcp_server(rag, allow_write=True).list_tools()
+        reading = {tool.name for tool in await mcp_server(rag).list_tools()}
+    signatures = [f"{tool.name}({', '.join(tool.input_schema['properties'])})" for tool in tools]
+    table = between(DOCS / "mcp.md", f"\n| {heading} |", "\n\n")
+
+    assert sorted(re.findall(r"`(\w+\([\w, ]+\))`", table)) == sorted(signatures)
+    assert set(re.findall(r"`(\w+)`", INSTRUCTIONS)) == reading
+    sentence = help_of("mcp").partition("The tools are ")[2].partition(".")[0]
+    assert set(re.split(r", | and ", sentence)) == reading
+
+
+def command_lines() -> Iterator[tuple[str, str]]:
+    """Every command line in the documentation and in the help texts, with its place."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        for match in COMMAND_LINE.finditer(text):
+            yield page.name, match[1]
+    for name in main.commands:
+        for match in COMMAND_LINE.finditer(help_of(name)):
+            yield f"{name} --help", match[1]
+
+
+def test_command_lines_of_the_documentation_exist() -> None:
+    """Every command that a page or a help text shows exists, and has the options shown."""
+    lines = list(command_lines())
+    for place, line in lines:
+        words = line.split()
+        command: click.Command = main
+        while isinstance(command, click.Group) and words and words[0] in command.commands:
+            command = command.commands[words.pop(0)]
+        assert command is not main or words[:1] in (["--help"], []), f"{place}: {line}"
+        options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+        shown = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert shown <= options, f"{place}: {line}: no such option: {shown - options}"
+    assert len(lines) > 50
+
+
+@pytest.mark.skipif(find_spec("uvicorn") is None, reason="needs the extra `server`")
+def test_the_page_on_the_server_names_every_route() -> None:
+    """Its table of REST and its sections on the chat protocols leave out no path."""
+    from lightrag_jsonl.server.app import AGENT_ROUTE, ROUTES
+
+    text = (DOCS / "server.md").read_text(encoding="utf-8")
+    text = (
+        text.replace("`, `…/", "`, `GET /indexes/{index}/")
+        .replace("`GET ", "`")
+        .replace("`POST ", "`")
+    )
+    paths = {route.path for route in (*ROUTES, AGENT_ROUTE)}
+
+    assert {path for path in paths if path.startswith(("/indexes", "/health", "/mcp"))} <= set(
+        re.findall(r"/[^\s`?]*", text)
+    )

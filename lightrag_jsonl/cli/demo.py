@@ -7,30 +7,32 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import click
 
 from lightrag_jsonl import Answer, LightRAG
-from lightrag_jsonl.cli.group import Reply, command
+from lightrag_jsonl.cli.group import CommandOutput, command
 from lightrag_jsonl.cli.options import option
 from lightrag_jsonl.cli.output import one_line
 from lightrag_jsonl.cli.samples import sample_documents, sample_questions
 from lightrag_jsonl.core.types import Language
 
-COLUMNS = 92
-PROGRAM = "lightrag-jsonl"
-INTRODUCTION = """\
+SCREEN_COLUMNS: Final = 92
+PROGRAM: Final = "lightrag-jsonl"
+INTRODUCTION: Final = """\
 Two small collections, indexed and queried without a model: language rules read the texts, and
 answers are put together from their sentences; [n] leads to the source of each."""
-END = f"""
-{"─" * COLUMNS}
+NEXT_STEPS: Final = f"""
+{"─" * SCREEN_COLUMNS}
 Next, query these indexes, or index your own files:
   {{command}} query -w {{english}} "Who was Niels Bohr?"
   {{command}} query -w {{chinese}} "张骞去了哪里？"
   {{command}} insert -w kb FILES"""
-QUESTIONS: dict[Language, tuple[int, ...]] = {"en": (0, 3), "zh": (3, 5)}
-TITLES = {"en": "English", "zh": "中文"}
-SHOWN_ENTITIES, SHOWN_RELATIONS = 6, 4
+QUESTION_NUMBERS: Final[dict[Language, tuple[int, ...]]] = {"en": (0, 3), "zh": (3, 5)}
+DEMO_TITLES: Final = {"en": "English", "zh": "中文"}
+SHOWN_ENTITIES: Final = 6
+SHOWN_RELATIONS: Final = 4
 
 
 @command(
@@ -40,33 +42,34 @@ SHOWN_ENTITIES, SHOWN_RELATIONS = 6, 4
         click.Path(file_okay=False, path_type=Path),
     )
 )
-def demo(folder: Path | None) -> Reply:
+def demo_command(folder: Path | None) -> CommandOutput:
     """Index two small collections and ask them questions.
 
-    One is English, one Chinese. Needs no key and no network: no model is called. Takes a few
+    The first is English, the second Chinese. No key, network or model is needed. Takes a few
     seconds.
     """
     folder = folder or Path(tempfile.mkdtemp(prefix="lightrag-jsonl-demo-"))
-    lines, value = [INTRODUCTION], []
-    for language, numbers in QUESTIONS.items():
+    lines = [INTRODUCTION]
+    value: list[dict[str, object]] = []
+    for language, numbers in QUESTION_NUMBERS.items():
         with LightRAG(folder / language, language=language) as rag:
             rag.insert(sample_documents(language))
             questions = [sample_questions(language)[number] for number in numbers]
             answers = {question: rag.query(question, mode="local") for question in questions}
-            lines += _lines(rag, TITLES[language], answers)
+            lines += _summary(rag, DEMO_TITLES[language], answers)
             value.append({"language": language, "status": rag.status(), "answers": answers})
-    end = END.format(
+    next_steps = NEXT_STEPS.format(
         command=command_line(),
         english=shlex.quote(str(folder / "en")),
         chinese=shlex.quote(str(folder / "zh")),
     )
-    return Reply(value, "\n".join([*lines, end]))
+    return CommandOutput(value, "\n".join([*lines, next_steps]))
 
 
 def command_line() -> str:
-    """The words that start this program again in the current folder, as it was started now.
+    """The command line that starts this program in the current folder.
 
-    The script may lie in an environment that is not on the path, such as `.venv/bin`.
+    The script may lie in an environment outside of the path, such as `.venv/bin`.
     """
     script = Path(sys.argv[0])
     if script.stem == PROGRAM:
@@ -75,7 +78,7 @@ def command_line() -> str:
 
 
 def _callable_name(program: Path) -> str:
-    """A program's name if the shell finds it by that, or else its path, from here if it is below."""
+    """The name of a program on the path, or else the path from the current folder."""
     on_path = shutil.which(program.name)
     if on_path is not None and Path(on_path).absolute() == program.absolute():
         return program.name
@@ -84,17 +87,19 @@ def _callable_name(program: Path) -> str:
     return f".{os.sep}{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
 
 
-def _lines(rag: LightRAG, title: str, answers: Mapping[str, Answer]) -> Iterator[str]:
-    status, graph = rag.status(), rag.graph
+def _summary(rag: LightRAG, title: str, answers: Mapping[str, Answer]) -> Iterator[str]:
+    """The size of an index, its strongest entities and relations, and the answers."""
+    status = rag.status()
+    graph = rag.graph
     degrees = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))[:SHOWN_ENTITIES]
     edges = sorted(graph.edges(data=True), key=lambda edge: (-edge[2]["weight"], edge[:2]))
-    yield f"\n── {title} {'─' * (COLUMNS - 10)}"
+    yield f"\n── {title} {'─' * (SCREEN_COLUMNS - 10)}"
     yield f"\n{status.chunks} articles: {status.entities} entities, {status.relations} relations"
     yield "Most connected: " + ", ".join(f"{name} ({degree})" for name, degree in degrees)
     yield "Strongest relations:"
     for _, _, data in edges[:SHOWN_RELATIONS]:
         keywords = ", ".join(data["keywords"].split("; ")[:3]) or "—"
-        yield "  " + one_line(f"{data['source']} — {keywords} — {data['target']}", COLUMNS)
+        yield "  " + one_line(f"{data['source']} — {keywords} — {data['target']}", SCREEN_COLUMNS)
     for question, answer in answers.items():
         yield f"\nQ: {question}"
         yield from (f"   {line}".rstrip() for line in str(answer).split("\n"))

@@ -3,12 +3,12 @@
 import glob
 import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import click
 
@@ -21,65 +21,76 @@ from lightrag_jsonl import (
     NotFoundError,
     SkippedFile,
 )
-from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command
+from lightrag_jsonl.cli.group import INCOMPLETE, CommandOutput, command, index_command
 from lightrag_jsonl.cli.options import (
-    COUNT,
-    NUMBER,
+    NON_NEGATIVE,
+    POSITIVE,
+    Parameters,
     file_limit_options,
     limit_options,
     models,
     option,
     reading_options,
-    take_file_limits,
+    together,
 )
 from lightrag_jsonl.cli.output import cost_words, emit, skipped_notes, table
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.encoding import decoded
-from lightrag_jsonl.indexing.loading import Given, load_documents, path_id
+from lightrag_jsonl.indexing.loading import load_documents, path_id
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_index
+from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 
+InputDocument: TypeAlias = Path | Document
 
-def find_sources(arguments: Sequence[str]) -> Given | list[Given]:
-    """Files, folders, patterns and - for stdin; a single one not in a list, so its errors are raised."""
-    found: list[Given] = []
+
+def find_sources(arguments: Sequence[str]) -> InputDocument | list[InputDocument]:
+    """The files and folders of arguments, which may be patterns, or - for a text from stdin.
+
+    A single source is returned without a list, so that errors of reading are raised.
+    """
+    sources: list[InputDocument] = []
     for argument in dict.fromkeys(arguments):
         if not argument.strip():  # for example from an unset shell variable
             raise click.UsageError("the name of a file is empty")
         if argument == "-":
-            found.append(Document(read_stdin(), title="stdin"))
+            sources.append(Document(read_stdin(), title="stdin"))
         else:
             is_pattern = glob.has_magic(argument) and not Path(argument).exists()
-            found += (matching_files(argument) if is_pattern else []) or [Path(argument)]
-    first = found[0]
-    if len(found) == 1 and isinstance(first, Path) and not first.exists():
+            files = matching_files(argument) if is_pattern else []
+            sources += files or [Path(argument)]
+    first = sources[0]
+    if len(sources) == 1 and isinstance(first, Path) and not first.exists():
         raise ConfigError(f"no such file: {first}")  # before an index is created
-    return first if len(found) == 1 else found
+    return first if len(sources) == 1 else sources
 
 
 def matching_files(pattern: str) -> list[Path]:
-    """The files that a pattern matches, in order; not what lies behind links, as in a folder."""
+    """The files that match a pattern, in order; links are skipped, as in a folder."""
     parts = Path(pattern).parts
     root = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts))
     paths = map(Path, sorted(glob.iglob(pattern, recursive=True)))  # noqa: PTH207
     files = [path for path in paths if path.is_file()]
-    skipped = [path for path in files if path.resolve() != root.resolve() / path.relative_to(root)]
-    for note in skipped_notes([SkippedFile(str(path), "it is a link") for path in skipped]):
+    links = [path for path in files if path.resolve() != root.resolve() / path.relative_to(root)]
+    for note in skipped_notes([SkippedFile(str(path), "it is a link") for path in links]):
         emit(note, err=True)
-    return [path for path in files if path not in skipped]
+    return [path for path in files if path not in links]
 
 
-def known_ids(rag: LightRAG, given: Sequence[str]) -> list[str]:
-    """Ids of documents in full, of which that of a file may be given as a path from here."""
-    paths = {one: path_id(Path(one)) for one in given}
+def full_ids(rag: LightRAG, arguments: Sequence[str]) -> list[str]:
+    """The full ids of documents; for the id of a file, a relative path will do."""
+    path_ids = {argument: path_id(Path(argument)) for argument in arguments}
     with rag.engine.store.view() as view:
-        known = {one.id for one in view.documents([*paths, *paths.values()])}
-        known |= {one.document.id or "" for one in view.pending()}
-    if unknown := [one for one, path in paths.items() if known.isdisjoint((one, path))]:
-        raise NotFoundError(f"no such document: {', '.join(unknown)}; `documents` lists them")
-    return [one if one in known else path for one, path in paths.items()]
+        stored_ids = {row.id for row in view.documents([*path_ids, *path_ids.values()])}
+        stored_ids |= {pending.document.id or "" for pending in view.pending()}
+    missing = [
+        argument for argument, id in path_ids.items() if stored_ids.isdisjoint((argument, id))
+    ]
+    if missing:
+        raise NotFoundError(f"no such document: {', '.join(missing)}; `documents` lists all ids")
+    return [argument if argument in stored_ids else id for argument, id in path_ids.items()]
 
 
 def read_stdin() -> str:
@@ -87,7 +98,7 @@ def read_stdin() -> str:
     return decoded(sys.stdin.buffer.read(), "stdin")
 
 
-upgrade_options = (
+upgrade_options = together(
     option(
         "--upgrade",
         "Also extract again what was extracted without a model, with another model or with an older "
@@ -100,16 +111,16 @@ upgrade_options = (
 
 @command(
     click.argument("files", nargs=-1, required=True),
-    *upgrade_options,
+    upgrade_options,
     option("--sync", "Remove documents whose files are gone from the given folders.", is_flag=True),
     option("--ray", "Index on the Ray cluster at this address (HOST:6379, auto, local)."),
-    *models,
-    *reading_options,
-    *limit_options,
-    *file_limit_options,
+    models,
+    reading_options,
+    limit_options,
+    file_limit_options,
     option("--id", "The document's id (for one text)."),
 )
-def insert(
+def insert_command(
     setup: Setup,
     files: tuple[str, ...],
     id: str | None,
@@ -117,18 +128,19 @@ def insert(
     upgrade: bool,
     yes: bool,
     ray: str | None,
-    **options: Any,
-) -> Reply:
+    file_limits: FileLimits,
+    index_options: Parameters,
+) -> CommandOutput:
     """Index texts; the index is created if there is none.
 
     FILES are files (.txt, .md, .csv, .tsv, .jsonl; with the extra `files` .pdf, .docx, .pptx, .xlsx,
     .html and .epub; also as .gz), folders, quoted patterns, or - for stdin. A line of a .jsonl
     file is a text, or an object with "text" and optionally "id", "title", "date", "source" and
-    other metadata to filter by. A text that is in the index already is skipped; a document with a
-    known id and a different text replaces the old one. The id of a file is its path.
+    other metadata to filter by. A text that the index has already is skipped; a document with a
+    known id and a different text replaces the old document. The id of a file is the path.
 
     With --ray, each node of a cluster indexes some of the documents (docs/scale.md), with the models
-    of its own settings, or those at --base-url, where localhost is the node itself.
+    of its own settings, or the models at --base-url, where localhost is the node itself.
 
     \b
     Examples:
@@ -141,63 +153,83 @@ def insert(
     if ray is not None and (sync or upgrade):
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
     sources = find_sources(files)
-    limits = take_file_limits(options)
     if id is not None:
-        loaded = list(load_documents(sources, limits=limits))
-        if len(loaded) != 1 or not isinstance(loaded[0], Document):
-            raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
-        sources = replace(loaded[0], id=id)
-    with open_index(setup, options, create=True) as rag:
+        sources = replace(_single_document(sources, file_limits), id=id)
+    with open_index(setup, index_options, create=True) as rag:
         if ray is None:
-            report = _reported(partial(rag.insert, sources, sync=sync, file_limits=limits))
-        else:  # it reports dead nodes on stdout
-            with progress_bars(None) as progress, redirect_stdout(sys.stderr):
-                on_ray = partial(insert_on_ray, setup=setup, progress=progress, file_limits=limits)
-                report = _reported(partial(rag.run, on_ray, sources, ray))
-        reply = _reply(rag, report, "no documents were inserted")
+            report = _reported(partial(rag.insert, sources, sync=sync, file_limits=file_limits))
+        else:
+            report = _inserted_on_ray(rag, sources, ray, setup=setup, file_limits=file_limits)
+        output = _output(rag, report, "no documents were inserted")
         if not upgrade or report.stopped:
-            return reply
-        after = _upgraded(rag, yes)
-        both, failures = (*reply.notes, *after.notes), (*reply.failures, *after.failures)
-        value = {"inserted": report, "upgraded": after.value}
-        return Reply(value, None, after.status, list(dict.fromkeys(both)), failures)
+            return output
+        upgraded = _upgraded(rag, yes)
+        notes = dict.fromkeys([*output.notes, *upgraded.notes])
+        return CommandOutput(
+            value={"inserted": report, "upgraded": upgraded.value},
+            status=upgraded.status,
+            notes=list(notes),
+            failures=[*output.failures, *upgraded.failures],
+        )
 
 
-@index_command(*upgrade_options, *models, *limit_options)
-def retry(rag: LightRAG, upgrade: bool, yes: bool) -> Reply:
+def _single_document(sources: InputDocument | list[InputDocument], limits: FileLimits) -> Document:
+    """The only document of the sources, for --id."""
+    loaded = list(load_documents(sources, limits=limits))
+    if len(loaded) != 1 or not isinstance(loaded[0], Document):
+        raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
+    return loaded[0]
+
+
+def _inserted_on_ray(
+    rag: LightRAG,
+    sources: InputDocument | list[InputDocument],
+    address: str,
+    *,
+    setup: Setup,
+    file_limits: FileLimits,
+) -> InsertReport:
+    # Ray reports dead nodes on stdout, which is for the output of the command.
+    with progress_bars(None) as progress, redirect_stdout(sys.stderr):
+        insert = partial(insert_on_ray, setup=setup, progress=progress, file_limits=file_limits)
+        return _reported(partial(rag.run, insert, sources, address))
+
+
+@index_command(upgrade_options, models, limit_options)
+def retry_command(rag: LightRAG, upgrade: bool, yes: bool) -> CommandOutput:
     """Extract failed chunks once more, and complete partial ones.
 
-    The model is called for what is missing only. Model and options are those of the last
-    insert, unless others are given.
+    The model is called only for missing results. Model and options are as in the last insert,
+    unless changed here.
     """
     if upgrade:
         return _upgraded(rag, yes)
-    return _reply(rag, _reported(rag.retry), "no failed chunks", go_on="retry")
+    return _output(rag, _reported(rag.retry), "no failed chunks", go_on="retry")
 
 
-def _upgraded(rag: LightRAG, yes: bool) -> Reply:
+def _upgraded(rag: LightRAG, yes: bool) -> CommandOutput:
     """Estimate an upgrade, ask for confirmation, and make it."""
-    found = rag.run(estimate_upgrade)
-    cost = f"{found.chunks:,} chunks, about {cost_words(found.usage)}"
-    if found.chunks and yes:
+    estimate = rag.run(estimate_upgrade)
+    cost = f"{estimate.chunks:,} chunks, about {cost_words(estimate.usage)}"
+    if estimate.chunks and yes:
         emit(f"upgrade: {cost}", err=True)
-    elif found.chunks:
+    elif estimate.chunks:
         click.confirm(f"upgrade {cost}?", abort=True, err=True)
     report = _reported(partial(rag.retry, upgrade=True))
-    return _reply(rag, report, "nothing to upgrade", go_on="retry --upgrade")
+    return _output(rag, report, "nothing to upgrade", go_on="retry --upgrade")
 
 
-@index_command(*models, *limit_options)
-def resume(rag: LightRAG) -> Reply:
+@index_command(models, limit_options)
+def resume_command(rag: LightRAG) -> CommandOutput:
     """Continue an interrupted insert.
 
-    Model and options are those of that insert, unless others are given.
+    Model and options are as in the interrupted insert, unless changed here.
     """
-    return _reply(rag, _reported(rag.resume), "nothing is pending")
+    return _output(rag, _reported(rag.resume), "nothing is pending")
 
 
 def _reported(change: Callable[[], InsertReport]) -> InsertReport:
-    """What a change of the index did, also if an error stopped it, which the report then names."""
+    """The report on a change of the index; if an error stopped the change, the report names it."""
     try:
         return change()
     except LightRAGError as error:
@@ -206,21 +238,32 @@ def _reported(change: Callable[[], InsertReport]) -> InsertReport:
         return error.report
 
 
-def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resume") -> Reply:
-    notes: list[str] = []
+def _output(
+    rag: LightRAG, report: InsertReport, display_if_empty: str, *, go_on: str = "resume"
+) -> CommandOutput:
+    has_changed = report.documents or report.unchanged or report.deleted
+    return CommandOutput(
+        value=report,
+        display=None if has_changed else display_if_empty,
+        status=INCOMPLETE if report.stopped else 0,
+        notes=list(_report_notes(rag, report, go_on)),
+        failures=report.failures,
+    )
+
+
+def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[str]:
+    """The losses of a change, and the commands to go on with."""
     folder = rag.working_dir
-    notes += skipped_notes(report.skipped)
+    yield from skipped_notes(report.skipped)
     if report.extraction.rejections:
-        notes.append(f"rejected lines: lightrag-jsonl rejections -w {folder}")
+        yield f"rejected lines: lightrag-jsonl rejections -w {folder}"
     if report.shortened:
         chunks = len(report.shortened)
-        notes.append(f"{chunks} chunks are too long for the embedder: it read their beginning only")
+        yield f"{chunks} chunks are too long for the embedder, which read only their beginning"
     if report.stopped:
-        notes.append(f"{report.stopped}; continue with: lightrag-jsonl {go_on} -w {folder}")
+        yield f"{report.stopped}; continue with: lightrag-jsonl {go_on} -w {folder}"
     elif pending := rag.status().documents.get("pending"):
-        notes.append(f"documents pending: {pending}; lightrag-jsonl resume -w {folder}")
-    words = None if report.documents or report.unchanged or report.deleted else nothing
-    return Reply(report, words, INCOMPLETE if report.stopped else 0, notes, report.failures)
+        yield f"documents pending: {pending}; lightrag-jsonl resume -w {folder}"
 
 
 @index_command(
@@ -231,46 +274,47 @@ def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resu
         "Without IDS: for documents deleted earlier.",
         is_flag=True,
     ),
-    *models,
+    models,
 )
-def delete(rag: LightRAG, ids: tuple[str, ...], purge: bool) -> Reply:
+def delete_command(rag: LightRAG, ids: tuple[str, ...], purge: bool) -> CommandOutput:
     """Delete documents, as if they had never been inserted. No model is called.
 
-    If one of the IDS is unknown, nothing is removed; `documents` lists them.
+    If one of the IDS is unknown, nothing is removed; `documents` lists the ids.
     """
     if not ids and not purge:
-        raise click.UsageError("name the documents to delete; `documents` lists them")
-    return Reply(rag.delete(*known_ids(rag, ids), purge=purge))
+        raise click.UsageError("name the documents to delete; `documents` lists the ids")
+    return CommandOutput(rag.delete(*full_ids(rag, ids), purge=purge))
 
 
 @index_command()
-def status(rag: LightRAG) -> Reply:
+def status_command(rag: LightRAG) -> CommandOutput:
     """Show the contents of the index and extraction statistics."""
-    return Reply(rag.status())
+    return CommandOutput(rag.status())
 
 
 @index_command(
-    option("-n --limit", "The maximum number.", NUMBER),
-    option("--offset", "Skip the first.", COUNT, default=0),
+    option("-n --limit", "The maximum number.", POSITIVE),
+    option("--offset", "Skip the first.", NON_NEGATIVE, default=0),
 )
-def documents(rag: LightRAG, limit: int | None, offset: int) -> Reply:
+def documents_command(rag: LightRAG, limit: int | None, offset: int) -> CommandOutput:
     """List the documents, with their ids and states.
 
     The states are: done; partial (some chunks failed or are incomplete) and failed (all
     chunks failed), both for `retry`; pending (an insert was interrupted), for `resume`.
     """
-    found = rag.documents(limit=limit, offset=offset)
-    return Reply(found, table(found, "id", "state", "chunks", "characters", "title", "source"))
+    documents = rag.documents(limit=limit, offset=offset)
+    display = table(documents, "id", "state", "chunks", "characters", "title", "source")
+    return CommandOutput(documents, display)
 
 
 @index_command(click.argument("ids", nargs=-1))
-def rejections(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
+def rejections_command(rag: LightRAG, ids: tuple[str, ...]) -> CommandOutput:
     """List the rejected lines of the model's answers.
 
-    Of all documents, or of those with IDS. They show what the model gets wrong.
+    Of all documents, or of the documents with these IDS. The lines show the mistakes of the model.
     """
-    found = [
-        {"document_id": document, "chunk_id": chunk, **asdict(line)}
-        for document, chunk, line in rag.rejections(*known_ids(rag, ids))
+    rows = [
+        {"document_id": document_id, "chunk_id": chunk_id, **asdict(line)}
+        for document_id, chunk_id, line in rag.rejections(*full_ids(rag, ids))
     ]
-    return Reply(found, table(found) or "no lines were rejected")
+    return CommandOutput(rows, table(rows) or "no lines were rejected")

@@ -1,115 +1,202 @@
-"""`entities` and `relations`: list them, edit them by hand, and merge names of one entity."""
+"""`entities` and `relations`: lists, edits by hand, and merges of the names of an entity."""
 
 import getpass
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 import click
 
 from lightrag_jsonl import LightRAG
-from lightrag_jsonl.cli.group import Reply, index_command, main
-from lightrag_jsonl.cli.options import COUNT, NUMBER, models, option
+from lightrag_jsonl.cli.group import CommandOutput, index_command, main
+from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
 from lightrag_jsonl.cli.output import cost_words, table
 from lightrag_jsonl.curation.duplicates import groups
 
-name = click.argument("name")
-names = click.argument("names", nargs=-1, required=True)
-ends = (click.argument("source"), click.argument("target"))
-description = option("--description", "What it is, in a sentence or two.")
-kind = option("--type", "Its type, such as person.")
-about_relation = (
-    description,
-    option("--keyword keywords", "What it is about; may be repeated.", multiple=True),
-    option("--weight", "Its weight; relations in texts have 1 to 10.", click.FLOAT),
+name_argument = click.argument("name")
+names_argument = click.argument("names", nargs=-1, required=True)
+ends_arguments = together(click.argument("source"), click.argument("target"))
+description_option = option("--description", "The description, in a sentence or two.")
+type_option = option("--type entity_type", "The type, such as person.")
+relation_options = together(
+    description_option,
+    option("--keyword keywords", "A keyword of the relation; may be repeated.", multiple=True),
+    option("--weight", "The weight; relations in texts have 1 to 10.", click.FLOAT),
 )
-signed = (
+edit_options = together(
     option("--by", "Who makes this edit (default: your user name).", default=getpass.getuser),
     option("--reason", "Why.", default=""),
-    *models,
 )
-pages = (
-    option("-n --limit", "The maximum number.", NUMBER, default=100, show_default=True),
-    option("--offset", "Skip the first.", COUNT, default=0),
-    option("--search", "Only names that contain this.", default=""),
+list_options = together(
+    option("-n --limit", "The maximum number.", POSITIVE, default=100, show_default=True),
+    option("--offset", "Skip the first.", NON_NEGATIVE, default=0),
+    option("--search", "Only names that contain this text.", default=""),
 )
 
 
 @main.group()
-def entities() -> None:
+def entities_group() -> None:
     """List, create, edit, delete and merge entities."""
 
 
 @main.group()
-def relations() -> None:
+def relations_group() -> None:
     """List relations, and create, edit and delete them by hand."""
 
 
-@index_command(*pages, option("--type", "Only this type.", default=""), name="list", group=entities)
-def list_entities(rag: LightRAG, **given: Any) -> Reply:
+@index_command(
+    list_options,
+    option("--type entity_type", "Only this type.", default=""),
+    name="list",
+    group=entities_group,
+)
+def list_entities(
+    rag: LightRAG, limit: int, offset: int, search: str, entity_type: str
+) -> CommandOutput:
     """List the entities by name."""
-    found = rag.entities.list(**given)
-    return Reply(found, table(found, "name", "type", "description") or "no entities")
+    entities = rag.entities.list(search=search, type=entity_type, limit=limit, offset=offset)
+    rows = table(entities, "name", "type", "description")
+    return CommandOutput(entities, rows or "no entities")
 
 
-@index_command(*pages, name="list", group=relations)
-def list_relations(rag: LightRAG, **given: Any) -> Reply:
+@index_command(list_options, name="list", group=relations_group)
+def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> CommandOutput:
     """List the relations, the heaviest first."""
-    found = rag.entities.relations(**given)
-    words = table(found, "source", "target", "keywords", "weight", "description")
-    return Reply(found, words or "no relations")
-
-
-@index_command(name, kind, description, *signed, name="create", group=entities)
-def create_entity(rag: LightRAG, name: str, **given: Any) -> Reply:
-    """Create the entity NAME. Later mentions in texts are merged into it."""
-    given = {field: value or "" for field, value in given.items()}
-    return _made(rag, rag.entities.create(name, **given))
-
-
-@index_command(name, kind, description, *signed, name="edit", group=entities)
-def edit_entity(rag: LightRAG, name: str, **given: Any) -> Reply:
-    """Replace the type or description of the entity NAME. `entities merge` changes its name."""
-    if given["type"] is None and given["description"] is None:
-        raise click.UsageError("give --type or --description")
-    return _made(rag, rag.entities.edit(name, **given))
-
-
-@index_command(name, *signed, name="delete", group=entities)
-def delete_entity(rag: LightRAG, name: str, **given: Any) -> Reply:
-    """Delete the entity NAME and its relations, also from texts inserted later."""
-    return _made(rag, rag.entities.delete(name, **given))
-
-
-@index_command(*ends, *about_relation, *signed, name="create", group=relations)
-def create_relation(rag: LightRAG, source: str, target: str, **given: Any) -> Reply:
-    """Create a relation between SOURCE and TARGET."""
-    given = {"description": ""} | {name: one for name, one in given.items() if one is not None}
-    return _made(rag, rag.entities.create_relation(source, target, **given))
-
-
-@index_command(*ends, *about_relation, *signed, name="edit", group=relations)
-def edit_relation(rag: LightRAG, source: str, target: str, **given: Any) -> Reply:
-    """Replace the description, keywords or weight of the relation of SOURCE and TARGET."""
-    given["keywords"] = given["keywords"] or None
-    if given["description"] is None and given["keywords"] is None and given["weight"] is None:
-        raise click.UsageError("give --description, --keyword or --weight")
-    return _made(rag, rag.entities.edit_relation(source, target, **given))
-
-
-@index_command(*ends, *signed, name="delete", group=relations)
-def delete_relation(rag: LightRAG, source: str, target: str, **given: Any) -> Reply:
-    """Delete the relation of SOURCE and TARGET, also from texts inserted later."""
-    return _made(rag, rag.entities.delete_relation(source, target, **given))
-
-
-def _made(rag: LightRAG, id: str) -> Reply:
-    undo = f"to undo: lightrag-jsonl delete -w {rag.working_dir} {id}"
-    return Reply({"edit": id}, notes=[undo])
+    relations = rag.entities.relations(search=search, limit=limit, offset=offset)
+    rows = table(relations, "source", "target", "keywords", "weight", "description")
+    return CommandOutput(relations, rows or "no relations")
 
 
 @index_command(
-    option("-n --limit", "How many.", NUMBER, default=50),
+    name_argument,
+    type_option,
+    description_option,
+    edit_options,
+    models,
+    name="create",
+    group=entities_group,
+)
+def create_entity(
+    rag: LightRAG,
+    name: str,
+    entity_type: str | None,
+    description: str | None,
+    by: str,
+    reason: str,
+) -> CommandOutput:
+    """Create the entity NAME. Later mentions in texts are merged into it."""
+    edit_id = rag.entities.create(
+        name,
+        type=entity_type or "",
+        description=description or "",
+        by=by,
+        reason=reason,
+    )
+    return _edited(rag, edit_id)
+
+
+@index_command(
+    name_argument,
+    type_option,
+    description_option,
+    edit_options,
+    models,
+    name="edit",
+    group=entities_group,
+)
+def edit_entity(
+    rag: LightRAG,
+    name: str,
+    entity_type: str | None,
+    description: str | None,
+    by: str,
+    reason: str,
+) -> CommandOutput:
+    """Replace the type or description of the entity NAME. `entities merge` changes its name."""
+    if entity_type is None and description is None:
+        raise click.UsageError("give --type or --description")
+    edit_id = rag.entities.edit(
+        name,
+        type=entity_type,
+        description=description,
+        by=by,
+        reason=reason,
+    )
+    return _edited(rag, edit_id)
+
+
+@index_command(name_argument, edit_options, models, name="delete", group=entities_group)
+def delete_entity(rag: LightRAG, name: str, by: str, reason: str) -> CommandOutput:
+    """Delete the entity NAME and its relations, also from texts inserted later."""
+    return _edited(rag, rag.entities.delete(name, by=by, reason=reason))
+
+
+@index_command(
+    ends_arguments, relation_options, edit_options, models, name="create", group=relations_group
+)
+def create_relation(
+    rag: LightRAG,
+    source: str,
+    target: str,
+    description: str | None,
+    keywords: tuple[str, ...],
+    weight: float | None,
+    by: str,
+    reason: str,
+) -> CommandOutput:
+    """Create a relation between SOURCE and TARGET."""
+    edit_id = rag.entities.create_relation(
+        source,
+        target,
+        description=description or "",
+        keywords=keywords,
+        weight=1.0 if weight is None else weight,
+        by=by,
+        reason=reason,
+    )
+    return _edited(rag, edit_id)
+
+
+@index_command(
+    ends_arguments, relation_options, edit_options, models, name="edit", group=relations_group
+)
+def edit_relation(
+    rag: LightRAG,
+    source: str,
+    target: str,
+    description: str | None,
+    keywords: tuple[str, ...],
+    weight: float | None,
+    by: str,
+    reason: str,
+) -> CommandOutput:
+    """Replace the description, keywords or weight of the relation of SOURCE and TARGET."""
+    if description is None and not keywords and weight is None:
+        raise click.UsageError("give --description, --keyword or --weight")
+    edit_id = rag.entities.edit_relation(
+        source,
+        target,
+        description=description,
+        keywords=keywords or None,
+        weight=weight,
+        by=by,
+        reason=reason,
+    )
+    return _edited(rag, edit_id)
+
+
+@index_command(ends_arguments, edit_options, models, name="delete", group=relations_group)
+def delete_relation(rag: LightRAG, source: str, target: str, by: str, reason: str) -> CommandOutput:
+    """Delete the relation of SOURCE and TARGET, also from texts inserted later."""
+    return _edited(rag, rag.entities.delete_relation(source, target, by=by, reason=reason))
+
+
+def _edited(rag: LightRAG, edit_id: str) -> CommandOutput:
+    undo = f"to undo: lightrag-jsonl delete -w {rag.working_dir} {edit_id}"
+    return CommandOutput({"edit": edit_id}, notes=[undo])
+
+
+@index_command(
+    option("-n --limit", "How many.", POSITIVE, default=50),
     option("--review", "Let the model judge the pairs; prints an estimate first.", is_flag=True),
     option("--yes", "Start the review without confirmation.", is_flag=True),
     option(
@@ -118,46 +205,56 @@ def _made(rag: LightRAG, id: str) -> Reply:
         "the same. `entities unmerge` undoes it.",
         is_flag=True,
     ),
-    *models,
-    group=entities,
+    models,
+    name="duplicates",
+    group=entities_group,
 )
-def duplicates(rag: LightRAG, limit: int, review: bool, yes: bool, merge: bool) -> Reply:
+def list_duplicates(
+    rag: LightRAG, limit: int, review: bool, yes: bool, merge: bool
+) -> CommandOutput:
     """List pairs of entities that may be the same, most likely first."""
-    found = rag.entities.duplicates(limit=limit)
-    notes = []
-    if review and found:
-        cost = cost_words(rag.entities.estimate_review(found))
+    pairs = rag.entities.duplicates(limit=limit)
+    notes: list[str] = []
+    if review and pairs:
+        cost = cost_words(rag.entities.estimate_review(pairs))
         if not yes:
-            click.confirm(f"review {len(found)} pairs: about {cost}?", abort=True, err=True)
-        judged = rag.entities.review(found)
-        found, notes = judged.same, [f"reviewed: {judged.usage.calls} calls (estimated: {cost})"]
+            click.confirm(f"review {len(pairs)} pairs: about {cost}?", abort=True, err=True)
+        verdict = rag.entities.review(pairs)
+        pairs = verdict.same
+        notes.append(f"reviewed: {verdict.usage.calls} calls (estimated: {cost})")
     if merge:
-        found = rag.entities.merge_pairs(found) if review else rag.entities.merge_stated()
-        notes += _undo(rag, [name for group in groups(found) for name in group[1:]])
-    rows = [{**asdict(one), "evidence": [sign.detail for sign in one.evidence]} for one in found]
-    words = table(rows, "name", "into", "score", "types", "evidence")
-    return Reply(found, words or "no possible duplicates", notes=notes)
+        pairs = rag.entities.merge_pairs(pairs) if review else rag.entities.merge_stated()
+        merged_names = [name for group in groups(pairs) for name in group[1:]]
+        notes += _unmerge_notes(rag, merged_names)
+    rows = [{**asdict(pair), "evidence": [sign.detail for sign in pair.evidence]} for pair in pairs]
+    display = table(rows, "name", "into", "score", "types", "evidence")
+    return CommandOutput(pairs, display or "no possible duplicates", notes=notes)
 
 
 @index_command(
-    names, option("--into", "The merged entity.", required=True), *models, group=entities
+    names_argument,
+    option("--into", "The merged entity.", required=True),
+    models,
+    name="merge",
+    group=entities_group,
 )
-def merge(rag: LightRAG, names: tuple[str, ...], into: str) -> Reply:
-    """Merge the entities NAMES. Extracted data is kept, so this can be undone."""
+def merge_entities(rag: LightRAG, names: tuple[str, ...], into: str) -> CommandOutput:
+    """Merge the entities NAMES. Extracted data is kept, so `entities unmerge` can undo the merge."""
     rag.entities.merge(names, into=into)
-    undo = _undo(rag, [name for name in names if name != into])
-    return Reply({"merged": names, "into": into}, notes=undo)
+    notes = _unmerge_notes(rag, [name for name in names if name != into])
+    return CommandOutput({"merged": names, "into": into}, notes=notes)
 
 
-@index_command(names, *models, group=entities)
-def unmerge(rag: LightRAG, names: tuple[str, ...]) -> Reply:
+@index_command(names_argument, models, name="unmerge", group=entities_group)
+def unmerge_entities(rag: LightRAG, names: tuple[str, ...]) -> CommandOutput:
     """Undo the merge of NAMES, or of all names that were merged into NAMES."""
     rag.entities.unmerge(*names)
-    return Reply({"unmerged": names})
+    return CommandOutput({"unmerged": names})
 
 
-def _undo(rag: LightRAG, merged: Sequence[str]) -> list[str]:
-    names = " ".join(f'"{name}"' for name in merged)
-    return (
-        [f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {names}"] if names else []
-    )
+def _unmerge_notes(rag: LightRAG, merged_names: Sequence[str]) -> list[str]:
+    """The command that undoes a merge."""
+    if not merged_names:
+        return []
+    names = " ".join(f'"{name}"' for name in merged_names)
+    return [f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {names}"]

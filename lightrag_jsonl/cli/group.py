@@ -1,4 +1,4 @@
-"""The command group `main`, its errors and exit statuses, and how commands are added to it."""
+"""The command group `main`, with errors and exit statuses, and the decorators of commands."""
 
 import contextlib
 import functools
@@ -6,23 +6,28 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 import click
 
 from lightrag_jsonl import Failure, LightRAGError, __version__
-from lightrag_jsonl.cli import options
-from lightrag_jsonl.cli.options import Option
+from lightrag_jsonl.cli.options import INDEX_OPTIONS, Option, Parameters, models, take, working_dir
 from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line, to_json
 from lightrag_jsonl.core.errors import FREE
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
 
-FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
-OUTPUT_CLOSED = 141  # the shell's status for a program ended by SIGPIPE
-GO_ON = "nothing that was stored is lost; to go on, run the same command again"
-EPILOG = """\b
+FAILED: Final = 1
+INCOMPLETE: Final = 3
+INTERRUPTED: Final = 130
+OUTPUT_CLOSED: Final = 141  # the shell's status for a program ended by SIGPIPE
+INTERRUPTION: Final = (
+    "interrupted; nothing that was stored is lost; to go on, run the same command again"
+)
+EPILOG: Final = """\b
 Examples:
   lightrag-jsonl demo
   lightrag-jsonl insert -w kb books/ 'notes/*.md'
@@ -41,21 +46,29 @@ its own is sent to an address in ./lightrag-jsonl.toml.
 """
 
 
-class Reply(NamedTuple):
-    """A value to print as JSON or, unless there are `words`, by its fields; and what goes to stderr."""
+@dataclass(frozen=True)
+class CommandOutput:
+    """The output of a command.
+
+    With --json, `value` is printed as JSON; otherwise `display` or, without it, the fields of `value`.
+    Notes and failures go to stderr. `status` is the exit status unless there are failures.
+    """
 
     value: object
-    words: object = None
+    display: object = None
     status: int = 0
     notes: Sequence[str] = ()
     failures: Sequence[Failure] = ()
+
+
+CommandFunction: TypeAlias = Callable[..., CommandOutput]
 
 
 class _Main(click.Group):
     """A group whose commands report errors in one line, with --json as a JSON object."""
 
     def invoke(self, context: click.Context) -> Any:
-        as_json = "--json" in (*context._protected_args, *context.args)
+        as_json = "--json" in context.args
         try:
             return super().invoke(context)
         except BrokenPipeError:
@@ -66,25 +79,41 @@ class _Main(click.Group):
             if not as_json:
                 raise
             status = getattr(error, "exit_code", FAILED)
-            _emit_error(type(error).__name__, getattr(error, "message", "aborted"))
+            _emit_json_error(type(error).__name__, getattr(error, "message", "aborted"))
             raise click.exceptions.Exit(status) from None
         except (LightRAGError, OSError, KeyboardInterrupt) as error:
             if context.params.get("debug"):
                 raise
-            interrupted = isinstance(error, KeyboardInterrupt)
-            words = f"interrupted; {GO_ON}" if interrupted else one_line(str(error))
-            spent = error.usage if isinstance(error, LightRAGError) else FREE
-            usage = {"usage": spent} if spent.calls else {}
-            if as_json:
-                _emit_error("Interrupted" if interrupted else type(error).__name__, words, **usage)
-            else:
-                emit(words if interrupted else f"error: {words}", err=True)
-                emit(in_words(usage), err=True)
-            raise click.exceptions.Exit(INTERRUPTED if interrupted else FAILED) from None
+            if isinstance(error, KeyboardInterrupt):
+                _emit_interruption(as_json)
+                raise click.exceptions.Exit(INTERRUPTED) from None
+            _emit_error(error, as_json)
+            raise click.exceptions.Exit(FAILED) from None
 
 
-def _emit_error(code: str, message: str, **more: object) -> None:
-    error = to_json({"error": {"code": code, "message": message, **more}})
+def _emit_interruption(as_json: bool) -> None:
+    if as_json:
+        _emit_json_error("Interrupted", INTERRUPTION)
+    else:
+        emit(INTERRUPTION, err=True)
+
+
+def _emit_error(error: LightRAGError | OSError, as_json: bool) -> None:
+    """Print an error, with the usage of the model until then."""
+    message = one_line(str(error))
+    usage = error.usage if isinstance(error, LightRAGError) else FREE
+    details: dict[str, object] = {"usage": usage} if usage.calls else {}
+    if as_json:
+        _emit_json_error(type(error).__name__, message, details)
+    else:
+        emit(f"error: {message}", err=True)
+        emit(in_words(details), err=True)
+
+
+def _emit_json_error(
+    code: str, message: str, details: Mapping[str, object] = MappingProxyType({})
+) -> None:
+    error = to_json({"error": {"code": code, "message": message, **details}})
     click.echo(json.dumps(error), err=True)
 
 
@@ -109,47 +138,66 @@ def main(debug: bool) -> None:
 
 
 def command(
-    *declared: Option, name: str | None = None, group: click.Group = main
-) -> Callable[[Callable[..., Reply]], click.Command]:
-    """Make a function a command with these options and --json; the shared ones become a `Setup`."""
+    *options: Option, name: str | None = None, group: click.Group = main
+) -> Callable[[CommandFunction], click.Command]:
+    """Make a function a command with options and --json.
 
-    def decorate(function: Callable[..., Reply]) -> click.Command:
+    The options for folder and models reach the function as a `setup`, the fields of `IndexOptions`
+    as `index_options`. Without a `name`, the function's name without `_command` is used.
+    """
+
+    def decorate(function: CommandFunction) -> click.Command:
         @functools.wraps(function)
-        def run(as_json: bool, **given: Any) -> None:
-            setup = {name: given.pop(name) for name in SETUP if name in given}
-            reply = function(Setup(**setup), **given) if setup else function(**given)
-            if as_json:
-                emit_json(reply.value)
-            else:
-                words = reply.value if reply.words is None else reply.words
-                emit(words if isinstance(words, bytes) else in_words(words))
-            failed = failure_notes(reply.failures, setup.get("working_dir"))
-            for note in (*reply.notes, *failed):
-                emit(note, err=True)
-            raise click.exceptions.Exit(INCOMPLETE if reply.failures else reply.status)
+        def run(as_json: bool, **parameters: Any) -> None:
+            _collect_shared(parameters)
+            output = function(**parameters)
+            setup = parameters.get("setup")
+            _emit_output(output, as_json=as_json, folder=setup and setup.working_dir)
+            raise click.exceptions.Exit(INCOMPLETE if output.failures else output.status)
 
         json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
         decorated: Any = run
-        for option in reversed([*declared, json_option]):
-            decorated = option(decorated)
+        for decorator in reversed([*options, json_option]):
+            decorated = decorator(decorated)
         return group.command(name)(decorated)
 
     return decorate
 
 
 def index_command(
-    *declared: Option, name: str | None = None, group: click.Group = main
-) -> Callable[[Callable[..., Reply]], click.Command]:
-    """Like `command`, for a function of an existing index, which gets it opened."""
+    *options: Option, name: str | None = None, group: click.Group = main
+) -> Callable[[CommandFunction], click.Command]:
+    """Like `command`, for a function of an existing index, which is opened as `rag`."""
 
-    def decorate(function: Callable[..., Reply]) -> click.Command:
+    def decorate(function: CommandFunction) -> click.Command:
         @functools.wraps(function)
-        def run(setup: Setup, **given: Any) -> Reply:
-            indexing = {name: given.pop(name) for name in options.INDEXING if name in given}
-            with open_index(setup, indexing) as rag:
-                return function(rag, **given)
+        def run(
+            setup: Setup, index_options: Parameters | None = None, **parameters: Any
+        ) -> CommandOutput:
+            with open_index(setup, index_options or {}) as rag:
+                return function(rag=rag, **parameters)
 
-        setup = () if options.llm in declared else (options.working_dir,)
-        return command(*setup, *declared, name=name, group=group)(run)
+        folder = [] if models in options else [working_dir]
+        return command(*[*folder, *options], name=name, group=group)(run)
 
     return decorate
+
+
+def _collect_shared(parameters: Parameters) -> None:
+    """Replace shared options by `setup` and `index_options`."""
+    setup = take(parameters, SETUP)
+    if setup:
+        parameters["setup"] = Setup(**setup)
+    index_options = take(parameters, INDEX_OPTIONS)
+    if index_options:
+        parameters["index_options"] = index_options
+
+
+def _emit_output(output: CommandOutput, *, as_json: bool, folder: object) -> None:
+    if as_json:
+        emit_json(output.value)
+    else:
+        display = output.value if output.display is None else output.display
+        emit(display if isinstance(display, bytes) else in_words(display))
+    for note in (*output.notes, *failure_notes(output.failures, folder)):
+        emit(note, err=True)

@@ -1,102 +1,157 @@
-"""Options that several commands share; those for folder and models make up a `Setup`."""
+"""Options of several commands; the options for folder and models become a `Setup`."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 
 import click
 
 from lightrag_jsonl.core.address import Address, as_address
-from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.options import IndexOptions
+from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
+from lightrag_jsonl.core.options import ExtractionPrompt, IndexOptions
 from lightrag_jsonl.providers.model_names import EMBEDDERS
 from lightrag_jsonl.providers.settings import Setup, chosen_setting
 from lightrag_jsonl.readers.limits import FileLimits
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-TARGET = click.Path(dir_okay=False, path_type=Path)
-COUNT, NUMBER = click.IntRange(0, 1_000_000), click.IntRange(min=1)
-PROMPTS = click.Choice(["extract-graph", "agent-kg-extract", "extract-with-ontologies"])
-INDEXING = tuple(IndexOptions.__dataclass_fields__)
+Parameters: TypeAlias = dict[str, Any]  # of a command, by name
+
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+DIRECTORY: Final = click.Path(exists=True, file_okay=False, path_type=Path)
+TARGET: Final = click.Path(dir_okay=False, path_type=Path)
+NON_NEGATIVE: Final = click.IntRange(0, 1_000_000)
+POSITIVE: Final = click.IntRange(min=1)
+EXTRACTION_PROMPTS: Final = click.Choice(get_args(ExtractionPrompt))
+INDEX_OPTIONS: Final = tuple(field.name for field in fields(IndexOptions))
 
 
 def option(
-    flags: str, help: str, type: "click.ParamType[Any] | None" = None, **more: Any
+    flags: str, help: str, type: "click.ParamType[Any] | None" = None, **settings: Any
 ) -> Option:
-    """An option with these flags, separated by spaces."""
+    """An option, with flags and, if need be, the name of the parameter, separated by spaces.
+
+    `settings` are further arguments of `click.option`.
+    """
     if isinstance(type, click.IntRange):
-        more["metavar"] = "N"
-    return click.option(*flags.split(), type=type, help=help, **more)
+        settings["metavar"] = "N"
+    return click.option(*flags.split(), type=type, help=help, **settings)
 
 
-def _folder(context: click.Context, option: click.Parameter, value: str | None) -> Address:
-    if value is not None and not value.strip():  # to Python the current folder
+def together(*options: Option) -> Option:
+    """Several options as one, in the order of help texts."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(options):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+def collected(name: str, collect: Callable[[Parameters], object], *options: Option) -> Option:
+    """Options whose values a command gets as a single parameter `name`.
+
+    `collect` removes the values from the parameters of the command, and returns the new value.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(**parameters: Any) -> Any:
+            parameters[name] = collect(parameters)
+            return function(**parameters)
+
+        decorated: Callable[..., Any] = run
+        for decorator in reversed(options):
+            decorated = decorator(decorated)
+        return decorated
+
+    return decorate
+
+
+def take(parameters: Parameters, names: Iterable[str]) -> Parameters:
+    """Remove the parameters with these names, if present, and return the removed ones."""
+    return {name: parameters.pop(name) for name in names if name in parameters}
+
+
+def _index_address(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> Address:
+    if value is not None and not value.strip():  # Python takes "" for the current folder
         raise click.BadParameter("the name of a folder is empty")
     return as_address(value or chosen_setting("working_dir", Setup())[0] or "kb")
+
+
+def _take_file_limits(parameters: Parameters) -> FileLimits:
+    values: dict[str, Any] = {}
+    for field in fields(FileLimits):
+        value = parameters.pop(f"max_file_{field.name}")
+        if value is not None:
+            values[field.name] = value << 20 if field.name == "memory" else value
+    return FileLimits(**values)
 
 
 working_dir = option(
     "-w --working-dir",
     "The folder of the index, or a PostgreSQL URL (default kb).",
-    callback=_folder,
+    callback=_index_address,
 )
 llm = option(
     "--llm",
     "A model at an OpenAI-compatible endpoint, whose name the index remembers. Without a model (or "
     "with `none`) language rules are used.",
 )
-base_url = option("--base-url", "Its endpoint (default: OPENAI_BASE_URL, or OpenAI's).")
+base_url = option(
+    "--base-url", "The endpoint of the model (default: OPENAI_BASE_URL, or OpenAI's)."
+)
 embedder = option(
     "--embedder", f"{EMBEDDERS} (default hash: hashed words). The index remembers it."
 )
-embedder_base_url = option("--embedder-base-url", "The embedder's endpoint, if it is another one.")
-language = option(
-    "-l --language", "en, zh, another (fr), or a folder of prompts (default en); is remembered."
+embedder_base_url = option(
+    "--embedder-base-url", "The endpoint of the embedder (default: that of the model)."
 )
-prompts = option("--prompts", "Prompt files that replace packaged ones of the same name.", FOLDER)
-models = (working_dir, llm, base_url, embedder, embedder_base_url, language, prompts)
+language = option(
+    "-l --language",
+    "en, zh, another language such as fr, or a folder of prompts (default en). The index remembers "
+    "it.",
+)
+prompts_folder = option(
+    "--prompts",
+    "A folder of prompt files, which replace packaged files of the same name.",
+    DIRECTORY,
+)
+models = together(working_dir, llm, base_url, embedder, embedder_base_url, language, prompts_folder)
 mode = option(
     "-m --mode",
-    "Where to search: naive (chunks), local (entities), global (relations), hybrid (local and "
-    "global), mix (all three), walk (along the graph), bypass (no search: the model alone).",
-    click.Choice([*MODES]),
-    default="mix",
+    f"Where to search: {mode_summaries()}.",
+    click.Choice(list(MODES)),
+    default=DEFAULT_MODE,
     show_default=True,
 )
-reading_options = (
-    option("--chunk-tokens", "Tokens in a chunk (default 1200).", NUMBER),
-    option("--chunk-overlap", "Tokens that adjacent chunks share (default 100).", COUNT),
-    option("--extraction", "The extraction prompt (default extract-graph).", PROMPTS),
+reading_options = together(
+    option("--chunk-tokens", "Tokens in a chunk (default 1200).", POSITIVE),
+    option("--chunk-overlap", "Tokens that adjacent chunks share (default 100).", NON_NEGATIVE),
+    option("--extraction", "The extraction prompt (default extract-graph).", EXTRACTION_PROMPTS),
     option("--ontology", "A JSON or YAML file of classes and properties.", FILE),
     option("--entity-type entity_types", "A type to look for; may be repeated.", multiple=True),
-    option("--keep-traces", "How many traces of queries to keep (default 1000).", COUNT),
-    option("--gleanings max_gleanings", "Further passes for missed records (default 1).", COUNT),
+    option("--keep-traces", "How many traces of queries to keep (default 1000).", NON_NEGATIVE),
+    option(
+        "--gleanings max_gleanings", "Further passes for missed records (default 1).", NON_NEGATIVE
+    ),
 )
-file_limit_options = (
-    option("--max-file-seconds", "Time to read one file (default 300).", NUMBER),
-    option("--max-file-memory", "Memory to read one file, in MB (default 2048).", NUMBER),
-    option("--max-file-characters", "Characters in one file (default 50 million).", NUMBER),
-    option("--max-file-cells", "Cells in one table (default 20 million).", NUMBER),
-    option("--max-file-pages", "Pages, slides or sheets in one file (default 100,000).", NUMBER),
+file_limit_options = collected(
+    "file_limits",
+    _take_file_limits,
+    option("--max-file-seconds", "Time to read one file (default 300).", POSITIVE),
+    option("--max-file-memory", "Memory to read one file, in MB (default 2048).", POSITIVE),
+    option("--max-file-characters", "Characters in one file (default 50 million).", POSITIVE),
+    option("--max-file-cells", "Cells in one table (default 20 million).", POSITIVE),
+    option("--max-file-pages", "Pages, slides or sheets in one file (default 100,000).", POSITIVE),
 )
-
-
-def take_file_limits(options: dict[str, Any]) -> FileLimits:
-    """The limits of files, which are taken out of the options of a command."""
-    values: dict[str, Any] = {}
-    for field in fields(FileLimits):
-        value = options.pop(f"max_file_{field.name}")
-        if value is not None:
-            values[field.name] = value << 20 if field.name == "memory" else value
-    return FileLimits(**values)
-
-
-limit_options = (
-    option("--concurrency max_concurrent_calls", "Concurrent model calls (default 16).", NUMBER),
-    option("--max-calls", "Maximum number of model calls; their answers are kept.", NUMBER),
-    option("--max-input-tokens", "Maximum number of input tokens.", NUMBER),
-    option("--max-output-tokens", "Maximum number of output tokens.", NUMBER),
+limit_options = together(
+    option("--concurrency max_concurrent_calls", "Concurrent model calls (default 16).", POSITIVE),
+    option("--max-calls", "Maximum number of model calls; their answers are kept.", POSITIVE),
+    option("--max-input-tokens", "Maximum number of input tokens.", POSITIVE),
+    option("--max-output-tokens", "Maximum number of output tokens.", POSITIVE),
 )

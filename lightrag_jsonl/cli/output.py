@@ -12,8 +12,8 @@ import msgspec
 from lightrag_jsonl.core.types import Failure, Json, SkippedFile
 from lightrag_jsonl.core.usage import Usage
 
-CELL_COLUMNS = 60  # of a table's cells but the first ones, which are mostly ids
-LISTED = 3  # items of a list that are shown in a field
+CELL_COLUMNS = 60  # in tables, but for the first column, which holds ids
+LONGEST_LIST = 3  # items; of a longer list in a field, the number is shown
 SHOWN_REASONS = 20
 
 
@@ -62,33 +62,35 @@ def in_words(value: object) -> str:
 
 
 def table(records: Iterable[object], *columns: str) -> str:
-    """These columns of records (or all), aligned under their names; "" for no records."""
+    """Columns of records (or all columns), aligned below the names; "" for no records."""
     rows = [row for record in records if isinstance(row := to_json(record), dict)]
     if not rows:
         return ""
     names = columns or tuple(rows[0])
     lines = [[name.replace("_", " ") for name in names]]
     for row in rows:
-        first, *others = (one_line(_cell(row[name])) for name in names)
-        lines.append([first, *(one_line(cell, CELL_COLUMNS) for cell in others)])
+        cells = [one_line(_cell(row[name])) for name in names]
+        lines.append(cells[:1] + [one_line(cell, CELL_COLUMNS) for cell in cells[1:]])
     return _aligned(lines)
 
 
 def _fields(record: Mapping[str, Json]) -> Iterator[list[str]]:
     """The fields with their texts; long lists as a number, objects in objects on own lines."""
     for name, value in record.items():
-        if isinstance(value, list) and (len(value) > LISTED or isinstance([*value, 0][0], dict)):
+        if isinstance(value, list) and (
+            len(value) > LONGEST_LIST or isinstance([*value, 0][0], dict)
+        ):
             value = len(value)
         if isinstance(value, dict):
-            inner = {n: v for n, v in value.items() if isinstance(v, dict)}
-            yield [name, _cell({n: v for n, v in value.items() if n not in inner})]
-            yield from _fields(inner)
+            objects = {key: item for key, item in value.items() if isinstance(item, dict)}
+            yield [name, _cell({key: item for key, item in value.items() if key not in objects})]
+            yield from _fields(objects)
         else:
             yield [name.replace("_", " "), one_line(_cell(value))]
 
 
 def _cell(value: Json) -> str:
-    """A value on one line; of an object only what is not zero or empty."""
+    """A value on one line; of an object, the items that are not zero or empty."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_cell(item)}" for name, item in value.items() if item)
     if isinstance(value, list):
@@ -101,7 +103,7 @@ def _cell(value: Json) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
         cells = [cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)]
@@ -121,8 +123,8 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 def width(text: str) -> int:
     """The columns a text takes on a terminal: two for a Chinese character, none for an accent."""
-    shown = [char for char in text if unicodedata.category(char) not in ("Cf", "Me", "Mn")]
-    return len(shown) + sum(unicodedata.east_asian_width(char) in "WF" for char in shown)
+    visible = [char for char in text if unicodedata.category(char) not in ("Cf", "Me", "Mn")]
+    return len(visible) + sum(unicodedata.east_asian_width(char) in "WF" for char in visible)
 
 
 def cost_words(usage: Usage) -> str:
@@ -132,19 +134,20 @@ def cost_words(usage: Usage) -> str:
 
 
 def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:
-    """Failures in words, each reason once, and what can be done about them."""
+    """Failures in words, each reason once, and how to retry."""
     reasons = Counter(failure.reason for failure in failures)
-    first = {failure.reason: failure for failure in reversed(failures)}
+    first_by_reason = {failure.reason: failure for failure in reversed(failures)}
     for reason, count in reasons.most_common(SHOWN_REASONS):
-        where = " ".join(filter(None, (first[reason].document_id, first[reason].chunk_id)))
-        others = f" (and {count - 1:,} more)" if count > 1 else ""
-        yield f"failed: {one_line(where)}{others}: {one_line(reason)}"
+        first = first_by_reason[reason]
+        where = " ".join(filter(None, (first.document_id, first.chunk_id)))
+        further = f" (and {count - 1:,} more)" if count > 1 else ""
+        yield f"failed: {one_line(where)}{further}: {one_line(reason)}"
     if any(failure.chunk_id for failure in failures):
         yield f"retry the failed chunks: lightrag-jsonl retry -w {folder}"
 
 
 def skipped_notes(skipped: Sequence[SkippedFile]) -> Iterator[str]:
-    """The files of folders that were not read, and why."""
+    """The files in folders that were skipped, with the reasons."""
     for item in skipped[:SHOWN_REASONS]:
         yield f"skipped: {one_line(item.path)}: {item.reason}"
     if len(skipped) > SHOWN_REASONS:

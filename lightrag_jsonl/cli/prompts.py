@@ -10,7 +10,7 @@ import msgspec
 
 from lightrag_jsonl import ConfigError, PromptManager, RecordList, parse_jsonl
 from lightrag_jsonl.cli import options
-from lightrag_jsonl.cli.group import Reply, command, main
+from lightrag_jsonl.cli.group import CommandOutput, command, main
 from lightrag_jsonl.cli.options import FILE, option
 from lightrag_jsonl.cli.output import json_lines, one_line
 from lightrag_jsonl.core.encoding import decoded
@@ -25,51 +25,64 @@ text_file = click.argument("file", type=click.File("rb"), default="-")
 
 
 @main.group()
-def prompts() -> None:
+def prompts_group() -> None:
     """Show the prompts; check a folder of your own.
 
-    To change a prompt: write the output of `show ID` to a file ID.md in a folder, edit it, `check`
-    the folder, and pass it to other commands with --prompts.
+    To change a prompt: write the output of `show ID` to a file ID.md in a folder, edit the file,
+    `check` the folder, and name the folder to other commands with --prompts.
     """
 
 
-@command(options.language, options.prompts, name="list", group=prompts)
-def list_(setup: Setup) -> Reply:
+@command(options.language, options.prompts_folder, name="list", group=prompts_group)
+def list_prompts(setup: Setup) -> CommandOutput:
     """List the prompts: id, form of the answer, revision, variables, aliases."""
-    manager, found = _manager(setup), []
+    manager = _manager(setup)
+    rows: list[dict[str, object]] = []
     for id in manager.ids:
         prompt = manager.prompt(id)
-        fields = ("response_type", "revision", "inputs", "aliases")
-        found.append({"id": id, **{name: getattr(prompt, name) for name in fields}})
-    return Reply(found)
+        rows.append(
+            {
+                "id": id,
+                "response_type": prompt.response_type,
+                "revision": prompt.revision,
+                "inputs": prompt.inputs,
+                "aliases": prompt.aliases,
+            }
+        )
+    return CommandOutput(rows)
 
 
-@command(click.argument("id"), options.language, options.prompts, group=prompts)
-def show(setup: Setup, id: str) -> Reply:
+@command(
+    click.argument("id"), options.language, options.prompts_folder, name="show", group=prompts_group
+)
+def show_prompt(setup: Setup, id: str) -> CommandOutput:
     """Print the file of the prompt ID, which may be an alias."""
     prompt = _manager(setup).prompt(id)
     text = Path(prompt.origin).read_text(encoding="utf-8-sig")
-    return Reply({"file": prompt.origin, "text": text, "schema": prompt.schema}, text.encode())
+    value = {"file": prompt.origin, "text": text, "schema": prompt.schema}
+    return CommandOutput(value, text.encode())
 
 
 @command(
     click.argument("folder", required=False, type=click.Path(exists=True, path_type=Path)),
-    group=prompts,
+    name="check",
+    group=prompts_group,
 )
-def check(folder: Path | None) -> Reply:
+def check_prompts(folder: Path | None) -> CommandOutput:
     """Check the prompt files of FOLDER, or the packaged ones; exit 1 if there is a problem.
 
     This checks templates, declared variables, schemas, and every example against its schema.
     """
     names = [str(folder)] if folder else ["en", "zh"]
-    found = {name: check_set(name) for name in names}
-    problems = [problem for listed in found.values() for problem in listed]
-    return Reply(found, "\n".join(problems) or "OK", 1 if problems else 0)
+    problems_by_set = {name: check_set(name) for name in names}
+    problems = [problem for problems in problems_by_set.values() for problem in problems]
+    status = 1 if problems else 0
+    return CommandOutput(problems_by_set, "\n".join(problems) or "OK", status=status)
 
 
-def _manager(given: Setup) -> PromptManager:
-    setup = completed(given, {})
-    return PromptManager.load(str(setup.language), setup.prompts)
+def _manager(setup: Setup) -> PromptManager:
+    complete_setup = completed(setup, {})
+    return PromptManager.load(str(complete_setup.language), complete_setup.prompts)
 
 
 @command(
@@ -77,22 +90,29 @@ def _manager(given: Setup) -> PromptManager:
     option("--schema", "A JSON Schema the records must match.", FILE),
     option("--strict", "Exit 1 if a line was rejected.", is_flag=True),
 )
-def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
+def parse_command(file: BinaryIO, schema: Path | None, strict: bool) -> CommandOutput:
     """Read a model's JSONL answer from FILE or stdin.
 
     Records go to stdout, one per line; rejected lines go to stderr.
     """
     try:
-        loaded = msgspec.json.decode(read_text(schema), type=dict[str, Any]) if schema else None
+        schema_json = (
+            msgspec.json.decode(read_text(schema), type=dict[str, Any]) if schema else None
+        )
     except msgspec.MsgspecError as error:
         raise ConfigError(f"{schema} is not a JSON Schema: {error}") from error
-    result = parse_jsonl(decoded(file.read(), "the answer"), schema=loaded)
+    result = parse_jsonl(decoded(file.read(), "the answer"), schema=schema_json)
     notes = [
-        f"line {one.line}: {one.reason} {one.detail}: {one_line(one.text, 100)}"
-        for one in result.rejections
+        f"line {line.line}: {line.reason} {line.detail}: {one_line(line.text, 100)}"
+        for line in result.rejections
     ]
-    rejected = any(one.reason != "repaired" for one in result.rejections)
-    return Reply(result, json_lines(result.records), 1 if strict and rejected else 0, notes)
+    is_incomplete = any(line.reason != "repaired" for line in result.rejections)
+    return CommandOutput(
+        value=result,
+        display=json_lines(result.records),
+        status=1 if strict and is_incomplete else 0,
+        notes=notes,
+    )
 
 
 @command(
@@ -101,7 +121,7 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
     options.llm,
     options.base_url,
     options.language,
-    options.prompts,
+    options.prompts_folder,
     option(
         "--set variables",
         "A variable of the prompt, as JSON or text. @FILE reads it from a file.",
@@ -109,7 +129,9 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
         multiple=True,
     ),
 )
-def extract(setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]) -> Reply:
+def extract_command(
+    setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]
+) -> CommandOutput:
     """Extract records from a text with a model and one prompt.
 
     ID is the prompt (`prompts list` lists them), FILE the text (default stdin). The records are
@@ -128,17 +150,20 @@ def extract(setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]) -
         raise click.UsageError(f"the prompt {id} does not answer with records")
     values = dict(map(_variable, variables))
     text = sanitize(decoded(file.read(), "the text"))
-    found = asyncio.run(manager.invoke(id, {**values, "text": text}, model))
-    records = cast(RecordList, found)
-    return Reply(records, json_lines(records), notes=[] if records else ["no records"])
+    response = asyncio.run(manager.invoke(id, {**values, "text": text}, model))
+    records = cast(RecordList, response)
+    notes = [] if records else ["no records"]
+    return CommandOutput(records, json_lines(records), notes=notes)
 
 
-def _variable(given: str) -> tuple[str, object]:
-    name, sign, value = given.partition("=")
+def _variable(assignment: str) -> tuple[str, object]:
+    """The name and the value of a variable in `NAME=VALUE` or `NAME=@FILE`."""
+    name, sign, text = assignment.partition("=")
     if not (name and sign):
-        raise click.UsageError(f"--set {given}: expected NAME=VALUE")
-    value = read_text(Path(value[1:])) if value.startswith("@") else value
+        raise click.UsageError(f"--set {assignment}: expected NAME=VALUE")
+    if text.startswith("@"):
+        text = read_text(Path(text[1:]))
     try:
-        return name, json.loads(value)
+        return name, json.loads(text)
     except (ValueError, RecursionError):
-        return name, value
+        return name, text

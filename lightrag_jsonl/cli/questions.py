@@ -2,61 +2,82 @@
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import click
 
 from lightrag_jsonl import Answer, Context, Dropped, LightRAG, QueryParam
 from lightrag_jsonl.cli.documents import read_stdin
 from lightrag_jsonl.cli.explain import event_printer
-from lightrag_jsonl.cli.group import Reply, index_command
-from lightrag_jsonl.cli.options import COUNT, FILE, NUMBER, TARGET, mode, models, option
+from lightrag_jsonl.cli.group import CommandOutput, index_command
+from lightrag_jsonl.cli.options import (
+    FILE,
+    NON_NEGATIVE,
+    POSITIVE,
+    TARGET,
+    Parameters,
+    collected,
+    mode,
+    models,
+    option,
+    take,
+)
 from lightrag_jsonl.cli.output import in_words, printable, table
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.types import Json, Mode
 from lightrag_jsonl.tools import evaluation
 
-CONDITION = re.compile(r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL)
-OPERATORS = {"=": "$in", "!=": "$nin", ">=": "$gte", "<=": "$lte", ">": "$gt", "<": "$lt"}
-PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")
-TEXT_FIELDS = frozenset({"id", "title", "source", "date"})
-GRAPH_MODES = tuple(name for name, mode in MODES.items() if mode.graph)
+CONDITION: Final = re.compile(
+    r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL
+)
+OPERATORS: Final = {"=": "$in", "!=": "$nin", ">=": "$gte", "<=": "$lte", ">": "$gt", "<": "$lt"}
+PLAIN_VALUE: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")
+TEXT_FIELDS: Final = frozenset({"id", "title", "source", "date"})
+QUERY_FIELDS: Final = tuple(field.name for field in fields(QueryParam))
 
 
 def _where(
-    context: click.Context, option: click.Parameter, value: tuple[str, ...]
+    context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> dict[str, dict[str, list[Json]]]:
-    """The conditions in the form of `QueryParam.where`: repeated ones on a key add values."""
+    """The conditions in the form of `QueryParam.where`; repeated conditions on a key add values."""
     where: dict[str, dict[str, list[Json]]] = {}
     for condition in value:
         match = CONDITION.fullmatch(condition)
         if match is None:
             raise click.BadParameter(f"{condition!r} is not KEY=VALUE")
-        key, text = match["key"].strip(), match["value"]
+        key = match["key"].strip()
+        text = match["value"]
         values = where.setdefault(key, {}).setdefault(OPERATORS[match["sign"]], [])
         values.append(text)
-        if key not in TEXT_FIELDS and PLAIN.fullmatch(text):  # "2024" may be a number or a text
+        if key not in TEXT_FIELDS and PLAIN_VALUE.fullmatch(
+            text
+        ):  # "2024" may be a number or a text
             values.append(json.loads(text))
     return where
 
 
-def _question(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> str:
+def _question(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> str:
     text = " ".join(value) if value and value != ("-",) else read_stdin()
     if not text.strip():
         raise click.UsageError("the question is empty")
     return text.strip()
 
 
-question_options = (
+def _take_query_param(parameters: Parameters) -> QueryParam:
+    return QueryParam(**take(parameters, QUERY_FIELDS))
+
+
+question_options = collected(
+    "param",
+    _take_query_param,
     click.argument("question", nargs=-1, callback=_question),
-    *models,
     mode,
-    option("--top-k", "Entities and relations to look up (40).", COUNT, default=40),
-    option("--chunk-top-k", "Chunks to look up (20).", COUNT, default=20),
-    option("--max-tokens max_total_tokens", "Context tokens (30000).", NUMBER, default=30_000),
+    option("--top-k", "Entities and relations to look up (40).", NON_NEGATIVE, default=40),
+    option("--chunk-top-k", "Chunks to look up (20).", NON_NEGATIVE, default=20),
+    option("--max-tokens max_total_tokens", "Context tokens (30000).", POSITIVE, default=30_000),
     option(
         "--where",
         "Only documents with this id, title, source, date or other metadata; may be repeated. "
@@ -69,7 +90,8 @@ question_options = (
 
 
 @index_command(
-    *question_options,
+    models,
+    question_options,
     option("--response-type", 'The form of the answer, such as "One Paragraph".'),
     option("--user-prompt", "A further instruction for the answer.", default=""),
     option(
@@ -78,19 +100,18 @@ question_options = (
         is_flag=True,
     ),
 )
-def query(rag: LightRAG, question: str, explain: bool, **given: Any) -> Reply:
+def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool) -> CommandOutput:
     """Answer a QUESTION, and show where the answer comes from.
 
-    Without a QUESTION, or with -, it is read from stdin. The model is the one the index was
-    built with, unless another is given; without any, the answer is put together from sentences
-    of the texts.
+    Without a QUESTION, or with -, the question is read from stdin. The model is the model of the
+    index, unless --llm names another; without a model, the answer is put together from sentences of
+    the texts.
 
     \b
     Examples:
       lightrag-jsonl query -w kb --mode global --llm gpt-4o-mini "What is the book about?"
       lightrag-jsonl query -w kb --where source=minutes.txt --where 'date>=2024-01-01' "Who came?"
     """
-    param = QueryParam(**given)
     listener = event_printer(rag) if explain else None
     as_json = click.get_current_context().params["as_json"]
     if as_json or explain:  # events are printed as they happen, and not amid the answer
@@ -102,25 +123,28 @@ def query(rag: LightRAG, question: str, explain: bool, **given: Any) -> Reply:
             click.echo(printable(piece), nl=False)
         answer = pieces.answer
     sources = str(answer).removeprefix(answer.text)
-    return Reply(answer, sources or b"\n", notes=[*_notes(rag, answer.context, param, answer)])
+    notes = list(_answer_notes(rag, answer.context, param, answer))
+    return CommandOutput(answer, sources or b"\n", notes=notes)
 
 
 @index_command(
-    *question_options,
+    models,
+    question_options,
     option("--prompt", "Print the context as it is sent to the model.", is_flag=True),
 )
-def retrieve(rag: LightRAG, question: str, prompt: bool, **given: Any) -> Reply:
+def retrieve_command(
+    rag: LightRAG, question: str, param: QueryParam, prompt: bool
+) -> CommandOutput:
     """Show what is retrieved for a QUESTION, best first."""
-    param = QueryParam(**given)
-    found = rag.retrieve(question, param)
-    words = found.prompt if prompt else _context_words(found)
-    return Reply(found, words, notes=[*_notes(rag, found, param)])
+    context = rag.retrieve(question, param)
+    display = context.prompt if prompt else _context_tables(context)
+    return CommandOutput(context, display, notes=list(_answer_notes(rag, context, param)))
 
 
-def _notes(
+def _answer_notes(
     rag: LightRAG, context: Context, param: QueryParam, answer: Answer | None = None
 ) -> Iterator[str]:
-    """What cannot be seen in an answer or a context: what is wrong with it, or why it is empty."""
+    """Faults of an answer or a context that a reader cannot see, and reasons for an empty one."""
     if answer is not None and answer.truncated:
         yield (
             "note: the answer is incomplete: the model reached its token limit, or a content filter "
@@ -134,28 +158,36 @@ def _notes(
     if context.empty and context.dropped != Dropped():
         yield f"note: the results exceed {param.max_total_tokens:,} tokens"
     elif context.empty and param.where:
-        known = TEXT_FIELDS.union(*(document.metadata for document in rag.documents()))
-        unknown = ", ".join(sorted(param.where.keys() - known))
-        names = f"; no document has {unknown}, but: {', '.join(sorted(known))}"
-        yield "note: only documents that match --where were searched" + (names if unknown else "")
+        yield "note: only documents that match --where were searched" + _unused_keys(
+            rag, param.where
+        )
 
 
-def _context_words(context: Context) -> str:
-    names = context.documents
-    chunks = [{**asdict(c), "document": names.get(c.document_id)} for c in context.chunks]
+def _unused_keys(rag: LightRAG, where: Mapping[str, object]) -> str:
+    """The keys of a filter that no document has, with the keys that documents have."""
+    keys = TEXT_FIELDS.union(*(document.metadata for document in rag.documents()))
+    unused = ", ".join(sorted(where.keys() - keys))
+    return f"; no document has {unused}, but: {', '.join(sorted(keys))}" if unused else ""
+
+
+def _context_tables(context: Context) -> str:
+    chunks = [
+        {**asdict(chunk), "document": context.documents.get(chunk.document_id)}
+        for chunk in context.chunks
+    ]
     tables = {
         "entities": table(context.entities, "score", "name", "type", "description"),
         "relations": table(context.relations, "score", "source", "keywords", "target"),
         "chunks": table(chunks, "score", "document", "page", "text"),
     }
-    found = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows]
-    size = in_words({"tokens": context.tokens, "over budget": asdict(context.dropped)})
-    return "\n".join([*(found or ["no results"]), size])
+    parts = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows] or ["no results"]
+    parts.append(in_words({"tokens": context.tokens, "over budget": asdict(context.dropped)}))
+    return "\n".join(parts)
 
 
 @index_command(
     click.argument("questions", type=FILE, required=False),
-    option("--generate", "Make N questions from the graph, each over two chunks.", NUMBER),
+    option("--generate", "Make N questions from the graph, each over two chunks.", POSITIVE),
     option("--save", "Write the questions to a file.", TARGET),
     option(
         "-m --mode modes",
@@ -163,17 +195,16 @@ def _context_words(context: Context) -> str:
         click.Choice(["naive", *GRAPH_MODES]),
         multiple=True,
     ),
-    *models,
-    name="eval",
+    models,
 )
-def evaluate(
+def eval_command(
     rag: LightRAG,
     questions: Path | None,
     generate: int | None,
     save: Path | None,
     modes: tuple[Mode, ...],
-) -> Reply:
-    """Measure how well each mode finds what supports the answers.
+) -> CommandOutput:
+    """Measure how well each mode finds the support of the answers.
 
     The QUESTIONS are a JSONL file. A line is {"question": …, "supporting": [ids of documents or
     chunks], "answer": …}. "dense" and "bm25" rank chunks by their vectors or words alone,
@@ -184,12 +215,21 @@ def evaluate(
       lightrag-jsonl eval questions.jsonl -w kb --mode mix --mode walk
       lightrag-jsonl eval --generate 100 -w kb --save generated.jsonl
     """
-    if (questions is None) == (generate is None):
-        raise click.UsageError("give either a file of QUESTIONS or --generate N")
-    made = rag.run(evaluation.generate_questions, generate) if generate else ()
-    asked = evaluation.read_questions(questions) if questions else made
+    eval_questions = _eval_questions(rag, questions, generate)
     if save is not None:
-        evaluation.write_questions(save, asked)
-    rows = rag.run(evaluation.evaluate, asked, modes=modes or GRAPH_MODES)
-    words = f"{table(map(evaluation.figures, rows))}\n\nquestions  {len(asked)}"
-    return Reply({"questions": len(asked), "rows": rows}, words)
+        evaluation.write_questions(save, eval_questions)
+    rows = rag.run(evaluation.evaluate, eval_questions, modes=modes or GRAPH_MODES)
+    number = len(eval_questions)
+    display = f"{table(map(evaluation.figures, rows))}\n\nquestions  {number}"
+    return CommandOutput({"questions": number, "rows": rows}, display)
+
+
+def _eval_questions(
+    rag: LightRAG, file: Path | None, number: int | None
+) -> Sequence[evaluation.EvalQuestion]:
+    """The questions in a file, or a number of questions made from the graph."""
+    if file is not None and number is None:
+        return evaluation.read_questions(file)
+    if file is None and number is not None:
+        return rag.run(evaluation.generate_questions, number)
+    raise click.UsageError("give either a file of QUESTIONS or --generate N")

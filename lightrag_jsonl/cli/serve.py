@@ -1,4 +1,4 @@
-"""`serve` and `mcp`: answer the questions of other programs."""
+"""`serve` and `mcp`: answer the questions of programs."""
 
 import os
 from pathlib import Path
@@ -6,23 +6,23 @@ from pathlib import Path
 import click
 
 from lightrag_jsonl import ConfigError, LightRAG
-from lightrag_jsonl.cli.group import Reply, command, index_command
-from lightrag_jsonl.cli.options import FILE, FOLDER, NUMBER, models, option
+from lightrag_jsonl.cli.group import CommandOutput, command, index_command
+from lightrag_jsonl.cli.options import DIRECTORY, FILE, POSITIVE, models, option
 
 
 @command(
-    click.argument("folders", nargs=-1, required=True, type=FOLDER, metavar="DIR..."),
+    click.argument("folders", nargs=-1, required=True, type=DIRECTORY, metavar="DIR..."),
     option("--host", "The address to listen on (default 127.0.0.1).", default="127.0.0.1"),
     option("--port", "The port (default 9621).", click.IntRange(0, 65_535), default=9621),
     option("--token-file", "A file with the token that requests must send.", FILE),
     option(
         "--allow-host hosts", "Another host name of this server; may be repeated.", multiple=True
     ),
-    option("--max-upload", "The largest upload in MB (default 100).", NUMBER, default=100),
-    option("--max-job-hours", "The longest job in hours (default 24).", NUMBER, default=24),
-    option("--max-questions", "Questions answered at once (default 16).", NUMBER, default=16),
+    option("--max-upload", "The largest upload in MB (default 100).", POSITIVE, default=100),
+    option("--max-job-hours", "The longest job in hours (default 24).", POSITIVE, default=24),
+    option("--max-questions", "Questions answered at once (default 16).", POSITIVE, default=16),
 )
-def serve(
+def serve_command(
     folders: tuple[Path, ...],
     host: str,
     port: int,
@@ -31,10 +31,10 @@ def serve(
     max_upload: int,
     max_job_hours: int,
     max_questions: int,
-) -> Reply:
+) -> CommandOutput:
     """Serve indexes by HTTP, each under its folder's name.
 
-    It offers REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
+    The server offers REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
     Any --host but this machine requires a token: from --token-file, or from the environment
     variable LIGHTRAG_JSONL_TOKEN. Indexing runs in separate processes.
 
@@ -48,18 +48,21 @@ def serve(
 
         from lightrag_jsonl.server.app import create_app
         from lightrag_jsonl.server.connections import uvicorn_settings
-        from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, Limits
+        from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, ServerLimits
         from lightrag_jsonl.server.security import Access
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
+        if (error.name or "").partition(".")[0] not in (
+            "prometheus_client",
+            "starlette",
+            "uvicorn",
+        ):
             raise
-        words = "the server is an extra: pip install 'lightrag-jsonl[server]'"
-        raise ConfigError(words) from error
+        raise ConfigError("the server is an extra: pip install 'lightrag-jsonl[server]'") from error
     token = os.environ.get("LIGHTRAG_JSONL_TOKEN") or None
     if token_file is not None:
         token = token_file.read_text(encoding="utf-8").strip()
-    access = Access(host, token, hosts)
-    limits = Limits(
+    access = Access(host=host, token=token, hosts=hosts)
+    limits = ServerLimits(
         upload=max_upload * MEGABYTE,
         questions=max_questions,
         job_seconds=max_job_hours * 3_600.0,
@@ -76,18 +79,18 @@ def serve(
         timeout_graceful_shutdown=5,
         **uvicorn_settings(),
     )
-    return Reply(None, "")
+    return CommandOutput(None, "")
 
 
 @index_command(
-    *models,
+    models,
     option("--allow-write", "Offer tools that insert and delete documents, too.", is_flag=True),
 )
-def mcp(rag: LightRAG, allow_write: bool) -> Reply:
+def mcp_command(rag: LightRAG, allow_write: bool) -> CommandOutput:
     """Offer the index as tools to agents (MCP).
 
-    An agent's program starts this command and speaks the Model Context Protocol with it on stdin
-    and stdout. The tools are search, ask, entity, source and documents.
+    An agent's program starts this command and speaks the Model Context Protocol on stdin and
+    stdout. The tools are search, ask, entity, source and documents.
 
     \b
     Example, for the configuration file of such a program:
@@ -96,7 +99,8 @@ def mcp(rag: LightRAG, allow_write: bool) -> Reply:
     try:
         from lightrag_jsonl.mcp import mcp_server
     except ModuleNotFoundError as error:
-        needs = f"this needs the package {error.name}: pip install 'lightrag-jsonl[mcp]'"
-        raise ConfigError(needs) from error
-    rag.run(lambda twin: mcp_server(twin, allow_write=allow_write).run_stdio_async())
-    return Reply(None, b"")
+        raise ConfigError(
+            f"`mcp` needs the package {error.name}: pip install 'lightrag-jsonl[mcp]'"
+        ) from error
+    rag.run(lambda async_rag: mcp_server(async_rag, allow_write=allow_write).run_stdio_async())
+    return CommandOutput(None, b"")

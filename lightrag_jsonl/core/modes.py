@@ -1,21 +1,26 @@
-"""The query modes."""
+"""The query modes, and the parts of an index that each of them searches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from lightrag_jsonl.core.types import Mode
 
+DEFAULT_MODE: Final[Mode] = "mix"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModePlan:
     """The searches of a mode; without a search, the model is asked alone.
 
+    - `summary`: the mode in a few words, for help texts.
     - `entities`: low-level keywords → entities → relations of the entities.
     - `relations`: high-level keywords and the whole question → relations → entities at the ends.
     - `chunks`: the question → chunks.
     - `ranked_by_walk`: the walk ranks entities as well as chunks.
     """
 
+    summary: str
     entities: bool = False
     relations: bool = False
     chunks: bool = False
@@ -24,23 +29,56 @@ class ModePlan:
 
     @property
     def graph(self) -> bool:
-        """Whether the graph is searched."""
+        """Whether the mode searches the graph."""
         return self.entities or self.relations
 
     @property
     def searches(self) -> bool:
-        """Whether anything is searched."""
+        """Whether the mode searches the index at all."""
         return self.graph or self.chunks
 
 
-MODES: Mapping[Mode, ModePlan] = {
-    "naive": ModePlan(chunks=True, prompt="answer-naive"),
-    "local": ModePlan(entities=True),
-    "global": ModePlan(relations=True),
-    "hybrid": ModePlan(entities=True, relations=True),
-    "mix": ModePlan(entities=True, relations=True, chunks=True, prompt="answer-mix"),
-    "walk": ModePlan(
-        entities=True, relations=True, chunks=True, ranked_by_walk=True, prompt="answer-mix"
+MODES: Final[Mapping[Mode, ModePlan]] = {
+    "naive": ModePlan(
+        summary="passages only",
+        chunks=True,
+        prompt="answer-naive",
     ),
-    "bypass": ModePlan(),
+    "local": ModePlan(
+        summary="entities and their relations",
+        entities=True,
+    ),
+    "global": ModePlan(
+        summary="relations and their entities",
+        relations=True,
+    ),
+    "hybrid": ModePlan(
+        summary="local and global",
+        entities=True,
+        relations=True,
+    ),
+    "mix": ModePlan(
+        summary="local, global and naive",
+        entities=True,
+        relations=True,
+        chunks=True,
+        prompt="answer-mix",
+    ),
+    "walk": ModePlan(
+        summary="like mix, with entities ranked by a walk along the graph",
+        entities=True,
+        relations=True,
+        chunks=True,
+        ranked_by_walk=True,
+        prompt="answer-mix",
+    ),
+    "bypass": ModePlan(
+        summary="no search: the model alone",
+    ),
 }
+GRAPH_MODES: Final[tuple[Mode, ...]] = tuple(mode for mode, plan in MODES.items() if plan.graph)
+
+
+def mode_summaries() -> str:
+    """Every mode with its summary, for a help text: `naive (passages only), …`."""
+    return ", ".join(f"{mode} ({plan.summary})" for mode, plan in MODES.items())

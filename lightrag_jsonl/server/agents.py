@@ -1,7 +1,6 @@
 """The Model Context Protocol at `/mcp/{index}`, for programs that act on a person's behalf."""
 
 import importlib.util
-from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -14,31 +13,38 @@ from lightrag_jsonl.server.routing import Call
 
 
 def protocol_app(index: Index, hosts: list[str]) -> Starlette | None:
-    """The application of an index, whose lifespan the server enters; None without the extra `mcp`."""
+    """The application of an index, for the server to run; None without the extra `mcp`."""
     if importlib.util.find_spec("mcp") is None:
         return None
     from lightrag_jsonl.mcp import asgi_app
 
     names = [f"[{host}]" if ":" in host else host for host in hosts]
-    return asgi_app(index.rag, allowed_hosts=[*names, *(f"{name}:*" for name in names)])
+    names_with_port = [f"{name}:*" for name in names]
+    return asgi_app(index.rag, allowed_hosts=names + names_with_port)
 
 
-async def respond(call: Call) -> Response:
-    """The answer to one message; it counts as a question while it is being answered."""
+async def answer_agent(call: Call) -> Response:
+    """The answer to a message of an agent; the message counts as a question until then."""
     app = call.index.agents
     if app is None:
         raise HTTPException(404, "agents need an extra: pip install 'lightrag-jsonl[mcp]'")
-    sent: list[Message] = []
+    messages: list[Message] = []
 
     async def receive() -> Message:
         return {"type": "http.request", "body": msgspec.json.encode(call.body)}
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
+    scope = {**call.request.scope, "path": "/", "root_path": ""}
     with call.indexes.question(call.index.name):
-        await app({**call.request.scope, "path": "/", "root_path": ""}, receive, send)
-    start, *parts = sent
-    body = b"".join(part.get("body", b"") for part in parts)
-    headers: dict[str, Any] = {name.decode(): text.decode() for name, text in start["headers"]}
+        await app(scope, receive, send)
+    return _one_response(messages)
+
+
+def _one_response(messages: list[Message]) -> Response:
+    """The messages of an ASGI application as a single response."""
+    start = messages[0]
+    body = b"".join(message.get("body", b"") for message in messages[1:])
+    headers = {name.decode(): text.decode() for name, text in start["headers"]}
     return Response(body, start["status"], headers)

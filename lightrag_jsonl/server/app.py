@@ -2,9 +2,8 @@
 
 import asyncio
 import contextlib
-import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,9 +17,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from lightrag_jsonl import __version__
-from lightrag_jsonl.server import agents, ollama_api, openai_api, openapi, rest
-from lightrag_jsonl.server.indexes import Indexes
-from lightrag_jsonl.server.metrics import Labels, labels
+from lightrag_jsonl.server.agents import answer_agent, protocol_app
+from lightrag_jsonl.server.indexes import Index, Indexes
+from lightrag_jsonl.server.metrics import METRICS_MEDIA, IndexSizes
+from lightrag_jsonl.server.ollama_api import OLLAMA_ROUTES
+from lightrag_jsonl.server.openai_api import OPENAI_ROUTES
+from lightrag_jsonl.server.openapi import describe
+from lightrag_jsonl.server.rest import REST_ROUTES
 from lightrag_jsonl.server.routing import Call, Route, crash, http_error, starlette_route
 from lightrag_jsonl.server.security import LOOPBACK, Access, Guard
 from lightrag_jsonl.storage.store import read
@@ -33,48 +36,47 @@ PAGE_POLICY: Final = (
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-log = logging.getLogger(__name__)
 
-
-async def health(call: Call) -> dict[str, str]:
+async def get_health(call: Call) -> dict[str, str]:
     """Whether the server answers."""
     return {"status": "ok", "version": __version__}
 
 
-async def metrics(call: Call) -> Response:
-    """What was counted, for Prometheus."""
-    gauges = [("questions_in_flight", labels(), float(call.indexes.in_flight))]
-    for index in call.indexes.by_name.values():
-        counts = await read(index.rag.engine.store, lambda view: view.counts())
-        gauges += _states("jobs", index.name, Counter(job.state for job in index.jobs.newest()))
-        gauges += _states("documents", index.name, counts.documents)
-        for name in ("chunks", "entities", "relations"):
-            gauges.append((name, labels(index=index.name), float(getattr(counts, name))))
-    text = call.indexes.metrics.render(gauges)
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+async def get_metrics(call: Call) -> Response:
+    """Counters and sizes, for Prometheus."""
+    indexes = call.indexes
+    sizes = {name: await _sizes(index) for name, index in indexes.by_name.items()}
+    text = indexes.metrics.render(sizes, indexes.in_flight)
+    return PlainTextResponse(text, media_type=METRICS_MEDIA)
 
 
-def _states(name: str, index: str, counts: Any) -> Iterator[tuple[str, Labels, float]]:
-    for state, count in sorted(counts.items()):
-        yield name, labels(index=index, state=state), float(count)
+async def _sizes(index: Index) -> IndexSizes:
+    counts = await read(index.rag.engine.store, lambda view: view.counts())
+    return IndexSizes(
+        jobs=Counter(job.state for job in index.jobs.newest()),
+        documents=counts.documents,
+        chunks=counts.chunks,
+        entities=counts.entities,
+        relations=counts.relations,
+    )
 
 
-async def description(call: Call) -> dict[str, Any]:
-    """What this server answers, in the words of OpenAPI."""
-    return openapi.describe(ROUTES, __version__, list(call.indexes.by_name))
+async def get_openapi(call: Call) -> dict[str, Any]:
+    """The description of this server in the words of OpenAPI."""
+    return describe(ROUTES, __version__, list(call.indexes.by_name))
 
 
-OWN: Final = (
-    Route("GET", "/health", health, result=dict[str, str]),
-    Route("GET", "/metrics", metrics, media="text/plain"),
-    Route("GET", "/openapi.json", description, result=dict[str, Any]),
+SERVER_ROUTES: Final = (
+    Route("GET", "/health", get_health, result=dict[str, str]),
+    Route("GET", "/metrics", get_metrics, media="text/plain"),
+    Route("GET", "/openapi.json", get_openapi, result=dict[str, Any]),
 )
-AGENTS: Final = Route("POST", "/mcp/{index}", agents.respond, body=dict[str, Any])
-ROUTES: Final[Sequence[Route]] = (*OWN, *rest.ROUTES, *openai_api.ROUTES, *ollama_api.ROUTES)
+AGENT_ROUTE: Final = Route("POST", "/mcp/{index}", answer_agent, body=dict[str, Any])
+ROUTES: Final[Sequence[Route]] = SERVER_ROUTES + REST_ROUTES + OPENAI_ROUTES + OLLAMA_ROUTES
 
 
-class _Page(StaticFiles):
-    """The files of the page, which may load only each other."""
+class PageFiles(StaticFiles):
+    """The files of the page, with headers that forbid to load anything else."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
@@ -84,30 +86,23 @@ class _Page(StaticFiles):
 
 
 def create_app(indexes: Indexes, access: Access, *, static: Path = STATIC) -> Starlette:
-    """The application for indexes that are open; they are closed when it ends."""
+    """The application for open indexes; at the end of its lifespan the indexes are closed."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        workers = [asyncio.create_task(one.jobs.run()) for one in indexes.by_name.values()]
+        workers = [asyncio.create_task(index.jobs.run()) for index in indexes.by_name.values()]
         async with contextlib.AsyncExitStack() as stack:
+            hosts = [*LOOPBACK, access.host, *access.hosts]
             for index in indexes.by_name.values():
-                index.agents = agents.protocol_app(index, [*LOOPBACK, access.host, *access.hosts])
-                if index.agents is not None:
-                    lifespan_of_agents = index.agents.router.lifespan_context(index.agents)
-                    await stack.enter_async_context(lifespan_of_agents)
+                await stack.enter_async_context(_agents(index, hosts))
             try:
                 yield
             finally:
-                for task in workers:
-                    task.cancel()
-                await asyncio.gather(*workers, return_exceptions=True)
-                for index in indexes.by_name.values():
-                    await index.close()
+                await _close_all(indexes, workers)
 
-    routes: list[BaseRoute] = [starlette_route(route, indexes) for route in ROUTES]
+    routes: list[BaseRoute] = [starlette_route(route, indexes) for route in (*ROUTES, AGENT_ROUTE)]
+    routes.append(Mount("/", PageFiles(directory=static, html=True)))
     files = [f"/{path.relative_to(static).as_posix()}" for path in static.rglob("*")]
-    routes.append(starlette_route(AGENTS, indexes))
-    routes.append(Mount("/", _Page(directory=static, html=True)))
     access = replace(access, public=("/", "/health", *files))
     return Starlette(
         routes=routes,
@@ -115,3 +110,22 @@ def create_app(indexes: Indexes, access: Access, *, static: Path = STATIC) -> St
         middleware=[Middleware(Guard, access=access, metrics=indexes.metrics)],
         exception_handlers={HTTPException: http_error, Exception: crash},
     )
+
+
+@contextlib.asynccontextmanager
+async def _agents(index: Index, hosts: list[str]) -> AsyncIterator[None]:
+    """The lifespan of the agents' application of an index, if the extra `mcp` is installed."""
+    index.agents = protocol_app(index, hosts)
+    if index.agents is None:
+        yield
+        return
+    async with index.agents.router.lifespan_context(index.agents):
+        yield
+
+
+async def _close_all(indexes: Indexes, workers: Sequence[asyncio.Task[None]]) -> None:
+    for task in workers:
+        task.cancel()
+    await asyncio.gather(*workers, return_exceptions=True)
+    for index in indexes.by_name.values():
+        await index.close()

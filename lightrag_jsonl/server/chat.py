@@ -1,4 +1,4 @@
-"""What both chat protocols share: models that are indexes, conversations, and the answer's sources."""
+"""The common part of both chat protocols: indexes as models, conversations, the sources of answers."""
 
 import contextlib
 import json
@@ -10,33 +10,33 @@ import msgspec
 from msgspec import Struct
 
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Answer, Context, Message, Mode, source_lines
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.server.indexes import Index, Indexes
-from lightrag_jsonl.server.routing import Call, Stream, described, error_body
+from lightrag_jsonl.server.routing import Call, Stream, error_body, error_message, error_status
 from lightrag_jsonl.tracing.events import AnswerChunk
 
-Pieces: TypeAlias = AsyncGenerator[str | Answer]
+AnswerPieces: TypeAlias = AsyncGenerator[str | Answer]  # of texts, with the answer at the end
 
 EVENTS: Final = "text/event-stream"
 SIDE_TASK: Final = "### Task:"  # how Open WebUI's requests for titles, tags and the like begin
-SOURCES: Final = "\n\n---\n"  # between an answer and the list of its sources
+SOURCES_SEPARATOR: Final = "\n\n---\n"  # between an answer and the list of its sources
 SOURCE_LIST: Final = re.compile(r"\n\n---\n(?:- \[\d+\] .*(?:\n|\Z))+\Z")
 FIRST_TURN: Final = re.compile(r"<chat_history>\s*(?:USER:)?\s*(.*)")
-TITLE_LENGTH: Final = 40  # characters
+CHAT_TITLE_LENGTH: Final = 40  # characters
 
 
 class ChatMessage(Struct):
-    """One turn; `content` is a text, or parts of which those of text are read."""
+    """A turn of a conversation; of a `content` in parts, the texts are read."""
 
     role: str
     content: str | list[dict[str, Any]] | None = None
 
     @property
     def text(self) -> str:
-        """The text of the turn, without the list of sources that the server added to it."""
+        """The text of the turn, without the list of sources that the server added to an answer."""
         content = self.content or ""
         if not isinstance(content, str):
             content = "\n".join(str(part.get("text", "")) for part in content)
@@ -44,112 +44,133 @@ class ChatMessage(Struct):
 
 
 def model_names(indexes: Indexes) -> list[str]:
-    """Each index, and each with a mode."""
-    names = indexes.by_name
-    return [name for index in names for name in (index, *(f"{index}:{mode}" for mode in MODES))]
+    """The names of the models: each index, and each index with each mode."""
+    names: list[str] = []
+    for index in indexes.by_name:
+        names.append(index)
+        names += [f"{index}:{mode}" for mode in MODES]
+    return names
 
 
 def find_model(indexes: Indexes, name: str) -> tuple[Index, Mode]:
-    """The index and the mode that a model's name stands for; `NotFoundError` if there is none."""
-    index, _, mode = name.partition(":")
-    mode = "mix" if mode in ("", "latest") else mode
-    chosen = [one for one in MODES if one == mode]
-    if index not in indexes.by_name or not chosen:
+    """The index and the mode for the name of a model; `NotFoundError` for an unknown model."""
+    index_name, _, mode_name = name.partition(":")
+    if mode_name in ("", "latest"):
+        mode_name = DEFAULT_MODE
+    mode = next((mode for mode in MODES if mode == mode_name), None)
+    if index_name not in indexes.by_name or mode is None:
         raise NotFoundError(
             f"no such model: {name}; a model is the name of an index, or index:mode"
         )
-    return indexes.by_name[index], chosen[0]
+    return indexes.by_name[index_name], mode
 
 
-async def respond(
+async def answer_conversation(
     call: Call,
     turns: Sequence[ChatMessage],
+    *,
     media: str,
     write: Callable[[str | Answer], str],
     whole: Callable[[str, Answer], object],
 ) -> object:
-    """The answer to the last turn of the user: in pieces as `write` writes them, or as a `whole`.
+    """The answer to the last turn of the user: in pieces by `write`, or at once by `whole`.
 
     An error before the first piece has the status of an error.
     """
     index, mode = find_model(call.indexes, call.body.model)
-    question, param = _asked(turns, mode)
-    is_side_task = question.startswith(SIDE_TASK)
-    pieces = _side_task(index, question) if is_side_task else _from_index(index, question, param)
+    question, param = _last_question(turns, mode)
+    if question.startswith(SIDE_TASK):
+        pieces = _side_task(index, question)
+    else:
+        pieces = _answer_from(index, question, param)
     with contextlib.ExitStack() as slot:
         slot.enter_context(call.indexes.question(question))
         if not call.body.stream:
-            async with contextlib.aclosing(pieces):
-                *texts, last = [piece async for piece in pieces]
-            assert isinstance(last, Answer)
-            return whole("".join(map(str, texts)), last)
-        first = await anext(pieces)
-        written = _written(call, first, pieces, media, write)
-        return Stream(written, media, slot.pop_all())
+            return await _whole_answer(pieces, whole)
+        first_piece = await anext(pieces)
+        parts = _stream_parts(call, first_piece, pieces, media=media, write=write)
+        return Stream(parts, media, slot.pop_all())
 
 
-def encoded(media: str, value: object) -> str:
-    """A value as one part of a stream: a server-sent event, or a line of JSON."""
+def stream_part(media: str, value: object) -> str:
+    """A value as a part of a stream: a server-sent event, or a line of JSON."""
     text = msgspec.json.encode(value).decode()
     return f"data: {text}\n\n" if media == EVENTS else f"{text}\n"
 
 
-def _asked(turns: Sequence[ChatMessage], mode: Mode) -> tuple[str, QueryParam]:
-    """The last turn of the user, with those before it as history and the system's as wishes."""
-    places = [place for place, turn in enumerate(turns) if turn.role == "user"]
-    if not places:
+def _last_question(turns: Sequence[ChatMessage], mode: Mode) -> tuple[str, QueryParam]:
+    """The last turn of the user, with earlier turns as history and system turns as instructions."""
+    positions = [position for position, turn in enumerate(turns) if turn.role == "user"]
+    if not positions:
         raise ConfigError("messages must contain a user message")
-    earlier = [turn for turn in turns[: places[-1]] if turn.role in ("user", "assistant")]
-    history = [Message(turn.role, turn.text) for turn in earlier]
-    wishes = "\n".join(turn.text for turn in turns if turn.role in ("system", "developer"))
-    param = QueryParam(mode=mode, user_prompt=wishes, conversation_history=history)
-    return turns[places[-1]].text, param
+    question_position = positions[-1]
+    earlier = [turn for turn in turns[:question_position] if turn.role in ("user", "assistant")]
+    instructions = [turn.text for turn in turns if turn.role in ("system", "developer")]
+    param = QueryParam(
+        mode=mode,
+        user_prompt="\n".join(instructions),
+        conversation_history=[Message(turn.role, turn.text) for turn in earlier],
+    )
+    return turns[question_position].text, param
 
 
-async def _written(
+async def _whole_answer(pieces: AnswerPieces, whole: Callable[[str, Answer], object]) -> object:
+    async with contextlib.aclosing(pieces):
+        collected = [piece async for piece in pieces]
+    text = "".join(piece for piece in collected if isinstance(piece, str))
+    answer = collected[-1]
+    assert isinstance(answer, Answer)
+    return whole(text, answer)
+
+
+async def _stream_parts(
     call: Call,
-    first: str | Answer,
-    pieces: Pieces,
+    first_piece: str | Answer,
+    pieces: AnswerPieces,
+    *,
     media: str,
     write: Callable[[str | Answer], str],
 ) -> AsyncGenerator[str]:
     try:
         async with contextlib.aclosing(pieces):
-            yield write(first)
+            yield write(first_piece)
             async for piece in pieces:
                 yield write(piece)
     except LightRAGError as error:
-        _, code, words = described(error, call.indexes)
-        yield encoded(media, error_body(code, words) if media == EVENTS else {"error": words})
+        _, code = error_status(error)
+        message = error_message(error, call.indexes)
+        body = error_body(code, message) if media == EVENTS else {"error": message}
+        yield stream_part(media, body)
 
 
-async def _from_index(index: Index, question: str, param: QueryParam) -> Pieces:
-    async with contextlib.aclosing(index.ask(question, param)) as items:
-        async for item in items:
-            if isinstance(item, AnswerChunk) and item.text:
-                yield item.text
-            elif isinstance(item, Answer):
-                if item.citations:
-                    listed = source_lines(item.citations, item.context.language)
-                    yield SOURCES + "".join(f"- {line}\n" for line in listed)
-                yield item
+async def _answer_from(index: Index, question: str, param: QueryParam) -> AnswerPieces:
+    """The answer of an index, followed by the list of its sources."""
+    async with contextlib.aclosing(index.ask(question, param)) as events:
+        async for event in events:
+            if isinstance(event, AnswerChunk) and event.text:
+                yield event.text
+            elif isinstance(event, Answer):
+                if event.citations:
+                    lines = source_lines(event.citations, event.context.language)
+                    yield SOURCES_SEPARATOR + "".join(f"- {line}\n" for line in lines)
+                yield event
 
 
-async def _side_task(index: Index, prompt: str) -> Pieces:
-    """What a chat program asks about a conversation; that is no question for the index."""
+async def _side_task(index: Index, prompt: str) -> AnswerPieces:
+    """The answer to a chat program's own request, such as for a title: without the index."""
     meter = UsageMeter()
     if index.rag.engine.client.has_model:
         reply = await index.rag.engine.client.chat([Message("user", prompt)], meter)
         text = reply.readable_text
     else:
-        text = json.dumps(_without_model(prompt), ensure_ascii=False)
+        text = json.dumps(_side_task_without_model(prompt), ensure_ascii=False)
     yield text
     yield Answer(text, context=Context(language=index.rag.language), usage=meter.spent)
 
 
-def _without_model(prompt: str) -> dict[str, object]:
+def _side_task_without_model(prompt: str) -> dict[str, object]:
     """A title from the first words of the conversation; no tags, follow-ups or queries."""
     if '"title"' in prompt:
-        found = FIRST_TURN.search(prompt)
-        return {"title": found[1][:TITLE_LENGTH] if found else "…"}
+        match = FIRST_TURN.search(prompt)
+        return {"title": match[1][:CHAT_TITLE_LENGTH] if match else "…"}
     return {name: [] for name in ("tags", "follow_ups", "queries") if f'"{name}"' in prompt}

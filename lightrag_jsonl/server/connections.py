@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 def most_connections() -> int:
-    """Half of the files that this process may open: the rest is for databases and models."""
+    """Half of the open files allowed to this process; databases and models need the other half."""
     return min(max(_open_files() // 2, FEWEST_CONNECTIONS), MOST_CONNECTIONS)
 
 
@@ -35,24 +35,27 @@ def uvicorn_settings(
     header_seconds: float = HEADER_SECONDS,
     write_seconds: float = WRITE_SECONDS,
 ) -> dict[str, Any]:
-    """The settings of uvicorn with which a server keeps these limits.
+    """The settings of uvicorn for a server with these limits.
 
-    asyncio accepts the whole backlog at once, before any of it can be refused, so it is short.
+    The backlog is short, since asyncio accepts the whole backlog before a connection can be refused.
     """
-    most = most_connections() if connections is None else connections
+    limit = most_connections() if connections is None else connections
 
     class ServedProtocol(LimitedProtocol):
-        limit_connections = most
+        limit_connections = limit
         limit_header_seconds = header_seconds
         limit_write_seconds = write_seconds
 
-    backlog = max(most // 8, 1)
-    return {"http": ServedProtocol, "backlog": backlog, "timeout_keep_alive": KEEP_ALIVE_SECONDS}
+    return {
+        "http": ServedProtocol,
+        "backlog": max(limit // 8, 1),
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
+    }
 
 
 class LimitedProtocol(H11Protocol):
-    """HTTP with limits. When there are too many connections, a new one takes the place of the oldest
-    that waits for a request; if all are being answered, it gets a 503.
+    """HTTP with limits. A connection above the limit takes the place of the oldest connection that
+    waits for a request; while no connection waits, the answer is a 503.
     """
 
     limit_connections = MOST_CONNECTIONS
@@ -78,17 +81,17 @@ class LimitedProtocol(H11Protocol):
         self._stop(self._write_timer)
 
     def handle_events(self) -> None:
-        """Handle what was received; the time for headers ends with them."""
+        """Handle the received events; complete headers end their time limit."""
         super().handle_events()
         self._watch_headers()
 
     def pause_writing(self) -> None:
-        """The client does not read what is written: it gets some time for that."""
+        """Give a client that does not read some time, then drop the connection."""
         super().pause_writing()
         self._write_timer = self.loop.call_later(self.limit_write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client has read."""
+        """The client reads again."""
         super().resume_writing()
         self._stop(self._write_timer)
 
@@ -107,8 +110,13 @@ class LimitedProtocol(H11Protocol):
             self._header_timer = timer
 
     def _make_room(self) -> None:
-        rivals = [one for one in self.connections if isinstance(one, LimitedProtocol)]
-        waiting = [one for one in rivals if one is not self and one.is_waiting]
+        waiting = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, LimitedProtocol)
+            and connection is not self
+            and connection.is_waiting
+        ]
         if waiting:
             oldest = min(waiting, key=lambda protocol: protocol.waiting_since)
             oldest.drop()
@@ -118,7 +126,7 @@ class LimitedProtocol(H11Protocol):
         self._warn()
 
     def drop(self) -> None:
-        """End the connection now; it counts no more."""
+        """End and uncount the connection now."""
         self.connections.discard(self)
         self.transport.abort()
 
@@ -126,8 +134,10 @@ class LimitedProtocol(H11Protocol):
         now = self.loop.time()
         if now >= LimitedProtocol.next_warning:
             LimitedProtocol.next_warning = now + WARNING_SECONDS
-            words = "more than %d connections: those that have waited longest are closed"
-            log.warning(words, self.limit_connections)
+            log.warning(
+                "more than %d connections: those that have waited longest are closed",
+                self.limit_connections,
+            )
 
     @staticmethod
     def _stop(timer: asyncio.TimerHandle | None) -> None:

@@ -1,4 +1,4 @@
-"""The indexes of a server, each with its jobs and the questions that are being answered."""
+"""The indexes of a server, with their jobs and running questions."""
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
@@ -23,16 +23,18 @@ from lightrag_jsonl.storage.store import search
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.tracing.events import Event
 
-Item: TypeAlias = Event | Answer
+QuestionEvent: TypeAlias = Event | Answer
 Opener: TypeAlias = Callable[[Path], AsyncLightRAG]
 
 MEGABYTE: Final = 1 << 20
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What a client may ask for: sizes in bytes, `question` in characters, `job_seconds` for one job,
-    the rest are numbers.
+class ServerLimits:
+    """Limits of requests.
+
+    `upload`, `body` and `jobs_bytes` are in bytes, `question` in characters, `job_seconds` in
+    seconds for a job; `questions` and `jobs` are numbers.
     """
 
     upload: int = 100 * MEGABYTE
@@ -45,7 +47,7 @@ class Limits:
 
 
 class Busy(Exception):
-    """A limit is reached for now; the client should try again after `seconds`."""
+    """A limit is reached; the client should try again after `seconds`."""
 
     def __init__(self, message: str, seconds: int) -> None:
         super().__init__(message)
@@ -61,7 +63,7 @@ class EntityLine(msgspec.Struct, frozen=True):
 
 
 class Index:
-    """One index; `LockedError` if another server has it."""
+    """An open index of a server; `LockedError` if another server has it."""
 
     def __init__(
         self,
@@ -72,68 +74,83 @@ class Index:
         *,
         job_seconds: float = JOB_SECONDS,
     ) -> None:
-        self.name, self.folder, self._metrics = name, folder, metrics
+        self.name = name
+        self.folder = folder
+        self._metrics = metrics
         self.rag = opener(folder)
         self.jobs = JobQueue(folder, seconds=job_seconds)
         self.agents: Starlette | None = None  # answers programs that act on a person's behalf
-        self._asked: dict[bytes, SharedStream[Item]] = {}
+        self._running: dict[bytes, SharedStream[QuestionEvent]] = {}
         self._directory: tuple[int, dict[str, EntityLine]] = (-1, {})
 
-    def ask(self, question: str, param: QueryParam, explain: bool = False) -> AsyncGenerator[Item]:
-        """The events of a question, and its answer at the end; equal questions at once are one.
+    def ask(
+        self, question: str, param: QueryParam, explain: bool = False
+    ) -> AsyncGenerator[QuestionEvent]:
+        """The events of a question, with the answer at the end; equal questions at once are answered once.
 
-        Close it to leave early: when all listeners have left, the model's call is cancelled.
+        A listener that leaves early closes the generator: without listeners, the model's call is
+        cancelled.
         """
         key = msgspec.json.encode([question, param, explain])
-        shared = self._asked.get(key)
-        self._metrics.count("questions_total", index=self.name, mode=param.mode)
-        if shared is not None:
-            self._metrics.count("questions_shared_total", index=self.name)
-            return shared.listen()
-
-        async def run(put: Callable[[Item], None]) -> None:
-            pieces = self.rag.stream(question, param, explain=explain, listener=put)
-            try:
-                async with contextlib.aclosing(pieces):
-                    async for _ in pieces:  # they come as events, too, in order with the others
-                        pass
-                put(pieces.answer)
-            finally:
-                usage = pieces.usage
-                self._metrics.count("model_calls_total", usage.calls, index=self.name)
-                for kind in ("input", "output", "cached"):
-                    tokens = getattr(usage, f"{kind}_tokens")
-                    self._metrics.count("model_tokens_total", tokens, index=self.name, kind=kind)
-
-        def ended() -> None:
-            if self._asked.get(key) is stream:
-                del self._asked[key]
-
-        stream = self._asked[key] = SharedStream(run, ended)
+        stream = self._running.get(key)
+        self._metrics.count_question(self.name, param.mode, shared=stream is not None)
+        if stream is None:
+            stream = self._start(key, question, param, explain)
         return stream.listen()
 
+    def _start(
+        self, key: bytes, question: str, param: QueryParam, explain: bool
+    ) -> SharedStream[QuestionEvent]:
+        async def run(listener: Callable[[QuestionEvent], None]) -> None:
+            pieces = self.rag.stream(question, param, explain=explain, listener=listener)
+            try:
+                async with contextlib.aclosing(pieces):
+                    async for _ in pieces:  # the listener gets each piece as an event
+                        pass
+                listener(pieces.answer)
+            finally:
+                self._metrics.count_usage(self.name, pieces.usage)
+
+        def forget() -> None:
+            if self._running.get(key) is stream:
+                del self._running[key]
+
+        stream = SharedStream(run, forget)
+        self._running[key] = stream
+        return stream
+
     async def directory(self) -> dict[str, EntityLine]:
-        """All entities by the key of their name, those with most relations first."""
+        """All entities by the key of their name, the most connected first."""
 
         def load(snapshot: Snapshot) -> tuple[int, dict[str, EntityLine]]:
             if self._directory[0] == snapshot.generation:
                 return self._directory
             degrees = snapshot.graph.degrees(snapshot.graph.entities).tolist()
-            degree = dict(zip(snapshot.graph.entities.tolist(), degrees, strict=True))
-            rows = snapshot.entity_rows().values()
-            found = {row.key: EntityLine(row.name, row.type, degree[row.id]) for row in rows}
-            by_degree = sorted(found.items(), key=lambda one: (-one[1].degree, one[0]))
-            return snapshot.generation, dict(by_degree)
+            degree_by_id = dict(zip(snapshot.graph.entities.tolist(), degrees, strict=True))
+            lines = [
+                (row.key, EntityLine(name=row.name, type=row.type, degree=degree_by_id[row.id]))
+                for row in snapshot.entity_rows().values()
+            ]
+            lines.sort(key=lambda item: (-item[1].degree, item[0]))
+            return snapshot.generation, dict(lines)
 
         self._directory = await search(self.rag.engine.store, load)
         return self._directory[1]
 
     async def find_entities(self, text: str, kind: str) -> list[EntityLine]:
-        """The entities of a type (all for "") whose name begins with a text, then those with it in."""
-        key, all_entities = name_key(text), await self.directory()
-        found = [item for item in all_entities.items() if not kind or item[1].type == kind]
-        begins = [line for name, line in found if name.startswith(key)]
-        return begins + [line for name, line in found if key in name and not name.startswith(key)]
+        """The entities of a type (all for "") with a text in the name, at its beginning first."""
+        text_key = name_key(text)
+        directory = await self.directory()
+        beginning: list[EntityLine] = []
+        containing: list[EntityLine] = []
+        for key, line in directory.items():
+            if kind and line.type != kind:
+                continue
+            if key.startswith(text_key):
+                beginning.append(line)
+            elif text_key in key:
+                containing.append(line)
+        return beginning + containing
 
     async def close(self) -> None:
         """Close the index, and let another server have it."""
@@ -143,20 +160,22 @@ class Index:
 
 @dataclass
 class Indexes:
-    """All indexes of a server by name, and how many questions are being answered."""
+    """The indexes of a server by name, and the number of questions being answered."""
 
-    limits: Limits = Limits()
+    limits: ServerLimits = ServerLimits()
     metrics: Metrics = field(default_factory=Metrics)
     opener: Opener = open_async
     by_name: dict[str, Index] = field(default_factory=dict)
     in_flight: int = 0
 
     def open(self, folders: Iterable[Path]) -> None:
-        """Open the index in each folder; `ConfigError` if two have the same name or one has none."""
+        """Open the index in each folder; `ConfigError` for equal or unusable names."""
         for folder in folders:
             name = folder.resolve().name
             if not name or not name.isprintable() or set(name) & set(":/\\?#"):
-                raise ConfigError(f"{folder}: its name cannot be that of an index; rename it")
+                raise ConfigError(
+                    f"{folder}: this name cannot be that of an index; rename the folder"
+                )
             if name in self.by_name:
                 first = self.by_name[name].folder
                 raise ConfigError(f"{first} and {folder} have the same name: rename one of them")
@@ -169,14 +188,14 @@ class Indexes:
             )
 
     def get(self, name: str) -> Index:
-        """The index of this name; `NotFoundError` lists those that there are."""
+        """The index of a name; `NotFoundError` lists the available names."""
         if name not in self.by_name:
             raise NotFoundError(f"no such index: {name}; available: {', '.join(self.by_name)}")
         return self.by_name[name]
 
     @contextlib.contextmanager
     def question(self, text: str) -> Iterator[None]:
-        """Count a question while it is answered; `Busy` if there are too many, 413 if it is long."""
+        """Count a question while it is answered; `Busy` above the limit, 413 for a long question."""
         if not text.strip():
             raise ConfigError("the question is empty")
         if len(text) > self.limits.question:

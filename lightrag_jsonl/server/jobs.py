@@ -1,4 +1,4 @@
-"""The jobs that change an index: kept in its folder, and done one by one in a child process."""
+"""The jobs of an index: kept in the folder `jobs`, and done one after the other by a child process."""
 
 import asyncio
 import contextlib
@@ -20,35 +20,36 @@ from filelock import FileLock, Timeout
 from lightrag_jsonl.core.errors import LockedError, NotFoundError, StorageError
 from lightrag_jsonl.core.types import Json
 
-Kind: TypeAlias = Literal["upload", "insert", "delete", "retry"]
-State: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
+JobKind: TypeAlias = Literal["upload", "insert", "delete", "retry"]
+JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 ATTEMPTS: Final = 3  # of a job whose process dies; then the job itself is to blame
 JOB_SECONDS: Final = 24 * 3_600.0  # a book takes a day with a model that reads a chunk a minute
-KEPT: Final = 1_000  # ended jobs that are remembered
+MAX_ENDED_JOBS: Final = 1_000  # further ones are forgotten, the oldest first
 LONGEST_LINE: Final = 1 << 26  # bytes of a report, which lists every failure
-TOO_LONG: Final = (
-    "the job took more than {hours:g} hours (`serve --max-job-hours`). What it has indexed stays, and"
-    " a retry goes on with the rest"
+JOB_TOO_LONG: Final = (
+    "the job took more than {hours:g} hours (`serve --max-job-hours`). Everything indexed until then "
+    "stays, and a retry goes on with the rest"
 )
-TOKEN: Final = "LIGHTRAG_JSONL_TOKEN"  # the variable with the server's token
+TOKEN_VARIABLE: Final = "LIGHTRAG_JSONL_TOKEN"  # holds the server's token, a secret
 JOB_ID: Final = re.compile("[0-9a-f]{32}")  # as `uuid4().hex` makes them
 
 log = logging.getLogger(__name__)
 
 
 class Job(msgspec.Struct):
-    """One change of an index. Times are in seconds since 1970, `size` in bytes.
+    """A change of an index. Times are in seconds since 1970, `size` in bytes.
 
-    `about` is what the client said: the name and other fields of an upload, the ids to delete.
+    `details`, called `about` in JSON, come from the client: the name and other fields of an upload,
+    the ids to delete.
     """
 
     id: str
-    kind: Kind
+    kind: JobKind
     created_at: float
-    about: dict[str, Any] = {}
+    details: dict[str, Any] = msgspec.field(name="about", default_factory=dict)
     size: int = 0
-    state: State = "waiting"
+    state: JobState = "waiting"
     attempts: int = 0
     ended_at: float | None = None
     progress: dict[str, Any] = {}
@@ -57,12 +58,12 @@ class Job(msgspec.Struct):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing remains to be done."""
+        """Whether the job is over, for good or ill."""
         return self.state in ("done", "failed", "cancelled")
 
 
-class Message(msgspec.Struct):
-    """What the child process says about the job in hand; with a report or an error it has ended."""
+class WorkerMessage(msgspec.Struct):
+    """A message of the child process about a job; a report or an error ends the job."""
 
     progress: dict[str, Any] = {}
     report: dict[str, Any] = {}
@@ -70,13 +71,13 @@ class Message(msgspec.Struct):
 
 
 class JobQueue:
-    """The jobs of one index, oldest first.
+    """The jobs of an index, oldest first.
 
-    A job is a file, and another with its content; both have a name made here. Jobs that were not
-    ended when the server was, are done after its next start. A job ends as failed after `seconds`.
-    Whoever prepared the folder may have written anything into it: a file that is no job under its own
-    name, or a link, is set aside. `LockedError` if another server has the folder, `StorageError` if a
-    link leads out of it.
+    A job is a file, with its content in a second file; the names of both are made here. Open jobs of
+    a stopped or killed server are done after the next start. A job fails after `seconds`. The folder
+    may come from somebody else and hold anything: links, and files without a job of the same name,
+    are set aside. `LockedError` if another server has the folder, `StorageError`
+    if a link leads out of it.
     """
 
     def __init__(self, index_folder: Path, *, seconds: float = JOB_SECONDS) -> None:
@@ -92,8 +93,9 @@ class JobQueue:
         try:
             self._lock.acquire(timeout=0)
         except Timeout as error:
-            words = f"another server has the jobs of {index_folder}: stop it first"
-            raise LockedError(words, path=index_folder) from error
+            raise LockedError(
+                f"another server has the jobs of {index_folder}: stop it first", path=index_folder
+            ) from error
         jobs = sorted(_load_jobs(self._folder), key=lambda job: (job.created_at, job.id))
         self._jobs = {job.id: job for job in jobs}
         for content in self._folder.glob("*.data"):  # uploads that broke off
@@ -110,19 +112,19 @@ class JobQueue:
         return [*reversed(self._jobs.values())]
 
     def get(self, id: str) -> Job:
-        """One job; `NotFoundError` if there is none."""
+        """The job with an id; `NotFoundError` for an unknown id."""
         if id not in self._jobs:
             raise NotFoundError(f"no such job: {id}")
         return self._jobs[id]
 
     @property
     def waiting(self) -> list[Job]:
-        """Those that have not ended, in the order in which they will be done."""
+        """The jobs that have not ended, in the order of their turns."""
         return [job for job in self._jobs.values() if not job.ended]
 
     @contextlib.contextmanager
     def content_file(self) -> Iterator[Path]:
-        """A new file for the content of a job; it is deleted if no job is made of it."""
+        """A new file for the content of a job; deleted unless a job is made of it."""
         path = self._folder / f"{uuid.uuid4().hex}.data"
         try:
             yield path
@@ -130,18 +132,18 @@ class JobQueue:
             if path.stem not in self._jobs:
                 path.unlink(missing_ok=True)
 
-    def add(self, kind: Kind, about: dict[str, Any], content: Path | None = None) -> Job:
-        """Add a job, with its content in a file made by `content_file`; it is on the disk then."""
+    def add(self, kind: JobKind, details: dict[str, Any], content: Path | None = None) -> Job:
+        """Add a job and write it to the disk; `content` is a file made by `content_file`."""
         id = uuid.uuid4().hex if content is None else content.stem
         size = 0 if content is None else content.stat().st_size
-        job = Job(id, kind, time.time(), about, size)
+        job = Job(id=id, kind=kind, created_at=time.time(), details=details, size=size)
         self._save(job)
         self._jobs[id] = job
         self._wake.set()
         return job
 
     def cancel(self, id: str) -> Job:
-        """End a job that waits or runs; what it has indexed stays. `NotFoundError` if there is none."""
+        """End a job that waits or runs; the documents it has indexed stay. `NotFoundError` for an unknown id."""
         job = self.get(id)
         if job.state == "running" and self._child is not None:
             _kill(self._child)
@@ -166,14 +168,19 @@ class JobQueue:
                     self._end(waiting[0], error=f"the indexing process failed: {error}")
 
     async def _run_child(self) -> None:
-        """Do what waits in a new process, which ends with this one; returns early if it dies."""
-        inherited = {name: text for name, text in os.environ.items() if name != TOKEN}
+        """Do the waiting jobs in a new process; returns early if the process dies."""
+        environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "lightrag_jsonl.server.worker", str(self._index_folder)),
+            sys.executable,
+            "-P",
+            "-m",
+            "lightrag_jsonl.server.worker",
+            str(self._index_folder),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LONGEST_LINE,
-            env={**inherited, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=environment,
             start_new_session=True,
         )
         assert child.stdin is not None and child.stdout is not None
@@ -182,9 +189,10 @@ class JobQueue:
         try:
             while child.returncode is None and (waiting := self.waiting):
                 job = waiting[0]
-                job.state, job.attempts = "running", job.attempts + 1
+                job.state = "running"
+                job.attempts += 1
                 self._save(job)
-                with contextlib.suppress(ConnectionError):  # it died; the loop below sees that
+                with contextlib.suppress(ConnectionError):  # the process died; `_follow` notices
                     child.stdin.write(msgspec.json.encode(job) + b"\n")
                     await child.stdin.drain()
                 if not await self._follow(job, child.stdout):
@@ -192,7 +200,7 @@ class JobQueue:
                     if not job.ended and job.attempts >= ATTEMPTS:
                         self._end(job, error=f"the indexing process exited (status {status})")
                     return
-        except asyncio.CancelledError:  # the server ends; that is not the fault of the job
+        except asyncio.CancelledError:  # the server ends, which is no failed attempt
             if job is not None and not job.ended:
                 job.attempts -= 1
                 self._save(job)
@@ -204,22 +212,22 @@ class JobQueue:
             await child.wait()
 
     async def _follow(self, job: Job, reports: asyncio.StreamReader) -> bool:
-        """Note what the process reports of a job; whether it can do another one afterwards."""
+        """Note the reports on a job; returns whether the process can do another job."""
         try:
             async with asyncio.timeout(self._seconds):
                 while line := await reports.readline():
-                    if job.ended:  # it was cancelled meanwhile
+                    if job.ended:  # by `cancel`
                         return False
-                    self._note(job, msgspec.json.decode(line, type=Message))
+                    self._note(job, msgspec.json.decode(line, type=WorkerMessage))
                     if job.ended:
                         return True
         except TimeoutError:
-            self._end(job, error=TOO_LONG.format(hours=self._seconds / 3_600))
+            self._end(job, error=JOB_TOO_LONG.format(hours=self._seconds / 3_600))
             if self._child is not None:
                 _kill(self._child)
         return False
 
-    def _note(self, job: Job, message: Message) -> None:
+    def _note(self, job: Job, message: WorkerMessage) -> None:
         job.progress = message.progress or job.progress
         if message.report or message.error:
             self._end(job, message.report, message.error)
@@ -230,7 +238,7 @@ class JobQueue:
         report: dict[str, Json] | None = None,
         error: str = "",
         *,
-        state: State | None = None,
+        state: JobState | None = None,
     ) -> None:
         job.report = report or {}
         job.error = error
@@ -239,7 +247,7 @@ class JobQueue:
         self._save(job)
         (self._folder / f"{job.id}.data").unlink(missing_ok=True)
         ended = [old for old in self._jobs.values() if old.ended]
-        for old in ended[:-KEPT]:
+        for old in ended[:-MAX_ENDED_JOBS]:
             del self._jobs[old.id]
             (self._folder / f"{old.id}.json").unlink(missing_ok=True)
 
@@ -255,12 +263,12 @@ class JobQueue:
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
-    """End a process and what it has started; the index survives that at any time."""
+    """End a process and its children, which does no harm to the index."""
     with contextlib.suppress(ProcessLookupError):
         if sys.platform == "win32":
-            child.kill()  # what it has started ends when its pipes are closed
+            child.kill()  # its children end when their pipes are closed
         else:
-            os.killpg(child.pid, signal.SIGKILL)  # it leads a session of its own
+            os.killpg(child.pid, signal.SIGKILL)  # the child leads a session of its own
 
 
 def _refuse_link(path: Path) -> None:
@@ -269,7 +277,7 @@ def _refuse_link(path: Path) -> None:
 
 
 def _load_jobs(folder: Path) -> Iterator[Job]:
-    """The jobs in a folder; files that hold none are set aside."""
+    """The jobs in a folder; other files are set aside."""
     for path in sorted(folder.glob("*.json")):
         try:
             yield _load_job(path)
@@ -280,7 +288,7 @@ def _load_jobs(folder: Path) -> Iterator[Job]:
 
 
 def _load_job(path: Path) -> Job:
-    """The job in a file; `ValueError` if the file, its name or its content cannot be trusted."""
+    """The job in a file; `ValueError` for a name, a file or a content that cannot be trusted."""
     if not JOB_ID.fullmatch(path.stem):
         raise ValueError("its name is not the id of a job")
     content = path.with_suffix(".data")

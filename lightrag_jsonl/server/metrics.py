@@ -1,69 +1,125 @@
-"""Counters and a histogram of latencies, in the text format of Prometheus."""
+"""The metrics of a server, for Prometheus."""
 
-from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
 
-Labels: TypeAlias = tuple[tuple[str, str], ...]
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
-PREFIX: Final = "lightrag_"
-BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
+from lightrag_jsonl.core.usage import Usage
+
+METRICS_MEDIA: Final = "text/plain; version=0.0.4"
+LATENCY_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
-def labels(**given: object) -> Labels:
-    """Labels of a sample, in the order given."""
-    return tuple((name, str(value)) for name, value in given.items())
+@dataclass(frozen=True, kw_only=True)
+class IndexSizes:
+    """The sizes of an index; jobs and documents by state."""
+
+    jobs: Mapping[str, int]
+    documents: Mapping[str, int]
+    chunks: int
+    entities: int
+    relations: int
 
 
 class Metrics:
-    """What was counted since the server started."""
+    """Counters since the start of the server, and gauges with the sizes at the time of reading."""
 
     def __init__(self) -> None:
-        self._counts: defaultdict[str, Counter[Labels]] = defaultdict(Counter)
-        self._seconds: defaultdict[Labels, list[float]] = defaultdict(
-            lambda: [0.0] * (len(BUCKETS) + 2)  # a count for each bucket and for longer ones; a sum
+        registry = _TotalsRegistry()
+        self._registry = registry
+        self._requests = Counter(
+            "lightrag_requests", "Requests.", ["route", "status"], registry=registry
         )
+        self._request_seconds = Histogram(
+            "lightrag_request_seconds",
+            "Seconds from a request to the beginning of its response.",
+            ["route"],
+            buckets=LATENCY_BUCKETS,
+            registry=registry,
+        )
+        self._refused = Counter(
+            "lightrag_refused",
+            "Requests refused by host, origin or token.",
+            ["reason"],
+            registry=registry,
+        )
+        self._questions = Counter(
+            "lightrag_questions", "Questions.", ["index", "mode"], registry=registry
+        )
+        self._questions_shared = Counter(
+            "lightrag_questions_shared",
+            "Questions that joined an equal one which was being answered.",
+            ["index"],
+            registry=registry,
+        )
+        self._model_calls = Counter(
+            "lightrag_model_calls", "Model calls for questions.", ["index"], registry=registry
+        )
+        self._model_tokens = Counter(
+            "lightrag_model_tokens",
+            "Tokens of model calls for questions.",
+            ["index", "kind"],
+            registry=registry,
+        )
+        self._in_flight = Gauge(
+            "lightrag_questions_in_flight", "Questions being answered.", registry=registry
+        )
+        self._jobs = Gauge("lightrag_jobs", "Jobs.", ["index", "state"], registry=registry)
+        self._documents = Gauge(
+            "lightrag_documents", "Documents.", ["index", "state"], registry=registry
+        )
+        self._chunks = Gauge("lightrag_chunks", "Chunks.", ["index"], registry=registry)
+        self._entities = Gauge("lightrag_entities", "Entities.", ["index"], registry=registry)
+        self._relations = Gauge("lightrag_relations", "Relations.", ["index"], registry=registry)
 
-    def count(self, name: str, amount: int = 1, **given: object) -> None:
-        """Add to a counter."""
-        self._counts[name][labels(**given)] += amount
+    def count_request(self, route: str, status: int, seconds: float) -> None:
+        """Count a request with the status and the latency of its response."""
+        self._requests.labels(route=route, status=status).inc()
+        self._request_seconds.labels(route=route).observe(seconds)
 
-    def observe(self, seconds: float, **given: object) -> None:
-        """Add a latency to the histogram."""
-        row = self._seconds[labels(**given)]
-        row[bisect_left(BUCKETS, seconds)] += 1
-        row[-1] += seconds
+    def count_refusal(self, reason: str) -> None:
+        """Count a request that was refused before it reached a route."""
+        self._refused.labels(reason=reason).inc()
 
-    def render(self, gauges: Iterable[tuple[str, Labels, float]]) -> str:
-        """Everything as text, with values that were measured just now."""
-        measured: defaultdict[str, dict[Labels, float]] = defaultdict(dict)
-        for name, given, value in gauges:
-            measured[name][given] = value
-        lines: list[str] = []
-        tables: dict[str, Mapping[Labels, float]] = {**self._counts, **measured}
-        for name, samples in tables.items():
-            kind = "counter" if name in self._counts else "gauge"
-            lines.append(f"# TYPE {PREFIX}{name} {kind}")
-            lines += [_line(name, given, value) for given, value in samples.items()]
-        if self._seconds:
-            lines += [f"# TYPE {PREFIX}request_seconds histogram", *self._histogram()]
-        return "\n".join(lines) + "\n"
+    def count_question(self, index: str, mode: str, *, shared: bool) -> None:
+        """Count a question; `shared` if an equal question is being answered already."""
+        self._questions.labels(index=index, mode=mode).inc()
+        if shared:
+            self._questions_shared.labels(index=index).inc()
 
-    def _histogram(self) -> Iterator[str]:
-        for given, row in self._seconds.items():
-            total = 0.0
-            for limit, count in zip([*map(str, BUCKETS), "+Inf"], row[:-1], strict=True):
-                total += count
-                yield _line("request_seconds_bucket", (*given, ("le", limit)), total)
-            yield _line("request_seconds_sum", given, row[-1])
-            yield _line("request_seconds_count", given, total)
+    def count_usage(self, index: str, usage: Usage) -> None:
+        """Count the model calls of a question, and their tokens."""
+        self._model_calls.labels(index=index).inc(usage.calls)
+        self._model_tokens.labels(index=index, kind="input").inc(usage.input_tokens)
+        self._model_tokens.labels(index=index, kind="output").inc(usage.output_tokens)
+        self._model_tokens.labels(index=index, kind="cached").inc(usage.cached_tokens)
 
-
-def _line(name: str, given: Labels, value: float) -> str:
-    shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in given)
-    return f"{PREFIX}{name}{{{shown}}} {value}" if shown else f"{PREFIX}{name} {value}"
+    def render(self, sizes: Mapping[str, IndexSizes], questions_in_flight: int) -> bytes:
+        """All metrics as text, with the sizes of the indexes by name."""
+        self._in_flight.set(questions_in_flight)
+        self._jobs.clear()
+        self._documents.clear()
+        for index, size in sizes.items():
+            _set_states(self._jobs, index, size.jobs)
+            _set_states(self._documents, index, size.documents)
+            self._chunks.labels(index=index).set(size.chunks)
+            self._entities.labels(index=index).set(size.entities)
+            self._relations.labels(index=index).set(size.relations)
+        return generate_latest(self._registry)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+class _TotalsRegistry(CollectorRegistry):
+    """A registry without the samples `…_created`, which only the OpenMetrics format defines."""
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in super().collect():
+            samples = metric.samples
+            metric.samples = [sample for sample in samples if not sample.name.endswith("_created")]
+            yield metric
+
+
+def _set_states(gauge: Gauge, index: str, counts: Mapping[str, int]) -> None:
+    for state, count in counts.items():
+        gauge.labels(index=index, state=state).set(count)

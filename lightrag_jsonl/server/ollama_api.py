@@ -1,5 +1,6 @@
 """Ollama's protocol, as far as chat programs such as Open WebUI use it; a model is an index."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -9,19 +10,27 @@ from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.server import chat
 from lightrag_jsonl.server.routing import Call, Route
 
-VERSION: Final = "0.6.4"  # of the protocol
+OLLAMA_VERSION: Final = "0.6.4"  # of the protocol
 FAMILY: Final = "lightrag"
-LINES: Final = "application/x-ndjson"
+NDJSON: Final = "application/x-ndjson"
+MODEL_DETAILS: Final = {
+    "format": "index",
+    "family": FAMILY,
+    "families": [FAMILY],
+    "parameter_size": "",
+    "quantization_level": "",
+    "parent_model": "",
+}
 
 
-class Show(Struct):
+class ShowRequest(Struct):
     """The model to describe."""
 
     model: str = ""
     name: str = ""
 
 
-class Chat(Struct):
+class ChatRequest(Struct):
     """A conversation."""
 
     model: str
@@ -29,7 +38,7 @@ class Chat(Struct):
     stream: bool | None = True
 
 
-class Generate(Struct):
+class GenerateRequest(Struct):
     """A single question."""
 
     model: str
@@ -38,78 +47,112 @@ class Generate(Struct):
     stream: bool | None = True
 
 
-async def version(call: Call) -> dict[str, str]:
+async def get_ollama_version(call: Call) -> dict[str, str]:
     """The version of the protocol."""
-    return {"version": VERSION}
+    return {"version": OLLAMA_VERSION}
 
 
-async def tags(call: Call) -> dict[str, Any]:
+async def list_ollama_models(call: Call) -> dict[str, Any]:
     """The indexes as models."""
-    models = []
-    for name in chat.model_names(call.indexes):
-        index, _ = chat.find_model(call.indexes, name)
-        changed = (index.folder / "index.sqlite").stat().st_mtime
-        at = datetime.fromtimestamp(changed, UTC).isoformat()
-        known = {"modified_at": at, "size": 0, "digest": "0" * 64, "details": _details()}
-        models.append({"name": name, "model": name, **known})
-    return {"models": models}
+    return {"models": [_model(call, name) for name in chat.model_names(call.indexes)]}
 
 
-async def show(call: Call) -> dict[str, Any]:
-    """One of them."""
+def _model(call: Call, name: str) -> dict[str, Any]:
+    index, _ = chat.find_model(call.indexes, name)
+    modified_at = (index.folder / "index.sqlite").stat().st_mtime
+    return {
+        "name": name,
+        "model": name,
+        "modified_at": datetime.fromtimestamp(modified_at, UTC).isoformat(),
+        "size": 0,
+        "digest": "0" * 64,
+        "details": MODEL_DETAILS,
+    }
+
+
+async def show_model(call: Call) -> dict[str, Any]:
+    """The description of a model."""
     chat.find_model(call.indexes, call.body.model or call.body.name)
-    info = {"general.architecture": FAMILY}
-    texts = {"modelfile": "", "parameters": "", "template": "", "license": ""}
-    return {**texts, "details": _details(), "model_info": info, "capabilities": ["completion"]}
+    return {
+        "modelfile": "",
+        "parameters": "",
+        "template": "",
+        "license": "",
+        "details": MODEL_DETAILS,
+        "model_info": {"general.architecture": FAMILY},
+        "capabilities": ["completion"],
+    }
 
 
-async def chat_turn(call: Call) -> object:
+async def answer_chat(call: Call) -> object:
     """The answer to the last turn of the user."""
-    return await _respond(call, call.body.messages, lambda text: {"message": _message(text)})
+    return await _answer_in_lines(
+        call,
+        call.body.messages,
+        lambda text: {"message": {"role": "assistant", "content": text}},
+    )
 
 
-async def generate(call: Call) -> object:
+async def answer_prompt(call: Call) -> object:
     """The answer to a question."""
     turns = [chat.ChatMessage("system", call.body.system)] if call.body.system else []
     turns.append(chat.ChatMessage("user", call.body.prompt))
-    return await _respond(call, turns, lambda text: {"response": text})
+    return await _answer_in_lines(call, turns, lambda text: {"response": text})
 
 
-async def _respond(call: Call, turns: list[chat.ChatMessage], part: Any) -> object:
+async def _answer_in_lines(
+    call: Call, turns: list[chat.ChatMessage], text_fields: Callable[[str], dict[str, Any]]
+) -> object:
+    """The answer as lines of JSON, with a text in the fields of the operation."""
     model = call.body.model
 
-    def line(text: str, **more: object) -> dict[str, Any]:
+    def line(text: str, **fields: object) -> dict[str, Any]:
         now = datetime.now(UTC).isoformat()
-        return {"model": model, "created_at": now, **part(text), "done": bool(more), **more}
+        is_done = bool(fields)
+        return {
+            "model": model,
+            "created_at": now,
+            **text_fields(text),
+            "done": is_done,
+            **fields,
+        }
 
     def whole(text: str, answer: Answer) -> dict[str, Any]:
-        reason, spent = "length" if answer.truncated else "stop", answer.usage
-        counts = {"prompt_eval_count": spent.input_tokens, "eval_count": spent.output_tokens}
-        return line(text, done_reason=reason, sources=answer.citations, **counts)
+        return line(
+            text,
+            done_reason="length" if answer.truncated else "stop",
+            sources=answer.citations,
+            prompt_eval_count=answer.usage.input_tokens,
+            eval_count=answer.usage.output_tokens,
+        )
+
+    def write(piece: str | Answer) -> str:
+        return chat.stream_part(NDJSON, line(piece) if isinstance(piece, str) else whole("", piece))
 
     if not any(turn.text for turn in turns):  # the program only wants the model to be loaded
         chat.find_model(call.indexes, model)
         return line("", done_reason="load")
-
-    def write(piece: str | Answer) -> str:
-        return chat.encoded(LINES, line(piece) if isinstance(piece, str) else whole("", piece))
-
-    return await chat.respond(call, turns, LINES, write, whole)
+    return await chat.answer_conversation(call, turns, media=NDJSON, write=write, whole=whole)
 
 
-def _message(text: str) -> dict[str, str]:
-    return {"role": "assistant", "content": text}
-
-
-def _details() -> dict[str, Any]:
-    sizes = {"parameter_size": "", "quantization_level": "", "parent_model": ""}
-    return {"format": "index", "family": FAMILY, "families": [FAMILY], **sizes}
-
-
-ROUTES: Final = (
-    Route("GET", "/api/version", version, result=dict[str, str]),
-    Route("GET", "/api/tags", tags, result=dict[str, Any]),
-    Route("POST", "/api/show", show, body=Show, result=dict[str, Any]),
-    Route("POST", "/api/chat", chat_turn, body=Chat, result=dict[str, Any], other_media=LINES),
-    Route("POST", "/api/generate", generate, body=Generate, result=dict[str, Any], other_media=LINES),
-)  # fmt: skip
+OLLAMA_ROUTES: Final = (
+    Route("GET", "/api/version", get_ollama_version, result=dict[str, str]),
+    Route("GET", "/api/tags", list_ollama_models, result=dict[str, Any]),
+    Route("POST", "/api/show", show_model, body=ShowRequest, result=dict[str, Any]),
+    Route(
+        "POST",
+        "/api/chat",
+        answer_chat,
+        body=ChatRequest,
+        result=dict[str, Any],
+        other_media=NDJSON,
+    ),
+    Route(
+        "POST",
+        "/api/generate",
+        answer_prompt,
+        body=GenerateRequest,
+        result=dict[str, Any],
+        other_media=NDJSON,
+    ),
+)

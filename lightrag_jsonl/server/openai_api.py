@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -12,13 +13,13 @@ from lightrag_jsonl.server.routing import Call, Route
 
 
 class StreamOptions(Struct):
-    """Whether a stream ends with the usage."""
+    """Options of a stream: whether it ends with the usage."""
 
     include_usage: bool | None = None
 
 
-class Completions(Struct):
-    """A request; fields that mean nothing here (`temperature`, …) are ignored."""
+class CompletionsRequest(Struct):
+    """A conversation to continue; other fields, such as `temperature`, are ignored."""
 
     model: str
     messages: list[chat.ChatMessage]
@@ -26,60 +27,87 @@ class Completions(Struct):
     stream_options: StreamOptions | None = None
 
 
-async def models(call: Call) -> dict[str, Any]:
+async def list_openai_models(call: Call) -> dict[str, Any]:
     """The indexes, and each with each mode, as models."""
     fields = {"object": "model", "created": 0, "owned_by": "lightrag-jsonl"}
-    return {
-        "object": "list",
-        "data": [{"id": name, **fields} for name in chat.model_names(call.indexes)],
-    }
+    models = [{"id": name, **fields} for name in chat.model_names(call.indexes)]
+    return {"object": "list", "data": models}
 
 
-async def completions(call: Call) -> object:
+async def create_completion(call: Call) -> object:
     """The answer to the last turn of the user, with its sources in the text and as `sources`."""
-    request: Completions = call.body
-    about = {
-        "id": f"chatcmpl-{uuid.uuid4().hex}",
-        "created": int(time.time()),
-        "model": request.model,
-    }
-    options = request.stream_options or StreamOptions()
+    request: CompletionsRequest = call.body
+    writer = CompletionWriter(request)
+    return await chat.answer_conversation(
+        call,
+        request.messages,
+        media=chat.EVENTS,
+        write=writer.write,
+        whole=writer.whole,
+    )
 
-    def write(piece: str | Answer) -> str:
-        chunk = {**about, "object": "chat.completion.chunk"}
+
+class CompletionWriter:
+    """Writes an answer as completions of OpenAI's protocol, all with the same id."""
+
+    def __init__(self, request: CompletionsRequest) -> None:
+        options = request.stream_options or StreamOptions()
+        self._with_usage = options.include_usage
+        self._fields = {
+            "id": f"chatcmpl-{uuid.uuid4().hex}",
+            "created": int(time.time()),
+            "model": request.model,
+        }
+
+    def write(self, piece: str | Answer) -> str:
+        """A piece of a text as an event, or the answer as the events at the end."""
         if isinstance(piece, str):
             delta = {"role": "assistant", "content": piece}
-            return chat.encoded(
-                chat.EVENTS,
-                {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
-            )
-        last = {"index": 0, "delta": {}, "finish_reason": _finish(piece)}
-        found = chat.encoded(chat.EVENTS, {**chunk, "choices": [last], "sources": piece.citations})
-        if options.include_usage:
-            found += chat.encoded(chat.EVENTS, {**chunk, "choices": [], "usage": _usage(piece)})
-        return f"{found}data: [DONE]\n\n"
+            return self._event([{"index": 0, "delta": delta, "finish_reason": None}])
+        last_choice = {"index": 0, "delta": {}, "finish_reason": _finish_reason(piece)}
+        events = self._event([last_choice], sources=piece.citations)
+        if self._with_usage:
+            events += self._event([], usage=_token_counts(piece))
+        return f"{events}data: [DONE]\n\n"
 
-    def whole(text: str, answer: Answer) -> dict[str, Any]:
+    def whole(self, text: str, answer: Answer) -> dict[str, Any]:
+        """The whole text as a completion."""
         message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "message": message, "finish_reason": _finish(answer)}
-        found = {**about, "object": "chat.completion", "choices": [choice]}
-        return {**found, "usage": _usage(answer), "sources": answer.citations}
+        choice = {"index": 0, "message": message, "finish_reason": _finish_reason(answer)}
+        return {
+            **self._fields,
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": _token_counts(answer),
+            "sources": answer.citations,
+        }
 
-    return await chat.respond(call, request.messages, chat.EVENTS, write, whole)
+    def _event(self, choices: Sequence[dict[str, Any]], **fields: object) -> str:
+        chunk = {**self._fields, "object": "chat.completion.chunk", "choices": choices, **fields}
+        return chat.stream_part(chat.EVENTS, chunk)
 
 
-def _finish(answer: Answer) -> str:
+def _finish_reason(answer: Answer) -> str:
     return "length" if answer.truncated else "stop"
 
 
-def _usage(answer: Answer) -> dict[str, int]:
-    spent = answer.usage
-    total = spent.input_tokens + spent.output_tokens
-    counts = {"prompt_tokens": spent.input_tokens, "completion_tokens": spent.output_tokens}
-    return {**counts, "total_tokens": total}
+def _token_counts(answer: Answer) -> dict[str, int]:
+    usage = answer.usage
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+    }
 
 
-ROUTES: Final = (
-    Route("GET", "/v1/models", models, result=dict[str, Any]),
-    Route("POST", "/v1/chat/completions", completions, body=Completions, result=dict[str, Any], other_media=chat.EVENTS),
-)  # fmt: skip
+OPENAI_ROUTES: Final = (
+    Route("GET", "/v1/models", list_openai_models, result=dict[str, Any]),
+    Route(
+        "POST",
+        "/v1/chat/completions",
+        create_completion,
+        body=CompletionsRequest,
+        result=dict[str, Any],
+        other_media=chat.EVENTS,
+    ),
+)

@@ -1,7 +1,7 @@
 """The OpenAPI description of a table of routes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from lightrag_jsonl.server.routing import Route
 
 REF: Final = "#/components/schemas/{name}"
-ERRORS: Final = {
+ERROR_RESPONSES: Final = {
     "400": "The request makes no sense.",
     "401": "The token is missing or wrong.",
     "403": "The request comes from a page of another origin.",
@@ -17,21 +17,21 @@ ERRORS: Final = {
     "413": "The body or the question is too large.",
     "415": "The body has another type.",
     "421": "The host is not allowed.",
-    "429": "Too much is asked at once: try again after `Retry-After` seconds.",
-    "500": "The index cannot be used, or the server has a mistake: see its log.",
+    "429": "Too many requests at once: try again after `Retry-After` seconds.",
+    "500": "The index cannot be used, or the server has a bug: see its log.",
     "502": "The model or the embedder failed.",
     "503": "Another process writes, or a budget is used up.",
 }
 
 
 class ErrorDetail(msgspec.Struct):
-    """What went wrong."""
+    """The code and the message of an error."""
 
     code: str
     message: str
 
 
-class Error(msgspec.Struct):
+class ErrorBody(msgspec.Struct):
     """The body of every error; in Ollama's protocol a text."""
 
     error: ErrorDetail | str
@@ -39,15 +39,12 @@ class Error(msgspec.Struct):
 
 def describe(routes: Sequence[Route], version: str, indexes: Sequence[str]) -> dict[str, Any]:
     """OpenAPI 3.1 as plain JSON, with the names of the indexes."""
-    used = (kind for route in routes for kind in (route.params, route.body, route.result))
-    kinds: list[Any] = [Error, *(kind for kind in used if kind not in (None, bytes))]
-    schemas, components = msgspec.json.schema_components(kinds, ref_template=REF)
-    known = dict(zip(map(repr, kinds), schemas, strict=True))
-    components["Index"] = {"type": "string", "enum": [*indexes]}
+    schemas, components = _schemas(routes)
+    components["Index"] = {"type": "string", "enum": list(indexes)}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         operations = paths.setdefault(route.path, {})
-        operations[route.method.lower()] = _operation(route, known, components)
+        operations[route.method.lower()] = _operation(route, schemas, components)
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",
@@ -58,33 +55,56 @@ def describe(routes: Sequence[Route], version: str, indexes: Sequence[str]) -> d
     }
 
 
-def _operation(route: Route, known: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
-    content = {route.media: {"schema": known[repr(route.result)]} if route.result else {}}
-    if route.other_media:
-        content[route.other_media] = {}
-    error = {"application/json": {"schema": known[repr(Error)]}}
-    failures = {code: {"description": words, "content": error} for code, words in ERRORS.items()}
+def _schemas(routes: Sequence[Route]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schema of each type by the type's repr, and the components to which schemas refer."""
+    kinds: list[Any] = [ErrorBody]
+    for route in routes:
+        for kind in (route.params, route.body, route.result):
+            if kind not in (None, bytes):
+                kinds.append(kind)
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=REF)
+    return dict(zip(map(repr, kinds), schemas, strict=True)), components
+
+
+def _operation(
+    route: Route, schemas: Mapping[str, Any], components: Mapping[str, Any]
+) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": (route.run.__doc__ or "").removesuffix("."),
-        "parameters": [*_parameters(route, components)],
-        "responses": {str(route.status): {"description": "Done.", "content": content}, **failures},
+        "parameters": _parameters(route, components),
+        "responses": _responses(route, schemas),
     }
-    if route.body is not None:
-        media = "application/octet-stream" if route.body is bytes else "application/json"
-        content = {media: {} if route.body is bytes else {"schema": known[repr(route.body)]}}
+    if route.body is bytes:
+        operation["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
+    elif route.body is not None:
+        content = {"application/json": {"schema": schemas[repr(route.body)]}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 
-def _parameters(route: Route, components: dict[str, Any]) -> list[dict[str, Any]]:
+def _responses(route: Route, schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """The responses of a route by status: its result, and the errors of all routes."""
+    content = {route.media: {"schema": schemas[repr(route.result)]} if route.result else {}}
+    if route.other_media:
+        content[route.other_media] = {}
+    error = {"application/json": {"schema": schemas[repr(ErrorBody)]}}
+    responses: dict[str, Any] = {str(route.status): {"description": "Done.", "content": content}}
+    for status, description in ERROR_RESPONSES.items():
+        responses[status] = {"description": description, "content": error}
+    return responses
+
+
+def _parameters(route: Route, components: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The parameters in the path and in the query of a route's URL."""
     schemas = {"index": {"$ref": REF.format(name="Index")}, "id": {"type": "string"}}
-    in_path = [
+    path_parameters = [
         {"name": name, "in": "path", "required": True, "schema": schemas[name]}
         for name in re.findall(r"{(\w+)}", route.path)
     ]
-    kind = components[route.params.__name__]
-    required = kind.get("required", ())
-    return in_path + [
+    params = components[route.params.__name__]
+    required = params.get("required", ())
+    query_parameters = [
         {"name": name, "in": "query", "required": name in required, "schema": schema}
-        for name, schema in kind["properties"].items()
+        for name, schema in params["properties"].items()
     ]
+    return path_parameters + query_parameters

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
-from lightrag_jsonl.core import types as t
+from lightrag_jsonl.core import types
 from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.usage import Usage
@@ -26,55 +26,57 @@ from lightrag_jsonl.server.routing import (
     Route,
     Stream,
     check_media_type,
-    described,
     error_body,
+    error_message,
+    error_status,
     read_body,
 )
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.trace import Trace, look_up_sources
 
-Item = TypeVar("Item")
+ListItem = TypeVar("ListItem")
 Limit = Annotated[int, Meta(ge=1, le=500)]
 Offset = Annotated[int, Meta(ge=0, le=1 << 40)]
-Short = Annotated[str, Meta(max_length=255)]
-Name = Annotated[str, Meta(min_length=1, max_length=2_000)]
+ShortText = Annotated[str, Meta(max_length=255)]
+NonEmptyText = Annotated[str, Meta(min_length=1)]
+EntityName = Annotated[str, Meta(min_length=1, max_length=2_000)]
 
 TRACE_POLICY: Final = {"Content-Security-Policy": "frame-ancestors 'self'; base-uri 'none'"}
 
 
-# ── what is sent ────────────────────────────────────────────────────────────────
+# ── what clients send ───────────────────────────────────────────────────────────
 
 
-class Page(Struct, forbid_unknown_fields=True):
-    """Which part of a list."""
+class ListParams(Struct, forbid_unknown_fields=True):
+    """A part of a list."""
 
     offset: Offset = 0
     limit: Limit = 50
 
 
-class DocumentPage(Page):
-    """Which documents: with a `state` (all for ""), and with a text in id, title or source."""
+class DocumentParams(ListParams):
+    """Documents with a `state` (all for ""), and with a text in id, title or source."""
 
     state: str = ""
-    q: Short = ""
+    q: ShortText = ""
 
 
-class EntityPage(Page):
-    """Which entities: of a `type` (all for ""), with a text at the beginning of or in the name."""
+class EntityParams(ListParams):
+    """Entities of a `type` (all for ""), and with a text in the name."""
 
-    q: Short = ""
-    type: Short = ""
+    q: ShortText = ""
+    type: ShortText = ""
 
 
-class Around(Struct, forbid_unknown_fields=True):
+class NeighbourhoodParams(Struct, forbid_unknown_fields=True):
     """An entity, and the most relations to list."""
 
-    name: Name
+    name: EntityName
     limit: Limit = 50
 
 
-class Sources(Struct, forbid_unknown_fields=True):
+class SourceParams(Struct, forbid_unknown_fields=True):
     """A chunk, or an entity, or the relation from `entity` to `target`."""
 
     entity: str = ""
@@ -82,28 +84,28 @@ class Sources(Struct, forbid_unknown_fields=True):
     chunk: str = ""
 
 
-class Upload(Struct, forbid_unknown_fields=True):
-    """The name of an uploaded file, and what is known of the document in it."""
+class UploadParams(Struct, forbid_unknown_fields=True):
+    """The name of an uploaded file, and properties of the document in the file."""
 
     name: Annotated[str, Meta(min_length=1, max_length=255)]
     id: Annotated[str, Meta(min_length=1, max_length=255)] | None = None
-    title: Short | None = None
-    date: Short | None = None
+    title: ShortText | None = None
+    date: ShortText | None = None
 
 
 class NewDocuments(Struct, forbid_unknown_fields=True):
-    """Texts to index: objects with the fields of `Document`; further ones go to its metadata."""
+    """Texts to index: objects with the fields of `Document`; further fields become metadata."""
 
     documents: Annotated[list[dict[str, Any]], Meta(min_length=1)]
 
 
-class Ids(Struct, forbid_unknown_fields=True):
+class DocumentIds(Struct, forbid_unknown_fields=True):
     """Ids of documents."""
 
     ids: Annotated[list[str], Meta(min_length=1)]
 
 
-class Turn(Struct, forbid_unknown_fields=True):
+class ConversationTurn(Struct, forbid_unknown_fields=True):
     """A turn of the conversation before a question."""
 
     role: Role
@@ -111,53 +113,53 @@ class Turn(Struct, forbid_unknown_fields=True):
 
 
 def _question_fields() -> list[Any]:
-    """The fields of `QueryParam`, with which a question may be asked."""
+    """A question, and the fields of `QueryParam`."""
     hints = get_type_hints(QueryParam, include_extras=True)
-    hints["conversation_history"] = list[Turn]
-    found: list[Any] = [("question", Annotated[str, Meta(min_length=1)]), ("explain", bool, False)]
-    for one in dataclasses.fields(QueryParam):
-        default = one.default
-        if one.default_factory is not dataclasses.MISSING:
-            default = msgspec.field(default_factory=one.default_factory)
-        found.append((one.name, hints[one.name], default))
-    return found
+    hints["conversation_history"] = list[ConversationTurn]
+    fields: list[Any] = [("question", NonEmptyText), ("explain", bool, False)]
+    for field in dataclasses.fields(QueryParam):
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = msgspec.field(default_factory=field.default_factory)
+        fields.append((field.name, hints[field.name], default))
+    return fields
 
 
 Question = msgspec.defstruct("Question", _question_fields(), forbid_unknown_fields=True)
 
 
-# ── what is answered ────────────────────────────────────────────────────────────
+# ── what the server answers ─────────────────────────────────────────────────────
 
 
-class Answered(Struct):
-    """An answer; `sources` names them in words, one for each number that is cited.
+class AnswerBody(Struct):
+    """An answer; `sources` has a line for each cited number.
 
-    Each of the `claims` is one cited number: whether it supports the claim before it, and by which of
-    the `citations`.
+    The `claims` are the cited numbers in the text: whether the source supports the claim before the
+    number, and by which of the `citations`.
     """
 
     text: str
-    citations: tuple[t.Citation, ...]
+    citations: tuple[types.Citation, ...]
     sources: list[str]
     trace_id: str | None
     usage: Usage
     invented: tuple[int, ...]
     truncated: bool
-    claims: tuple[t.CitedClaim, ...]
+    claims: tuple[types.CitedClaim, ...]
 
 
-class Part(Struct, Generic[Item]):
-    """A part of a list, and how many there are in all."""
+class ListPart(Struct, Generic[ListItem]):
+    """A part of a list, and the length of the whole list."""
 
     total: int
-    items: list[Item]
+    items: list[ListItem]
 
 
-class Neighbourhood(Struct):
-    """An entity, its strongest relations, the entities at their ends, and how many relations it has."""
+class NeighbourhoodBody(Struct):
+    """An entity, its strongest relations with the entities at their ends, and the number of all."""
 
-    entity: t.Entity
-    relations: list[t.Relation]
+    entity: types.Entity
+    relations: list[types.Relation]
     neighbours: list[EntityLine]
     total: int
 
@@ -165,16 +167,16 @@ class Neighbourhood(Struct):
 class ChunkList(Struct):
     """The passages behind an entity or relation (20 at most), and the titles of their documents."""
 
-    chunks: list[t.Chunk]
+    chunks: list[types.Chunk]
     documents: dict[str, str]
 
 
-def answered(answer: t.Answer) -> Answered:
-    """An answer as REST writes it."""
-    return Answered(
+def answer_body(answer: types.Answer) -> AnswerBody:
+    """An answer in the form of REST."""
+    return AnswerBody(
         text=answer.text,
         citations=answer.citations,
-        sources=[*t.source_lines(answer.citations, answer.context.language)],
+        sources=list(types.source_lines(answer.citations, answer.context.language)),
         trace_id=answer.trace_id,
         usage=answer.usage,
         invented=answer.invented,
@@ -186,94 +188,103 @@ def answered(answer: t.Answer) -> Answered:
 # ── questions ───────────────────────────────────────────────────────────────────
 
 
-def _asked(call: Call) -> tuple[str, QueryParam, bool]:
-    given = msgspec.to_builtins(call.body)
-    question, explain = given.pop("question"), given.pop("explain")
-    return question, QueryParam(**given), explain
+def _question_of(call: Call) -> tuple[str, QueryParam, bool]:
+    """The question of a request, its parameters, and whether to explain the answer."""
+    fields = msgspec.to_builtins(call.body)
+    question = fields.pop("question")
+    explain = fields.pop("explain")
+    return question, QueryParam(**fields), explain
 
 
-async def query(call: Call) -> Answered:
+async def answer_question(call: Call) -> AnswerBody:
     """The complete answer."""
-    question, param, explain = _asked(call)
+    question, param, explain = _question_of(call)
     with call.indexes.question(question):
         async with contextlib.aclosing(call.index.ask(question, param, explain)) as items:
-            found = [item async for item in items]
-    assert isinstance(found[-1], t.Answer)
-    return answered(found[-1])
+            collected = [item async for item in items]
+    answer = collected[-1]
+    assert isinstance(answer, types.Answer)
+    return answer_body(answer)
 
 
-async def retrieve(call: Call) -> t.Context:
-    """What a model would be shown."""
-    question, param, _ = _asked(call)
+async def get_context(call: Call) -> types.Context:
+    """The context for a question, as a model would get it."""
+    question, param, _ = _question_of(call)
     with call.indexes.question(question):
         return await call.index.rag.retrieve(question, param)
 
 
-async def stream(call: Call) -> Stream:
+async def stream_answer(call: Call) -> Stream:
     """The answer as server-sent events, as it is written."""
-    question, param, explain = _asked(call)
+    question, param, explain = _question_of(call)
     with contextlib.ExitStack() as slot:
         slot.enter_context(call.indexes.question(question))
         items = call.index.ask(question, param, explain)
-        return Stream(_events(call, items), EVENTS, slot.pop_all())
+        return Stream(_server_sent_events(call, items), EVENTS, slot.pop_all())
 
 
-async def _events(
-    call: Call, items: AsyncGenerator[events.Event | t.Answer]
+async def _server_sent_events(
+    call: Call, items: AsyncGenerator[events.Event | types.Answer]
 ) -> AsyncGenerator[str]:
     try:
         async with contextlib.aclosing(items):
             async for item in items:
                 match item:
-                    case t.Answer():
-                        yield _event("answer", answered(item))
+                    case types.Answer():
+                        yield _server_sent_event("answer", answer_body(item))
                     case events.AnswerChunk():
                         if item.text:
-                            yield _event("piece", {"text": item.text})
+                            yield _server_sent_event("piece", {"text": item.text})
                     case events.SelectionMade():
-                        yield _event("evidence", item)
+                        yield _server_sent_event("evidence", item)
                     case events.Session() | events.KeywordsFound() | events.Retrieval():
-                        yield _event(item.stage, item)
+                        yield _server_sent_event(item.stage, item)
     except LightRAGError as error:
-        _, code, words = described(error, call.indexes)
-        yield _event("error", error_body(code, words)["error"])
+        _, code = error_status(error)
+        body = error_body(code, error_message(error, call.indexes))
+        yield _server_sent_event("error", body["error"])
 
 
-def _event(name: str, value: object) -> str:
+def _server_sent_event(name: str, value: object) -> str:
     return f"event: {name}\ndata: {msgspec.json.encode(value).decode()}\n\n"
 
 
 # ── documents and jobs ──────────────────────────────────────────────────────────
 
 
-async def documents(call: Call) -> Part[Any]:
+async def list_documents(call: Call) -> ListPart[types.DocumentStatus]:
     """The documents with their states and failures."""
-    wanted: DocumentPage = call.params
-    text = wanted.q.casefold()
-    found = [
-        one
-        for one in await call.index.rag.documents()
-        if wanted.state in ("", one.state)
-        and any(text in (field or "").casefold() for field in (one.id, one.title, one.source))
+    params: DocumentParams = call.params
+    documents = [
+        document for document in await call.index.rag.documents() if _matches(document, params)
     ]
-    return _part(found, wanted)
+    return _part(documents, params)
 
 
-def _part(found: list[Item], page: Page) -> Part[Item]:
-    return Part(len(found), found[page.offset : page.offset + page.limit])
+def _matches(document: types.DocumentStatus, params: DocumentParams) -> bool:
+    text = params.q.casefold()
+    fields = (document.id, document.title, document.source)
+    has_text = any(text in (field or "").casefold() for field in fields)
+    return has_text and params.state in ("", document.state)
 
 
-def _check_room(call: Call) -> Index:
-    index, limits = call.index, call.indexes.limits
-    waiting = index.jobs.waiting
+def _part(items: list[ListItem], params: ListParams) -> ListPart[ListItem]:
+    end = params.offset + params.limit
+    return ListPart(total=len(items), items=items[params.offset : end])
+
+
+def _index_with_room(call: Call) -> Index:
+    """The index of a request; `Busy` while too many or too large jobs wait there."""
+    limits = call.indexes.limits
+    waiting = call.index.jobs.waiting
     if len(waiting) >= limits.jobs or sum(job.size for job in waiting) >= limits.jobs_bytes:
         raise Busy(f"{len(waiting)} jobs are queued: try again later", 30)
-    return index
+    return call.index
 
 
-async def insert(call: Call) -> Job:
+async def insert_documents(call: Call) -> Job:
     """Index texts."""
-    jobs = _check_room(call).jobs
+    jobs = _index_with_room(call).jobs
     for number, value in enumerate(call.body.documents):
         document_from(value, where=f"documents[{number}]")
     with jobs.content_file() as path:
@@ -281,138 +292,159 @@ async def insert(call: Call) -> Job:
         return jobs.add("insert", {"documents": len(call.body.documents)}, path)
 
 
-async def upload(call: Call) -> Job:
+async def upload_file(call: Call) -> Job:
     """Index a file, whose name is a title and never a path."""
-    jobs, about = _check_room(call).jobs, msgspec.to_builtins(call.params)
-    if not call.params.name.isprintable() or set(call.params.name) & set("/\\"):
+    jobs = _index_with_room(call).jobs
+    params: UploadParams = call.params
+    if not params.name.isprintable() or set(params.name) & set("/\\"):
         raise HTTPException(400, "the name of a file must not hold folders or control characters")
     check_media_type(call.request, "application/octet-stream")
     with jobs.content_file() as path:
         with path.open("wb") as file:
             async for piece in read_body(call.request, call.indexes.limits.upload):
                 await to_thread.run_sync(file.write, piece)
-        return jobs.add("upload", about, path)
+        return jobs.add("upload", msgspec.to_builtins(params), path)
 
 
-async def delete(call: Call) -> Job:
+async def delete_documents(call: Call) -> Job:
     """Delete documents."""
-    index, ids = _check_room(call), call.body.ids
-    known = {document.id for document in await index.rag.documents()}
-    if unknown := [id for id in ids if id not in known]:
-        raise NotFoundError(f"no such document: {', '.join(unknown)}")
-    return index.jobs.add("delete", {"ids": ids})
+    index = _index_with_room(call)
+    existing_ids = {document.id for document in await index.rag.documents()}
+    missing_ids = [id for id in call.body.ids if id not in existing_ids]
+    if missing_ids:
+        raise NotFoundError(f"no such document: {', '.join(missing_ids)}")
+    return index.jobs.add("delete", {"ids": call.body.ids})
 
 
-async def retry(call: Call) -> Job:
+async def retry_failed(call: Call) -> Job:
     """Go on with interrupted documents, and read failed chunks again."""
-    return _check_room(call).jobs.add("retry", {})
+    return _index_with_room(call).jobs.add("retry", {})
 
 
-async def jobs(call: Call) -> Part[Job]:
+async def list_jobs(call: Call) -> ListPart[Job]:
     """The jobs, newest first."""
     return _part(call.index.jobs.newest(), call.params)
 
 
-async def job(call: Call) -> Job:
-    """One job, with its progress."""
+async def get_job(call: Call) -> Job:
+    """A job, with its progress."""
     return call.index.jobs.get(call.request.path_params["id"])
 
 
-async def cancel(call: Call) -> Job:
-    """End a job that waits or runs; what it has indexed stays. A job that has ended stays as it is."""
+async def cancel_job(call: Call) -> Job:
+    """End a waiting or running job; its finished documents stay. An ended job does not change."""
     return call.index.jobs.cancel(call.request.path_params["id"])
 
 
 # ── the index, its traces and its graph ─────────────────────────────────────────
 
 
-async def indexes(call: Call) -> list[str]:
+async def list_indexes(call: Call) -> list[str]:
     """The names of the indexes."""
     return list(call.indexes.by_name)
 
 
-async def status(call: Call) -> t.Status:
-    """What an index holds, and how extraction went."""
+async def get_status(call: Call) -> types.Status:
+    """The contents of an index, and statistics of extraction."""
     return dataclasses.replace(await call.index.rag.status(), working_dir=call.index.name)
 
 
-async def traces(call: Call) -> list[t.TraceSummary]:
+async def list_traces(call: Call) -> list[types.TraceSummary]:
     """The newest questions."""
-    page: Page = call.params
-    found = await call.index.rag.traces.list(limit=page.offset + page.limit)
-    return [*found[page.offset :]]
+    params: ListParams = call.params
+    traces = await call.index.rag.traces.list(limit=params.offset + params.limit)
+    return list(traces[params.offset :])
 
 
-async def trace(call: Call) -> Trace:
+async def get_trace(call: Call) -> Trace:
     """How an answer came about."""
     return await call.index.rag.traces.get(call.request.path_params["id"])
 
 
-async def trace_page(call: Call) -> HTMLResponse:
-    """The same as a page for people."""
-    rag, id = call.index.rag, call.request.path_params["id"]
-    return HTMLResponse(await rag.traces.page(id), headers=TRACE_POLICY)
+async def get_trace_page(call: Call) -> HTMLResponse:
+    """How an answer came about, as a web page."""
+    page = await call.index.rag.traces.page(call.request.path_params["id"])
+    return HTMLResponse(page, headers=TRACE_POLICY)
 
 
-async def entities(call: Call) -> Part[EntityLine]:
-    """Entities by a part of their name, those with most relations first."""
-    return _part(await call.index.find_entities(call.params.q, call.params.type), call.params)
+async def find_entities(call: Call) -> ListPart[EntityLine]:
+    """Entities by a part of their name, the most connected first."""
+    params: EntityParams = call.params
+    return _part(await call.index.find_entities(params.q, params.type), params)
 
 
-async def entity_types(call: Call) -> dict[str, int]:
-    """The types of entities, and how many have each."""
-    counts = Counter(line.type for line in (await call.index.directory()).values())
+async def count_entity_types(call: Call) -> dict[str, int]:
+    """The types of entities, with the number of entities of each."""
+    directory = await call.index.directory()
+    counts = Counter(line.type for line in directory.values())
     return dict(counts.most_common())
 
 
-async def neighbourhood(call: Call) -> Neighbourhood:
+async def get_neighbourhood(call: Call) -> NeighbourhoodBody:
     """An entity with its relations, strongest first."""
-    entity, relations = await call.index.rag.entities.neighbours(call.params.name)
-    shown = [*relations[: call.params.limit]]
-    ends = dict.fromkeys(end for one in shown for end in (one.source, one.target))
-    lines = {line.name: line for line in (await call.index.directory()).values()}
-    others = [lines[end] for end in ends if end != entity.name and end in lines]
-    return Neighbourhood(entity, shown, others, len(relations))
+    params: NeighbourhoodParams = call.params
+    entity, relations = await call.index.rag.entities.neighbours(params.name)
+    strongest = list(relations[: params.limit])
+    directory = await call.index.directory()
+    lines = {line.name: line for line in directory.values()}
+    names = dict.fromkeys(
+        name for relation in strongest for name in (relation.source, relation.target)
+    )
+    neighbours = [lines[name] for name in names if name != entity.name and name in lines]
+    return NeighbourhoodBody(
+        entity=entity,
+        relations=strongest,
+        neighbours=neighbours,
+        total=len(relations),
+    )
 
 
-async def sources(call: Call) -> ChunkList:
+async def get_sources(call: Call) -> ChunkList:
     """The passages behind an entity or a relation."""
-    wanted, rag = call.params, call.index.rag
-    ids: tuple[str, ...] = (wanted.chunk,)
-    if wanted.entity:
-        entity, relations = await rag.entities.neighbours(wanted.entity)
-        ids = entity.chunk_ids
-        if wanted.target:
-            target = (await rag.entities.get(wanted.target)).name
-            between = [one.chunk_ids for one in relations if target in (one.source, one.target)]
-            ids = next(iter(between), ())
-    found = await read(rag.engine.store, lambda view: look_up_sources(view, ids))
-    if not found.chunks:
+    chunk_ids = await _chunk_ids(call)
+    sources = await read(call.index.rag.engine.store, lambda view: look_up_sources(view, chunk_ids))
+    if not sources.chunks:
         raise NotFoundError("no passage: name a chunk, an entity, or an entity and a target")
-    titles = {id: one.title or one.name for id, one in found.documents.items()}
-    return ChunkList([*found.chunks.values()], titles)
+    titles = {id: document.title or document.name for id, document in sources.documents.items()}
+    return ChunkList(chunks=list(sources.chunks.values()), documents=titles)
 
 
-INDEX: Final = "/indexes/{index}"
-ROUTES: Final = (
-    Route("GET", "/indexes", indexes, result=list[str]),
-    Route("GET", INDEX, status, result=t.Status),
-    Route("GET", f"{INDEX}/documents", documents, DocumentPage, result=Part[dict[str, Any]]),
-    Route("POST", f"{INDEX}/documents", insert, body=NewDocuments, result=Job, status=202, large=True),
-    Route("POST", f"{INDEX}/upload", upload, Upload, body=bytes, result=Job, status=202),
-    Route("POST", f"{INDEX}/delete", delete, body=Ids, result=Job, status=202),
-    Route("POST", f"{INDEX}/retry", retry, body=Nothing, result=Job, status=202),
-    Route("GET", f"{INDEX}/jobs", jobs, Page, result=Part[Job]),
-    Route("GET", f"{INDEX}/jobs/{{id}}", job, result=Job),
-    Route("POST", f"{INDEX}/jobs/{{id}}/cancel", cancel, body=Nothing, result=Job),
-    Route("POST", f"{INDEX}/query", query, body=Question, result=Answered),
-    Route("POST", f"{INDEX}/retrieve", retrieve, body=Question, result=t.Context),
-    Route("POST", f"{INDEX}/stream", stream, body=Question, media=EVENTS),
-    Route("GET", f"{INDEX}/traces", traces, Page, result=list[t.TraceSummary]),
-    Route("GET", f"{INDEX}/traces/{{id}}", trace, result=Trace),
-    Route("GET", f"{INDEX}/traces/{{id}}/page", trace_page, media="text/html"),
-    Route("GET", f"{INDEX}/entities", entities, EntityPage, result=Part[EntityLine]),
-    Route("GET", f"{INDEX}/types", entity_types, result=dict[str, int]),
-    Route("GET", f"{INDEX}/neighbourhood", neighbourhood, Around, result=Neighbourhood),
-    Route("GET", f"{INDEX}/sources", sources, Sources, result=ChunkList),
+async def _chunk_ids(call: Call) -> tuple[str, ...]:
+    """The ids of the chunks behind the entity or relation in the parameters, or of their chunk."""
+    params: SourceParams = call.params
+    if not params.entity:
+        return (params.chunk,)
+    entities = call.index.rag.entities
+    entity, relations = await entities.neighbours(params.entity)
+    if not params.target:
+        return entity.chunk_ids
+    target = (await entities.get(params.target)).name
+    for relation in relations:
+        if target in (relation.source, relation.target):
+            return relation.chunk_ids
+    return ()
+
+
+INDEX_PATH: Final = "/indexes/{index}"
+REST_ROUTES: Final = (
+    Route("GET", "/indexes", list_indexes, result=list[str]),
+    Route("GET", INDEX_PATH, get_status, result=types.Status),
+    Route("GET", f"{INDEX_PATH}/documents", list_documents, DocumentParams, result=ListPart[dict[str, Any]]),
+    Route("POST", f"{INDEX_PATH}/documents", insert_documents, body=NewDocuments, result=Job, status=202, large=True),
+    Route("POST", f"{INDEX_PATH}/upload", upload_file, UploadParams, body=bytes, result=Job, status=202),
+    Route("POST", f"{INDEX_PATH}/delete", delete_documents, body=DocumentIds, result=Job, status=202),
+    Route("POST", f"{INDEX_PATH}/retry", retry_failed, body=Nothing, result=Job, status=202),
+    Route("GET", f"{INDEX_PATH}/jobs", list_jobs, ListParams, result=ListPart[Job]),
+    Route("GET", f"{INDEX_PATH}/jobs/{{id}}", get_job, result=Job),
+    Route("POST", f"{INDEX_PATH}/jobs/{{id}}/cancel", cancel_job, body=Nothing, result=Job),
+    Route("POST", f"{INDEX_PATH}/query", answer_question, body=Question, result=AnswerBody),
+    Route("POST", f"{INDEX_PATH}/retrieve", get_context, body=Question, result=types.Context),
+    Route("POST", f"{INDEX_PATH}/stream", stream_answer, body=Question, media=EVENTS),
+    Route("GET", f"{INDEX_PATH}/traces", list_traces, ListParams, result=list[types.TraceSummary]),
+    Route("GET", f"{INDEX_PATH}/traces/{{id}}", get_trace, result=Trace),
+    Route("GET", f"{INDEX_PATH}/traces/{{id}}/page", get_trace_page, media="text/html"),
+    Route("GET", f"{INDEX_PATH}/entities", find_entities, EntityParams, result=ListPart[EntityLine]),
+    Route("GET", f"{INDEX_PATH}/types", count_entity_types, result=dict[str, int]),
+    Route("GET", f"{INDEX_PATH}/neighbourhood", get_neighbourhood, NeighbourhoodParams, result=NeighbourhoodBody),
+    Route("GET", f"{INDEX_PATH}/sources", get_sources, SourceParams, result=ChunkList),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""From a table of routes to an application: reads requests, checks them, and writes responses."""
+"""Routes: the rows of the tables, the checks of requests, and responses."""
 
 import asyncio
 import contextlib
@@ -18,11 +18,11 @@ from starlette.types import Receive, Scope, Send
 from lightrag_jsonl.core import errors
 from lightrag_jsonl.server.indexes import Busy, Index, Indexes
 
-Result = TypeVar("Result")
+HandlerResult = TypeVar("HandlerResult")
 
 PIECE_SECONDS: Final = 30  # the longest pause of a client that sends a body
-SLOWEST: Final = 1_000  # bytes a second that it must send on average
-STATUS: Final[dict[type[Exception], tuple[int, str]]] = {
+SLOWEST: Final = 1_000  # bytes a second, on average, that a client must send
+STATUS_BY_ERROR: Final[dict[type[Exception], tuple[int, str]]] = {
     Busy: (429, "busy"),
     errors.NotFoundError: (404, "not_found"),
     errors.SettingsError: (409, "settings"),
@@ -33,6 +33,7 @@ STATUS: Final[dict[type[Exception], tuple[int, str]]] = {
     errors.EmbeddingError: (502, "embedder"),
     errors.LightRAGError: (500, "index"),
 }
+CODES_BY_STATUS: Final = {404: "not_found", 405: "method", 413: "too_large", 415: "media_type"}
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class Nothing(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Call:
-    """A request that was checked: `params` from the URL's query and `body` from its JSON."""
+    """A checked request: `params` from the query of the URL, and the JSON `body`."""
 
     request: Request
     indexes: Indexes
@@ -52,16 +53,16 @@ class Call:
 
     @property
     def index(self) -> Index:
-        """The index that the path names."""
+        """The index named by the path."""
         return self.indexes.get(self.request.path_params["index"])
 
 
 @dataclass(frozen=True)
 class Route:
-    """One row of the table, from which the application and its description are made.
+    """A row of the tables from which application and description are made.
 
-    `run` returns a value, which becomes JSON, or a response. `body` is the type of the JSON that
-    is posted, or bytes, which `run` reads itself. `result` is the type of a response of JSON.
+    `run` returns a response, or a value for a response of JSON; `result` is the type of the value.
+    `body` is the type of the posted JSON, or bytes, which `run` reads itself.
     """
 
     method: str
@@ -72,16 +73,17 @@ class Route:
     result: Any = None
     media: str = "application/json"
     status: int = 200
-    other_media: str = ""  # of a response in pieces, where the request may ask for one
+    other_media: str = ""  # of a response in pieces, for routes where the request chooses
     large: bool = False  # whether the JSON may be as large as an upload
 
 
 class Stream(StreamingResponse):
-    """A response in pieces; when it has ended, or the client has left, `slot` is given back."""
+    """A response in pieces; `slot` is released at its end, or when the client leaves."""
 
     def __init__(self, pieces: AsyncGenerator[str], media: str, slot: contextlib.ExitStack) -> None:
         super().__init__(pieces, media_type=media)
-        self._pieces, self._slot = pieces, slot
+        self._pieces = pieces
+        self._slot = slot
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._slot:
@@ -90,85 +92,138 @@ class Stream(StreamingResponse):
 
 
 def error_body(code: str, message: str) -> dict[str, dict[str, str]]:
-    """An error as REST and OpenAI's protocol write it."""
+    """The body of an error in REST and in OpenAI's protocol."""
     return {"error": {"code": code, "message": message, "type": code}}
 
 
 def error_response(
-    request: Request, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+    request: Request,
+    status: int,
+    *,
+    code: str,
+    message: str,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """An error in the request's protocol; Ollama's writes the message alone."""
+    """An error in the protocol of the request; the body of Ollama's protocol is the message alone."""
     is_ollama = request.url.path.startswith("/api/")
     body = {"error": message} if is_ollama else error_body(code, message)
     return JSONResponse(body, status, headers)
 
 
-def described(error: Exception, indexes: Indexes) -> tuple[int, str, str]:
-    """The status, code and message of an error of ours, without the folders of this machine."""
-    status, code = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+def error_status(error: Exception) -> tuple[int, str]:
+    """The status and the code of an error of this package."""
+    return next(STATUS_BY_ERROR[kind] for kind in type(error).__mro__ if kind in STATUS_BY_ERROR)
+
+
+def error_message(error: Exception, indexes: Indexes) -> str:
+    """The message of an error, without the folders of this machine."""
     message = str(error)
     for index in indexes.by_name.values():
         message = message.replace(str(index.folder), index.name)
-    return status, code, message
+    return message
 
 
 def http_error(request: Request, error: Exception) -> Response:
-    """The response to a request that no route takes, or that is wrong in its form."""
+    """The response to a request without a route, or of a wrong form."""
     assert isinstance(error, HTTPException)
-    routes = [one for one in request.app.routes if isinstance(one, StarletteRoute)]
-    known = [one for one in routes if one.path_regex.match(request.scope["path"])]
-    methods = sorted({method for one in known for method in one.methods or ()})
-    if request.method not in methods:  # the page has refused it, which takes all other paths
-        allowed = {"Allow": ", ".join(methods)}
-        error = HTTPException(405, headers=allowed) if methods else HTTPException(404)
-    codes = {404: "not_found", 405: "method", 413: "too_large", 415: "media_type"}
-    code = codes.get(error.status_code, "invalid")
-    return error_response(request, error.status_code, code, error.detail, error.headers)
+    methods = _methods_of(request)
+    if not methods:
+        error = HTTPException(404)
+    elif request.method not in methods:  # the page, which is mounted at /, has refused the request
+        error = HTTPException(405, headers={"Allow": ", ".join(methods)})
+    return error_response(
+        request,
+        error.status_code,
+        code=CODES_BY_STATUS.get(error.status_code, "invalid"),
+        message=error.detail,
+        headers=error.headers,
+    )
+
+
+def _methods_of(request: Request) -> list[str]:
+    """The methods of the routes at the path of a request."""
+    path = request.scope["path"]
+    routes = [route for route in request.app.routes if isinstance(route, StarletteRoute)]
+    return sorted(
+        {
+            method
+            for route in routes
+            if route.path_regex.match(path)
+            for method in route.methods or ()
+        }
+    )
 
 
 def crash(request: Request, error: Exception) -> Response:
-    """The response to a request that failed for a mistake of ours, whose traceback is logged."""
-    closed = {"Connection": "close"}  # uvicorn closes it, so that no client may use it again
-    return error_response(request, 500, "internal", "internal error: see the server's log", closed)
+    """The response to a request that met a bug; the traceback is in the log."""
+    return error_response(
+        request,
+        500,
+        code="internal",
+        message="internal error: see the server's log",
+        headers={"Connection": "close"},  # since uvicorn closes the connection
+    )
 
 
 def starlette_route(route: Route, indexes: Indexes) -> StarletteRoute:
-    """The row as Starlette has it."""
+    """The row of the table as a route of Starlette."""
 
     async def endpoint(request: Request) -> Response:
-        started, response = time.perf_counter(), Response(status_code=500)
+        started_at = time.perf_counter()
+        status = 500
         try:
-            response = await _respond(route, request, indexes)
-        except HTTPException as error:
-            response = http_error(request, error)
-        except (errors.LightRAGError, Busy) as error:
-            status, code, words = described(error, indexes)
-            if status >= 500:
-                log.warning("%s: %s", route.path, words)
-            wait = {"Retry-After": str(error.seconds)} if isinstance(error, Busy) else None
-            response = error_response(request, status, code, words, wait)
+            response = await _response(route, request, indexes)
+            status = response.status_code
         finally:
-            count, row = indexes.metrics, f"{route.method} {route.path}"
-            count.observe(time.perf_counter() - started, route=row)
-            count.count("requests_total", route=row, status=response.status_code)
+            seconds = time.perf_counter() - started_at
+            indexes.metrics.count_request(f"{route.method} {route.path}", status, seconds)
         return response
 
     return StarletteRoute(route.path, endpoint, methods=[route.method])
 
 
-async def _respond(route: Route, request: Request, indexes: Indexes) -> Response:
-    given = {key: request.query_params.getlist(key) for key in request.query_params}
-    flat = {key: found[0] if len(found) == 1 else found for key, found in given.items()}
-    params, body = _checked(flat, route.params, strict=False), None
+async def _response(route: Route, request: Request, indexes: Indexes) -> Response:
+    """The response to a request; expected errors are responses, too."""
+    try:
+        return await _run_handler(route, request, indexes)
+    except HTTPException as error:
+        return http_error(request, error)
+    except (errors.LightRAGError, Busy) as error:
+        status, code = error_status(error)
+        message = error_message(error, indexes)
+        if status >= 500:
+            log.warning("%s: %s", route.path, message)
+        return error_response(
+            request,
+            status,
+            code=code,
+            message=message,
+            headers={"Retry-After": str(error.seconds)} if isinstance(error, Busy) else None,
+        )
+
+
+async def _run_handler(route: Route, request: Request, indexes: Indexes) -> Response:
+    """Check a request, run its handler, and make a response of the result."""
+    params = _checked(_query_values(request), route.params, strict=False)
+    body = None
     if route.body not in (None, bytes):
         limit = indexes.limits.upload if route.large else indexes.limits.body
         body = _checked(await _read_json(request, limit), route.body)
-    work = route.run(Call(request, indexes, params, body))
-    done = await (work if route.body is bytes else unless_left(request, work))
-    if isinstance(done, Response):
-        return done
-    content = msgspec.json.encode(done, enc_hook=str)
+    work = route.run(Call(request=request, indexes=indexes, params=params, body=body))
+    if route.body is bytes:  # the handler reads from the client, and notices when it leaves
+        result = await work
+    else:
+        result = await unless_left(request, work)
+    if isinstance(result, Response):
+        return result
+    content = msgspec.json.encode(result, enc_hook=str)
     return Response(content, route.status, media_type="application/json")
+
+
+def _query_values(request: Request) -> dict[str, str | list[str]]:
+    """The parameters in the URL; a repeated one is a list."""
+    lists = {key: request.query_params.getlist(key) for key in request.query_params}
+    return {key: values[0] if len(values) == 1 else values for key, values in lists.items()}
 
 
 def _checked(value: object, kind: Any, *, strict: bool = True) -> Any:
@@ -187,16 +242,14 @@ async def _read_json(request: Request, limit: int) -> object:
         raise HTTPException(400, f"invalid JSON in the body: {error}") from error
 
 
-def check_media_type(request: Request, wanted: str) -> None:
-    """415 for a body of another type, such as those that forms of other sites can send."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != wanted:
-        raise HTTPException(415, f"send the body as Content-Type: {wanted}")
+def check_media_type(request: Request, media_type: str) -> None:
+    """415 for a body of another type, such as a form, which a page of another site could send."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
+        raise HTTPException(415, f"send the body as Content-Type: {media_type}")
 
 
 async def read_body(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """The body in pieces; 413 as soon as it is too large, 408 if the client stops sending, or sends
-    too slowly.
-    """
+    """The body in pieces; 413 for a body above the limit, 408 for a client that stops or is slow."""
     size = 0
     started = time.monotonic()
     too_large = HTTPException(413, f"the body has more than {limit:,} bytes")
@@ -220,9 +273,10 @@ async def read_body(request: Request, limit: int) -> AsyncIterator[bytes]:
         raise HTTPException(400, "the client disconnected") from error
 
 
-async def unless_left(request: Request, work: Awaitable[Result]) -> Result:
+async def unless_left(request: Request, work: Awaitable[HandlerResult]) -> HandlerResult:
     """The result of `work`, which is cancelled if the client leaves first."""
-    task, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(request.receive))
+    task = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_wait_until_left(request.receive))
     try:
         await asyncio.wait([task, leaving], return_when=asyncio.FIRST_COMPLETED)
         if task.done():
@@ -234,6 +288,6 @@ async def unless_left(request: Request, work: Awaitable[Result]) -> Result:
         await asyncio.wait([task, leaving])
 
 
-async def _left(receive: Receive) -> None:
+async def _wait_until_left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

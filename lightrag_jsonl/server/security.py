@@ -1,13 +1,14 @@
-"""Who may ask: checks the host, the origin and the token of every request before anything else."""
+"""Access: the checks of the host, the origin and the token of every request."""
 
 import hmac
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lightrag_jsonl.core.errors import ConfigError
@@ -16,7 +17,7 @@ from lightrag_jsonl.server.routing import error_response
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN: Final = 16  # characters
-HEADERS: Final = {
+SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
@@ -24,12 +25,20 @@ HEADERS: Final = {
 }
 
 
+class Refusal(NamedTuple):
+    """The response to a forbidden request."""
+
+    status: int
+    code: str
+    message: str
+
+
 @dataclass(frozen=True)
 class Access:
-    """How the server may be reached: under which names besides loopback's, and with which token.
+    """The host names of the server besides those of loopback, and its token.
 
-    `public` are the paths that need no token. `ConfigError` if the server would listen beyond
-    loopback without a token, or with a short one.
+    The paths in `public` need no token. `ConfigError` if the server would listen beyond loopback
+    without a token, or with a short one.
     """
 
     host: str = "127.0.0.1"
@@ -47,33 +56,38 @@ class Access:
                 "--token-file FILE or LIGHTRAG_JSONL_TOKEN"
             )
 
-    def refusal(self, path: str, headers: Headers) -> tuple[int, str, str] | None:
-        """The status, code and message with which a request is refused; None if it is not."""
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if _name(host) not in {*LOOPBACK, self.host, *self.hosts}:
-            return 421, "host", "this name of the server is not allowed: start it with --allow-host"
+    def refusal(self, path: str, headers: Headers) -> Refusal | None:
+        """Why a request is refused; None for an allowed one."""
+        host = headers.get("host", "")
+        origin = headers.get("origin")
+        if _host_name(host) not in {*LOOPBACK, self.host, *self.hosts}:
+            return Refusal(
+                421, "host", "this host name is not allowed: start the server with --allow-host"
+            )
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
-            return 403, "origin", "pages of other origins may not use this server"
+            return Refusal(403, "origin", "pages of other origins may not use this server")
         guarded = self.token is not None and path not in self.public
         if guarded and not self._knows_token(headers):
-            return 401, "token", "send the token: Authorization: Bearer … or X-API-Key: …"
+            return Refusal(401, "token", "send the token: Authorization: Bearer … or X-API-Key: …")
         return None
 
     def _knows_token(self, headers: Headers) -> bool:
-        scheme, _, sent = headers.get("authorization", "").partition(" ")
+        scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
-            sent = headers.get("x-api-key", "")
-        return hmac.compare_digest(sent.strip().encode(), str(self.token).encode())
+            token = headers.get("x-api-key", "")
+        return hmac.compare_digest(token.strip().encode(), str(self.token).encode())
 
 
 class Guard:
-    """Refuses requests as `Access` says, and adds the headers of safety to every response."""
+    """Refuses requests by the rules of `Access`, and adds security headers to every response."""
 
     def __init__(self, app: ASGIApp, access: Access, metrics: Metrics) -> None:
-        self._app, self._access, self._metrics = app, access, metrics
+        self._app = app
+        self._access = access
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":  # nothing here speaks it
+        if scope["type"] == "websocket":  # no route speaks WebSocket
             await send({"type": "websocket.close"})
             return
         if scope["type"] != "http":
@@ -83,20 +97,29 @@ class Guard:
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         app = self._app
-        if refused := self._access.refusal(scope["path"], Headers(scope=scope)):
-            status, code, words = refused
-            self._metrics.count("refused_total", reason=code)
-            more = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-            app = error_response(Request(scope), status, code, words, more)
+        refusal = self._access.refusal(scope["path"], Headers(scope=scope))
+        if refusal is not None:
+            app = self._refused(Request(scope), refusal)
         await app(scope, receive, send_safely)
 
+    def _refused(self, request: Request, refusal: Refusal) -> Response:
+        self._metrics.count_refusal(refusal.code)
+        headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
+        return error_response(
+            request,
+            refusal.status,
+            code=refusal.code,
+            message=refusal.message,
+            headers=headers,
+        )
 
-def _name(host: str) -> str:
+
+def _host_name(host: str) -> str:
     """The name in a `Host` header, without port and brackets."""
     try:
         return urlsplit(f"//{host}").hostname or ""

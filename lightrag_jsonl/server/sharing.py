@@ -1,35 +1,37 @@
-"""One stream of events with many listeners, so that equal questions at once are answered once."""
+"""A stream of events with many listeners, to answer equal questions at once only once."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, TypeVar
 
-Item = TypeVar("Item")
+StreamedItem = TypeVar("StreamedItem")
 
 
-class SharedStream(Generic[Item]):
-    """What `run` puts out; every listener gets it from the first item, whenever it joins.
+class SharedStream(Generic[StreamedItem]):
+    """The items of `run`, all of which every listener gets, also after a late start.
 
-    When the last listener leaves before the end, `run` is cancelled. `ended` is called when no
+    When the last listener leaves before the end, `run` is cancelled. `on_end` is called when no
     further listener may join.
     """
 
     def __init__(
-        self, run: Callable[[Callable[[Item], None]], Awaitable[None]], ended: Callable[[], object]
+        self,
+        run: Callable[[Callable[[StreamedItem], None]], Awaitable[None]],
+        on_end: Callable[[], object],
     ) -> None:
-        self._items: list[Item] = []
+        self._items: list[StreamedItem] = []
         self._listeners = 0
         self._more = asyncio.Event()
-        self._ended = ended
+        self._on_end = on_end
         self._task = asyncio.ensure_future(run(self._put))
-        self._task.add_done_callback(self._done)
+        self._task.add_done_callback(self._finish)
 
-    def listen(self) -> AsyncGenerator[Item]:
-        """The items; raises the error that ended them. Close it to leave early."""
+    def listen(self) -> AsyncGenerator[StreamedItem]:
+        """The items; raises the error of `run`. A listener that leaves early closes the generator."""
         self._listeners += 1
         return self._listen()
 
-    async def _listen(self) -> AsyncGenerator[Item]:
+    async def _listen(self) -> AsyncGenerator[StreamedItem]:
         position = 0
         try:
             while True:
@@ -43,18 +45,18 @@ class SharedStream(Generic[Item]):
         finally:
             self._listeners -= 1
             if not self._listeners and not self._task.done():
-                self._ended()
+                self._on_end()
                 self._task.cancel()
 
-    def _put(self, item: Item) -> None:
+    def _put(self, item: StreamedItem) -> None:
         self._items.append(item)
         self._wake()
 
-    def _done(self, task: asyncio.Future[None]) -> None:
-        self._ended()
+    def _finish(self, task: asyncio.Future[None]) -> None:
+        self._on_end()
         self._wake()
         if not task.cancelled():
-            task.exception()  # it counts as retrieved, even if nobody listens any more
+            task.exception()  # marks the error as retrieved, even if nobody listens any more
 
     def _wake(self) -> None:
         self._more.set()

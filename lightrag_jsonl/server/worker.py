@@ -1,7 +1,7 @@
-"""The child process of a server: does the jobs it reads from stdin, and reports on stdout.
+"""The child process of a server: reads jobs from stdin, and reports on stdout.
 
-It ends when its stdin does, even in the middle of a job: when the server has nothing more to do, or
-was killed.
+The process ends with its stdin, even in the middle of a job: when the server has no more jobs, or was
+killed.
 """
 
 import asyncio
@@ -10,46 +10,47 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from lightrag_jsonl import AsyncLightRAG, Document, LightRAGError
+from lightrag_jsonl import AsyncLightRAG, DeleteReport, Document, InsertReport, LightRAGError
 from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.indexing.loading import LINES, document_from, documents_in
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.readers import file_suffix
 from lightrag_jsonl.readers.process import ReadingProcess
-from lightrag_jsonl.server.jobs import Job, Message
+from lightrag_jsonl.server.jobs import Job, WorkerMessage
 
-SECONDS_BETWEEN: Final = 0.2  # of reports on progress
+PROGRESS_SECONDS: Final = 0.2  # between two reports on progress
 
-Send: TypeAlias = Callable[[Message], None]
+SendMessage: TypeAlias = Callable[[WorkerMessage], None]
 
 log = logging.getLogger(__name__)
 
 
-def main() -> None:
+def run_worker() -> None:
     """Do jobs until stdin ends."""
     logging.basicConfig(format="%(levelname)s: %(message)s")
     if hasattr(os, "nice"):  # not on Windows
         os.nice(5)  # questions come first
     reports = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no report
+    os.dup2(2, 1)  # so that the prints of a library are no reports
 
-    def send(message: Message) -> None:
+    def send(message: WorkerMessage) -> None:
         reports.write(msgspec.json.encode(message, enc_hook=str) + b"\n")
         reports.flush()
 
     asyncio.run(_work(Path(sys.argv[1]), send))
 
 
-async def _work(folder: Path, send: Send) -> None:
-    loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes]()
+async def _work(folder: Path, send: SendMessage) -> None:
+    loop = asyncio.get_running_loop()
+    lines = asyncio.Queue[bytes]()
 
     def read() -> None:
         for line in sys.stdin.buffer:
@@ -62,71 +63,94 @@ async def _work(folder: Path, send: Send) -> None:
         job = msgspec.json.decode(await lines.get(), type=Job)
         try:
             rag = rag or open_async(folder)
-            report = await do(job, rag, folder / "jobs" / f"{job.id}.data", _progress(send))
-            stopped = str(report.get("stopped", ""))
-            send(Message(report={"kind": job.kind, **report}, error=stopped))
+            report = await do_job(job, rag, folder / "jobs" / f"{job.id}.data", _progress(send))
+            error_text = str(report.get("stopped", ""))
+            send(WorkerMessage(report={"kind": job.kind, **report}, error=error_text))
         except LightRAGError as error:
             send(stopped_message(job, error))
         except OSError as error:
-            send(Message(error=str(error)))
+            send(WorkerMessage(error=str(error)))
         except Exception as error:
             log.exception("job %s failed", job.id)
-            send(Message(error=f"{type(error).__name__}: see the server's log"))
+            send(WorkerMessage(error=f"{type(error).__name__}: see the server's log"))
 
 
-def stopped_message(job: Job, error: LightRAGError) -> Message:
-    """The error that ended a job, with the report of what was done until then, if there is one."""
+def stopped_message(job: Job, error: LightRAGError) -> WorkerMessage:
+    """The error that ended a job, with the report on the work until then, if any."""
     if error.report is None:
-        return Message(error=str(error))
+        return WorkerMessage(error=str(error))
     report = msgspec.to_builtins(error.report, enc_hook=str)
-    return Message(report={"kind": job.kind, **report}, error=error.report.stopped)
+    return WorkerMessage(report={"kind": job.kind, **report}, error=error.report.stopped)
 
 
-async def do(
+async def do_job(
     job: Job, rag: AsyncLightRAG, content: Path, progress: Callable[[Progress], None]
 ) -> dict[str, Any]:
-    """Do one job, which may have been begun before; returns its report."""
+    """Do a job, which may have been begun before, and return its report."""
     if job.kind == "delete":
-        known = {document.id for document in await rag.documents()}  # fewer, if it was begun before
-        report: object = await rag.delete(*[id for id in job.about["ids"] if id in known])
+        report: object = await _delete(rag, job.details["ids"])
     elif job.kind == "retry":
-        first = await rag.resume(progress=progress)
-        again = first if first.stopped else await rag.retry(progress=progress)
-        report = {**msgspec.to_builtins(again), "resumed": first.documents}
+        report = await _retry(rag, progress)
     elif job.kind == "insert":
         values = msgspec.json.decode(content.read_bytes())
-        found = [document_from(value, where="document") for value in values]
-        report = await rag.insert(found, progress=progress)
+        documents = [document_from(value, where="document") for value in values]
+        report = await rag.insert(documents, progress=progress)
     else:
-        loaded = list(uploaded(job.about, content.read_bytes()))
-        documents = [item for item in loaded if isinstance(item, Document)]
-        inserted = await rag.insert(documents, progress=progress)
-        unread = tuple(item for item in loaded if isinstance(item, Failure))
-        report = replace(inserted, failures=unread + inserted.failures)
+        report = await _insert_upload(rag, job.details, content.read_bytes(), progress)
     return dict(msgspec.to_builtins(report, enc_hook=str))
 
 
-def uploaded(about: dict[str, Any], content: bytes) -> Iterator[Document | Failure]:
-    """The documents in the bytes of a file; `ConfigError` if they cannot be read."""
-    path = PurePath(about["name"])
-    keys = ("title", "date") if file_suffix(path) == LINES else ("title", "date", "id")
-    given = {key: about[key] for key in keys if about.get(key)}
+async def _delete(rag: AsyncLightRAG, ids: Sequence[str]) -> DeleteReport:
+    """Delete documents; a job that was begun before may have deleted some of them."""
+    remaining = {document.id for document in await rag.documents()}
+    return await rag.delete(*(id for id in ids if id in remaining))
+
+
+async def _retry(rag: AsyncLightRAG, progress: Callable[[Progress], None]) -> dict[str, Any]:
+    """Go on with interrupted documents, then extract failed chunks again."""
+    resumed = await rag.resume(progress=progress)
+    report = resumed if resumed.stopped else await rag.retry(progress=progress)
+    return {**msgspec.to_builtins(report), "resumed": resumed.documents}
+
+
+async def _insert_upload(
+    rag: AsyncLightRAG,
+    details: Mapping[str, Any],
+    content: bytes,
+    progress: Callable[[Progress], None],
+) -> InsertReport:
+    loaded = list(documents_in_upload(details, content))
+    documents = [item for item in loaded if isinstance(item, Document)]
+    unread = tuple(item for item in loaded if isinstance(item, Failure))
+    report = await rag.insert(documents, progress=progress)
+    return replace(report, failures=unread + report.failures)
+
+
+def documents_in_upload(details: Mapping[str, Any], content: bytes) -> Iterator[Document | Failure]:
+    """The documents in the bytes of a file; `ConfigError` for an unreadable file.
+
+    `details` are the name of the file and the properties that the client gave the document. A line
+    of a .jsonl file keeps its own id.
+    """
+    path = PurePath(details["name"])
+    names = ("title", "date") if file_suffix(path) == LINES else ("title", "date", "id")
+    properties = {name: details[name] for name in names if details.get(name)}
     with ReadingProcess() as reading:
         for item in documents_in(content, path, reading):
-            yield replace(item, **given) if isinstance(item, Document) else item
+            yield replace(item, **properties) if isinstance(item, Document) else item
 
 
-def _progress(send: Send) -> Callable[[Progress], None]:
-    last = 0.0
+def _progress(send: SendMessage) -> Callable[[Progress], None]:
+    reported_at = 0.0
 
-    def show(progress: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN:
-            last = time.monotonic()
-            send(Message(progress=msgspec.to_builtins(progress)))
+    def report(progress: Progress) -> None:
+        nonlocal reported_at
+        if time.monotonic() - reported_at >= PROGRESS_SECONDS:
+            reported_at = time.monotonic()
+            send(WorkerMessage(progress=msgspec.to_builtins(progress)))
 
-    return show
+    return report
 
 
 if __name__ == "__main__":
-    main()
+    run_worker()

@@ -20,7 +20,7 @@ from lightrag_jsonl import AsyncLightRAG, Completion, Message
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.server.app import STATIC, create_app
 from lightrag_jsonl.server.connections import uvicorn_settings
-from lightrag_jsonl.server.indexes import Indexes, Limits
+from lightrag_jsonl.server.indexes import Indexes, ServerLimits
 from lightrag_jsonl.server.security import Access
 
 SECONDS = 240  # the longest wait for another thread or process; a busy machine is slow
@@ -89,13 +89,13 @@ def wait_for(look: Callable[[], Any], right: Callable[[Any], bool] = bool) -> An
 def serving(
     *folders: Path,
     access: Access | None = None,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
     opener: Callable[[Path], AsyncLightRAG] = open_async,
     static: Path = STATIC,
     **connections: Any,
 ) -> Iterator[Running]:
     """A server in a thread, on a free port; `connections` are the arguments of `uvicorn_settings`."""
-    indexes = Indexes(limits or Limits(), opener=opener)
+    indexes = Indexes(limits or ServerLimits(), opener=opener)
     indexes.open(folders)
     access = access or Access()
     app = create_app(indexes, access, static=static)

@@ -11,7 +11,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from lightrag_jsonl.server.indexes import Limits
+from lightrag_jsonl.server.indexes import ServerLimits
 from lightrag_jsonl.server.security import Access
 from tests.server.running import serving
 
@@ -36,7 +36,7 @@ async def test_agents_use_the_tools_of_an_index(kb: Path) -> None:
 
 def test_agents_are_guarded_as_all_other_requests_are(kb: Path) -> None:
     """Without the token, from elsewhere, too large, as a form or of no index: refused."""
-    with serving(kb, access=Access(token=TOKEN), limits=Limits(body=1_000)) as server:
+    with serving(kb, access=Access(token=TOKEN), limits=ServerLimits(body=1_000)) as server:
         post = server.client.post
         assert post("/mcp/kb", json={}, headers={"X-API-Key": "x"}).status_code == 401
         assert post("/mcp/kb", json={}, headers={"Host": "evil.example"}).status_code == 421

@@ -14,6 +14,7 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 pytest.importorskip("selenium", reason="needs the package selenium")
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -58,6 +59,16 @@ class Page:
         waiting = WebDriverWait(self.driver, SECONDS, 0.05, [Exception])
         found: WebElement = waiting.until(look, f"{selector} {text!r}")
         return found
+
+    def click(self, selector: str, text: str, button: str) -> None:
+        """Click a button inside an element, which the page may replace at any time."""
+
+        def press(driver: webdriver.Chrome) -> bool:
+            self.wait(selector, text).find_element(By.CSS_SELECTOR, button).click()
+            return True
+
+        ignored = [StaleElementReferenceException]
+        WebDriverWait(self.driver, SECONDS, 0.05, ignored).until(press, f"{selector} {button}")
 
     def gone(self, selector: str) -> None:
         """Wait until no element of a kind can be seen."""
@@ -243,14 +254,16 @@ def test_documents_are_uploaded_and_deleted(server: Running, page: Page, tmp_pat
         page.wait("#documents details[open] .card", name)
     page.wait("#documents .rows .warn", "bad.pdf")
     page.wait("#documents .drop + details .card", "The index holds this text already.")
-    row = page.wait("#documents .rows .card:has([data-label=delete_one])", "ada")
-    for is_sure, rest in ((False, 3), (True, 2)):
-        row = page.wait("#documents .rows .card:has([data-label=delete_one])", "ada")
-        row.find_element(By.CSS_SELECTOR, "[data-label=delete_one]").click()
+    for is_sure, documents in ((False, 3), (True, 2)):
+        page.click(
+            "#documents .rows .card:has([data-label=delete_one])", "ada", "[data-label=delete_one]"
+        )
         question = page.driver.switch_to.alert
-        question.accept() if is_sure else question.dismiss()
-        wanted = f"Documents: {rest}"
-        page.wait("#documents .facts", wanted)
+        if is_sure:
+            question.accept()
+        else:
+            question.dismiss()
+        page.wait("#documents .facts", f"Documents: {documents}")
     assert {one["id"] for one in server.get("/indexes/kb/documents")["items"]} == {"curie", "张骞"}
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, LockedError, StorageError
 from lightrag_jsonl.server.app import ROUTES
-from lightrag_jsonl.server.indexes import Indexes, Limits
+from lightrag_jsonl.server.indexes import Indexes, ServerLimits
 from lightrag_jsonl.server.jobs import JobQueue
 from lightrag_jsonl.server.security import Access
 from tests.server.running import PacedLLM, Running, serving, serving_model, wait_for
@@ -111,7 +111,7 @@ def test_cors_is_off(server: Running) -> None:
 
 def test_large_bodies_and_questions_are_413(kb: Path) -> None:
     """A body ends where the limit is, whether its length was announced or not; nothing stays."""
-    limits = Limits(upload=1_000, body=2_000, question=100)
+    limits = ServerLimits(upload=1_000, body=2_000, question=100)
     with serving(kb, limits=limits) as server:
         for content in (b"x" * 1_001, iter([b"x" * 600] * 3)):
             server.upload("a.txt", content, 413)
@@ -127,7 +127,7 @@ def test_large_bodies_and_questions_are_413(kb: Path) -> None:
 def test_too_many_questions_and_jobs_are_429(kb: Path) -> None:
     """Beyond the limits a client is asked to come again, and one that has left counts no more."""
     llm = PacedLLM()
-    with serving_model(kb, llm, limits=Limits(questions=1, jobs=0)) as server:
+    with serving_model(kb, llm, limits=ServerLimits(questions=1, jobs=0)) as server:
         ask = {"question": "Who was Marie Curie?", "mode": "naive"}
         with server.client.stream("POST", "/indexes/kb/stream", json=ask):
             for path in ("query", "retrieve", "stream"):

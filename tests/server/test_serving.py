@@ -20,7 +20,7 @@ import schemathesis
 from schemathesis import Case
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from lightrag_jsonl.server.indexes import Limits
+from lightrag_jsonl.server.indexes import ServerLimits
 from lightrag_jsonl.server.jobs import JobQueue
 from tests.cli.conftest import process, run
 from tests.conftest import CHECKOUT
@@ -162,7 +162,7 @@ def test_a_job_can_be_cancelled(kb: Path) -> None:
 @pytest.mark.usefixtures("hanging")
 def test_a_job_that_takes_too_long_fails_and_is_not_repeated(kb: Path) -> None:
     """The reason names the limit; the job that follows is done."""
-    with serving(kb, limits=Limits(job_seconds=1.5)) as server:
+    with serving(kb, limits=ServerLimits(job_seconds=1.5)) as server:
         job = server.job(server.upload("first.csv", b"hang,b\n1,2"))
         assert job["state"] == "failed" and "--max-job-hours" in job["error"]
         assert job["attempts"] == 1

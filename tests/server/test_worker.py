@@ -7,7 +7,7 @@ import pytest
 
 from lightrag_jsonl.core.errors import LightRAGError, LLMError, NotFoundError
 from lightrag_jsonl.server.jobs import Job
-from lightrag_jsonl.server.worker import do, stopped_message
+from lightrag_jsonl.server.worker import do_job, stopped_message
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import index
 
@@ -20,7 +20,7 @@ async def test_a_job_that_an_error_stopped_says_what_was_done(tmp_path: Path) ->
     job = Job("j", "insert", 1.0)
     async with index(tmp_path / "kb", llm) as rag:
         with pytest.raises(LightRAGError) as caught:
-            await do(job, rag, content, lambda progress: None)
+            await do_job(job, rag, content, lambda progress: None)
     message = stopped_message(job, caught.value)
     assert "check the key 🔑" in message.error and "progress saved" in message.error
     assert message.report["kind"] == "insert" and message.report["documents"] == ()

@@ -5,20 +5,25 @@ from importlib.resources import files
 
 from lightrag_jsonl.core.types import Document, Language
 
-FOLDER = files("lightrag_jsonl.cli").joinpath("samples")
+SAMPLES = files("lightrag_jsonl.cli").joinpath("samples")
 
 
 def sample_documents(language: Language) -> tuple[Document, ...]:
     """The articles of one language, by file name: on physicists ("en"), the Silk Road ("zh")."""
-    articles = {file.name: file.read_text("utf-8") for file in FOLDER.joinpath(language).iterdir()}
+    articles = {file.name: file.read_text("utf-8") for file in SAMPLES.joinpath(language).iterdir()}
     return tuple(
-        Document(text, f"{language}/{name[:-3]}", text.partition("\n")[0].removeprefix("# "), name)
+        Document(
+            text,
+            id=f"{language}/{name.removesuffix('.md')}",
+            title=text.partition("\n")[0].removeprefix("# "),
+            source=name,
+        )
         for name, text in sorted(articles.items())
     )
 
 
 def sample_questions(language: Language) -> tuple[str, ...]:
     """The questions of one language."""
-    lines = FOLDER.joinpath("questions.jsonl").read_text("utf-8").split("\n")
+    lines = SAMPLES.joinpath("questions.jsonl").read_text("utf-8").split("\n")
     rows = [json.loads(line) for line in lines if line]
     return tuple(row["question"] for row in rows if row["language"] == language)

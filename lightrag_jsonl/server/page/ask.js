@@ -5,9 +5,7 @@ import { $, errorWords, guarded, h } from "./dom.js";
 import { Drawing } from "./drawing.js";
 import { markdown, withoutMarkers } from "./markdown.js";
 import { openCitations, openSources, place } from "./passage.js";
-import { t, translate } from "./strings.js";
-
-const MODES = ["mix", "hybrid", "local", "global", "naive", "walk", "bypass"];
+import { keysAfter, t, translate } from "./strings.js";
 
 let history = [];
 let running;
@@ -20,7 +18,7 @@ export function startAsk() {
     intro: h("div", {}, h("h1", { t: "ask_title" }), h("p", { class: "soft", t: "ask_hint" })),
     turns: h("div", { class: "turns" }),
     question: h("textarea", { rows: 2, hint: "question", label: "question", onkeydown: keyed }),
-    mode: h("select", { label: "mode" }, MODES.map((mode) => h("option", { value: mode, t: `mode_${mode}` }))),
+    mode: h("select", { label: "mode" }, keysAfter("mode_").map((mode) => h("option", { value: mode, t: `mode_${mode}` }))),
     send: h("button", { class: "main", t: "ask" }),
     filters: h("form", { class: "filters" }, filter("title"), filter("from", "date"), filter("to", "date")),
     canvas: h("div", { class: "canvas", role: "img", label: "graph_drawing" }),

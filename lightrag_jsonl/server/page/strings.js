@@ -38,15 +38,15 @@ const WORDS = new Map(Object.entries({
   cut_off: ["The model stopped at its length limit.", "模型达到长度上限，回答不完整。"],
   sources: ["Sources", "来源"],
   evidence: ["Evidence", "依据"],
-  evidence_none: ["No relations.", "没有关系。"],
-  trace: ["How this answer came about ↗", "此回答的由来 ↗"],
+  evidence_none: ["No relations were used.", "未用到任何关系。"],
+  trace: ["How this answer came about ↗", "查看回答的生成过程 ↗"],
   passage: ["Passage", "原文"],
   page_of: ["page {}", "第 {} 页"],
-  unsupported: ["No sentence here supports this claim.", "此处没有支持这一说法的句子。"],
-  unsupported_claim: ["No sentence here supports this claim: “{}”", "此处没有支持这一说法的句子：“{}”"],
+  unsupported: ["No sentence here supports this claim.", "原文中没有支持这一说法的句子。"],
+  unsupported_claim: ["No sentence here supports this claim: “{}”", "原文中没有支持这一说法的句子：“{}”"],
   show_evidence: ["Show evidence", "查看依据"],
   // Graph
-  search_entity: ["Search an entity…", "搜索实体……"],
+  search_entity: ["Search entities…", "搜索实体……"],
   type: ["Type", "类型"],
   found: ["Found: {}", "找到：{}"],
   all_types: ["All types", "全部类型"],
@@ -55,7 +55,7 @@ const WORDS = new Map(Object.entries({
   full: ["500 entities are drawn, and no more: clear the drawing to go on.", "已绘制 500 个实体，达到上限；请清空后继续。"],
   aliases: ["Also: {}", "又名：{}"],
   no_webgl: ["This browser cannot draw the graph (WebGL is off). The lists beside it show the same.", "此浏览器无法绘制图谱（WebGL 已关闭），旁边的列表内容相同。"],
-  graph_drawing: ["Drawing of the graph; the lists hold the same", "图谱，列表中有相同内容"],
+  graph_drawing: ["Drawing of the graph; the lists hold the same", "图谱；列表中有相同内容"],
   // Documents
   drop: ["Drop files here, or", "将文件拖到此处，或"],
   choose_files: ["choose files", "选择文件"],
@@ -66,7 +66,7 @@ const WORDS = new Map(Object.entries({
   state_done: ["done", "完成"],
   state_partial: ["partial", "部分完成"],
   state_failed: ["failed", "失败"],
-  state_pending: ["pending", "等待中"],
+  state_pending: ["pending", "待处理"],
   state_waiting: ["waiting", "等待中"],
   state_running: ["running", "进行中"],
   state_cancelled: ["cancelled", "已取消"],
@@ -77,7 +77,7 @@ const WORDS = new Map(Object.entries({
   no_matches: ["Nothing matches.", "没有匹配项。"],
   delete: ["Delete", "删除"],
   delete_one: ["Delete {}", "删除 {}"],
-  delete_why: ["Delete “{}”, and everything that only it states?", "删除“{}”以及仅由它陈述的内容？"],
+  delete_why: ["Delete “{}”, and everything that only it states?", "确定删除“{}”，以及只出自该文档的内容？"],
   retry: ["Retry what failed", "重试失败部分"],
   failures: ["Problems: {}", "问题：{}"],
   jobs: ["Jobs", "任务"],
@@ -89,7 +89,7 @@ const WORDS = new Map(Object.entries({
   cancel_job: ["Cancel", "取消"],
   health: ["Extraction", "抽取情况"],
   ok: ["Read in full: {}", "完整读取：{}"],
-  empty: ["Nothing found: {}", "无内容：{}"],
+  empty: ["Nothing found: {}", "未抽取到内容：{}"],
   partial: ["Read in part: {}", "部分读取：{}"],
   failed: ["Failed: {}", "失败：{}"],
   refused: ["Refused or repaired records", "被拒绝或修复的记录"],
@@ -111,6 +111,11 @@ let language = localStorage.getItem("language") ?? (navigator.language.toLowerCa
 // The words for a key, with a value in their gap; "" for an unknown key.
 export function t(key, value = "") {
   return (WORDS.get(key)?.[language === "zh" ? 1 : 0] ?? "").replace("{}", () => value);
+}
+
+// What follows a prefix in the keys that begin with it, in the order written above.
+export function keysAfter(prefix) {
+  return [...WORDS.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
 }
 
 export const format = (number) => number.toLocaleString(language === "zh" ? "zh-CN" : "en");
