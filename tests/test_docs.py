@@ -1,10 +1,11 @@
 """The documentation: its code runs, its links lead somewhere, and the site builds."""
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,16 @@ from lightrag_jsonl import (
     PromptManager,
     QueryParam,
 )
+from lightrag_jsonl.cli.documents import insert
 from lightrag_jsonl.core.tokens import FittedTokenizer
+from lightrag_jsonl.readers import FORMATS, READERS, FileFormat
 from lightrag_jsonl.testing import HashEmbedder
 from tests.conftest import CHECKOUT
 from tests.kit import entity, jsonl, relation
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, embedding_reply, stream_reply
 
 DOCS = CHECKOUT / "docs"
+TSV = [".tsv"]  # a second suffix that people look for
 PAGES = [*CHECKOUT.glob("README*.md"), *DOCS.glob("*.md")]
 SETUP = {  # what a page takes for granted
     "files.md": "Path('mails').mkdir(); Path('mails/a.eml').write_text('From: Ada\\n\\nHello.'); "
@@ -161,3 +165,47 @@ def test_the_site_builds(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "LightRAG" in (tmp_path / "site" / "api" / "index.html").read_text(encoding="utf-8")
+
+
+def suffixes(formats: Iterable[FileFormat]) -> list[str]:
+    """The usual suffix of each format."""
+    return sorted(format.suffixes[0] for format in formats)
+
+
+@pytest.mark.parametrize(
+    ("page", "extra"),
+    [
+        ("README.md", "the extra `files`"),
+        ("README.zh.md", "附加项 `files`"),
+        ("docs/guide.md", "extra `files`"),
+        ("docs/guide.zh.md", "附加项 `files`"),
+        ("insert --help", "the extra `files`"),
+    ],
+)
+def test_every_format_is_listed(page: str, extra: str) -> None:
+    """By its usual suffix, before or after the extra, as its reader needs it."""
+    help_text = insert.help or ""
+    text = help_text if page == "insert --help" else (CHECKOUT / page).read_text(encoding="utf-8")
+    listed = re.search(rf"\.txt[^()]*?{re.escape(extra)}[^()。;]*?\.epub", text)
+    assert listed, page
+    plain, _, others = listed[0].partition(extra)
+    names = r"\.[a-z]+"
+    without_extra = [format for format in FORMATS if not format.needs_extra]
+    with_extra = [format for format in FORMATS if format.needs_extra]
+    lines = [".jsonl"]  # a file of documents, which no reader reads
+    assert sorted(re.findall(names, plain)) == sorted([*suffixes(without_extra), *lines, *TSV])
+    assert sorted(re.findall(names, others)) == suffixes(with_extra)
+
+
+@pytest.mark.parametrize("language", [0, 1], ids=["en", "zh"])
+def test_every_format_has_a_row_in_the_guide_to_files(language: int) -> None:
+    """With all its suffixes; the page of a server lists its name."""
+    guide = (DOCS / "files.md").read_text(encoding="utf-8").split("\n# 文件\n")[language]
+    rows = re.findall(r"^\| ((?:`\.[a-z]+`,? ?)+)\|", guide, flags=re.MULTILINE)
+    documented = {suffix for row in rows for suffix in re.findall(r"\.[a-z]+", row)}
+    assert documented == {*READERS, ".jsonl"}
+    strings = CHECKOUT / "lightrag_jsonl/server/page/strings.js"
+    kinds = re.search(r"kinds: (\[.*?\])", strings.read_text(encoding="utf-8"))
+    assert kinds
+    names = re.split(", |、", json.loads(kinds[1])[language])
+    assert sorted(names) == sorted(format.names[language] for format in FORMATS)

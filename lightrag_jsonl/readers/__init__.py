@@ -1,7 +1,7 @@
-"""Reads files of many kinds, each by the reader that a table has for its suffix."""
+"""Reads files of many formats, each by the reader that a table names for its suffix."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TypeAlias
@@ -9,16 +9,17 @@ from typing import TypeAlias
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError, described
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.compression import gunzip
 from lightrag_jsonl.readers.limits import FileLimits, FileMeter
-from lightrag_jsonl.readers.office import read_docx, read_pptx
-from lightrag_jsonl.readers.packed import gunzip
 from lightrag_jsonl.readers.pdf import read_pdf
+from lightrag_jsonl.readers.slides import read_pptx
 from lightrag_jsonl.readers.tables import read_csv, read_xlsx
 from lightrag_jsonl.readers.web import read_epub, read_html
+from lightrag_jsonl.readers.word import read_docx
 
-Reader: TypeAlias = Callable[[bytes], Document]
-Readers: TypeAlias = Mapping[str, Reader]  # by suffix, such as ".abc"
-PackagedReader: TypeAlias = Callable[[bytes, FileMeter], Document]
+FileReader: TypeAlias = Callable[[bytes], Document]
+Readers: TypeAlias = Mapping[str, FileReader]  # by suffix, such as ".abc"
+FormatReader: TypeAlias = Callable[[bytes, FileMeter], Document]
 
 
 def read_plain(data: bytes, meter: FileMeter) -> Document:
@@ -26,22 +27,33 @@ def read_plain(data: bytes, meter: FileMeter) -> Document:
     return Document(decoded(data))
 
 
-READERS: Mapping[str, PackagedReader] = MappingProxyType(
-    {
-        ".txt": read_plain,
-        ".text": read_plain,
-        ".md": read_plain,
-        ".markdown": read_plain,
-        ".pdf": read_pdf,
-        ".docx": read_docx,
-        ".pptx": read_pptx,
-        ".xlsx": read_xlsx,
-        ".csv": read_csv,
-        ".tsv": read_csv,
-        ".html": read_html,
-        ".htm": read_html,
-        ".epub": read_epub,
-    }
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A format of files: its name in English and in Chinese, its suffixes, the usual one first.
+
+    `needs_extra` says whether the reader imports packages of the extra `files`.
+    """
+
+    names: tuple[str, str]
+    suffixes: tuple[str, ...]
+    read: FormatReader
+    needs_extra: bool = True
+
+
+# The one list of formats; help, page and documentation are tested against it.
+FORMATS = (
+    FileFormat(("Text", "文本"), (".txt", ".text"), read_plain, needs_extra=False),
+    FileFormat(("Markdown", "Markdown"), (".md", ".markdown"), read_plain, needs_extra=False),
+    FileFormat(("CSV", "CSV"), (".csv", ".tsv"), read_csv, needs_extra=False),
+    FileFormat(("PDF", "PDF"), (".pdf",), read_pdf),
+    FileFormat(("Word", "Word"), (".docx",), read_docx),
+    FileFormat(("PowerPoint", "PowerPoint"), (".pptx",), read_pptx),
+    FileFormat(("Excel", "Excel"), (".xlsx",), read_xlsx),
+    FileFormat(("HTML", "HTML"), (".html", ".htm"), read_html),
+    FileFormat(("EPUB", "EPUB"), (".epub",), read_epub),
+)
+READERS: Mapping[str, FormatReader] = MappingProxyType(
+    {suffix: format.read for format in FORMATS for suffix in format.suffixes}
 )
 ARCHIVES = frozenset(
     (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar", ".bz2", ".xz", ".zst")
@@ -50,7 +62,7 @@ OLD_FORMATS = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx"}
 
 
 def file_suffix(path: PurePath) -> str:
-    """The suffix that says what a file is, in lower case; that of `a.pdf.gz` is .pdf."""
+    """The suffix of a file's format, in lower case; that of `a.pdf.gz` is .pdf."""
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return name.suffix.lower()
 
@@ -78,15 +90,15 @@ def read_document(
     suffix = file_suffix(path)
     own_reader = (readers or {}).get(suffix)
     try:
-        content = _unpacked(data, path)
+        content = _decompressed(data, path)
         if own_reader is not None:
             document = own_reader(content)
         else:
             meter = FileMeter(limits or FileLimits())
             document = READERS.get(suffix, read_plain)(content, meter)
     except ModuleNotFoundError as error:
-        needs = f"{suffix} files need the package {error.name}"
-        raise ConfigError(f"{needs}: pip install 'lightrag-jsonl[files]'") from error
+        cause = f"{suffix} files need the package {error.name}"
+        raise ConfigError(f"{cause}: pip install 'lightrag-jsonl[files]'") from error
     except ConfigError as error:
         raise ConfigError(f"{path} {str(error).removeprefix('the file ')}") from error
     except Exception as error:
@@ -99,11 +111,10 @@ def read_document(
     return replace(document, title=document.title or stem)
 
 
-def _unpacked(data: bytes, path: PurePath) -> bytes:
-    """The content of a file, which is decompressed if its name ends with .gz.
+def _decompressed(data: bytes, path: PurePath) -> bytes:
+    """The content of a file, decompressed if its name ends with .gz.
 
-    `ConfigError` if that is broken or too large, or if the file is an archive of files or in an
-    older format of Office.
+    `ConfigError` for broken or too large gzip files, archives and older formats of Office.
     """
     if file_suffix(path) in ARCHIVES:
         raise ConfigError("is an archive: unpack it, and insert the folder")

@@ -1,4 +1,4 @@
-"""What reading one file may cost, and the count of what it has cost so far."""
+"""The limits of reading one file, and a meter of how much has been read."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
@@ -13,9 +13,9 @@ AtLeastOne: TypeAlias = Annotated[int, Meta(ge=1)]
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What reading one file may cost; a file beyond a limit is refused, with the limit's name.
+    """The limits of reading one file; a file beyond a limit is refused, with the limit's name.
 
-    Plain text is not limited by them: it is as large as its file. Wrong values raise `ConfigError`.
+    Plain text, which is as large as its file, has no limit. Wrong values raise `ConfigError`.
 
     - `seconds`: a PDF file of 5,000 dense pages takes about one minute.
     - `memory`: bytes of the process that reads, where the system limits them (Linux). 250 MB of XML,
@@ -37,7 +37,7 @@ class FileLimits:
 
 
 class FileMeter:
-    """Counts what is read of a file; `ConfigError` as soon as a limit is passed."""
+    """Counts characters, cells and pages of a file; `ConfigError` beyond a limit."""
 
     def __init__(self, limits: FileLimits) -> None:
         self._limits = limits

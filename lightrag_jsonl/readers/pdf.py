@@ -15,21 +15,20 @@ from lightrag_jsonl.readers.limits import FileMeter
 FEWEST_LINES = 4  # in a column
 COLUMN = 0.25  # of the width of the text: lines of a column are at least so wide, unlike cells
 CROSSING = 0.3  # of the lines at most: titles and figures may be as wide as several columns
-LONGEST_TITLE = 12  # characters: what a heading may have before its title in the table of contents
-FULL = 0.8  # of the longest line: a Chinese line so long goes on in the next one
+LONGEST_NUMBER = 12  # characters before the title of a heading, as in "Chapter 12: "
+FULL_LINE = 0.8  # of the longest line: a Chinese line of this length goes on in the next line
 
-_one_at_a_time = threading.Lock()  # PDFium is not made for threads
+_pdfium_lock = threading.Lock()  # PDFium is not made for threads
 
 
 def read_pdf(data: bytes, meter: FileMeter) -> Document:
     """The pages of a PDF file; headings in its table of contents are marked as in Markdown.
 
-    `ConfigError` if it is broken or encrypted, or if it has no text: pages that were scanned need
-    OCR first.
+    `ConfigError` for broken and encrypted files, and for files without text: scanned pages need OCR.
     """
     import pypdfium2
 
-    with _one_at_a_time:
+    with _pdfium_lock:
         try:
             pdf = pypdfium2.PdfDocument(data)
         except pypdfium2.PdfiumError as error:
@@ -66,103 +65,112 @@ def _page(pdf: Any, index: int, titles: Sequence[tuple[int, str]]) -> str:
     try:
         lines = [Box(*text.get_rect(number)) for number in range(text.count_rects())]
         columns = _in_columns(lines, Box(*page.get_bbox()))
-        found = [text.get_text_bounded(*box) for box in columns]
+        parts = [
+            text.get_text_bounded(column.left, column.bottom, column.right, column.top)
+            for column in columns
+        ]
     finally:
         text.close()
         page.close()
-    return _with_headings(_repaired("\n".join(found)), titles)
+    return _with_headings(_repaired("\n".join(parts)), titles)
 
 
 def _in_columns(lines: Sequence[Box], area: Box) -> list[Box]:
     """The parts of an area in reading order: the area itself, unless its columns are interleaved.
 
-    PDF files keep text in the order in which it was drawn, mostly column by column. Where it was
-    drawn across columns, the area is divided between the lines that are as wide as all columns.
+    PDF files keep text in the order of drawing, mostly column by column. Where lines were drawn
+    across columns, the lines as wide as all columns divide the area.
     """
     gutter = _gutter(lines)
     if gutter is None:
         return [area]
-    found: list[Box] = []
+    parts: list[Box] = []
     by_height = sorted(lines, key=lambda line: -line.top)
     bottom = area.top
     for is_wide, group in groupby(by_height, key=lambda line: line.left < gutter < line.right):
-        top, bottom = bottom, min(line.bottom for line in group)
+        top = bottom
+        bottom = min(line.bottom for line in group)
         if is_wide:
-            found.append(Box(area.left, bottom, area.right, top))
-        else:
-            left = Box(area.left, bottom, gutter, top)
-            right = Box(gutter, bottom, area.right, top)
-            for part in (left, right):
-                inside = [line for line in lines if _holds(part, line)]
-                found += _in_columns(inside, part) if inside else ()
-    return found
+            parts.append(Box(area.left, bottom, area.right, top))
+            continue
+        for column in (Box(area.left, bottom, gutter, top), Box(gutter, bottom, area.right, top)):
+            column_lines = [line for line in lines if _holds(column, line)]
+            if column_lines:
+                parts += _in_columns(column_lines, column)
+    return parts
 
 
 def _gutter(lines: Sequence[Box]) -> float | None:
-    """Where an area has a gap between columns whose lines alternate; None if it has none."""
+    """The position of a gap between columns with alternating lines; None without such a gap."""
     if len(lines) < 2 * FEWEST_LINES:
         return None
-    begin, end = min(line.left for line in lines), max(line.right for line in lines)
-    places = [begin + (end - begin) * percent / 100 for percent in range(25, 76)]
-    middle_first = sorted(places, key=lambda x: abs(x - (begin + end) / 2))
-    x = min(middle_first, key=lambda x: sum(one.left < x < one.right for one in lines))
-    left = [one.right - one.left for one in lines if one.right <= x]
-    right = [one.right - one.left for one in lines if one.left >= x]
-    few = min(len(left), len(right))
-    if few < FEWEST_LINES or len(lines) - len(left) - len(right) > CROSSING * len(lines):
+    begin = min(line.left for line in lines)
+    width = max(line.right for line in lines) - begin
+    positions = [begin + width * percent / 100 for percent in range(25, 76)]
+    middle_first = sorted(positions, key=lambda x: abs(x - (begin + width / 2)))
+    gap = min(middle_first, key=lambda x: sum(line.left < x < line.right for line in lines))
+    left_widths = [line.right - line.left for line in lines if line.right <= gap]
+    right_widths = [line.right - line.left for line in lines if line.left >= gap]
+    shorter = min(len(left_widths), len(right_widths))
+    crossing = len(lines) - len(left_widths) - len(right_widths)
+    if shorter < FEWEST_LINES or crossing > CROSSING * len(lines):
         return None
-    if min(median(left), median(right)) < COLUMN * (end - begin):
+    if min(median(left_widths), median(right_widths)) < COLUMN * width:
         return None
-    jumps = sum(
-        one.right <= x <= other.left and other.bottom < (one.bottom + one.top) / 2 < other.top
-        for one, other in pairwise(lines)
-    )
-    return x if 2 * jumps >= few else None
+    jumps = sum(_jumps_over(gap, line, following) for line, following in pairwise(lines))
+    return gap if 2 * jumps >= shorter else None
+
+
+def _jumps_over(gap: float, line: Box, following: Box) -> bool:
+    """Whether a line is followed by a line of the same height beyond the gap."""
+    middle = (line.bottom + line.top) / 2
+    return line.right <= gap <= following.left and following.bottom < middle < following.top
 
 
 def _holds(area: Box, line: Box) -> bool:
-    x, y = (line.left + line.right) / 2, (line.bottom + line.top) / 2
+    x = (line.left + line.right) / 2
+    y = (line.bottom + line.top) / 2
     return area.left <= x <= area.right and area.bottom <= y <= area.top
 
 
 def _repaired(text: str) -> str:
-    """Words that were divided at the end of a line made one, and Chinese lines joined."""
+    """The text with divided words made one, and with Chinese lines joined."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = re.sub(r"(?<=[^\W\d_])[\x02\ufffe]\n?(?=[^\W\d_])", _hyphen, text)
     text = re.sub(r"[\x02\ufffe]", "-", text)
     lines = text.split("\n")
-    full = FULL * max(map(len, lines))
+    full_length = FULL_LINE * max(map(len, lines))
     joined = lines[0]
-    for before, line in pairwise(lines):
-        is_going_on = len(before) >= full and is_cjk(before[-1:]) and is_cjk(line[:1])
+    for previous, line in pairwise(lines):
+        is_going_on = len(previous) >= full_length and is_cjk(previous[-1:]) and is_cjk(line[:1])
         joined += line if is_going_on else "\n" + line
     return joined
 
 
-def _hyphen(found: re.Match[str]) -> str:
+def _hyphen(match: re.Match[str]) -> str:
     """Nothing between the halves of a word; a hyphen before a name, as in "Jean-Paul"."""
-    return "-" if found.string[found.end()].isupper() else ""
+    return "-" if match.string[match.end()].isupper() else ""
 
 
 def _titles(pdf: Any) -> dict[int, list[tuple[int, str]]]:
-    """The entries of the table of contents, by the index of their page, with their levels."""
-    found: dict[int, list[tuple[int, str]]] = {}
+    """The levels and titles of the table of contents, by the index of their page."""
+    titles: dict[int, list[tuple[int, str]]] = {}
     for entry in pdf.get_toc(max_depth=6):
         target = entry.get_dest()
         index = target.get_index() if target else None
         if index is not None:
             title = " ".join(entry.get_title().split())
-            found.setdefault(index, []).append((entry.level + 1, title))
-    return found
+            titles.setdefault(index, []).append((entry.level + 1, title))
+    return titles
 
 
 def _with_headings(text: str, titles: Iterable[tuple[int, str]]) -> str:
-    """The text with the lines marked that are titles, or end with one after a number."""
+    """The text with marks before lines that are titles, or end with a title after a number."""
     lines = text.split("\n")
     for level, title in titles:
         for index, line in enumerate(lines):
             words = " ".join(line.split())
-            if title and words.endswith(title) and len(words) <= len(title) + LONGEST_TITLE:
+            if title and words.endswith(title) and len(words) <= len(title) + LONGEST_NUMBER:
                 lines[index] = f"\n{'#' * level} {words}\n"
                 break
     return "\n".join(lines)

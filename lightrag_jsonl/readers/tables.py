@@ -1,22 +1,23 @@
-"""Reads tables: each row becomes a paragraph that repeats the header, so that it can stand alone."""
+"""Reads tables: each row becomes a paragraph with the names of its columns."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, time
 from io import BytesIO, StringIO
+from itertools import zip_longest
 
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.packed import open_zip
 
 DELIMITERS = ",;\t|"
 LONGEST_SHEET = 1_048_576  # rows, by the specification of Excel; blank ones come one by one
 
 
 def read_csv(data: bytes, meter: FileMeter) -> Document:
-    """The rows of a CSV file; the delimiter is the one that its first line has most of."""
+    """The rows of a CSV file; the delimiter is the most frequent candidate in the first line."""
     text = decoded(data)
     header = text.lstrip().split("\n", 1)[0]
     delimiter = max(DELIMITERS, key=header.count)
@@ -39,13 +40,14 @@ def read_xlsx(data: bytes, meter: FileMeter) -> Document:
         meter.add_pages(1)
         sheet.reset_dimensions()  # which some programs write wrongly
         rows = (_cell_texts(row) for row in _counted(sheet.iter_rows(values_only=True), meter))
-        if found := list(described_rows(rows, meter)):
-            pages.append("\n\n".join([f"# {sheet.title}", *found]))
+        paragraphs = list(described_rows(rows, meter))
+        if paragraphs:
+            pages.append("\n\n".join([f"# {sheet.title}", *paragraphs]))
     return Document("", pages=tuple(pages))
 
 
 def _counted(rows: Iterable[Sequence[object]], meter: FileMeter) -> Iterator[Sequence[object]]:
-    """The rows, whose cells are counted first: a file can state a row or column of any number."""
+    """The rows, their cells counted first: a file can state a row or column of any number."""
     for number, row in enumerate(rows, 1):
         if number > LONGEST_SHEET:
             raise ConfigError(f"has more than {LONGEST_SHEET:,} rows, which no sheet can have")
@@ -54,8 +56,10 @@ def _counted(rows: Iterable[Sequence[object]], meter: FileMeter) -> Iterator[Seq
 
 
 def described_rows(rows: Iterable[Sequence[str]], meter: FileMeter) -> Iterator[str]:
-    """Each row as "Name: Ada; Born: 1815"; the names are those of the first row that has a value
-    beyond the first column: what is above it are titles. They are those of the first row if none has.
+    """Each row as "Name: Ada; Born: 1815".
+
+    The header is the first row with a value beyond the first column, or else the first row; rows
+    above the header are titles.
     """
     table: list[Sequence[str]] = []
     for row in rows:
@@ -67,23 +71,22 @@ def described_rows(rows: Iterable[Sequence[str]], meter: FileMeter) -> Iterator[
     yield from (row[0] for row in table[:top])
     header, *body = table[top:] or [[]]
     for row in body:
-        names = [*header, *[""] * (len(row) - len(header))]
-        pairs = list(zip(names, row, strict=False))
-        meter.add_characters(sum(len(name) for name, cell in pairs if cell))
-        yield "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
+        fields = [(name, cell) for name, cell in zip_longest(header, row, fillvalue="") if cell]
+        meter.add_characters(sum(len(name) for name, _ in fields))
+        yield "; ".join(f"{name}: {cell}" if name else cell for name, cell in fields)
     if header and not body:
         yield "; ".join(filter(None, header))
 
 
 def _cell_texts(row: Sequence[object]) -> list[str]:
-    """The texts of a row's cells, without the blank ones at its end."""
-    texts = [_words(value) for value in row]
+    """The texts of a row's cells, without the blank cells at its end."""
+    texts = [_cell_text(value) for value in row]
     while texts and not texts[-1]:
         texts.pop()
     return texts
 
 
-def _words(value: object) -> str:
+def _cell_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime) and value.time() == time():

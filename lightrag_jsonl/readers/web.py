@@ -1,4 +1,4 @@
-"""Reads web pages, and e-books, whose chapters are such pages."""
+"""Reads web pages, and e-books, made of chapters that are web pages."""
 
 import posixpath
 from typing import Any
@@ -8,11 +8,11 @@ from zipfile import ZipFile
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.packed import open_zip
 
-LARGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
-SHORT = 250  # characters; where trafilatura finds less, it gives up the page's structure
+LARGE_PAGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
+SHORT_ARTICLE = 250  # characters; below, trafilatura gives up the page's structure
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 BLOCKS = frozenset(
     ["p", "div", "li", "ul", "ol", "dl", "dt", "dd", "blockquote", "pre", "table", "tr", "section",
@@ -26,18 +26,19 @@ def read_html(data: bytes, meter: FileMeter) -> Document:
     import trafilatura
 
     text = decoded(data)
-    about = trafilatura.extract_metadata(text, extensive=False)
-    everything, main = html_text(text), ""
-    if len(text) <= LARGE:
-        main = trafilatura.extract(text, output_format="markdown", include_comments=False) or ""
-    if len(main) < max(SHORT, len(everything) / 10):
-        main = everything
-    meter.add_characters(len(main))
-    return Document(main, title=about.title, date=about.date)
+    metadata = trafilatura.extract_metadata(text, extensive=False)
+    whole_page = html_text(text)
+    article = ""
+    if len(text) <= LARGE_PAGE:
+        article = trafilatura.extract(text, output_format="markdown", include_comments=False) or ""
+    if len(article) < max(SHORT_ARTICLE, len(whole_page) / 10):
+        article = whole_page
+    meter.add_characters(len(article))
+    return Document(article, title=metadata.title, date=metadata.date)
 
 
 def html_text(page: str | bytes) -> str:
-    """All text of a page, its blocks apart, and its headings as in Markdown."""
+    """All text of a page, with blank lines between blocks, and headings as in Markdown."""
     import lxml.html
 
     if not page.strip():
@@ -72,20 +73,20 @@ def _collapsed(text: str | None) -> str | None:
 
 
 def read_epub(data: bytes, meter: FileMeter) -> Document:
-    """The chapters of an e-book, each a page, in reading order. `ConfigError` if it is encrypted.
+    """The chapters of an e-book, each a page, in reading order. `ConfigError` with DRM.
 
-    A file that is named several times is a chapter where it is named first.
+    A file named several times is a chapter at its first place.
     """
     with open_zip(data, ".epub") as book:
-        roots = _all(_xml(book, "META-INF/container.xml"), "rootfile")
+        roots = _elements(_xml(book, "META-INF/container.xml"), "rootfile")
         package = roots[0].get("full-path", "") if roots else ""
         opf = _xml(book, package)
-        items = {item.get("id"): item.get("href", "") for item in _all(opf, "item")}
+        items = {item.get("id"): item.get("href", "") for item in _elements(opf, "item")}
         names = set(book.namelist())
         encrypted = "META-INF/encryption.xml"
         locked = book.read(encrypted).decode("utf-8", "replace") if encrypted in names else ""
         pages: dict[str, str] = {}
-        for reference in _all(opf, "itemref"):
+        for reference in _elements(opf, "itemref"):
             href = unquote(items.get(reference.get("idref"), "")).partition("#")[0]
             path = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
             if href and f'"{path}"' in locked:
@@ -94,7 +95,7 @@ def read_epub(data: bytes, meter: FileMeter) -> Document:
                 meter.add_pages(1)
                 pages[path] = html_text(decoded(book.read(path)))
                 meter.add_characters(len(pages[path]))
-    title = next((one.text for one in _all(opf, "title")), None)
+    title = next((element.text for element in _elements(opf, "title")), None)
     return Document("", title=title, pages=tuple(filter(None, pages.values())))
 
 
@@ -111,6 +112,6 @@ def _xml(book: ZipFile, path: str) -> Any:
     return root
 
 
-def _all(root: Any, name: str) -> list[Any]:
-    """The elements of a name, in whatever namespace."""
+def _elements(root: Any, name: str) -> list[Any]:
+    """The elements with a name, in any namespace."""
     return list(root.iter("{*}" + name))

@@ -16,7 +16,7 @@ import openpyxl
 import pptx
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
-from lightrag_jsonl.readers import packed
+from lightrag_jsonl.readers import compression
 from tests.readers.files import read, replaced, saved, zipped
 
 
@@ -153,13 +153,13 @@ def test_broken_files_say_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.epub"])
-def test_bombs_are_not_unpacked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bombs_are_not_uncompression(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that unpacks to a very large one is refused before it is opened."""
-    bomb = zipped({"word/document.xml": bytes(packed.UNSUSPICIOUS + 1)})
+    bomb = zipped({"word/document.xml": bytes(compression.UNSUSPICIOUS + 1)})
     assert len(bomb) < 100_000
     with pytest.raises(ConfigError, match="unpacks to"):
         read(bomb, name)
-    monkeypatch.setattr(packed, "LARGEST", 10_000)
+    monkeypatch.setattr(compression, "LARGEST", 10_000)
     with pytest.raises(ConfigError, match="more than 10,000"):
         read(saved(letter()), name)
 
@@ -169,7 +169,7 @@ def test_an_archive_cannot_lie_about_its_sizes() -> None:
     honest = zipped({"word/document.xml": bytes(1 << 20)})
     place = honest.rindex(b"PK\x01\x02") + 24
     lying = honest[:place] + (10).to_bytes(4, "little") + honest[place + 4 :]
-    with packed.open_zip(lying, ".docx") as opened, pytest.raises(zipfile.BadZipFile):
+    with compression.open_zip(lying, ".docx") as opened, pytest.raises(zipfile.BadZipFile):
         opened.read("word/document.xml")
     with zipfile.ZipFile(io.BytesIO(lying)) as opened:
         assert opened.infolist()[0].file_size == 10

@@ -1,0 +1,79 @@
+"""Reads presentations of PowerPoint."""
+
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from typing import Any
+
+from lightrag_jsonl.core.cjk import is_cjk
+from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.compression import open_zip
+from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.markdown import markdown_table
+
+PAGE_BYTES = 2_000  # of UTF-8: neighbouring slides share a page up to this length
+
+
+def read_pptx(data: bytes, meter: FileMeter) -> Document:
+    """The text, tables and notes of slides, each below a heading "Slide 7: Costs".
+
+    A slide is a page. Short neighbouring slides, too little for a chunk each, share the page of the
+    first slide; the pages of the others stay blank.
+    """
+    import pptx
+
+    open_zip(data, ".pptx").close()
+    texts = []
+    for number, slide in enumerate(pptx.Presentation(BytesIO(data)).slides, 1):
+        meter.add_pages(1)
+        text = _slide_text(slide, number)
+        meter.add_characters(len(text))
+        texts.append(text)
+    return Document("", pages=tuple(_shared_pages(texts)))
+
+
+def _shared_pages(texts: Iterable[str]) -> list[str]:
+    """A page for each slide, with the texts of the short slides that follow the first one."""
+    pages: list[str] = []
+    first_index = 0
+    page_bytes = 0
+    for index, text in enumerate(texts):
+        pages.append("")
+        if not text:
+            continue
+        text_bytes = len(text.encode("utf-8", "replace"))
+        if page_bytes == 0 or page_bytes + text_bytes > PAGE_BYTES:
+            first_index = index
+            page_bytes = 0
+        else:
+            pages[first_index] += "\n\n"
+        pages[first_index] += text
+        page_bytes += text_bytes
+    return pages
+
+
+def _slide_text(slide: Any, number: int) -> str:
+    """The heading and blocks of a slide; nothing for a blank one."""
+    title = slide.shapes.title
+    heading = "" if title is None else " ".join(title.text_frame.text.split())
+    shapes = [shape for shape in slide.shapes if title is None or shape != title]
+    blocks = [block for block in map(str.strip, _shape_texts(shapes)) if block]
+    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
+        blocks.append(frame.text.strip())
+    blocks = [block for block in blocks if block]
+    if not heading and not blocks:
+        return ""
+    is_chinese = any(map(is_cjk, "".join([heading, *blocks])))
+    name = f"幻灯片 {number}" if is_chinese else f"Slide {number}"
+    title_line = f"# {name}: {heading}" if heading else f"# {name}"
+    return "\n\n".join([title_line, *blocks])
+
+
+def _shape_texts(shapes: Iterable[Any]) -> Iterator[str]:
+    """The texts of shapes from top to bottom, also in groups."""
+    for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
+        if hasattr(shape, "shapes"):
+            yield from _shape_texts(shape.shapes)
+        elif shape.has_text_frame:
+            yield shape.text_frame.text.replace("\v", "\n")
+        elif getattr(shape, "has_table", False):
+            yield markdown_table([[cell.text for cell in row.cells] for row in shape.table.rows])
