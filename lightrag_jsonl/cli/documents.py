@@ -15,6 +15,7 @@ import click
 from lightrag_jsonl import (
     ConfigError,
     Document,
+    FileNote,
     InsertReport,
     LightRAG,
     LightRAGError,
@@ -32,7 +33,7 @@ from lightrag_jsonl.cli.options import (
     reading_options,
     take_file_limits,
 )
-from lightrag_jsonl.cli.output import cost_words, emit, skipped_notes, table
+from lightrag_jsonl.cli.output import cost_words, emit, file_notes, skipped_notes, table
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.indexing.loading import Given, load_documents, path_id
@@ -143,7 +144,11 @@ def insert(
     sources = find_sources(files)
     limits = take_file_limits(options)
     if id is not None:
-        loaded = list(load_documents(sources, limits=limits))
+        loaded = [
+            item
+            for item in load_documents(sources, limits=limits)
+            if not isinstance(item, FileNote)
+        ]
         if len(loaded) != 1 or not isinstance(loaded[0], Document):
             raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
         sources = replace(loaded[0], id=id)
@@ -210,6 +215,7 @@ def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resu
     notes: list[str] = []
     folder = rag.working_dir
     notes += skipped_notes(report.skipped)
+    notes += file_notes(report.notes)
     if report.extraction.rejections:
         notes.append(f"rejected lines: lightrag-jsonl rejections -w {folder}")
     if report.shortened:

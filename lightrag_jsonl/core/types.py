@@ -460,6 +460,14 @@ class SkippedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class FileNote:
+    """A part of a file that is not in its text, such as bytes that cannot be decoded."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExtractionReport:
     """How extraction went, added up over many chunks, to judge a model by.
 
@@ -500,7 +508,8 @@ class InsertReport:
     already, `deleted` those whose files are gone. `skipped` are files in the given folders that are
     not read since they are links, pipes or devices. `shortened` lists the chunks that are too long
     for the embedder, which reads only their beginning; they are no failures, since a retry would not
-    change that. `stopped` is empty, or the reason why the insert ended early.
+    change that. `notes` say of files that were read which parts are not in their texts. `stopped` is
+    empty, or the reason why the insert ended early.
     """
 
     documents: tuple[str, ...] = ()
@@ -515,6 +524,7 @@ class InsertReport:
     deleted: tuple[str, ...] = ()
     skipped: tuple[SkippedFile, ...] = ()
     shortened: tuple[Failure, ...] = ()
+    notes: tuple[FileNote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import TypeAlias
 
-from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError, described
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import gunzip
@@ -24,7 +23,7 @@ FormatReader: TypeAlias = Callable[[bytes, FileMeter], Document]
 
 def read_plain(data: bytes, meter: FileMeter) -> Document:
     """A text as it is; the headings of Markdown are found when it is cut into chunks."""
-    return Document(decoded(data))
+    return Document(meter.decode(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,14 @@ def is_read_here(path: PurePath, readers: Readers | None = None) -> bool:
     return suffix in (readers or {}) or READERS.get(suffix, read_plain) is read_plain
 
 
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """The document in a file; `notes` say which parts of the file are not in its text."""
+
+    document: Document
+    notes: tuple[str, ...] = ()
+
+
 def read_document(
     data: bytes,
     path: PurePath,
@@ -80,7 +87,18 @@ def read_document(
     *,
     limits: FileLimits | None = None,
 ) -> Document:
-    """The document in a file's bytes, read as its suffix says, or else as plain text.
+    """The document in a file's bytes, as by `read_file`."""
+    return read_file(data, path, readers, limits=limits).document
+
+
+def read_file(
+    data: bytes,
+    path: PurePath,
+    readers: Readers | None = None,
+    *,
+    limits: FileLimits | None = None,
+) -> FileContent:
+    """The content of a file's bytes, read as its suffix says, or else as plain text.
 
     `readers` are a user's own, by suffix with the dot; they come before those of `READERS`. The
     title is the name of the file, unless its content has one. `ConfigError` says why a file cannot
@@ -89,12 +107,12 @@ def read_document(
     """
     suffix = file_suffix(path)
     own_reader = (readers or {}).get(suffix)
+    meter = FileMeter(limits or FileLimits())
     try:
         content = _decompressed(data, path)
         if own_reader is not None:
             document = own_reader(content)
         else:
-            meter = FileMeter(limits or FileLimits())
             document = READERS.get(suffix, read_plain)(content, meter)
     except ModuleNotFoundError as error:
         cause = f"{suffix} files need the package {error.name}"
@@ -108,7 +126,7 @@ def read_document(
     if not any(map(str.strip, document.pages or (document.text,))):
         raise ConfigError(f"{path} is empty")
     stem = path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
-    return replace(document, title=document.title or stem)
+    return FileContent(replace(document, title=document.title or stem), tuple(meter.notes))
 
 
 def _decompressed(data: bytes, path: PurePath) -> bytes:

@@ -5,8 +5,11 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
+from lightrag_jsonl.core.encoding import decode_text
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.validation import check_fields
+
+MOST_NOTES = 100  # of a file; an e-book could have one for each of its chapters
 
 AtLeastOne: TypeAlias = Annotated[int, Meta(ge=1)]
 
@@ -37,9 +40,13 @@ class FileLimits:
 
 
 class FileMeter:
-    """Counts characters, cells and pages of a file; `ConfigError` beyond a limit."""
+    """Counts characters, cells and pages of a file; `ConfigError` beyond a limit.
+
+    `notes` say which parts of the file are not in its text, such as bytes that cannot be decoded.
+    """
 
     def __init__(self, limits: FileLimits) -> None:
+        self.notes: list[str] = []
         self._limits = limits
         self._characters = 0
         self._cells = 0
@@ -59,6 +66,18 @@ class FileMeter:
         """Count pages, slides, sheets or chapters."""
         self._pages += count
         self._check("pages", self._pages, self._limits.pages)
+
+    def decode(self, data: bytes, *, declared: str = "") -> str:
+        """The text of bytes in the `declared` or the likeliest encoding; damage is noted."""
+        result = decode_text(data, declared=declared)
+        if result.damage:
+            self.add_note(result.damage)
+        return result.text
+
+    def add_note(self, note: str) -> None:
+        """Say what of the file is not in its text."""
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append(note)
 
     def _check(self, name: str, count: int, limit: int) -> None:
         if count > limit:

@@ -14,7 +14,7 @@ import msgspec
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.readers import Readers, is_read_here, read_document
+from lightrag_jsonl.readers import FileContent, Readers, is_read_here, read_file
 from lightrag_jsonl.readers.limits import FileLimits, advice
 from lightrag_jsonl.readers.worker import FileRequest, FileResponse, read_message, write_message
 
@@ -70,12 +70,16 @@ class ReadingProcess:
 
     def read(self, data: bytes, path: PurePath, readers: Readers | None = None) -> Document:
         """The document in a file's bytes, as by `read_document`; `ConfigError` names a limit."""
+        return self.read_file(data, path, readers).document
+
+    def read_file(self, data: bytes, path: PurePath, readers: Readers | None = None) -> FileContent:
+        """The content of a file's bytes, as by the function; `ConfigError` names a limit."""
         if is_read_here(path, readers):
-            return read_document(data, path, readers, limits=self._limits)
+            return read_file(data, path, readers, limits=self._limits)
         with self._lock:
             process = self._started()
             if process is None:
-                return read_document(data, path, readers, limits=self._limits)
+                return read_file(data, path, readers, limits=self._limits)
             return self._ask(process, FileRequest(sanitize(str(path)), data, self._limits))
 
     def _started(self) -> subprocess.Popen[bytes] | None:
@@ -108,7 +112,7 @@ class ReadingProcess:
             reason,
         )
 
-    def _ask(self, process: subprocess.Popen[bytes], request: FileRequest) -> Document:
+    def _ask(self, process: subprocess.Popen[bytes], request: FileRequest) -> FileContent:
         alarm = _Alarm(process, self._limits.seconds)
         try:
             with alarm:
@@ -123,9 +127,9 @@ class ReadingProcess:
             self.close()
         if response is None:
             raise ConfigError(self._why_ended(process, request, alarm))
-        if response.document is None:
+        if response.content is None:
             raise ConfigError(response.error)
-        return response.document
+        return response.content
 
     def _exchange(
         self, process: subprocess.Popen[bytes], request: FileRequest

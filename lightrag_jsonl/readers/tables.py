@@ -6,7 +6,6 @@ from datetime import datetime, time
 from io import BytesIO, StringIO
 from itertools import zip_longest
 
-from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import open_zip
@@ -18,7 +17,7 @@ LONGEST_SHEET = 1_048_576  # rows, by the specification of Excel; blank ones com
 
 def read_csv(data: bytes, meter: FileMeter) -> Document:
     """The rows of a CSV file; the delimiter is the most frequent candidate in the first line."""
-    text = decoded(data)
+    text = meter.decode(data)
     header = text.lstrip().split("\n", 1)[0]
     delimiter = max(DELIMITERS, key=header.count)
     rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter)

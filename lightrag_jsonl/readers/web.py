@@ -1,11 +1,11 @@
 """Reads web pages, and e-books, made of chapters that are web pages."""
 
 import posixpath
+import re
 from typing import Any
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import open_zip
@@ -21,11 +21,24 @@ BLOCKS = frozenset(
 NO_TEXT = frozenset(["head", "script", "style", "template", "svg", "math", "rt", "rp"])
 
 
+_DECLARATION = re.compile(
+    rb"""<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,300}?\bcharset\s*=\s*["']?\s*([\w.:-]+)""",
+    re.IGNORECASE,
+)
+DECLARATION_BYTES = 4_096  # at the beginning of a page; browsers look at 1,024
+
+
+def declared_encoding(data: bytes) -> str:
+    """The encoding that a page of HTML or XML declares, or nothing."""
+    match = _DECLARATION.search(data, 0, DECLARATION_BYTES)
+    return (match[1] or match[2]).decode() if match else ""
+
+
 def read_html(data: bytes, meter: FileMeter) -> Document:
     """The main text of a web page, without menus and the like; headings as in Markdown."""
     import trafilatura
 
-    text = decoded(data)
+    text = meter.decode(data, declared=declared_encoding(data))
     metadata = trafilatura.extract_metadata(text, extensive=False)
     whole_page = html_text(text)
     article = ""
@@ -93,10 +106,14 @@ def read_epub(data: bytes, meter: FileMeter) -> Document:
                 raise ConfigError("is encrypted (DRM)")
             if href and path in names and path not in pages:
                 meter.add_pages(1)
-                pages[path] = html_text(decoded(book.read(path)))
+                pages[path] = _chapter(book.read(path), meter)
                 meter.add_characters(len(pages[path]))
     title = next((element.text for element in _elements(opf, "title")), None)
     return Document("", title=title, pages=tuple(filter(None, pages.values())))
+
+
+def _chapter(data: bytes, meter: FileMeter) -> str:
+    return html_text(meter.decode(data, declared=declared_encoding(data)))
 
 
 def _xml(book: ZipFile, path: str) -> Any:

@@ -6,11 +6,13 @@ the first file.
 
 import contextlib
 import faulthandler
+import json
 import logging
 import os
 import signal
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import PurePath
 from typing import IO, Final
 
@@ -18,8 +20,7 @@ import msgspec
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.readers import read_document
+from lightrag_jsonl.readers import FileContent, read_file
 from lightrag_jsonl.readers.limits import FileLimits, advice
 
 LENGTH: Final = 8  # bytes, before each message
@@ -35,9 +36,9 @@ class FileRequest(msgspec.Struct):
 
 
 class FileResponse(msgspec.Struct):
-    """The document in a file, or the reason for its absence; the last answer is `final`."""
+    """The content of a file, or the reason for its absence; the last answer is `final`."""
 
-    document: Document | None = None
+    content: FileContent | None = None
     error: str = ""
     final: bool = False
 
@@ -99,8 +100,8 @@ def _answer(request: FileRequest) -> FileResponse:
             request.limits.seconds + LATE_SECONDS, file=nowhere, exit=True
         )
         try:
-            document = read_document(request.data, PurePath(request.path), limits=request.limits)
-            return FileResponse(_storable(document), final=_is_short_of_memory(request))
+            content = read_file(request.data, PurePath(request.path), limits=request.limits)
+            return FileResponse(_storable(content), final=_is_short_of_memory(request))
         except MemoryError:
             return _out_of_memory(request)
         except ConfigError as error:
@@ -133,11 +134,15 @@ def _is_short_of_memory(request: FileRequest) -> bool:
     return 2048 * kilobytes > request.limits.memory
 
 
-def _storable(document: Document) -> Document:
-    """The document without lone surrogates, since a message cannot hold any."""
-    return Document(
+def _storable(content: FileContent) -> FileContent:
+    """The content without lone surrogates, since a message cannot hold any."""
+    document = content.document
+    clean = replace(
+        document,
         text=sanitize(document.text),
         title=document.title and sanitize(document.title),
         date=document.date and sanitize(document.date),
+        metadata=json.loads(sanitize(json.dumps(dict(document.metadata), ensure_ascii=False))),
         pages=document.pages and tuple(sanitize(page) for page in document.pages),
     )
+    return FileContent(clean, tuple(map(sanitize, content.notes)))

@@ -18,8 +18,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAGError
-from lightrag_jsonl.core.types import Failure
-from lightrag_jsonl.indexing.loading import LINES, document_from, documents_in
+from lightrag_jsonl.core.types import Failure, FileNote
+from lightrag_jsonl.indexing.loading import LINES, document_from, documents_in, with_unread
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.readers import file_suffix
@@ -101,13 +101,13 @@ async def do(
         loaded = list(uploaded(job.about, content.read_bytes()))
         documents = [item for item in loaded if isinstance(item, Document)]
         inserted = await rag.insert(documents, progress=progress)
-        unread = tuple(item for item in loaded if isinstance(item, Failure))
-        report = replace(inserted, failures=unread + inserted.failures)
+        unread = [item for item in loaded if not isinstance(item, Document)]
+        report = with_unread(inserted, unread)
     return dict(msgspec.to_builtins(report, enc_hook=str))
 
 
-def uploaded(about: dict[str, Any], content: bytes) -> Iterator[Document | Failure]:
-    """The documents in the bytes of a file; `ConfigError` if they cannot be read."""
+def uploaded(about: dict[str, Any], content: bytes) -> Iterator[Document | Failure | FileNote]:
+    """The documents in the bytes of a file, and notes on it; `ConfigError` if it cannot be read."""
     path = PurePath(about["name"])
     keys = ("title", "date") if file_suffix(path) == LINES else ("title", "date", "id")
     given = {key: about[key] for key in keys if about.get(key)}
