@@ -34,7 +34,7 @@ DOCS = CHECKOUT / "docs"
 TSV = [".tsv"]  # a second suffix that people look for
 PAGES = [*CHECKOUT.glob("README*.md"), *DOCS.glob("*.md")]
 SETUP = {  # what a page takes for granted
-    "files.md": "Path('mails').mkdir(); Path('mails/a.eml').write_text('From: Ada\\n\\nHello.'); "
+    "files.md": "Path('films').mkdir(); Path('films/a.srt').write_text('1\\n00:00 --> 00:02\\nHello.'); "
     "Path('reports').mkdir(); Path('reports/a.csv').write_text('Name,Born\\nAda,1815')",
     "scale.md": "Path('requests.jsonl').touch()",  # the recipe itself runs in tests/tools
     "mcp.md": "rag, question = AsyncLightRAG('kb'), 'Who?'",
@@ -186,6 +186,7 @@ def test_every_format_is_listed(page: str, extra: str) -> None:
     """By its usual suffix, before or after the extra, as its reader needs it."""
     help_text = insert.help or ""
     text = help_text if page == "insert --help" else (CHECKOUT / page).read_text(encoding="utf-8")
+    text = " ".join(text.split())
     listed = re.search(rf"\.txt[^()]*?{re.escape(extra)}[^()。;]*?\.epub", text)
     assert listed, page
     plain, _, others = listed[0].partition(extra)

@@ -122,8 +122,8 @@ def insert(
 ) -> Reply:
     """Index texts; the index is created if there is none.
 
-    FILES are files (.txt, .md, .csv, .tsv, .jsonl; with the extra `files` .pdf, .docx, .pptx, .xlsx,
-    .html and .epub; also as .gz), folders, quoted patterns, or - for stdin. A line of a .jsonl
+    FILES are files (.txt, .md, .rst, .org, .tex, .ipynb, .eml, .csv, .tsv, .json, .jsonl; with the extra
+    `files` .pdf, .docx, .pptx, .xlsx, .html, .xml and .epub; also as .gz), folders, quoted patterns, or - for stdin. A line of a .jsonl
     file is a text, or an object with "text" and optionally "id", "title", "date", "source" and
     other metadata to filter by. A text that is in the index already is skipped; a document with a
     known id and a different text replaces the old one. The id of a file is its path.

@@ -10,9 +10,16 @@ from lightrag_jsonl.core.errors import ConfigError, described
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import gunzip
 from lightrag_jsonl.readers.limits import FileLimits, FileMeter
+from lightrag_jsonl.readers.mail import read_mail
+from lightrag_jsonl.readers.markdown import read_markdown
+from lightrag_jsonl.readers.notebooks import read_notebook
+from lightrag_jsonl.readers.org import read_org
 from lightrag_jsonl.readers.pdf import read_pdf
+from lightrag_jsonl.readers.rst import read_rst
 from lightrag_jsonl.readers.slides import read_pptx
+from lightrag_jsonl.readers.structured import read_json, read_xml
 from lightrag_jsonl.readers.tables import read_csv, read_xlsx
+from lightrag_jsonl.readers.tex import read_tex
 from lightrag_jsonl.readers.web import read_epub, read_html
 from lightrag_jsonl.readers.word import read_docx
 
@@ -22,7 +29,7 @@ FormatReader: TypeAlias = Callable[[bytes, FileMeter], Document]
 
 
 def read_plain(data: bytes, meter: FileMeter) -> Document:
-    """A text as it is; the headings of Markdown are found when it is cut into chunks."""
+    """A text as it is; its headings are found when it is cut into chunks."""
     return Document(meter.decode(data))
 
 
@@ -42,13 +49,22 @@ class FileFormat:
 # The one list of formats; help, page and documentation are tested against it.
 FORMATS = (
     FileFormat(("Text", "文本"), (".txt", ".text"), read_plain, needs_extra=False),
-    FileFormat(("Markdown", "Markdown"), (".md", ".markdown"), read_plain, needs_extra=False),
+    FileFormat(("Markdown", "Markdown"), (".md", ".markdown"), read_markdown, needs_extra=False),
+    FileFormat(
+        ("Jupyter notebooks", "Jupyter 笔记本"), (".ipynb",), read_notebook, needs_extra=False
+    ),
+    FileFormat(("reStructuredText", "reStructuredText"), (".rst",), read_rst, needs_extra=False),
+    FileFormat(("Org", "Org"), (".org",), read_org, needs_extra=False),
+    FileFormat(("LaTeX", "LaTeX"), (".tex",), read_tex, needs_extra=False),
+    FileFormat(("Mail", "邮件"), (".eml",), read_mail, needs_extra=False),
+    FileFormat(("JSON", "JSON"), (".json",), read_json, needs_extra=False),
     FileFormat(("CSV", "CSV"), (".csv", ".tsv"), read_csv, needs_extra=False),
     FileFormat(("PDF", "PDF"), (".pdf",), read_pdf),
     FileFormat(("Word", "Word"), (".docx",), read_docx),
     FileFormat(("PowerPoint", "PowerPoint"), (".pptx",), read_pptx),
     FileFormat(("Excel", "Excel"), (".xlsx",), read_xlsx),
     FileFormat(("HTML", "HTML"), (".html", ".htm"), read_html),
+    FileFormat(("XML", "XML"), (".xml",), read_xml),
     FileFormat(("EPUB", "EPUB"), (".epub",), read_epub),
 )
 READERS: Mapping[str, FormatReader] = MappingProxyType(

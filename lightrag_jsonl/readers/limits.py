@@ -8,6 +8,7 @@ from msgspec import Meta
 from lightrag_jsonl.core.encoding import decode_text
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.validation import check_fields
+from lightrag_jsonl.readers.embedded_data import without_embedded_data
 
 MOST_NOTES = 100  # of a file; an e-book could have one for each of its chapters
 
@@ -68,11 +69,21 @@ class FileMeter:
         self._check("pages", self._pages, self._limits.pages)
 
     def decode(self, data: bytes, *, declared: str = "") -> str:
-        """The text of bytes in the `declared` or the likeliest encoding; damage is noted."""
+        """The text of bytes in the `declared` or the likeliest encoding, without embedded data.
+
+        Damage, and the length of embedded data, are noted.
+        """
         result = decode_text(data, declared=declared)
         if result.damage:
             self.add_note(result.damage)
-        return result.text
+        return self.without_embedded_data(result.text)
+
+    def without_embedded_data(self, text: str) -> str:
+        """The text without data URIs and blocks of base64, whose length is noted."""
+        shorter, left_out = without_embedded_data(text)
+        if left_out:
+            self.add_note(f"{left_out:,} characters of embedded data left out, such as a picture's")
+        return shorter
 
     def add_note(self, note: str) -> None:
         """Say what of the file is not in its text."""

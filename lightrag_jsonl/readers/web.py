@@ -10,9 +10,14 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.markdown import plain_scripts
 
 LARGE_PAGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
 SHORT_ARTICLE = 250  # characters; below, trafilatura gives up the page's structure
+MARKUP_SHARE = 1.5  # of an article with addresses and marks to the plain text of its page
+SHORTEST_PAGE = 60  # characters; with less text besides, a page of links is what it consists of
+FEWEST_LINKS = 4  # in a menu
+LINK_SHARE = 0.75  # of the characters of a menu; references in a text have a quarter
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 BLOCKS = frozenset(
     ["p", "div", "li", "ul", "ol", "dl", "dt", "dd", "blockquote", "pre", "table", "tr", "section",
@@ -38,27 +43,32 @@ def read_html(data: bytes, meter: FileMeter) -> Document:
     """The main text of a web page, without menus and the like; headings as in Markdown."""
     import trafilatura
 
-    text = meter.decode(data, declared=declared_encoding(data))
+    text = plain_scripts(meter.decode(data, declared=declared_encoding(data)))
     metadata = trafilatura.extract_metadata(text, extensive=False)
-    whole_page = html_text(text)
+    whole_page = html_text(text, with_menus=False)
     article = ""
     if len(text) <= LARGE_PAGE:
         article = trafilatura.extract(text, output_format="markdown", include_comments=False) or ""
-    if len(article) < max(SHORT_ARTICLE, len(whole_page) / 10):
+    is_short = len(article) < max(SHORT_ARTICLE, len(whole_page) / 10)
+    if is_short or len(article) > MARKUP_SHARE * len(whole_page):  # too long: with its menus
         article = whole_page
     meter.add_characters(len(article))
     return Document(article, title=metadata.title, date=metadata.date)
 
 
-def html_text(page: str | bytes) -> str:
-    """All text of a page, with blank lines between blocks, and headings as in Markdown."""
+def html_text(page: str, *, with_menus: bool = True) -> str:
+    """All text of a page, with blank lines between blocks, and headings as in Markdown.
+
+    Without menus, lists that consist of links are left out, unless the page is little else.
+    """
     import lxml.html
 
     if not page.strip():
         return ""
-    if isinstance(page, str):
-        page = page.encode("utf-8", "replace")
-    root = lxml.html.document_fromstring(page, parser=lxml.html.HTMLParser(encoding="utf-8"))
+    content = page.encode("utf-8", "replace")
+    root = lxml.html.document_fromstring(content, parser=lxml.html.HTMLParser(encoding="utf-8"))
+    if not with_menus:
+        _remove_menus(root)
     for element in list(root.iter()):
         tag = element.tag
         if not isinstance(tag, str) or tag in NO_TEXT:
@@ -76,6 +86,35 @@ def html_text(page: str | bytes) -> str:
             element.tail = " | " + (element.tail or "")
     lines = [line.strip(" \t|") for line in root.text_content().split("\n")]
     return "\n\n".join(filter(None, lines))
+
+
+def _remove_menus(root: Any) -> None:
+    """Remove navigation, and blocks that are mostly links, unless little else would be left."""
+    menus = [
+        element for element in root.iter("nav", "menu", "ul", "ol", "div") if _is_menu(element)
+    ]
+    inside = set(menus)
+    outermost = [menu for menu in menus if inside.isdisjoint(menu.iterancestors())]
+    length = _text_length(root)
+    rest = length - sum(_text_length(menu) for menu in outermost)
+    if rest < SHORTEST_PAGE:
+        return
+    for menu in outermost:
+        menu.drop_tree()
+
+
+def _is_menu(element: Any) -> bool:
+    """Whether a block is navigation, or has several links and little text besides."""
+    if element.tag == "nav":
+        return True
+    links = element.findall(".//a")
+    if len(links) < FEWEST_LINKS:
+        return False
+    return sum(map(_text_length, links)) > LINK_SHARE * _text_length(element)
+
+
+def _text_length(element: Any) -> int:
+    return len("".join(element.text_content().split()))
 
 
 def _collapsed(text: str | None) -> str | None:
@@ -113,7 +152,7 @@ def read_epub(data: bytes, meter: FileMeter) -> Document:
 
 
 def _chapter(data: bytes, meter: FileMeter) -> str:
-    return html_text(meter.decode(data, declared=declared_encoding(data)))
+    return html_text(plain_scripts(meter.decode(data, declared=declared_encoding(data))))
 
 
 def _xml(book: ZipFile, path: str) -> Any:
