@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.arabic import has_arabic, ordered_text
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.pdf_forms import form_values
+from lightrag_jsonl.readers.running_lines import PrintedPage, without_running_lines
 
 FEWEST_LINES = 4  # in a column
 COLUMN = 0.25  # of the width of the text: lines of a column are at least so wide, unlike cells
@@ -18,12 +21,18 @@ CROSSING = 0.3  # of the lines at most: titles and figures may be as wide as sev
 LONGEST_NUMBER = 12  # characters before the title of a heading, as in "Chapter 12: "
 FULL_LINE = 0.8  # of the longest line: a Chinese line of this length goes on in the next line
 
+MARGIN_GAP = 1.2  # of a line's height, between a running line and the text
+MOST_MARGIN_LINES = 6  # and their parts: title, number and date can stand apart in one line
+LISTED_PAGES = 20  # in a note
+
 _pdfium_lock = threading.Lock()  # PDFium is not made for threads
 
 
 def read_pdf(data: bytes, meter: FileMeter) -> Document:
     """The pages of a PDF file; headings in its table of contents are marked as in Markdown.
 
+    Filled fields follow the text of their page. Running headers, footers and page numbers are left
+    out; pages that are pictures are noted.
     `ConfigError` for broken and encrypted files, and for files without text: scanned pages need OCR.
     """
     import pypdfium2
@@ -37,17 +46,37 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
             raise ConfigError(f"is not a valid PDF file: {error}") from error
         try:
             meter.add_pages(len(pdf))
+            if pdf.get_formtype():
+                pdf.init_forms()
             titles = _titles(pdf)
-            pages = []
+            printed: list[PrintedPage] = []
+            scanned = []
             for index in range(len(pdf)):
-                text = _page(pdf, index, titles.get(index, ()))
-                meter.add_characters(len(text))
-                pages.append(text)
+                page, is_picture = _page(pdf, index)
+                meter.add_characters(len(page.text))
+                printed.append(page)
+                if is_picture:
+                    scanned.append(index + 1)
         finally:
             pdf.close()
-    if not any(map(str.strip, pages)):
+    if not any(page.text.strip() for page in printed):
         raise ConfigError("has no text: if its pages were scanned, recognize the text (OCR) first")
+    if scanned:
+        meter.add_note(
+            f"no text on {_page_list(scanned)}: a picture; recognize its text (OCR) first"
+        )
+    pages = [
+        _with_headings(text, titles.get(index, ()))
+        for index, text in enumerate(without_running_lines(printed))
+    ]
     return Document("", pages=tuple(pages))
+
+
+def _page_list(numbers: Sequence[int]) -> str:
+    """The numbers of pages, as "pages 3, 4, 9 and 12 more"."""
+    first = ", ".join(map(str, numbers[:LISTED_PAGES]))
+    rest = len(numbers) - LISTED_PAGES
+    return f"page{'s' * (len(numbers) > 1)} {first}" + (f" and {rest:,} more" if rest > 0 else "")
 
 
 class Box(NamedTuple):
@@ -59,20 +88,71 @@ class Box(NamedTuple):
     top: float
 
 
-def _page(pdf: Any, index: int, titles: Sequence[tuple[int, str]]) -> str:
+def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
+    """The text of a page with its filled fields, and whether it is a picture without text."""
     page = pdf[index]
-    text = page.get_textpage()
+    textpage = page.get_textpage()
     try:
-        lines = [Box(*text.get_rect(number)) for number in range(text.count_rects())]
+        lines = [Box(*textpage.get_rect(number)) for number in range(textpage.count_rects())]
         columns = _in_columns(lines, Box(*page.get_bbox()))
-        parts = [
-            text.get_text_bounded(column.left, column.bottom, column.right, column.top)
-            for column in columns
+        parts = [_area_text(textpage, column) for column in columns]
+        text = _repaired("\n".join(parts))
+        text = "\n".join(filter(None, [text, *dict.fromkeys(form_values(page))]))
+        margin_lines = [
+            line
+            for box in _margins(lines)
+            for line in _repaired(_area_text(textpage, box)).split("\n")
         ]
+        is_picture = not text.strip() and _has_picture(page)
     finally:
-        text.close()
+        textpage.close()
         page.close()
-    return _with_headings(_repaired("\n".join(parts)), titles)
+    return PrintedPage(text, tuple(margin_lines)), is_picture
+
+
+def _margins(lines: Sequence[Box]) -> list[Box]:
+    """The areas of the outermost lines of a page, if a gap divides them from the others."""
+    if not lines:
+        return []
+    height = median(line.top - line.bottom for line in lines)
+    downwards = sorted(lines, key=lambda line: -line.top)
+    areas = []
+    for ordered, sign in ((downwards, 1), (sorted(lines, key=lambda line: line.bottom), -1)):
+        outer = [ordered[0]]
+        for line in ordered[1:]:
+            gap = min(margin.bottom for margin in outer) - line.top
+            if sign < 0:
+                gap = line.bottom - max(margin.top for margin in outer)
+            if gap > MARGIN_GAP * height:
+                areas.append(_around(outer))
+                break
+            outer.append(line)
+            if len(outer) > MOST_MARGIN_LINES:
+                break
+    return areas
+
+
+def _around(lines: Sequence[Box]) -> Box:
+    """The smallest area with these lines, and a point more on each side."""
+    return Box(
+        left=min(line.left for line in lines) - 1,
+        bottom=min(line.bottom for line in lines) - 1,
+        right=max(line.right for line in lines) + 1,
+        top=max(line.top for line in lines) + 1,
+    )
+
+
+def _area_text(textpage: Any, area: Box) -> str:
+    text: str = textpage.get_text_bounded(area.left, area.bottom, area.right, area.top)
+    if not has_arabic(text):
+        return text
+    return ordered_text(textpage, area.left, area.bottom, area.right, area.top)
+
+
+def _has_picture(page: Any) -> bool:
+    import pypdfium2.raw as pdfium
+
+    return any(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3))
 
 
 def _in_columns(lines: Sequence[Box], area: Box) -> list[Box]:
