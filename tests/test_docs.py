@@ -1,10 +1,11 @@
 """The documentation: its code runs, its links lead somewhere, and the site builds."""
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
@@ -24,12 +25,12 @@ from lightrag_jsonl import (
     QueryParam,
 )
 from lightrag_jsonl.cli import main
+from lightrag_jsonl.cli.documents import insert_command
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Mode
-from lightrag_jsonl.indexing.loading import LINES
 from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
-from lightrag_jsonl.readers import READERS
+from lightrag_jsonl.readers import FORMATS, READERS, FileFormat
 from lightrag_jsonl.testing import HashEmbedder
 from tests.conftest import CHECKOUT
 from tests.kit import entity, jsonl, relation
@@ -37,9 +38,10 @@ from tests.servers import Reply, Request, ScriptedServer, chat_reply, embedding_
 
 DOCS = CHECKOUT / "docs"
 STATIC = CHECKOUT / "lightrag_jsonl" / "server" / "static"
+TSV = [".tsv"]  # a second suffix that people look for
 PAGES = [*CHECKOUT.glob("README*.md"), *DOCS.glob("*.md")]
 SETUP = {  # what a page takes for granted
-    "files.md": "Path('mails').mkdir(); Path('mails/a.eml').write_text('From: Ada\\n\\nHello.'); "
+    "files.md": "Path('films').mkdir(); Path('films/a.srt').write_text('1\\n00:00 --> 00:02\\nHello.'); "
     "Path('reports').mkdir(); Path('reports/a.csv').write_text('Name,Born\\nAda,1815')",
     "scale.md": "Path('requests.jsonl').touch()",  # the recipe itself runs in tests/tools
     "mcp.md": "rag, question = AsyncLightRAG('kb'), 'Who?'",
@@ -179,21 +181,6 @@ def test_the_site_builds(tmp_path: Path) -> None:
 SUFFIX = re.compile(r"(?<![\w.*/-])\.[a-z]{2,8}\b")
 COMMAND_LINE = re.compile(r"lightrag-jsonl((?: [^\s`#|;&，。、；）]+)+)")
 PAGE_SOURCES = CHECKOUT / "lightrag_jsonl" / "server" / "page"
-PAGE_WORDS = {  # for each suffix, the word with which the server's page names the format
-    ".txt": "Text",
-    ".text": "Text",
-    ".md": "Markdown",
-    ".markdown": "Markdown",
-    ".pdf": "PDF",
-    ".docx": "Word",
-    ".pptx": "PowerPoint",
-    ".xlsx": "Excel",
-    ".csv": "CSV",
-    ".tsv": "CSV",
-    ".html": "HTML",
-    ".htm": "HTML",
-    ".epub": "EPUB",
-}
 
 
 def help_of(*words: str) -> str:
@@ -283,57 +270,6 @@ def test_the_page_of_the_server_offers_every_mode() -> None:
     assert sorted(modes) == sorted(MODES)
     assert modes[0] == DEFAULT_MODE
     assert all(f"mode_{mode}:" in built for mode in MODES)
-
-
-def formats_of_readers() -> dict[str, object]:
-    """The function that reads each suffix; lines of JSON are read by `load_documents`."""
-    return {**READERS, LINES: "a document a line"}
-
-
-def check_named_formats(text: str, where: str) -> None:
-    """Every suffix in a text can be read, and every reader is named by a suffix at least."""
-    formats = formats_of_readers()
-    named = set(SUFFIX.findall(text)) - {".gz"}
-
-    assert named <= set(formats), f"{where}: cannot be read: {named - set(formats)}"
-    missing = set(formats.values()) - {formats[suffix] for suffix in named}
-    assert not missing, f"{where}: not named: {missing}"
-
-
-@pytest.mark.parametrize(
-    ("name", "start", "end"),
-    [
-        ("README.md", "Read: ", "Written"),
-        ("README.zh.md", "读取：", "导出"),
-        ("docs/guide.md", "`insert` takes texts", "](files.md)"),
-        ("docs/guide.zh.md", "`insert` 接受文本", "](files.md"),
-    ],
-)
-def test_a_page_names_every_format_of_files(name: str, start: str, end: str) -> None:
-    """The formats that READMEs and guides name are those of the table of readers."""
-    check_named_formats(between(CHECKOUT / name, start, end), name)
-
-
-@pytest.mark.parametrize("heading", ["suffix", "后缀"])
-def test_the_page_on_files_has_every_suffix(heading: str) -> None:
-    """Its tables hold exactly the suffixes of the table of readers."""
-    assert set(first_column(DOCS / "files.md", heading)) == set(formats_of_readers())
-
-
-def test_the_help_of_insert_names_every_format_of_files() -> None:
-    """So does the help of the command."""
-    text = help_of("insert").partition("FILES are")[2].partition("folders")[0]
-    check_named_formats(text, "insert --help")
-
-
-@pytest.mark.skipif(not PAGE_SOURCES.is_dir(), reason="needs the sources of the server's page")
-def test_the_page_of_the_server_names_every_format_of_files() -> None:
-    """In both languages, beside the place where files are dropped."""
-    english, chinese = re.findall(r'"(.*?)"', page_string("kinds"))
-
-    assert set(PAGE_WORDS) == set(READERS)
-    assert set(english.split(", ")) == set(PAGE_WORDS.values())
-    assert len(chinese.split("、")) == len(english.split(", "))
 
 
 @pytest.mark.parametrize(
@@ -435,3 +371,48 @@ def test_the_page_on_the_server_names_every_route() -> None:
     assert {path for path in paths if path.startswith(("/indexes", "/health", "/mcp"))} <= set(
         re.findall(r"/[^\s`?]*", text)
     )
+
+
+def suffixes(formats: Iterable[FileFormat]) -> list[str]:
+    """The usual suffix of each format."""
+    return sorted(format.suffixes[0] for format in formats)
+
+
+@pytest.mark.parametrize(
+    ("page", "extra"),
+    [
+        ("README.md", "the extra `files`"),
+        ("README.zh.md", "附加项 `files`"),
+        ("docs/guide.md", "extra `files`"),
+        ("docs/guide.zh.md", "附加项 `files`"),
+        ("insert --help", "the extra `files`"),
+    ],
+)
+def test_every_format_is_listed(page: str, extra: str) -> None:
+    """By its usual suffix, before or after the extra, as its reader needs it."""
+    help_text = insert_command.help or ""
+    text = help_text if page == "insert --help" else (CHECKOUT / page).read_text(encoding="utf-8")
+    text = " ".join(text.split())
+    listed = re.search(rf"\.txt[^()]*?{re.escape(extra)}[^()。;]*?\.epub", text)
+    assert listed, page
+    plain, _, others = listed[0].partition(extra)
+    names = r"\.[a-z]+"
+    without_extra = [format for format in FORMATS if not format.needs_extra]
+    with_extra = [format for format in FORMATS if format.needs_extra]
+    lines = [".jsonl"]  # a file of documents, which no reader reads
+    assert sorted(re.findall(names, plain)) == sorted([*suffixes(without_extra), *lines, *TSV])
+    assert sorted(re.findall(names, others)) == suffixes(with_extra)
+
+
+@pytest.mark.parametrize("language", [0, 1], ids=["en", "zh"])
+def test_every_format_has_a_row_in_the_guide_to_files(language: int) -> None:
+    """With all its suffixes; the page of a server lists its name."""
+    guide = (DOCS / "files.md").read_text(encoding="utf-8").split("\n# 文件\n")[language]
+    rows = re.findall(r"^\| ((?:`\.[a-z]+`,? ?)+)\|", guide, flags=re.MULTILINE)
+    documented = {suffix for row in rows for suffix in re.findall(r"\.[a-z]+", row)}
+    assert documented == {*READERS, ".jsonl"}
+    strings = CHECKOUT / "lightrag_jsonl/server/page/strings.js"
+    kinds = re.search(r"kinds: (\[.*?\])", strings.read_text(encoding="utf-8"))
+    assert kinds
+    names = re.split(", |、", json.loads(kinds[1])[language])
+    assert sorted(names) == sorted(format.names[language] for format in FORMATS)

@@ -15,6 +15,7 @@ import click
 from lightrag_jsonl import (
     ConfigError,
     Document,
+    FileNote,
     InsertReport,
     LightRAG,
     LightRAGError,
@@ -33,7 +34,7 @@ from lightrag_jsonl.cli.options import (
     reading_options,
     together,
 )
-from lightrag_jsonl.cli.output import cost_words, emit, skipped_notes, table
+from lightrag_jsonl.cli.output import cost_words, emit, file_notes, skipped_notes, table
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.indexing.loading import load_documents, path_id
@@ -133,8 +134,8 @@ def insert_command(
 ) -> CommandOutput:
     """Index texts; the index is created if there is none.
 
-    FILES are files (.txt, .md, .csv, .tsv, .jsonl; with the extra `files` .pdf, .docx, .pptx, .xlsx,
-    .html and .epub; also as .gz), folders, quoted patterns, or - for stdin. A line of a .jsonl
+    FILES are files (.txt, .md, .rst, .org, .tex, .ipynb, .eml, .csv, .tsv, .json, .jsonl; with the extra
+    `files` .pdf, .docx, .pptx, .xlsx, .html, .xml and .epub; also as .gz), folders, quoted patterns, or - for stdin. A line of a .jsonl
     file is a text, or an object with "text" and optionally "id", "title", "date", "source" and
     other metadata to filter by. A text that the index has already is skipped; a document with a
     known id and a different text replaces the old document. The id of a file is the path.
@@ -175,7 +176,9 @@ def insert_command(
 
 def _single_document(sources: InputDocument | list[InputDocument], limits: FileLimits) -> Document:
     """The only document of the sources, for --id."""
-    loaded = list(load_documents(sources, limits=limits))
+    loaded = [
+        item for item in load_documents(sources, limits=limits) if not isinstance(item, FileNote)
+    ]
     if len(loaded) != 1 or not isinstance(loaded[0], Document):
         raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
     return loaded[0]
@@ -255,6 +258,7 @@ def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[s
     """The losses of a change, and the commands to go on with."""
     folder = rag.working_dir
     yield from skipped_notes(report.skipped)
+    yield from file_notes(report.notes)
     if report.extraction.rejections:
         yield f"rejected lines: lightrag-jsonl rejections -w {folder}"
     if report.shortened:

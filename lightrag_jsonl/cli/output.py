@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import click
 import msgspec
 
-from lightrag_jsonl.core.types import Failure, Json, SkippedFile
+from lightrag_jsonl.core.types import Failure, FileNote, Json, SkippedFile
 from lightrag_jsonl.core.usage import Usage
 
 CELL_COLUMNS = 60  # in tables, but for the first column, which holds ids
@@ -152,3 +152,11 @@ def skipped_notes(skipped: Sequence[SkippedFile]) -> Iterator[str]:
         yield f"skipped: {one_line(item.path)}: {item.reason}"
     if len(skipped) > SHOWN_REASONS:
         yield f"skipped: {len(skipped) - SHOWN_REASONS:,} more"
+
+
+def file_notes(notes: Sequence[FileNote]) -> Iterator[str]:
+    """Which parts of files are not in their texts."""
+    for note in notes[:SHOWN_REASONS]:
+        yield f"note: {one_line(note.path)}: {one_line(note.text)}"
+    if len(notes) > SHOWN_REASONS:
+        yield f"note: {len(notes) - SHOWN_REASONS:,} more, in the report (--json)"

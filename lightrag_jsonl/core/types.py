@@ -485,6 +485,14 @@ class SkippedFile:
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
+class FileNote:
+    """A part of a file that is not in its text, such as bytes that cannot be decoded."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExtractionReport:
     """The numbers of an extraction, added up over many chunks, to judge a model by.
 
@@ -533,6 +541,7 @@ class InsertReport:
     - `skipped`: the unread files in the folders: links, pipes and devices.
     - `shortened`: the chunks that are too long for the embedder, which reads only the beginning;
       these are no failures, since a retry would not help.
+    - `notes`: the parts of read files that are not in the texts.
     - `stopped`: empty, or the reason for an early end.
     """
 
@@ -548,6 +557,7 @@ class InsertReport:
     deleted: tuple[str, ...] = ()
     skipped: tuple[SkippedFile, ...] = ()
     shortened: tuple[Failure, ...] = ()
+    notes: tuple[FileNote, ...] = ()
 
 
 @with_short_repr

@@ -14,7 +14,15 @@ from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import digest, sanitize
-from lightrag_jsonl.core.types import Document, Failure, InsertReport, Json, Page, SkippedFile
+from lightrag_jsonl.core.types import (
+    Document,
+    Failure,
+    FileNote,
+    InsertReport,
+    Json,
+    Page,
+    SkippedFile,
+)
 from lightrag_jsonl.indexing.chunking import document_pages
 from lightrag_jsonl.readers import READERS, Readers, file_suffix
 from lightrag_jsonl.readers.limits import FileLimits
@@ -22,7 +30,7 @@ from lightrag_jsonl.readers.process import ReadingProcess
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 
 Given: TypeAlias = str | Path | Document
-Unread: TypeAlias = Failure | SkippedFile
+Unread: TypeAlias = Failure | FileNote | SkippedFile
 Loaded: TypeAlias = Document | Unread
 LINE_MARK = "#line-"  # in the id of a line, between the path and the digest of its text
 LINES = ".jsonl"  # a file with a document on each line
@@ -40,7 +48,8 @@ def load_documents(
     """All documents, each read only when it is needed.
 
     A folder stands for the files in it that can be read, sorted, those of its subfolders included.
-    Links, pipes and devices in it are not read: each gives a `SkippedFile`. Files are read by
+    Links, pipes and devices in it are not read: each gives a `SkippedFile`. A `FileNote` follows a
+    document that lacks a part of its file. Files are read by
     `READERS` within `limits`, and by the user's own `readers` (by suffix, such as ".abc"); the id of
     a file is its path. A `.jsonl` file has one document a line, and a bad line is a `Failure`. A
     single text or file that cannot be read raises `ConfigError`; one of several gives a `Failure`,
@@ -90,7 +99,7 @@ class _Loader:
         else:
             yield from self._load_file(item)
 
-    def _load_file(self, path: Path) -> Iterator[Document | Failure]:
+    def _load_file(self, path: Path) -> Iterator[Loaded]:
         for document in documents_in(_read_bytes(path), path, self._reading, self._readers):
             if isinstance(document, Document) and not document.id:
                 id = path_id(path)
@@ -170,26 +179,31 @@ def _irregular(mode: int) -> str:
 
 def documents_in(
     data: bytes, path: PurePath, reading: ReadingProcess, readers: Readers | None = None
-) -> Iterator[Document | Failure]:
+) -> Iterator[Document | Failure | FileNote]:
     """The documents in a file's bytes: one on each line of a `.jsonl` file, or else one.
 
-    Their source is the path. `ConfigError` if the file cannot be read.
+    The path is their source. Notes on the file follow. `ConfigError` if the file cannot be read.
     """
-    document = reading.read(data, path, readers)
+    content = reading.read_file(data, path, readers)
+    document = content.document
     if file_suffix(path) == LINES:
         yield from _parse_lines(path, document.text)
     else:
         yield replace(document, source=document.source or str(path))
+    for note in content.notes:
+        yield FileNote(str(path), note)
 
 
 def with_unread(report: InsertReport, unread: Sequence[Unread]) -> InsertReport:
-    """The report of an insert, with what could not be read or was skipped before."""
+    """The report of an insert, with unreadable and skipped files, and with notes on files."""
     failures = [item for item in unread if isinstance(item, Failure)]
     skipped = [item for item in unread if isinstance(item, SkippedFile)]
+    notes = [item for item in unread if isinstance(item, FileNote)]
     return replace(
         report,
         failures=(*failures, *report.failures),
         skipped=(*skipped, *report.skipped),
+        notes=(*notes, *report.notes),
     )
 
 

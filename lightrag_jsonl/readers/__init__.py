@@ -1,47 +1,74 @@
-"""Reads files of many kinds, each by the reader that a table has for its suffix."""
+"""Reads files of many formats, each by the reader that a table names for its suffix."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TypeAlias
 
-from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError, described
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.compression import gunzip
 from lightrag_jsonl.readers.limits import FileLimits, FileMeter
-from lightrag_jsonl.readers.office import read_docx, read_pptx
-from lightrag_jsonl.readers.packed import gunzip
+from lightrag_jsonl.readers.mail import read_mail
+from lightrag_jsonl.readers.markdown import read_markdown
+from lightrag_jsonl.readers.notebooks import read_notebook
+from lightrag_jsonl.readers.org import read_org
 from lightrag_jsonl.readers.pdf import read_pdf
+from lightrag_jsonl.readers.rst import read_rst
+from lightrag_jsonl.readers.slides import read_pptx
+from lightrag_jsonl.readers.structured import read_json, read_xml
 from lightrag_jsonl.readers.tables import read_csv, read_xlsx
+from lightrag_jsonl.readers.tex import read_tex
 from lightrag_jsonl.readers.web import read_epub, read_html
+from lightrag_jsonl.readers.word import read_docx
 
-Reader: TypeAlias = Callable[[bytes], Document]
-Readers: TypeAlias = Mapping[str, Reader]  # by suffix, such as ".abc"
-PackagedReader: TypeAlias = Callable[[bytes, FileMeter], Document]
+FileReader: TypeAlias = Callable[[bytes], Document]
+Readers: TypeAlias = Mapping[str, FileReader]  # by suffix, such as ".abc"
+FormatReader: TypeAlias = Callable[[bytes, FileMeter], Document]
 
 
 def read_plain(data: bytes, meter: FileMeter) -> Document:
-    """A text as it is; the headings of Markdown are found when it is cut into chunks."""
-    return Document(decoded(data))
+    """A text as it is; its headings are found when it is cut into chunks."""
+    return Document(meter.decode(data))
 
 
-READERS: Mapping[str, PackagedReader] = MappingProxyType(
-    {
-        ".txt": read_plain,
-        ".text": read_plain,
-        ".md": read_plain,
-        ".markdown": read_plain,
-        ".pdf": read_pdf,
-        ".docx": read_docx,
-        ".pptx": read_pptx,
-        ".xlsx": read_xlsx,
-        ".csv": read_csv,
-        ".tsv": read_csv,
-        ".html": read_html,
-        ".htm": read_html,
-        ".epub": read_epub,
-    }
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A format of files: its name in English and in Chinese, its suffixes, the usual one first.
+
+    `needs_extra` says whether the reader imports packages of the extra `files`.
+    """
+
+    names: tuple[str, str]
+    suffixes: tuple[str, ...]
+    read: FormatReader
+    needs_extra: bool = True
+
+
+# The one list of formats; help, page and documentation are tested against it.
+FORMATS = (
+    FileFormat(("Text", "文本"), (".txt", ".text"), read_plain, needs_extra=False),
+    FileFormat(("Markdown", "Markdown"), (".md", ".markdown"), read_markdown, needs_extra=False),
+    FileFormat(
+        ("Jupyter notebooks", "Jupyter 笔记本"), (".ipynb",), read_notebook, needs_extra=False
+    ),
+    FileFormat(("reStructuredText", "reStructuredText"), (".rst",), read_rst, needs_extra=False),
+    FileFormat(("Org", "Org"), (".org",), read_org, needs_extra=False),
+    FileFormat(("LaTeX", "LaTeX"), (".tex",), read_tex, needs_extra=False),
+    FileFormat(("Mail", "邮件"), (".eml",), read_mail, needs_extra=False),
+    FileFormat(("JSON", "JSON"), (".json",), read_json, needs_extra=False),
+    FileFormat(("CSV", "CSV"), (".csv", ".tsv"), read_csv, needs_extra=False),
+    FileFormat(("PDF", "PDF"), (".pdf",), read_pdf),
+    FileFormat(("Word", "Word"), (".docx", ".docm", ".dotx", ".dotm"), read_docx),
+    FileFormat(("PowerPoint", "PowerPoint"), (".pptx", ".pptm", ".ppsx", ".potx"), read_pptx),
+    FileFormat(("Excel", "Excel"), (".xlsx", ".xlsm", ".xltx", ".xltm"), read_xlsx),
+    FileFormat(("HTML", "HTML"), (".html", ".htm"), read_html),
+    FileFormat(("XML", "XML"), (".xml",), read_xml),
+    FileFormat(("EPUB", "EPUB"), (".epub",), read_epub),
+)
+READERS: Mapping[str, FormatReader] = MappingProxyType(
+    {suffix: format.read for format in FORMATS for suffix in format.suffixes}
 )
 ARCHIVES = frozenset(
     (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar", ".bz2", ".xz", ".zst")
@@ -50,7 +77,7 @@ OLD_FORMATS = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx"}
 
 
 def file_suffix(path: PurePath) -> str:
-    """The suffix that says what a file is, in lower case; that of `a.pdf.gz` is .pdf."""
+    """The suffix of a file's format, in lower case; that of `a.pdf.gz` is .pdf."""
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return name.suffix.lower()
 
@@ -61,6 +88,14 @@ def is_read_here(path: PurePath, readers: Readers | None = None) -> bool:
     return suffix in (readers or {}) or READERS.get(suffix, read_plain) is read_plain
 
 
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """The document in a file; `notes` say which parts of the file are not in its text."""
+
+    document: Document
+    notes: tuple[str, ...] = ()
+
+
 def read_document(
     data: bytes,
     path: PurePath,
@@ -68,7 +103,18 @@ def read_document(
     *,
     limits: FileLimits | None = None,
 ) -> Document:
-    """The document in a file's bytes, read as its suffix says, or else as plain text.
+    """The document in a file's bytes, as by `read_file`."""
+    return read_file(data, path, readers, limits=limits).document
+
+
+def read_file(
+    data: bytes,
+    path: PurePath,
+    readers: Readers | None = None,
+    *,
+    limits: FileLimits | None = None,
+) -> FileContent:
+    """The content of a file's bytes, read as its suffix says, or else as plain text.
 
     `readers` are a user's own, by suffix with the dot; they come before those of `READERS`. The
     title is the name of the file, unless its content has one. `ConfigError` says why a file cannot
@@ -77,16 +123,16 @@ def read_document(
     """
     suffix = file_suffix(path)
     own_reader = (readers or {}).get(suffix)
+    meter = FileMeter(limits or FileLimits())
     try:
-        content = _unpacked(data, path)
+        content = _decompressed(data, path)
         if own_reader is not None:
             document = own_reader(content)
         else:
-            meter = FileMeter(limits or FileLimits())
             document = READERS.get(suffix, read_plain)(content, meter)
     except ModuleNotFoundError as error:
-        needs = f"{suffix} files need the package {error.name}"
-        raise ConfigError(f"{needs}: pip install 'lightrag-jsonl[files]'") from error
+        cause = f"{suffix} files need the package {error.name}"
+        raise ConfigError(f"{cause}: pip install 'lightrag-jsonl[files]'") from error
     except ConfigError as error:
         raise ConfigError(f"{path} {str(error).removeprefix('the file ')}") from error
     except Exception as error:
@@ -96,14 +142,13 @@ def read_document(
     if not any(map(str.strip, document.pages or (document.text,))):
         raise ConfigError(f"{path} is empty")
     stem = path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
-    return replace(document, title=document.title or stem)
+    return FileContent(replace(document, title=document.title or stem), tuple(meter.notes))
 
 
-def _unpacked(data: bytes, path: PurePath) -> bytes:
-    """The content of a file, which is decompressed if its name ends with .gz.
+def _decompressed(data: bytes, path: PurePath) -> bytes:
+    """The content of a file, decompressed if its name ends with .gz.
 
-    `ConfigError` if that is broken or too large, or if the file is an archive of files or in an
-    older format of Office.
+    `ConfigError` for broken or too large gzip files, archives and older formats of Office.
     """
     if file_suffix(path) in ARCHIVES:
         raise ConfigError("is an archive: unpack it, and insert the folder")

@@ -1,21 +1,25 @@
-"""What reading one file may cost, and the count of what it has cost so far."""
+"""The limits of reading one file, and a meter of how much has been read."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
+from lightrag_jsonl.core.encoding import decode_text
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.validation import check_fields
+from lightrag_jsonl.readers.embedded_data import without_embedded_data
+
+MOST_NOTES = 100  # of a file; an e-book could have one for each of its chapters
 
 AtLeastOne: TypeAlias = Annotated[int, Meta(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What reading one file may cost; a file beyond a limit is refused, with the limit's name.
+    """The limits of reading one file; a file beyond a limit is refused, with the limit's name.
 
-    Plain text is not limited by them: it is as large as its file. Wrong values raise `ConfigError`.
+    Plain text, which is as large as its file, has no limit. Wrong values raise `ConfigError`.
 
     - `seconds`: a PDF file of 5,000 dense pages takes about one minute.
     - `memory`: bytes of the process that reads, where the system limits them (Linux). 250 MB of XML,
@@ -37,9 +41,13 @@ class FileLimits:
 
 
 class FileMeter:
-    """Counts what is read of a file; `ConfigError` as soon as a limit is passed."""
+    """Counts characters, cells and pages of a file; `ConfigError` beyond a limit.
+
+    `notes` say which parts of the file are not in its text, such as bytes that cannot be decoded.
+    """
 
     def __init__(self, limits: FileLimits) -> None:
+        self.notes: list[str] = []
         self._limits = limits
         self._characters = 0
         self._cells = 0
@@ -59,6 +67,28 @@ class FileMeter:
         """Count pages, slides, sheets or chapters."""
         self._pages += count
         self._check("pages", self._pages, self._limits.pages)
+
+    def decode(self, data: bytes, *, declared: str = "") -> str:
+        """The text of bytes in the `declared` or the likeliest encoding, without embedded data.
+
+        Damage, and the length of embedded data, are noted.
+        """
+        result = decode_text(data, declared=declared)
+        if result.damage:
+            self.add_note(result.damage)
+        return self.without_embedded_data(result.text)
+
+    def without_embedded_data(self, text: str) -> str:
+        """The text without data URIs and blocks of base64, whose length is noted."""
+        shorter, left_out = without_embedded_data(text)
+        if left_out:
+            self.add_note(f"{left_out:,} characters of embedded data left out, such as a picture's")
+        return shorter
+
+    def add_note(self, note: str) -> None:
+        """Say what of the file is not in its text."""
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append(note)
 
     def _check(self, name: str, count: int, limit: int) -> None:
         if count > limit:

@@ -10,26 +10,34 @@ from typing import Any, NamedTuple
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.arabic import has_arabic, ordered_text
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.pdf_forms import form_values
+from lightrag_jsonl.readers.running_lines import PrintedPage, without_running_lines
 
 FEWEST_LINES = 4  # in a column
 COLUMN = 0.25  # of the width of the text: lines of a column are at least so wide, unlike cells
 CROSSING = 0.3  # of the lines at most: titles and figures may be as wide as several columns
-LONGEST_TITLE = 12  # characters: what a heading may have before its title in the table of contents
-FULL = 0.8  # of the longest line: a Chinese line so long goes on in the next one
+LONGEST_NUMBER = 12  # characters before the title of a heading, as in "Chapter 12: "
+FULL_LINE = 0.8  # of the longest line: a Chinese line of this length goes on in the next line
 
-_one_at_a_time = threading.Lock()  # PDFium is not made for threads
+MARGIN_GAP = 1.2  # of a line's height, between a running line and the text
+MOST_MARGIN_LINES = 6  # and their parts: title, number and date can stand apart in one line
+LISTED_PAGES = 20  # in a note
+
+_pdfium_lock = threading.Lock()  # PDFium is not made for threads
 
 
 def read_pdf(data: bytes, meter: FileMeter) -> Document:
     """The pages of a PDF file; headings in its table of contents are marked as in Markdown.
 
-    `ConfigError` if it is broken or encrypted, or if it has no text: pages that were scanned need
-    OCR first.
+    Filled fields follow the text of their page. Running headers, footers and page numbers are left
+    out; pages that are pictures are noted.
+    `ConfigError` for broken and encrypted files, and for files without text: scanned pages need OCR.
     """
     import pypdfium2
 
-    with _one_at_a_time:
+    with _pdfium_lock:
         try:
             pdf = pypdfium2.PdfDocument(data)
         except pypdfium2.PdfiumError as error:
@@ -38,17 +46,37 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
             raise ConfigError(f"is not a valid PDF file: {error}") from error
         try:
             meter.add_pages(len(pdf))
+            if pdf.get_formtype():
+                pdf.init_forms()
             titles = _titles(pdf)
-            pages = []
+            printed: list[PrintedPage] = []
+            scanned = []
             for index in range(len(pdf)):
-                text = _page(pdf, index, titles.get(index, ()))
-                meter.add_characters(len(text))
-                pages.append(text)
+                page, is_picture = _page(pdf, index)
+                meter.add_characters(len(page.text))
+                printed.append(page)
+                if is_picture:
+                    scanned.append(index + 1)
         finally:
             pdf.close()
-    if not any(map(str.strip, pages)):
+    if not any(page.text.strip() for page in printed):
         raise ConfigError("has no text: if its pages were scanned, recognize the text (OCR) first")
+    if scanned:
+        meter.add_note(
+            f"no text on {_page_list(scanned)}: a picture; recognize its text (OCR) first"
+        )
+    pages = [
+        _with_headings(text, titles.get(index, ()))
+        for index, text in enumerate(without_running_lines(printed))
+    ]
     return Document("", pages=tuple(pages))
+
+
+def _page_list(numbers: Sequence[int]) -> str:
+    """The numbers of pages, as "pages 3, 4, 9 and 12 more"."""
+    first = ", ".join(map(str, numbers[:LISTED_PAGES]))
+    rest = len(numbers) - LISTED_PAGES
+    return f"page{'s' * (len(numbers) > 1)} {first}" + (f" and {rest:,} more" if rest > 0 else "")
 
 
 class Box(NamedTuple):
@@ -60,109 +88,169 @@ class Box(NamedTuple):
     top: float
 
 
-def _page(pdf: Any, index: int, titles: Sequence[tuple[int, str]]) -> str:
+def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
+    """The text of a page with its filled fields, and whether it is a picture without text."""
     page = pdf[index]
-    text = page.get_textpage()
+    textpage = page.get_textpage()
     try:
-        lines = [Box(*text.get_rect(number)) for number in range(text.count_rects())]
+        lines = [Box(*textpage.get_rect(number)) for number in range(textpage.count_rects())]
         columns = _in_columns(lines, Box(*page.get_bbox()))
-        found = [text.get_text_bounded(*box) for box in columns]
+        parts = [_area_text(textpage, column) for column in columns]
+        text = _repaired("\n".join(parts))
+        text = "\n".join(filter(None, [text, *dict.fromkeys(form_values(page))]))
+        margin_lines = [
+            line
+            for box in _margins(lines)
+            for line in _repaired(_area_text(textpage, box)).split("\n")
+        ]
+        is_picture = not text.strip() and _has_picture(page)
     finally:
-        text.close()
+        textpage.close()
         page.close()
-    return _with_headings(_repaired("\n".join(found)), titles)
+    return PrintedPage(text, tuple(margin_lines)), is_picture
+
+
+def _margins(lines: Sequence[Box]) -> list[Box]:
+    """The areas of the outermost lines of a page, if a gap divides them from the others."""
+    if not lines:
+        return []
+    height = median(line.top - line.bottom for line in lines)
+    downwards = sorted(lines, key=lambda line: -line.top)
+    areas = []
+    for ordered, sign in ((downwards, 1), (sorted(lines, key=lambda line: line.bottom), -1)):
+        outer = [ordered[0]]
+        for line in ordered[1:]:
+            gap = min(margin.bottom for margin in outer) - line.top
+            if sign < 0:
+                gap = line.bottom - max(margin.top for margin in outer)
+            if gap > MARGIN_GAP * height:
+                areas.append(_around(outer))
+                break
+            outer.append(line)
+            if len(outer) > MOST_MARGIN_LINES:
+                break
+    return areas
+
+
+def _around(lines: Sequence[Box]) -> Box:
+    """The smallest area with these lines, and a point more on each side."""
+    return Box(
+        left=min(line.left for line in lines) - 1,
+        bottom=min(line.bottom for line in lines) - 1,
+        right=max(line.right for line in lines) + 1,
+        top=max(line.top for line in lines) + 1,
+    )
+
+
+def _area_text(textpage: Any, area: Box) -> str:
+    text: str = textpage.get_text_bounded(area.left, area.bottom, area.right, area.top)
+    if not has_arabic(text):
+        return text
+    return ordered_text(textpage, area.left, area.bottom, area.right, area.top)
+
+
+def _has_picture(page: Any) -> bool:
+    import pypdfium2.raw as pdfium
+
+    return any(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3))
 
 
 def _in_columns(lines: Sequence[Box], area: Box) -> list[Box]:
     """The parts of an area in reading order: the area itself, unless its columns are interleaved.
 
-    PDF files keep text in the order in which it was drawn, mostly column by column. Where it was
-    drawn across columns, the area is divided between the lines that are as wide as all columns.
+    PDF files keep text in the order of drawing, mostly column by column. Where lines were drawn
+    across columns, the lines as wide as all columns divide the area.
     """
     gutter = _gutter(lines)
     if gutter is None:
         return [area]
-    found: list[Box] = []
+    parts: list[Box] = []
     by_height = sorted(lines, key=lambda line: -line.top)
     bottom = area.top
     for is_wide, group in groupby(by_height, key=lambda line: line.left < gutter < line.right):
-        top, bottom = bottom, min(line.bottom for line in group)
+        top = bottom
+        bottom = min(line.bottom for line in group)
         if is_wide:
-            found.append(Box(area.left, bottom, area.right, top))
-        else:
-            left = Box(area.left, bottom, gutter, top)
-            right = Box(gutter, bottom, area.right, top)
-            for part in (left, right):
-                inside = [line for line in lines if _holds(part, line)]
-                found += _in_columns(inside, part) if inside else ()
-    return found
+            parts.append(Box(area.left, bottom, area.right, top))
+            continue
+        for column in (Box(area.left, bottom, gutter, top), Box(gutter, bottom, area.right, top)):
+            column_lines = [line for line in lines if _holds(column, line)]
+            if column_lines:
+                parts += _in_columns(column_lines, column)
+    return parts
 
 
 def _gutter(lines: Sequence[Box]) -> float | None:
-    """Where an area has a gap between columns whose lines alternate; None if it has none."""
+    """The position of a gap between columns with alternating lines; None without such a gap."""
     if len(lines) < 2 * FEWEST_LINES:
         return None
-    begin, end = min(line.left for line in lines), max(line.right for line in lines)
-    places = [begin + (end - begin) * percent / 100 for percent in range(25, 76)]
-    middle_first = sorted(places, key=lambda x: abs(x - (begin + end) / 2))
-    x = min(middle_first, key=lambda x: sum(one.left < x < one.right for one in lines))
-    left = [one.right - one.left for one in lines if one.right <= x]
-    right = [one.right - one.left for one in lines if one.left >= x]
-    few = min(len(left), len(right))
-    if few < FEWEST_LINES or len(lines) - len(left) - len(right) > CROSSING * len(lines):
+    begin = min(line.left for line in lines)
+    width = max(line.right for line in lines) - begin
+    positions = [begin + width * percent / 100 for percent in range(25, 76)]
+    middle_first = sorted(positions, key=lambda x: abs(x - (begin + width / 2)))
+    gap = min(middle_first, key=lambda x: sum(line.left < x < line.right for line in lines))
+    left_widths = [line.right - line.left for line in lines if line.right <= gap]
+    right_widths = [line.right - line.left for line in lines if line.left >= gap]
+    shorter = min(len(left_widths), len(right_widths))
+    crossing = len(lines) - len(left_widths) - len(right_widths)
+    if shorter < FEWEST_LINES or crossing > CROSSING * len(lines):
         return None
-    if min(median(left), median(right)) < COLUMN * (end - begin):
+    if min(median(left_widths), median(right_widths)) < COLUMN * width:
         return None
-    jumps = sum(
-        one.right <= x <= other.left and other.bottom < (one.bottom + one.top) / 2 < other.top
-        for one, other in pairwise(lines)
-    )
-    return x if 2 * jumps >= few else None
+    jumps = sum(_jumps_over(gap, line, following) for line, following in pairwise(lines))
+    return gap if 2 * jumps >= shorter else None
+
+
+def _jumps_over(gap: float, line: Box, following: Box) -> bool:
+    """Whether a line is followed by a line of the same height beyond the gap."""
+    middle = (line.bottom + line.top) / 2
+    return line.right <= gap <= following.left and following.bottom < middle < following.top
 
 
 def _holds(area: Box, line: Box) -> bool:
-    x, y = (line.left + line.right) / 2, (line.bottom + line.top) / 2
+    x = (line.left + line.right) / 2
+    y = (line.bottom + line.top) / 2
     return area.left <= x <= area.right and area.bottom <= y <= area.top
 
 
 def _repaired(text: str) -> str:
-    """Words that were divided at the end of a line made one, and Chinese lines joined."""
+    """The text with divided words made one, and with Chinese lines joined."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = re.sub(r"(?<=[^\W\d_])[\x02\ufffe]\n?(?=[^\W\d_])", _hyphen, text)
     text = re.sub(r"[\x02\ufffe]", "-", text)
     lines = text.split("\n")
-    full = FULL * max(map(len, lines))
+    full_length = FULL_LINE * max(map(len, lines))
     joined = lines[0]
-    for before, line in pairwise(lines):
-        is_going_on = len(before) >= full and is_cjk(before[-1:]) and is_cjk(line[:1])
+    for previous, line in pairwise(lines):
+        is_going_on = len(previous) >= full_length and is_cjk(previous[-1:]) and is_cjk(line[:1])
         joined += line if is_going_on else "\n" + line
     return joined
 
 
-def _hyphen(found: re.Match[str]) -> str:
+def _hyphen(match: re.Match[str]) -> str:
     """Nothing between the halves of a word; a hyphen before a name, as in "Jean-Paul"."""
-    return "-" if found.string[found.end()].isupper() else ""
+    return "-" if match.string[match.end()].isupper() else ""
 
 
 def _titles(pdf: Any) -> dict[int, list[tuple[int, str]]]:
-    """The entries of the table of contents, by the index of their page, with their levels."""
-    found: dict[int, list[tuple[int, str]]] = {}
+    """The levels and titles of the table of contents, by the index of their page."""
+    titles: dict[int, list[tuple[int, str]]] = {}
     for entry in pdf.get_toc(max_depth=6):
         target = entry.get_dest()
         index = target.get_index() if target else None
         if index is not None:
             title = " ".join(entry.get_title().split())
-            found.setdefault(index, []).append((entry.level + 1, title))
-    return found
+            titles.setdefault(index, []).append((entry.level + 1, title))
+    return titles
 
 
 def _with_headings(text: str, titles: Iterable[tuple[int, str]]) -> str:
-    """The text with the lines marked that are titles, or end with one after a number."""
+    """The text with marks before lines that are titles, or end with a title after a number."""
     lines = text.split("\n")
     for level, title in titles:
         for index, line in enumerate(lines):
             words = " ".join(line.split())
-            if title and words.endswith(title) and len(words) <= len(title) + LONGEST_TITLE:
+            if title and words.endswith(title) and len(words) <= len(title) + LONGEST_NUMBER:
                 lines[index] = f"\n{'#' * level} {words}\n"
                 break
     return "\n".join(lines)

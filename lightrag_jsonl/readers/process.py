@@ -1,4 +1,4 @@
-"""Reads files in a process of its own, which is ended when a file takes too long."""
+"""Reads files in a separate process, which is ended when a file takes too long."""
 
 import contextlib
 import logging
@@ -14,7 +14,7 @@ import msgspec
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.readers import Readers, is_read_here, read_document
+from lightrag_jsonl.readers import FileContent, Readers, is_read_here, read_file
 from lightrag_jsonl.readers.limits import FileLimits, advice
 from lightrag_jsonl.readers.worker import FileRequest, FileResponse, read_message, write_message
 
@@ -39,8 +39,8 @@ log = logging.getLogger(__name__)
 class ReadingProcess:
     """Reads files within limits: plain texts here, other formats in another process.
 
-    That process is started by the first file that needs it, and reads all that follow; it is ended
-    by `close`, and with this process. A user's own readers are called here, without limits. Where
+    The first file of another format starts the process, which reads all later files, too; it ends
+    with `close`, and with this process. A user's own readers are called here, without limits. Where
     no process can be started, a warning says so, and seconds and memory are not limited.
     """
 
@@ -57,7 +57,7 @@ class ReadingProcess:
         self.close()
 
     def close(self) -> None:
-        """End the process, if there is one."""
+        """End the process, if one was started."""
         process = self._process
         self._process = None
         if process is None:
@@ -70,16 +70,20 @@ class ReadingProcess:
 
     def read(self, data: bytes, path: PurePath, readers: Readers | None = None) -> Document:
         """The document in a file's bytes, as by `read_document`; `ConfigError` names a limit."""
+        return self.read_file(data, path, readers).document
+
+    def read_file(self, data: bytes, path: PurePath, readers: Readers | None = None) -> FileContent:
+        """The content of a file's bytes, as by the function; `ConfigError` names a limit."""
         if is_read_here(path, readers):
-            return read_document(data, path, readers, limits=self._limits)
+            return read_file(data, path, readers, limits=self._limits)
         with self._lock:
             process = self._started()
             if process is None:
-                return read_document(data, path, readers, limits=self._limits)
+                return read_file(data, path, readers, limits=self._limits)
             return self._ask(process, FileRequest(sanitize(str(path)), data, self._limits))
 
     def _started(self) -> subprocess.Popen[bytes] | None:
-        """The process, which is ready to read; None where none can be started."""
+        """The process, ready to read; None where no process can be started."""
         if self._process is not None and self._process.poll() is not None:
             self.close()  # it was ended from outside, between two files
         if self._process is not None or not self._is_possible:
@@ -108,7 +112,7 @@ class ReadingProcess:
             reason,
         )
 
-    def _ask(self, process: subprocess.Popen[bytes], request: FileRequest) -> Document:
+    def _ask(self, process: subprocess.Popen[bytes], request: FileRequest) -> FileContent:
         alarm = _Alarm(process, self._limits.seconds)
         try:
             with alarm:
@@ -123,14 +127,14 @@ class ReadingProcess:
             self.close()
         if response is None:
             raise ConfigError(self._why_ended(process, request, alarm))
-        if response.document is None:
+        if response.content is None:
             raise ConfigError(response.error)
-        return response.document
+        return response.content
 
     def _exchange(
         self, process: subprocess.Popen[bytes], request: FileRequest
     ) -> FileResponse | None:
-        """The answer to a request; None if the process was ended, or has ended itself."""
+        """The answer to a request; None if the process has ended."""
         assert process.stdin is not None and process.stdout is not None
         longest = 8 * self._limits.characters + (1 << 20)  # bytes; a character has four at most
         try:
@@ -173,27 +177,27 @@ class _Alarm:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """A new process; it imports from where this one does, and knows no key."""
+    """A new process with the search path of this process, without its keys."""
     inherited = {
         name: text
         for name, text in os.environ.items()
         if not any(secret in name.upper() for secret in NAMES_OF_KEYS)
     }
-    more: dict[str, Any] = {}
+    creation_flags = 0
     if sys.platform == "win32":
-        more["creationflags"] = subprocess.CREATE_NO_WINDOW
+        creation_flags = subprocess.CREATE_NO_WINDOW
     return subprocess.Popen(
         [sys.executable, "-P", "-c", CODE, str(Path(__file__).parent.parent)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**inherited, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        **more,
+        creationflags=creation_flags,
     )
 
 
 def _close(stream: Any) -> None:
-    """Close a pipe to a process that has ended, whatever was still to be written."""
+    """Close a pipe to an ended process, even with unwritten bytes."""
     try:
         stream.close()
     except OSError:
-        stream.close()  # the second time there is nothing left to be written
+        stream.close()  # the unwritten bytes are gone by now

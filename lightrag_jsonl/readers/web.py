@@ -1,18 +1,23 @@
-"""Reads web pages, and e-books, whose chapters are such pages."""
+"""Reads web pages, and e-books, made of chapters that are web pages."""
 
 import posixpath
+import re
 from typing import Any
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.packed import open_zip
+from lightrag_jsonl.readers.markdown import plain_scripts
 
-LARGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
-SHORT = 250  # characters; where trafilatura finds less, it gives up the page's structure
+LARGE_PAGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
+SHORT_ARTICLE = 250  # characters; below, trafilatura gives up the page's structure
+MARKUP_SHARE = 1.5  # of an article with addresses and marks to the plain text of its page
+SHORTEST_PAGE = 60  # characters; with less text besides, a page of links is what it consists of
+FEWEST_LINKS = 4  # in a menu
+LINK_SHARE = 0.75  # of the characters of a menu; references in a text have a quarter
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 BLOCKS = frozenset(
     ["p", "div", "li", "ul", "ol", "dl", "dt", "dd", "blockquote", "pre", "table", "tr", "section",
@@ -21,30 +26,49 @@ BLOCKS = frozenset(
 NO_TEXT = frozenset(["head", "script", "style", "template", "svg", "math", "rt", "rp"])
 
 
+_DECLARATION = re.compile(
+    rb"""<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,300}?\bcharset\s*=\s*["']?\s*([\w.:-]+)""",
+    re.IGNORECASE,
+)
+DECLARATION_BYTES = 4_096  # at the beginning of a page; browsers look at 1,024
+
+
+def declared_encoding(data: bytes) -> str:
+    """The encoding that a page of HTML or XML declares, or nothing."""
+    match = _DECLARATION.search(data, 0, DECLARATION_BYTES)
+    return (match[1] or match[2]).decode() if match else ""
+
+
 def read_html(data: bytes, meter: FileMeter) -> Document:
     """The main text of a web page, without menus and the like; headings as in Markdown."""
     import trafilatura
 
-    text = decoded(data)
-    about = trafilatura.extract_metadata(text, extensive=False)
-    everything, main = html_text(text), ""
-    if len(text) <= LARGE:
-        main = trafilatura.extract(text, output_format="markdown", include_comments=False) or ""
-    if len(main) < max(SHORT, len(everything) / 10):
-        main = everything
-    meter.add_characters(len(main))
-    return Document(main, title=about.title, date=about.date)
+    text = plain_scripts(meter.decode(data, declared=declared_encoding(data)))
+    metadata = trafilatura.extract_metadata(text, extensive=False)
+    whole_page = html_text(text, with_menus=False)
+    article = ""
+    if len(text) <= LARGE_PAGE:
+        article = trafilatura.extract(text, output_format="markdown", include_comments=False) or ""
+    is_short = len(article) < max(SHORT_ARTICLE, len(whole_page) / 10)
+    if is_short or len(article) > MARKUP_SHARE * len(whole_page):  # too long: with its menus
+        article = whole_page
+    meter.add_characters(len(article))
+    return Document(article, title=metadata.title, date=metadata.date)
 
 
-def html_text(page: str | bytes) -> str:
-    """All text of a page, its blocks apart, and its headings as in Markdown."""
+def html_text(page: str, *, with_menus: bool = True) -> str:
+    """All text of a page, with blank lines between blocks, and headings as in Markdown.
+
+    Without menus, lists that consist of links are left out, unless the page is little else.
+    """
     import lxml.html
 
     if not page.strip():
         return ""
-    if isinstance(page, str):
-        page = page.encode("utf-8", "replace")
-    root = lxml.html.document_fromstring(page, parser=lxml.html.HTMLParser(encoding="utf-8"))
+    content = page.encode("utf-8", "replace")
+    root = lxml.html.document_fromstring(content, parser=lxml.html.HTMLParser(encoding="utf-8"))
+    if not with_menus:
+        _remove_menus(root)
     for element in list(root.iter()):
         tag = element.tag
         if not isinstance(tag, str) or tag in NO_TEXT:
@@ -64,6 +88,35 @@ def html_text(page: str | bytes) -> str:
     return "\n\n".join(filter(None, lines))
 
 
+def _remove_menus(root: Any) -> None:
+    """Remove navigation, and blocks that are mostly links, unless little else would be left."""
+    menus = [
+        element for element in root.iter("nav", "menu", "ul", "ol", "div") if _is_menu(element)
+    ]
+    inside = set(menus)
+    outermost = [menu for menu in menus if inside.isdisjoint(menu.iterancestors())]
+    length = _text_length(root)
+    rest = length - sum(_text_length(menu) for menu in outermost)
+    if rest < SHORTEST_PAGE:
+        return
+    for menu in outermost:
+        menu.drop_tree()
+
+
+def _is_menu(element: Any) -> bool:
+    """Whether a block is navigation, or has several links and little text besides."""
+    if element.tag == "nav":
+        return True
+    links = element.findall(".//a")
+    if len(links) < FEWEST_LINKS:
+        return False
+    return sum(map(_text_length, links)) > LINK_SHARE * _text_length(element)
+
+
+def _text_length(element: Any) -> int:
+    return len("".join(element.text_content().split()))
+
+
 def _collapsed(text: str | None) -> str | None:
     if not text:
         return text
@@ -72,30 +125,34 @@ def _collapsed(text: str | None) -> str | None:
 
 
 def read_epub(data: bytes, meter: FileMeter) -> Document:
-    """The chapters of an e-book, each a page, in reading order. `ConfigError` if it is encrypted.
+    """The chapters of an e-book, each a page, in reading order. `ConfigError` with DRM.
 
-    A file that is named several times is a chapter where it is named first.
+    A file named several times is a chapter at its first place.
     """
     with open_zip(data, ".epub") as book:
-        roots = _all(_xml(book, "META-INF/container.xml"), "rootfile")
+        roots = _elements(_xml(book, "META-INF/container.xml"), "rootfile")
         package = roots[0].get("full-path", "") if roots else ""
         opf = _xml(book, package)
-        items = {item.get("id"): item.get("href", "") for item in _all(opf, "item")}
+        items = {item.get("id"): item.get("href", "") for item in _elements(opf, "item")}
         names = set(book.namelist())
         encrypted = "META-INF/encryption.xml"
         locked = book.read(encrypted).decode("utf-8", "replace") if encrypted in names else ""
         pages: dict[str, str] = {}
-        for reference in _all(opf, "itemref"):
+        for reference in _elements(opf, "itemref"):
             href = unquote(items.get(reference.get("idref"), "")).partition("#")[0]
             path = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
             if href and f'"{path}"' in locked:
                 raise ConfigError("is encrypted (DRM)")
             if href and path in names and path not in pages:
                 meter.add_pages(1)
-                pages[path] = html_text(decoded(book.read(path)))
+                pages[path] = _chapter(book.read(path), meter)
                 meter.add_characters(len(pages[path]))
-    title = next((one.text for one in _all(opf, "title")), None)
+    title = next((element.text for element in _elements(opf, "title")), None)
     return Document("", title=title, pages=tuple(filter(None, pages.values())))
+
+
+def _chapter(data: bytes, meter: FileMeter) -> str:
+    return html_text(plain_scripts(meter.decode(data, declared=declared_encoding(data))))
 
 
 def _xml(book: ZipFile, path: str) -> Any:
@@ -111,6 +168,6 @@ def _xml(book: ZipFile, path: str) -> Any:
     return root
 
 
-def _all(root: Any, name: str) -> list[Any]:
-    """The elements of a name, in whatever namespace."""
+def _elements(root: Any, name: str) -> list[Any]:
+    """The elements with a name, in any namespace."""
     return list(root.iter("{*}" + name))

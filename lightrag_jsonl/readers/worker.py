@@ -1,16 +1,18 @@
-"""The process that reads files: it takes one request after another, and answers each.
+"""The process that reads files: answers one request after another.
 
-A message is its length, as eight bytes, and so many bytes of MessagePack. What is imported here
-delays the first file, so it is little.
+A message is a length, as eight bytes, and so many bytes of MessagePack. Every import here delays
+the first file.
 """
 
 import contextlib
 import faulthandler
+import json
 import logging
 import os
 import signal
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import PurePath
 from typing import IO, Final
 
@@ -18,12 +20,11 @@ import msgspec
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.readers import read_document
+from lightrag_jsonl.readers import FileContent, read_file
 from lightrag_jsonl.readers.limits import FileLimits, advice
 
 LENGTH: Final = 8  # bytes, before each message
-LATE_SECONDS: Final = 10.0  # seconds after which this process ends itself, if nobody has ended it
+LATE_SECONDS: Final = 10.0  # after the limit, this process ends itself
 
 
 class FileRequest(msgspec.Struct):
@@ -35,20 +36,20 @@ class FileRequest(msgspec.Struct):
 
 
 class FileResponse(msgspec.Struct):
-    """The document in a file, or the reason why there is none; the last answer is `final`."""
+    """The content of a file, or the reason for its absence; the last answer is `final`."""
 
-    document: Document | None = None
+    content: FileContent | None = None
     error: str = ""
     final: bool = False
 
 
 def answer_requests() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until their stream ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback
     requests = os.fdopen(os.dup(0), "rb")
     responses = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
-    logging.disable()  # what a library finds odd in a file is nothing that a user could change
+    os.dup2(2, 1)  # the output of libraries is no answer
+    logging.disable()  # a user could not act on the warnings of libraries
     warnings.simplefilter("ignore")
     write_message(responses, b"")
     is_limited = False
@@ -73,7 +74,7 @@ def write_message(stream: IO[bytes], message: bytes) -> None:
 
 
 def read_message(stream: IO[bytes], longest: int | None = None) -> bytes | None:
-    """The next message; None if the stream has ended, or the message exceeds `longest` bytes."""
+    """The next message; None at the end of the stream, and for a message beyond `longest` bytes."""
     head = stream.read(LENGTH)
     length = int.from_bytes(head, "big")
     if len(head) < LENGTH or (longest is not None and length > longest):
@@ -83,33 +84,34 @@ def read_message(stream: IO[bytes], longest: int | None = None) -> bytes | None:
 
 
 def _limit_memory(memory: int) -> None:
-    """Let requests for more memory fail, on the systems that can."""
+    """Let requests for more memory fail, where the system has such a limit."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, most))
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, hard_limit))
 
 
 def _answer(request: FileRequest) -> FileResponse:
-    """The answer to one request; a process that ran out of memory does not answer another."""
+    """The answer to one request, the last one of a process that ran out of memory."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
-        # its thread needs no lock of Python's, unlike all that could be done here
+        # its thread needs no lock of Python's, unlike any code here
         faulthandler.dump_traceback_later(
             request.limits.seconds + LATE_SECONDS, file=nowhere, exit=True
         )
         try:
-            document = read_document(request.data, PurePath(request.path), limits=request.limits)
-            return FileResponse(_storable(document), final=_is_short_of_memory(request))
+            content = read_file(request.data, PurePath(request.path), limits=request.limits)
+            return FileResponse(_storable(content), final=_is_short_of_memory(request))
         except MemoryError:
             return _out_of_memory(request)
         except ConfigError as error:
             if isinstance(error.__cause__, MemoryError):
                 return _out_of_memory(request)
-            words = str(error)
-            if _is_short_of_memory(request):  # which libraries call by other names
-                words += f"; or it {_too_much_memory(request)}"
-            return FileResponse(error=sanitize(words), final=_is_short_of_memory(request))
+            reason = str(error)
+            is_short_of_memory = _is_short_of_memory(request)
+            if is_short_of_memory:  # libraries have their own words for it
+                reason += f"; or it {_too_much_memory(request)}"
+            return FileResponse(error=sanitize(reason), final=is_short_of_memory)
         finally:
             faulthandler.cancel_dump_traceback_later()
 
@@ -123,7 +125,7 @@ def _too_much_memory(request: FileRequest) -> str:
 
 
 def _is_short_of_memory(request: FileRequest) -> bool:
-    """Whether half of the memory was in use, so that a further request for as much would fail."""
+    """Whether half of the memory was in use: a request for as much again would fail."""
     if sys.platform != "linux":
         return False
     import resource
@@ -132,11 +134,15 @@ def _is_short_of_memory(request: FileRequest) -> bool:
     return 2048 * kilobytes > request.limits.memory
 
 
-def _storable(document: Document) -> Document:
-    """The document without lone surrogates, which a message cannot hold."""
-    return Document(
+def _storable(content: FileContent) -> FileContent:
+    """The content without lone surrogates, since a message cannot hold any."""
+    document = content.document
+    clean = replace(
+        document,
         text=sanitize(document.text),
         title=document.title and sanitize(document.title),
         date=document.date and sanitize(document.date),
+        metadata=json.loads(sanitize(json.dumps(dict(document.metadata), ensure_ascii=False))),
         pages=document.pages and tuple(sanitize(page) for page in document.pages),
     )
+    return FileContent(clean, tuple(map(sanitize, content.notes)))

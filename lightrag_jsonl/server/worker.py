@@ -18,8 +18,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from lightrag_jsonl import AsyncLightRAG, DeleteReport, Document, InsertReport, LightRAGError
-from lightrag_jsonl.core.types import Failure
-from lightrag_jsonl.indexing.loading import LINES, document_from, documents_in
+from lightrag_jsonl.core.types import Failure, FileNote
+from lightrag_jsonl.indexing.loading import LINES, document_from, documents_in, with_unread
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.readers import file_suffix
@@ -121,13 +121,15 @@ async def _insert_upload(
 ) -> InsertReport:
     loaded = list(documents_in_upload(details, content))
     documents = [item for item in loaded if isinstance(item, Document)]
-    unread = tuple(item for item in loaded if isinstance(item, Failure))
+    unread = [item for item in loaded if not isinstance(item, Document)]
     report = await rag.insert(documents, progress=progress)
-    return replace(report, failures=unread + report.failures)
+    return with_unread(report, unread)
 
 
-def documents_in_upload(details: Mapping[str, Any], content: bytes) -> Iterator[Document | Failure]:
-    """The documents in the bytes of a file; `ConfigError` for an unreadable file.
+def documents_in_upload(
+    details: Mapping[str, Any], content: bytes
+) -> Iterator[Document | Failure | FileNote]:
+    """The documents in the bytes of a file, and notes on them; `ConfigError` for an unreadable file.
 
     `details` are the name of the file and the properties that the client gave the document. A line
     of a .jsonl file keeps its own id.

@@ -1,9 +1,16 @@
 """Text files in any encoding."""
 
+import re
+import unicodedata
+from pathlib import Path
+
 import pytest
 
-from lightrag_jsonl.core.encoding import decoded
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.core.encoding import decode_text, decoded
 from lightrag_jsonl.core.errors import ConfigError
+from tests.readers.files import read
+from tests.readers.texts import ENCODINGS, TEXTS
 
 SIMPLIFIED = "林黛玉自幼多病，住在潇湘馆。贾宝玉爱她，两人常在园中读书。"
 TRADITIONAL = "林黛玉自幼多病，住在瀟湘館。賈寶玉愛她，兩人常在園中讀書。"
@@ -43,17 +50,113 @@ def test_other_encodings_are_recognized_in_short_files(text: str, encoding: str)
     assert decoded(text.encode(encoding)) == text
 
 
+CASES = [(language, label) for language, labels in ENCODINGS.items() for label in labels]
+# Without a declaration these bytes are as likely in another encoding, or are not looked for.
+AMBIGUOUS = {
+    ("Albanian", "windows-1252"),
+    ("French", "macintosh"),
+    ("Romanian", "iso-8859-16"),
+    ("Russian", "x-mac-cyrillic"),
+}
+TONES = "\u0300\u0301\u0303\u0309\u0323"  # apart from their letters in Windows-1258
+
+
+def encoded(text: str, label: str) -> bytes:
+    """The text in an encoding by the name that HTML has for it."""
+    if label == "windows-1258":
+        letters = []
+        for letter in text:
+            parts = unicodedata.normalize("NFD", letter)
+            tones = "".join(part for part in parts if part in TONES)
+            base = "".join(part for part in parts if part not in TONES)
+            letters.append(unicodedata.normalize("NFC", base) + tones)
+        return "".join(letters).encode("cp1258")
+    names = {"ibm866": "cp866", "x-mac-cyrillic": "mac_cyrillic", "macintosh": "mac_roman"}
+    return text.encode(names.get(label, label.replace("windows-", "cp")))
+
+
+@pytest.mark.parametrize(("language", "label"), CASES)
+def test_a_declared_encoding_is_used(language: str, label: str) -> None:
+    """By pages of HTML, in a tag or in the older form, and by XML; in 38 languages."""
+    pytest.importorskip("trafilatura")
+    text = TEXTS[language]
+    for head in (
+        f'<html><head><meta charset="{label}"></head>',
+        f"<html><head><META HTTP-EQUIV=Content-Type CONTENT='text/html; charset={label.upper()}'>",
+        f'<?xml version="1.0" encoding="{label}"?><html xmlns="http://www.w3.org/1999/xhtml">',
+    ):
+        page = f"{head}<body><p>".encode() + encoded(text, label) + b"</p></body></html>"
+        assert read(page, "a.html").text == text
+
+
+@pytest.mark.parametrize(("language", "label"), [case for case in CASES if case not in AMBIGUOUS])
+def test_an_encoding_that_nobody_declares_is_detected(language: str, label: str) -> None:
+    """From one or two sentences."""
+    assert decoded(encoded(TEXTS[language], label)) == TEXTS[language]
+
+
 @pytest.mark.parametrize(
-    ("data", "reason"),
+    ("text", "encoding"),
     [
-        (b"%PDF-1.4 text", "no text file"),
-        ("Ann".encode("utf-16-le"), "no text file"),
-        (b"\xef\xbb\xbfab\xc3\xa9\nc\xffd\xc3\xa9", "wrong at byte 10, in line 2"),
-        ((SIMPLIFIED + "\n").encode() * 40 + b"\xff", "wrong at byte 3,521, in line 41"),
-        (SIMPLIFIED.encode()[:-1], "wrong at byte 85, in line 1"),
+        ("25 °C ± 3 µm, © 2024", "latin-1"),
+        ("“Quoted” – it’s", "cp1252"),
+        ("Müller", "latin-1"),
+        ("Łódź", "cp1250"),
+        ("Москва", "cp1251"),
+        ("Ann met Bob.", "utf-16-le"),
+        ("Ann met 张骞.", "utf-16-be"),
     ],
 )
-def test_what_is_no_text_or_damaged_is_refused(data: bytes, reason: str) -> None:
-    """By the file's name, and with the position of the byte: nobody could see what was lost."""
-    with pytest.raises(ConfigError, match=rf"^a\.txt .*{reason}"):
+def test_a_few_words_are_enough(text: str, encoding: str) -> None:
+    """Signs are not taken for letters; UTF-16 needs no mark where every other byte is zero."""
+    assert decoded(text.encode(encoding)) == text
+
+
+def test_a_declaration_that_is_wrong_is_not_used() -> None:
+    """Valid UTF-8 is that, whatever an old tag says; an unknown name is none."""
+    for declared in ("iso-8859-1", "utf-8", "no-such-thing", "rot13", "zip"):
+        assert decode_text(TEXTS["Polish"].encode(), declared=declared).text == TEXTS["Polish"]
+        cyrillic = decode_text(TEXTS["Russian"].encode("koi8-r"), declared=declared).text
+        assert declared == "iso-8859-1" or cyrillic == TEXTS["Russian"]
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "damage"),
+    [
+        (
+            b"\xef\xbb\xbfab\xc3\xa9\nc\xffd\xc3\xa9",
+            "abé\nc\ufffddé",
+            "1 character .* utf-8 .* line 2",
+        ),
+        ((SIMPLIFIED + "\n").encode() * 3 + b"\xff", (SIMPLIFIED + "\n") * 3 + "\ufffd", "line 4"),
+        (SIMPLIFIED.encode()[:-1], SIMPLIFIED[:-1] + "\ufffd", "line 1"),
+        (b"Ann\x00 met \x02Bob.\x0bThen", "Ann met Bob.\nThen", "2 control characters left out"),
+    ],
+)
+def test_a_wrong_byte_costs_itself(data: bytes, text: str, damage: str) -> None:
+    """With a report of how many there are, and in which line the first one is."""
+    result = decode_text(data)
+    assert result.text == text
+    assert re.search(damage, result.damage)
+
+
+def test_the_report_names_the_damage(tmp_path: Path) -> None:
+    """Of a text that is read here, and of a table that is read by the other process."""
+    rows = TEXTS["Polish"].replace(" ", ",").encode()
+    (tmp_path / "a.txt").write_bytes(TEXTS["Polish"].encode() + b"\xff")
+    (tmp_path / "b.csv").write_bytes(rows + b"\n" + rows + b"\xff")
+    (tmp_path / "c.txt").write_bytes(TEXTS["Thai"].encode())
+    with LightRAG(tmp_path / "kb") as rag:
+        report = rag.insert([tmp_path / name for name in ("a.txt", "b.csv", "c.txt")])
+    assert len(report.documents) == 3 and not report.failures
+    assert [(Path(note.path).name, note.text) for note in report.notes] == [
+        ("a.txt", "1 character cannot be decoded as utf-8 (the first in line 1)"),
+        ("b.csv", "1 character cannot be decoded as utf-8 (the first in line 2)"),
+    ]
+
+
+@pytest.mark.parametrize("data", [b"%PDF-1.4 text", bytes(range(256)) * 4, b"\0\1\2", bytes(600)])
+def test_what_is_no_text_is_refused(data: bytes) -> None:
+    """By the file's name."""
+    with pytest.raises(ConfigError, match=r"^a\.txt is no text file"):
         decoded(data, "a.txt")

@@ -3,7 +3,7 @@
 import datetime
 import io
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -14,9 +14,11 @@ pytest.importorskip("openpyxl")
 import docx
 import openpyxl
 import pptx
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
 
-from lightrag_jsonl import ConfigError, Document, LightRAG
-from lightrag_jsonl.readers import packed
+from lightrag_jsonl import ConfigError, Document, FileLimits, LightRAG
+from lightrag_jsonl.readers import compression, read_document
 from tests.readers.files import read, replaced, saved, zipped
 
 
@@ -153,13 +155,13 @@ def test_broken_files_say_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.epub"])
-def test_bombs_are_not_unpacked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bombs_are_not_uncompression(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that unpacks to a very large one is refused before it is opened."""
-    bomb = zipped({"word/document.xml": bytes(packed.UNSUSPICIOUS + 1)})
+    bomb = zipped({"word/document.xml": bytes(compression.UNSUSPICIOUS + 1)})
     assert len(bomb) < 100_000
     with pytest.raises(ConfigError, match="unpacks to"):
         read(bomb, name)
-    monkeypatch.setattr(packed, "LARGEST", 10_000)
+    monkeypatch.setattr(compression, "LARGEST", 10_000)
     with pytest.raises(ConfigError, match="more than 10,000"):
         read(saved(letter()), name)
 
@@ -169,7 +171,112 @@ def test_an_archive_cannot_lie_about_its_sizes() -> None:
     honest = zipped({"word/document.xml": bytes(1 << 20)})
     place = honest.rindex(b"PK\x01\x02") + 24
     lying = honest[:place] + (10).to_bytes(4, "little") + honest[place + 4 :]
-    with packed.open_zip(lying, ".docx") as opened, pytest.raises(zipfile.BadZipFile):
+    with compression.open_zip(lying, ".docx") as opened, pytest.raises(zipfile.BadZipFile):
         opened.read("word/document.xml")
     with zipfile.ZipFile(io.BytesIO(lying)) as opened:
         assert opened.infolist()[0].file_size == 10
+
+
+def sheet(rows: list[tuple[object, ...]], *merged: str) -> str:
+    """The text of a workbook with these rows and merged ranges."""
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for cells in merged:
+        book.active.merge_cells(cells)
+    (page,) = read(saved(book), "a.xlsx").pages or ()
+    return page.removeprefix("# Sheet\n\n")
+
+
+def test_merged_cells_are_filled() -> None:
+    """Down and across, unless the range is all that is in its row."""
+    rows: list[tuple[object, ...]] = [
+        ("Fleet of 1815", None, None),
+        ("Port", "Ship", "Mate"),
+        ("Leith", "Petrel", "Ada"),
+        (None, "Heron", "Bo"),
+        ("大连", "Tern", None),
+        ("Gone home", None, None),
+    ]
+    text = sheet(rows, "A1:C1", "A3:A4", "B5:C5", "A6:C6")
+    assert text.split("\n\n") == [
+        "Fleet of 1815",
+        "Port: Leith; Ship: Petrel; Mate: Ada",
+        "Port: Leith; Ship: Heron; Mate: Bo",
+        "Port: 大连; Ship: Tern; Mate: Tern",
+        "Port: Gone home",
+    ]
+
+
+def test_two_header_rows_are_one() -> None:
+    """Where the upper one has groups of columns; a row of values below it is none."""
+    head: list[tuple[object, ...]] = [
+        ("港口", "2023", None, "2024", None),
+        (None, "In", "Out", "In", "Out"),
+    ]
+    rows = [*head, ("Leith", 12, 3, 14, 4)]
+    text = "港口: Leith; 2023 In: 12; 2023 Out: 3; 2024 In: 14; 2024 Out: 4"
+    assert sheet(rows, "A1:A2", "B1:C1", "D1:E1") == text
+    one_row: list[tuple[object, ...]] = [head[0], ("Leith", 12, 3, 14, 4)]
+    assert sheet(one_row, "B1:C1", "D1:E1") == "港口: Leith; 2023: 12; 2023: 3; 2024: 14; 2024: 4"
+
+
+def test_ranges_of_a_prepared_file_end() -> None:
+    """However wide and many they are."""
+    ranges = [f"B{row}:XFD1048576" for row in range(2, 40)]
+    rows: list[tuple[object, ...]] = [("a", "b"), *[(f"n{number}", "x") for number in range(60)]]
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.active.merge_cells("A1:B1")
+    part = "xl/worksheets/sheet1.xml"
+    added = "".join(f'<mergeCell ref="{cells}"/>' for cells in ranges).encode()
+    data = replaced(
+        saved(book), part, lambda xml: xml.replace(b"</mergeCells>", added + b"</mergeCells>")
+    )
+    limits = FileLimits(cells=10_000, characters=100_000)
+    with pytest.raises(ConfigError, match="more than"):
+        read_document(data, PurePath("a.xlsx"), limits=limits)
+
+
+@pytest.mark.parametrize(
+    ("value", "format", "text"),
+    [
+        (0.125, "0.0%", "12.5%"),
+        (0.07, "0%", "7%"),
+        (1234.5, "#,##0.00", "1234.50"),
+        (1234.5, '"$"#,##0.00', "$1234.50"),
+        (12, "#,##0.00 [$€-407]", "12.00 €"),
+        (3.25, '0.0 "kg"', "3.2 kg"),
+        (42, "00000", "00042"),
+        (0.1 + 0.2, "General", "0.3"),
+        (2.5, "0", "2.5"),
+        (1e21, "0.00E+00", "1e+21"),
+        (-5, "0;(0)", "-5"),
+        (7.0, "General", "7"),
+        (3, '0"' + "x" * 40 + '"', "3"),
+    ],
+)
+def test_numbers_are_written_in_their_format(value: float, format: str, text: str) -> None:
+    """Percent, decimals, currency, units and zeros; no digit that nobody typed."""
+    book = openpyxl.Workbook()
+    book.active.append(["Name", "Value"])
+    book.active.append(["Ada", value])
+    book.active["B2"].number_format = format
+    assert read(saved(book), "a.xlsx").pages == (f"# Sheet\n\nName: Ada; Value: {text}",)
+
+
+def test_charts_of_slides_are_tables() -> None:
+    """With the title, the categories and the series of each."""
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    data = CategoryChartData()
+    data.categories = ["Leith", "大连"]
+    data.add_series("Ships", (40, 7.5))
+    data.add_series("Mates", (12, None))
+    shape = slide.shapes.add_chart(XL_CHART_TYPE.LINE, 0, 0, 4_000_000, 3_000_000, data)
+    shape.chart.has_title = True
+    shape.chart.chart_title.text_frame.text = "Ships by port"
+    assert read(saved(deck), "a.pptx").pages == (
+        "# 幻灯片 1\n\nShips by port\n\n|  | Ships | Mates |\n| Leith | 40 | 12 |\n| 大连 | 7.5 |  |",
+    )

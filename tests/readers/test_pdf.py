@@ -7,13 +7,16 @@ import pytest
 pytest.importorskip("pypdfium2")
 pytest.importorskip("reportlab")
 
+from PIL import Image
 from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.lib.utils import ImageReader
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen.canvas import Canvas
 
 from lightrag_jsonl import ConfigError, LightRAG
-from lightrag_jsonl.readers import read_document
+from lightrag_jsonl.readers import read_document, read_file
+from lightrag_jsonl.readers.arabic import plain_letters
 from tests.readers.files import lines, pdf
 
 NAME = PurePath("paper.pdf")
@@ -138,3 +141,124 @@ def test_what_cannot_be_read_says_why() -> None:
             read_document(data, NAME)
     public = pdf(lambda c: lines(c, ["Open to all."]), encrypt=StandardEncryption("", "owner"))
     assert pages(public) == ("Open to all.",)
+
+
+def report(head: str, foot: str, count: int, *, body: str = "Ada Brook led team {0}.") -> bytes:
+    """Pages with a line at the top and one at the bottom, whose numbers are those of the pages."""
+
+    def draw(canvas: Canvas) -> None:
+        for number in range(1, count + 1):
+            canvas.drawString(50, 810, head.format(number))
+            lines(canvas, [body.format(number), "The harbour of Leith is wide."], top=740)
+            canvas.drawString(280, 40, foot.format(number))
+            canvas.showPage()
+
+    return pdf(draw)
+
+
+@pytest.mark.parametrize("foot", ["Page {0} of 9", "- {0} -", "{0}", "{0} / 9", "Seite {0}"])
+def test_running_lines_are_left_out(foot: str) -> None:
+    """Page numbers on all pages, a header from its second page on; equal lines of the text stay."""
+    found = pages(report("Kestrel Works Annual Report 2024", foot, 9))
+    body = "Ada Brook led team {0}.\nThe harbour of Leith is wide."
+    assert found[0] == "Kestrel Works Annual Report 2024\n" + body.format(1)
+    assert found[1:] == tuple(body.format(number) for number in range(2, 10))
+
+
+def test_a_header_with_the_number_of_its_page_is_left_out() -> None:
+    """Before or after its words."""
+    found = pages(report("{0} | The Annual Report", "Kestrel Works, Leith   {0}", 5))
+    assert not any("Annual" in page or "Works" in page for page in found[1:])
+
+
+@pytest.mark.parametrize(
+    ("head", "foot"),
+    [
+        ("Patient {0}", "Room 4{0}7"),
+        ("Machine Zeta{0}", "built in 19{0}0 and sold"),
+        ("", "{0}.5 tons"),
+    ],
+)
+def test_lines_that_differ_from_page_to_page_stay(head: str, foot: str) -> None:
+    """Although they stand where headers do: what they say is nowhere else."""
+    for number, page in enumerate(pages(report(head, foot, 6)), 1):
+        assert head.format(number) in page and foot.format(number) in page
+
+
+def test_few_pages_keep_all_their_lines() -> None:
+    """Two equal lines are no running header yet."""
+    found = pages(report("Kestrel Works", "Page {0}", 2))
+    assert [page.count("Kestrel Works") for page in found] == [1, 1]
+
+
+def test_the_values_of_a_form_are_read() -> None:
+    """Texts, choices and boxes that are checked, with the names that people see."""
+
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(50, 800, "Application for a mooring")
+        form = canvas.acroForm
+        form.textfield(name="f1", tooltip="Applicant 申请人", value="Ada Brook", x=50, y=700)
+        form.textfield(name="empty", value="", x=50, y=650)
+        form.checkbox(name="pilot", checked=True, x=50, y=600)
+        form.checkbox(name="tug", checked=False, x=50, y=550)
+        form.choice(name="berth", value="North", options=["North", "South"], x=50, y=500)
+
+    (page,) = pages(pdf(draw))
+    assert page.split("\n") == [
+        "Application for a mooring",
+        "Applicant 申请人: Ada Brook",
+        "pilot: Yes",
+        "berth: North",
+    ]
+
+
+def test_a_page_that_is_a_picture_is_noted() -> None:
+    """By its number, while the other pages are read; a blank one is not noted."""
+
+    def draw(canvas: Canvas) -> None:
+        lines(canvas, ["Ada Brook led the team."])
+        canvas.showPage()
+        canvas.drawImage(ImageReader(Image.new("RGB", (40, 40), "gray")), 0, 0, 500, 700)
+        canvas.showPage()
+        canvas.showPage()
+
+    content = read_file(pdf(draw), NAME)
+    assert content.notes == ("no text on page 2: a picture; recognize its text (OCR) first",)
+
+
+ARABIC = {"A": "\u0645", "B": "\u0644\u0627", "C": "\u0633", "D": "\u0628\u0644\u0623"}
+
+
+def test_the_letters_of_an_arabic_ligature_are_in_order() -> None:
+    """As a font names them, whatever PDFium does with a line from right to left."""
+    mapping = "\n".join(
+        f"<{ord(glyph):02X}> <{letters.encode('utf-16-be').hex()}>"
+        for glyph, letters in ARABIC.items()
+    )
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def "
+        f"1 begincodespacerange <00> <FF> endcodespacerange {len(ARABIC)} beginbfchar {mapping} endbfchar "
+        "endcmap end end"
+    )
+    content = "BT /F1 24 Tf 100 700 Td (ABC) Tj 0 -40 Td (DA) Tj ET"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R "
+        "/Resources << /Font << /F1 5 0 R >> >> >>",
+        f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
+        "<< /Type /Font /Subtype /TrueType /BaseFont /Arial /FirstChar 65 /LastChar 68 "
+        "/Widths [500 500 500 500] /Encoding /WinAnsiEncoding /ToUnicode 6 0 R >>",
+        f"<< /Length {len(cmap)} >>\nstream\n{cmap}\nendstream",
+    ]
+    data = "%PDF-1.4\n" + "".join(
+        f"{number} 0 obj\n{body}\nendobj\n" for number, body in enumerate(objects, 1)
+    )
+    data += "trailer << /Size 7 /Root 1 0 R >>\n%%EOF"
+    (page,) = pages(data.encode("latin-1"))
+    assert page.split("\n") == ["\u0633\u0644\u0627\u0645", "\u0645\u0628\u0644\u0623"]
+
+
+def test_shapes_of_arabic_letters_become_letters() -> None:
+    """Also those of a ligature that is one character."""
+    assert plain_letters("\ufeb3\ufefc\ufee1 Ada ﬁ") == "\u0633\u0644\u0627\u0645 Ada ﬁ"

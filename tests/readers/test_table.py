@@ -8,7 +8,7 @@ import pytest
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
 from lightrag_jsonl.indexing.loading import load_documents
-from lightrag_jsonl.readers import packed, read_document
+from lightrag_jsonl.readers import compression, read_document
 from tests.conftest import CHECKOUT
 from tests.processes import run_python
 
@@ -28,14 +28,14 @@ def test_gzip_is_opened(tmp_path: Path) -> None:
 
 
 def test_a_gzip_file_may_be_broken_or_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is unpacked to its limit only."""
+    """It is uncompression to its limit only."""
     path = PurePath("a.txt.gz")
     for data in (b"", b"no gzip", gzip.compress(b"text")[:-4], gzip.compress(b"t")[:-1] + b"x"):
         with pytest.raises(ConfigError, match=r"a\.txt\.gz is (not a valid gzip file|empty)"):
             read_document(data, path)
     with pytest.raises(ConfigError, match="unpacks to more than"):
-        read_document(gzip.compress(bytes(packed.UNSUSPICIOUS + 1)), path)
-    assert packed.most(10**12) == packed.LARGEST
+        read_document(gzip.compress(bytes(compression.UNSUSPICIOUS + 1)), path)
+    assert compression.largest_content(10**12) == compression.LARGEST
 
 
 def test_archives_and_old_formats_are_refused() -> None:

@@ -35,12 +35,37 @@ def test_a_short_page_keeps_all_its_text() -> None:
     assert found.text == "Hello world, again.\n\n## Hi\n\nEnd"
 
 
+def test_a_short_article_comes_without_menus() -> None:
+    """Where it is a small part of its page; links in its own sentences stay."""
+    entries = "".join(
+        f"<li><a href='/{n}'>第{n}栏目 section with news</a></li>" for n in range(120)
+    )
+    article = (
+        "<h1>Prize</h1><p>Rosa Delmar of <a href='/x'>Leith</a> won the prize of the harbour for her "
+        "chart of the coast. 她把奖金给了水手们。</p><ul><li><a href='/y'>Chart</a>, drawn in May</li></ul>"
+    )
+    for menu in (
+        f"<ul>{entries}</ul>",
+        f"<div><div>{entries}</div></div>",
+        f"<nav>{entries}</nav>",
+    ):
+        page = f"<html><body>{menu}<div class='main'>{article}</div>{menu}</body></html>"
+        text = read(page, "a.html").text
+        assert "section" not in text and "她把奖金给了水手们" in text and "of Leith won" in text
+
+
+def test_a_page_of_links_is_its_links() -> None:
+    """Where little is left without them, they are the content."""
+    entries = "".join(f"<li><a href='/{n}'>Chapter {n} of the log</a></li>" for n in range(40))
+    assert "Chapter 39 of the log" in read(f"<h1>Log</h1><ul>{entries}</ul>", "a.html").text
+
+
 def test_a_large_page_is_read_in_full() -> None:
     """Where finding the main text would take minutes."""
     words = "words " * 200
     body = "".join(f"<p>{words}Paragraph {n} of a <b>long</b> page.</p>" for n in range(1_000))
     found = read(f"<html><body><nav>Menu</nav><h1>Log</h1>{body}</body></html>", "a.html")
-    assert found.text.startswith(f"Menu\n\n# Log\n\n{words}Paragraph 0 of a long page.\n\n{words}")
+    assert found.text.startswith(f"# Log\n\n{words}Paragraph 0 of a long page.\n\n{words}")
     assert found.text.endswith("Paragraph 999 of a long page.")
 
 

@@ -59,7 +59,7 @@ const WORDS = new Map(Object.entries({
   // Documents
   drop: ["Drop files here, or", "将文件拖到此处，或"],
   choose_files: ["choose files", "选择文件"],
-  kinds: ["Text, Markdown, PDF, Word, PowerPoint, Excel, CSV, HTML, EPUB", "文本、Markdown、PDF、Word、PowerPoint、Excel、CSV、HTML、EPUB"],
+  kinds: ["PDF, Word, PowerPoint, Excel, CSV, HTML, EPUB, Text, Markdown, reStructuredText, Org, LaTeX, Jupyter notebooks, Mail, JSON, XML", "PDF、Word、PowerPoint、Excel、CSV、HTML、EPUB、文本、Markdown、reStructuredText、Org、LaTeX、Jupyter 笔记本、邮件、JSON、XML"],
   find_document: ["Search documents…", "搜索文档……"],
   state: ["State", "状态"],
   state_: ["All states", "全部状态"],

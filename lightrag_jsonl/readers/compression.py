@@ -9,17 +9,17 @@ from lightrag_jsonl.core.errors import ConfigError
 
 LARGEST = 256 << 20  # bytes, unpacked
 UNSUSPICIOUS = 16 << 20  # bytes, unpacked; larger files must not exceed the ratio
-RATIO = 200  # of unpacked to packed bytes; real XML has 10 to 50
+RATIO = 200  # of unpacked to compressed bytes; real XML has 10 to 50
 
 
-def most(packed: int) -> int:
-    """The most bytes that so many packed ones may unpack to."""
-    return min(LARGEST, max(UNSUSPICIOUS, RATIO * packed))
+def largest_content(compressed: int) -> int:
+    """How many bytes so many compressed bytes may hold."""
+    return min(LARGEST, max(UNSUSPICIOUS, RATIO * compressed))
 
 
 def gunzip(data: bytes) -> bytes:
     """The content of a gzip file; `ConfigError` if it is broken or exceeds the limits."""
-    limit = most(len(data))
+    limit = largest_content(len(data))
     try:
         with gzip.open(BytesIO(data)) as stream:
             content = stream.read(limit + 1)
@@ -31,17 +31,18 @@ def gunzip(data: bytes) -> bytes:
 
 
 def open_zip(data: bytes, kind: str) -> ZipFile:
-    """A file that is a ZIP of parts, none of which can unpack to more than the archive states.
+    """The ZIP archive of a file; no part can unpack to more bytes than its directory states.
 
-    `ConfigError` if it is none, or if all parts together exceed the limits.
+    `ConfigError` for other files, and for archives whose parts together exceed the limits.
     """
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise ConfigError(f"is encrypted, or of an older format: save it as {kind}, unencrypted")
     try:
-        opened = ZipFile(BytesIO(data))
+        archive = ZipFile(BytesIO(data))
     except BadZipFile as error:
         raise ConfigError(f"is not a valid {kind} file: {error}") from error
-    size = sum(part.file_size for part in opened.infolist())
-    if size > most(len(data)):
-        raise ConfigError(f"unpacks to {size:,} bytes, more than {most(len(data)):,}")
-    return opened
+    size = sum(part.file_size for part in archive.infolist())
+    limit = largest_content(len(data))
+    if size > limit:
+        raise ConfigError(f"unpacks to {size:,} bytes, more than {limit:,}")
+    return archive

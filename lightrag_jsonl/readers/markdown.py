@@ -1,0 +1,148 @@
+"""Reads Markdown, and writes tables and characters as in Markdown."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
+from typing import Any
+
+from lightrag_jsonl.core.types import Document, Json
+from lightrag_jsonl.readers.limits import FileMeter
+
+LONGEST_FRONT_MATTER = 1 << 16  # characters
+MOST_BRACKETS = 500  # in YAML, which takes a time that grows with the square of their depth
+
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)?\1[ \t]*(?:\n|\Z)", re.DOTALL)
+_CODE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`",
+    re.DOTALL | re.MULTILINE,
+)
+_UNDERLINED = re.compile(
+    r"(?:(?<=\n\n)|\A\n*)[ ]{0,3}(?![-=#>*+|\s])(?P<title>[^\n|]*[^\s|])[ \t]*\n"
+    r"[ ]{0,3}(?P<line>=+|-{2,})[ \t]*(?=\n|\Z)"
+)
+_COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
+_EMPTY_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(\s*<?>?\s*(?:\"[^\"\n]*\")?\)|<img\b[^<>]*>")
+_EMPTY_REFERENCE = re.compile(r"^[ \t]*\[[^\]\n]+\]:[ \t]*<?>?[ \t]*$\n?", re.MULTILINE)
+_SCRIPT = re.compile(r"<(sub|sup)\b[^<>]*>([^<]*)</\1\s*>|</?(?:sub|sup)\b[^<>]*>", re.IGNORECASE)
+_HIGH_AND_LOW = {  # characters of Unicode for those that are raised or lowered
+    "sup": str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ"),
+    "sub": str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎"),
+}
+_BLANK_RUN = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
+_NUMERIC = re.compile(r"[0-9+\-−=()n\s]+")
+
+
+def read_markdown(data: bytes, meter: FileMeter) -> Document:
+    """A text of Markdown; its front matter gives title, date and metadata.
+
+    Underlined headings are marked with "#", comments and images without an address are left out.
+    The headings are found when the text is cut into chunks.
+    """
+    text = meter.decode(data).replace("\r\n", "\n")
+    fields, body = _divided(text)
+    title = fields.pop("title", None)
+    written = fields.pop("date", None)
+    return Document(
+        outside_code(body, _plain),
+        title=None if title is None else str(title),
+        date=None if written is None else str(written)[:10],
+        metadata=fields,
+    )
+
+
+def outside_code(text: str, change: Callable[[str], str]) -> str:
+    """The text with a change made to all but its code, which stays as it is."""
+    pieces = []
+    end = 0
+    for match in _CODE.finditer(text):
+        pieces += [change(text[end : match.start()]), match[0]]
+        end = match.end()
+    return "".join([*pieces, change(text[end:])])
+
+
+def plain_scripts(text: str) -> str:
+    """The text without tags for raised and lowered characters: "10⁶", "H₂O", "1st"."""
+    return _SCRIPT.sub(_script, text)
+
+
+def without_blank_runs(text: str) -> str:
+    """The text with at most one blank line at a place, and none around it."""
+    return _BLANK_RUN.sub("\n\n", text).strip("\n")
+
+
+def markdown_table(rows: Iterable[Iterable[str]]) -> str:
+    """The rows of a table, one a line."""
+    return "\n".join(_table_row(row) for row in rows)
+
+
+def _table_row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(" ".join(cell.split()) for cell in cells) + " |"
+
+
+def _script(match: re.Match[str]) -> str:
+    text = match[2] or ""
+    if match[1] and _NUMERIC.fullmatch(text):
+        return text.replace("−", "-").translate(_HIGH_AND_LOW[match[1].lower()])
+    return text
+
+
+def _plain(text: str) -> str:
+    text = _COMMENT.sub("", text)
+    text = _EMPTY_IMAGE.sub(lambda match: match[1] or "", text)
+    text = _EMPTY_REFERENCE.sub("", text)
+    return plain_scripts(_UNDERLINED.sub(_marked_heading, text))
+
+
+def _marked_heading(match: re.Match[str]) -> str:
+    level = 1 if match["line"][0] == "=" else 2
+    return f"{'#' * level} {match['title']}"
+
+
+def _divided(text: str) -> tuple[dict[str, Any], str]:
+    """The fields of the front matter and the text below it; no fields if there is none."""
+    match = _FRONT_MATTER.match(text)
+    if match is None or match.end() > LONGEST_FRONT_MATTER:
+        return {}, text
+    block = match[2] or ""
+    fields = _yaml_fields(block) if match[1] == "---" else _toml_fields(block)
+    if fields is None:
+        return {}, text
+    return fields, text[match.end() :].lstrip("\n")
+
+
+def _yaml_fields(block: str) -> dict[str, Any] | None:
+    """The fields of YAML; None for anything else, and for aliases, which can grow without bound."""
+    import yaml
+
+    if block.count("[") + block.count("{") > MOST_BRACKETS:
+        return None
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(block)):
+            return None
+        value = yaml.safe_load(block)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    return _plain_fields(value)
+
+
+def _toml_fields(block: str) -> dict[str, Any] | None:
+    try:
+        return _plain_fields(tomllib.loads(block))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _plain_fields(value: object) -> dict[str, Any] | None:
+    """The fields as plain JSON, dates as text; None unless all names are texts."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        return None
+    fields: dict[str, Json] = json.loads(json.dumps(dict(value), default=_date_text))
+    return {name: content for name, content in fields.items() if content is not None}
+
+
+def _date_text(value: object) -> str:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return str(value)

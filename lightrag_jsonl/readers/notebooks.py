@@ -1,0 +1,95 @@
+"""Reads notebooks of Jupyter."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.markdown import outside_code, plain_scripts
+
+_TERMINAL_COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[(?:\d+;)*\d*m")  # the escape may be gone
+_ATTACHED_IMAGE = re.compile(r"!\[([^\]\n]*)\]\((?:attachment:[^)\n]*)?\)")
+_PICTURE = re.compile(r"<Figure size [^>]*>")
+
+
+def read_notebook(data: bytes, meter: FileMeter) -> Document:
+    """The cells of a notebook as Markdown: texts, code, and the outputs of code as text.
+
+    Pictures, widgets and pages of HTML among the outputs are left out.
+    """
+    try:
+        notebook = json.loads(meter.decode(data))
+    except ValueError as error:
+        raise ConfigError(f"is not a valid notebook: {error}") from error
+    if not isinstance(notebook, dict):
+        raise ConfigError("is not a valid notebook: it is no JSON object")
+    blocks = []
+    for cell in _cells(notebook):
+        for block in _cell_blocks(cell, _language(notebook)):
+            meter.add_characters(len(block))
+            blocks.append(block)
+    title = _mapping(notebook.get("metadata")).get("title")
+    return Document("\n\n".join(blocks), title=title if isinstance(title, str) else None)
+
+
+def _cells(notebook: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The cells in order; those of format 3 and older stand in worksheets."""
+    for sheet in (notebook, *_list(notebook.get("worksheets"))):
+        yield from map(_mapping, _list(_mapping(sheet).get("cells")))
+
+
+def _language(notebook: Mapping[str, Any]) -> str:
+    metadata = _mapping(notebook.get("metadata"))
+    for name, key in (("language_info", "name"), ("kernelspec", "language")):
+        language = _mapping(metadata.get(name)).get(key)
+        if isinstance(language, str):
+            return language
+    return ""
+
+
+def _cell_blocks(cell: Mapping[str, Any], language: str) -> Iterator[str]:
+    """The text of a cell, and of its outputs."""
+    source = _text(cell.get("source", cell.get("input"))).strip()
+    kind = cell.get("cell_type")
+    if kind == "code":
+        if source:
+            yield f"```{language}\n{source}\n```"
+        for output in _list(cell.get("outputs")):
+            text = _output_text(_mapping(output)).strip()
+            if text:
+                yield f"```output\n{text}\n```"
+    elif kind == "heading":
+        yield f"{'#' * int(cell.get('level', 1))} {source}"
+    elif source:
+        yield outside_code(source, _plain_text)
+
+
+def _plain_text(text: str) -> str:
+    return plain_scripts(_ATTACHED_IMAGE.sub(lambda match: match[1], text))
+
+
+def _output_text(output: Mapping[str, Any]) -> str:
+    """The text of an output: printed, shown or raised; nothing for a picture."""
+    if output.get("output_type") in ("error", "pyerr"):
+        return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
+    shown = _mapping(output.get("data"))
+    text = output.get("text") or shown.get("text/markdown") or shown.get("text/plain")
+    return _PICTURE.sub("", _TERMINAL_COLORS.sub("", _text(text)))
+
+
+def _text(value: object) -> str:
+    """A text that may be stored as a list of lines."""
+    if isinstance(value, list):
+        return "".join(line for line in value if isinstance(line, str))
+    return value if isinstance(value, str) else ""
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,55 @@
+"""Reads texts of Org as texts with headings as in Markdown."""
+
+import re
+
+from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.markdown import without_blank_runs
+
+_KEYWORD = re.compile(r"^#\+(?P<name>\w+):[ \t]*(?P<text>.*)\n?", re.MULTILINE)
+_HEADING = re.compile(
+    r"^(?P<stars>\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#\w\][ \t]+)?"
+    r"(?P<title>.*?)(?:[ \t]+:[\w@:]+:)?[ \t]*$",
+    re.MULTILINE,
+)
+_DRAWER = re.compile(
+    r"^[ \t]*:(?:PROPERTIES|LOGBOOK):[ \t]*\n(?:(?![ \t]*:END:).*\n)*?.*:END:.*\n?", re.MULTILINE
+)
+_BLOCK = re.compile(
+    r"^[ \t]*#\+(?P<edge>begin|end)_(?P<kind>\w+)[ \t]*(?P<language>\S*).*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_PLANNING = re.compile(r"^[ \t]*(?:SCHEDULED|DEADLINE|CLOSED):.*\n?", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*#(?:[ \t].*)?$\n?", re.MULTILINE)
+_LINK = re.compile(r"\[\[(?:[^\]\n]*)\]\[([^\]\n]+)\]\]|\[\[([^\]\n]+)\]\]")
+_RULE = re.compile(r"^[ \t]*\|[-+|]+\|?[ \t]*$\n?", re.MULTILINE)
+
+
+def read_org(data: bytes, meter: FileMeter) -> Document:
+    """A text of Org: headings by their stars, without drawers; keywords give title and metadata."""
+    text = meter.decode(data).replace("\r\n", "\n")
+    fields = {match["name"].lower(): match["text"].strip() for match in _KEYWORD.finditer(text)}
+    for pattern in (_KEYWORD, _DRAWER, _PLANNING, _COMMENT, _RULE):
+        text = pattern.sub("", text)
+    text = _BLOCK.sub(_org_fence, text)
+    text = _HEADING.sub(_org_heading, text)
+    text = _LINK.sub(lambda match: match[1] or match[2], text)
+    title = fields.pop("title", None)
+    date = fields.pop("date", "").strip("<>[]")[:10]
+    names = ("author", "filetags", "email", "language", "description")
+    metadata = {name: fields[name] for name in names if fields.get(name)}
+    return Document(
+        without_blank_runs(text), title=title or None, date=date or None, metadata=metadata
+    )
+
+
+def _org_heading(match: re.Match[str]) -> str:
+    return f"\n{'#' * min(6, len(match['stars']))} {match['title']}\n"
+
+
+def _org_fence(match: re.Match[str]) -> str:
+    """A fence of Markdown for code; nothing for quotations and the like."""
+    if match["kind"].lower() not in ("src", "example"):
+        return ""
+    is_begin = match["edge"].lower() == "begin"
+    return f"```{match['language'] if is_begin else ''}"

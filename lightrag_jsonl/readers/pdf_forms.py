@@ -1,0 +1,55 @@
+"""Reads the values in the forms of PDF files."""
+
+import ctypes
+from collections.abc import Callable, Iterator
+from typing import Any
+
+LONGEST_VALUE = 1 << 20  # bytes of UTF-16
+
+
+def form_values(page: Any) -> Iterator[str]:
+    """The filled fields of a page, as "Name: Ada"; of boxes and buttons those that are checked.
+
+    The page is one of a document whose forms were opened (`init_forms`).
+    """
+    import pypdfium2.raw as pdfium
+
+    if page.formenv is None:
+        return
+    readable = (
+        pdfium.FPDF_FORMFIELD_TEXTFIELD,
+        pdfium.FPDF_FORMFIELD_COMBOBOX,
+        pdfium.FPDF_FORMFIELD_LISTBOX,
+    )
+    checkable = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
+    for index in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
+        annotation = pdfium.FPDFPage_GetAnnot(page.raw, index)
+        try:
+            form = page.formenv.raw
+            kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
+            is_checked = kind in checkable and pdfium.FPDFAnnot_IsChecked(form, annotation)
+            if kind in readable or is_checked:
+                yield from _field(form, annotation)
+        finally:
+            pdfium.FPDFPage_CloseAnnot(annotation)
+
+
+def _field(form: Any, annotation: Any) -> Iterator[str]:
+    """The name of a field for people, or else the one for programs, and its value."""
+    import pypdfium2.raw as pdfium
+
+    value = _text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
+    label = _text(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
+    name = label or _text(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
+    if value:
+        yield f"{name}: {value}" if name else value
+
+
+def _text(function: Callable[..., int], form: Any, annotation: Any) -> str:
+    """The text that a function of PDFium writes, in one line."""
+    import pypdfium2.raw as pdfium
+
+    length = min(function(form, annotation, None, 0), LONGEST_VALUE)
+    buffer = ctypes.create_string_buffer(length)
+    function(form, annotation, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)
+    return " ".join(buffer.raw.decode("utf-16-le", "replace").rstrip("\0").split())

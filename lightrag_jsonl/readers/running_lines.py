@@ -1,0 +1,100 @@
+"""Removes the running headers, footers and page numbers of a paged text."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+FEWEST_PAGES = 3  # with the same line
+DENSITY = 0.45  # of the pages from the first to the last such line; on facing pages they alternate
+FEWEST_WORDS = (
+    3  # beside a page number: "Patient 12" is the name of a page, "The annual report 12" is not
+)
+
+_NUMBER = re.compile(r"\d{1,5}")
+_PAGE_WORDS = re.compile(
+    r"(?i)\b(?:pages?|pp?|pg|seite|s|página|pagina|pág|strona|str|sida|side|sivu|стр|страница|of|von|de|"
+    r"di|sur|av|z|из)\b\.?|[第页頁共/|–—\-·•.\s()\[\]]|ページ|쪽"
+)
+_SIDE_NUMBER = re.compile(
+    r"(?:(?P<before>\d{1,5})[\s|·•–—-]+)?(?P<text>\D.*?)(?:[\s|·•–—-]+(?P<after>\d{1,5}))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedPage:
+    """The text of a page, and its lines in the margins, apart from all others."""
+
+    text: str
+    margin_lines: tuple[str, ...] = ()
+
+
+def without_running_lines(pages: Sequence[PrintedPage]) -> list[str]:
+    """The texts of the pages without page numbers, and without lines that repeat in the margins.
+
+    The first of equal lines stays, so that the title of a report is not lost.
+    """
+    lines_by_page = [page.text.split("\n") for page in pages]
+    margins = [
+        _places(lines, page.margin_lines) for lines, page in zip(lines_by_page, pages, strict=True)
+    ]
+    removed: dict[int, set[int]] = defaultdict(set)
+    for places in _repeated(margins):
+        for page_index, line in places[1:]:
+            removed[page_index].add(line)
+    for page_index, line in _page_numbers(margins):
+        removed[page_index].add(line)
+    texts = []
+    for page_index, lines in enumerate(lines_by_page):
+        rest = [text for line, text in enumerate(lines) if line not in removed[page_index]]
+        is_blank = not any(text.strip() for text in rest)
+        texts.append(pages[page_index].text if is_blank else "\n".join(rest))
+    return texts
+
+
+def _places(lines: Sequence[str], margin_lines: Iterable[str]) -> dict[int, str]:
+    """The lines of a page that stand in its margins, by their index."""
+    indices = {"".join(text.split()): index for index, text in enumerate(lines)}
+    margin = ((indices.get("".join(text.split())), text) for text in margin_lines)
+    return {
+        index: " ".join(text.split())
+        for index, text in margin
+        if index is not None and text.strip()
+    }
+
+
+def _repeated(margins: Sequence[dict[int, str]]) -> Iterable[list[tuple[int, int]]]:
+    """The places (page, line) of each line that repeats, without the number of the page in it."""
+    places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for page, lines in enumerate(margins):
+        for line, text in lines.items():
+            places[_without_number(text)].append((page, line))
+    for repeated in places.values():
+        if _is_running(repeated):
+            yield repeated
+
+
+def _without_number(text: str) -> str:
+    """A line without the number before or after its words, if they are more than a name."""
+    match = _SIDE_NUMBER.fullmatch(text)
+    if match is None or len(match["text"].split()) < FEWEST_WORDS:
+        return text
+    return match["text"]
+
+
+def _page_numbers(margins: Sequence[dict[int, str]]) -> list[tuple[int, int]]:
+    """The places of lines that consist of the number of their page, and words such as "page"."""
+    places: dict[int, list[tuple[int, int]]] = defaultdict(list)  # by the number of the first page
+    for page, lines in enumerate(margins):
+        for line, text in lines.items():
+            number = _NUMBER.search(text)
+            rest = _PAGE_WORDS.sub("", _NUMBER.sub("", text, count=2))
+            if number and not rest:
+                places[int(number[0]) - page].append((page, line))
+    return [place for numbered in places.values() if _is_running(numbered) for place in numbered]
+
+
+def _is_running(places: Iterable[tuple[int, int]]) -> bool:
+    """Whether lines stand on several pages, and on most of those between the first and the last."""
+    pages = {page for page, _ in places}
+    return len(pages) >= FEWEST_PAGES and len(pages) >= DENSITY * (max(pages) - min(pages) + 1)

@@ -1,0 +1,172 @@
+"""Reads JSON and XML as texts: names with their values, nested parts below headings."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.types import Document, Json
+from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
+
+DEEPEST = 200  # levels of nesting; Python's own parser gives up at about a thousand
+TITLES = frozenset(["title", "head", "heading", "subtitle", "dc:title"])
+PARAGRAPHS = frozenset(
+    ["p", "para", "simpara", "paragraph", "ab", "l", "li", "item", "note", "verse"]
+)
+NO_ATTRIBUTES = re.compile(r"\{|id$|ref$|href$|class$|style$|xmlns|schemaLocation")
+_TAG = re.compile(r"</\w+>|<br */?>")
+
+
+def read_json(data: bytes, meter: FileMeter) -> Document:
+    """The names and values of JSON; each object of a list is a paragraph "name: Ada; born: 1815".
+
+    A file of several values, one on each line, is read as a list.
+    """
+    text = meter.decode(data)
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ConfigError("is nested too deeply") from error
+    except ValueError as error:
+        value = _json_lines(text)
+        if value is None:
+            raise ConfigError(f"is not valid JSON: {error}") from error
+    paragraphs = []
+    for paragraph in json_paragraphs(value):
+        meter.add_characters(len(paragraph))
+        paragraphs.append(paragraph)
+    return Document("\n\n".join(paragraphs))
+
+
+def _json_lines(text: str) -> list[Json] | None:
+    try:
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (ValueError, RecursionError):
+        return None
+
+
+def json_paragraphs(value: Json, level: int = 1, depth: int = 1) -> Iterator[str]:
+    """The paragraphs of a value; `level` is that of the headings for nested objects and lists."""
+    if depth > DEEPEST:
+        raise ConfigError(f"is nested deeper than {DEEPEST} levels")
+    if isinstance(value, dict):
+        fields = [
+            f"{name}: {_scalar_text(item)}" for name, item in value.items() if _is_field(item)
+        ]
+        if fields:
+            yield "; ".join(fields)
+        for name, item in value.items():
+            if not _is_field(item) and item:
+                yield f"{'#' * min(level, 6)} {name}"
+                yield from json_paragraphs(item, level + 1, depth + 1)
+    elif isinstance(value, list) and not _is_field(value):
+        for item in value:
+            yield from json_paragraphs(item, level, depth + 1)
+    elif text := _scalar_text(value):
+        yield text
+
+
+def _is_field(value: Json) -> bool:
+    """Whether a value, or all values of a list, can stand in a line."""
+    if isinstance(value, list):
+        return bool(value) and not any(isinstance(item, list | dict) for item in value)
+    return value is not None and not isinstance(value, dict)
+
+
+def _scalar_text(value: Json) -> str:
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_scalar_text, value)))
+    if isinstance(value, str):
+        return " ".join(value.split()) if "\n" not in value else value.strip()
+    return "" if value is None else json.dumps(value)
+
+
+def read_xml(data: bytes, meter: FileMeter) -> Document:
+    """The texts of XML: paragraphs, titles as headings, and "ship: name: Petrel" of a record.
+
+    A page of XHTML is read as one of HTML. No entity of the file is resolved.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, recover=True, huge_tree=False
+    )
+    text = meter.decode(data, declared=declared_encoding(data))
+    text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)  # its encoding is no longer that of the bytes
+    root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    if root is None:
+        raise ConfigError("is not valid XML")
+    if _local_name(root) == "html":
+        return read_html(text.encode("utf-8", "replace"), meter)
+    paragraphs = []
+    for paragraph in _xml_paragraphs(root, 0):
+        meter.add_characters(len(paragraph))
+        paragraphs.append(paragraph)
+    return Document("\n\n".join(paragraphs))
+
+
+def _xml_paragraphs(element: Any, level: int) -> Iterator[str]:
+    """The paragraphs of an element: its own text, or its fields, and those of its children."""
+    if _is_paragraph(element):
+        text = _element_text(element)
+        if text:
+            yield (
+                f"{'#' * min(max(level, 1), 6)} {text}" if _local_name(element) in TITLES else text
+            )
+        return
+    label = _local_name(element)
+    fields = [f"{name}: {text}" for name, text in _attributes(element).items()]
+    for child in _children(element):
+        if _is_field_element(child):
+            value = _element_text(child)
+            if value:
+                fields.append(f"{_local_name(child)}: {value}")
+            continue
+        if fields:
+            yield f"{label}: {'; '.join(fields)}"
+            fields = []
+        yield from _xml_paragraphs(child, min(level + 1, DEEPEST))
+    if fields:
+        yield f"{label}: {'; '.join(fields)}"
+
+
+def _is_paragraph(element: Any) -> bool:
+    """Whether an element is one text: a paragraph, a title, or text with marks inside."""
+    name = _local_name(element)
+    if name in PARAGRAPHS or name in TITLES:
+        return not any(_local_name(child) in PARAGRAPHS for child in _children(element))
+    has_text = bool((element.text or "").strip())
+    return has_text or any((child.tail or "").strip() for child in element)
+
+
+def _is_field_element(element: Any) -> bool:
+    """Whether an element is a name with a value: it has no children, and is no paragraph."""
+    name = _local_name(element)
+    if name in PARAGRAPHS or name in TITLES or _attributes(element):
+        return False
+    return not _children(element)
+
+
+def _children(element: Any) -> list[Any]:
+    """The elements in an element, without comments and instructions."""
+    return [child for child in element if isinstance(child.tag, str)]
+
+
+def _attributes(element: Any) -> Mapping[str, str]:
+    """The attributes with words for readers: no addresses, ids or styles."""
+    return {
+        name: " ".join(value.split())
+        for name, value in element.attrib.items()
+        if value.strip() and not NO_ATTRIBUTES.search(name)
+    }
+
+
+def _element_text(element: Any) -> str:
+    text = " ".join("".join(element.itertext("*")).split())
+    return " ".join(html_text(text).split()) if _TAG.search(text) else text
+
+
+def _local_name(element: Any) -> str:
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""

@@ -1,0 +1,160 @@
+"""Reads documents of Word."""
+
+import re
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from typing import Any
+
+from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.markdown import markdown_table
+from lightrag_jsonl.readers.ooxml import usual_package
+from lightrag_jsonl.readers.word_numbers import ParagraphNumbers, W
+
+SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}  # by element
+NO_TEXT = frozenset(["del", "moveFrom", "pPr", "rPr", "sdtPr", "Fallback"])  # copies and properties
+WRAPPERS = frozenset(
+    ["sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag", "AlternateContent", "Choice"]
+)
+_HEADING = re.compile(r"(?i)heading ([1-6])$")
+
+
+def read_docx(data: bytes, meter: FileMeter) -> Document:
+    """Paragraphs and tables in the order of the body, headings marked as in Markdown.
+
+    Paragraphs have the numbers of their lists; text boxes and footnotes follow the paragraph that
+    they belong to. Inserted text counts, deleted text does not. Page numbers are not stored in such
+    a file.
+    """
+    import docx
+
+    document = docx.Document(BytesIO(usual_package(data, ".docx")))
+    texts = []
+    for text in WordText(document).blocks(document.element.body):
+        meter.add_characters(len(text))
+        texts.append(text)
+    return Document("\n\n".join(texts))
+
+
+class WordText:
+    """Turns the elements of a document into texts, in order."""
+
+    def __init__(self, document: Any) -> None:
+        self._levels = _heading_levels(document.styles)
+        self._numbers = ParagraphNumbers(_part(document, "numbering"), document.styles.element)
+        self._notes = {
+            (kind, note.get(f"{W}id")): note
+            for kind in ("footnote", "endnote")
+            for note in _children(_part(document, f"{kind}s"), kind)
+        }
+        self._note_count = 0
+
+    def blocks(self, container: Any) -> Iterator[str]:
+        """The texts of the paragraphs and tables in a body, a cell, a text box or a note."""
+        for element in container:
+            name = _local_name(element)
+            if name == "p":
+                yield from self._paragraph(element)
+            elif name == "tbl":
+                rows = [
+                    [" ".join(self.blocks(cell)) for cell in _children(row, "tc")]
+                    for row in _children(element, "tr")
+                ]
+                yield markdown_table(rows)
+            elif name in WRAPPERS:
+                yield from self.blocks(element)
+
+    def _paragraph(self, paragraph: Any) -> Iterator[str]:
+        """The text of a paragraph with its number, then those of its text boxes and notes."""
+        boxes: list[Any] = []
+        notes: list[str] = []
+        text = "".join(self._pieces(paragraph, boxes, notes)).strip()
+        style = paragraph.find(f"{W}pPr/{W}pStyle")
+        style_id = "" if style is None else style.get(f"{W}val", "")
+        if text:
+            number = self._numbers.next_number(paragraph, style_id or "Normal")
+            level = self._levels.get(style_id, 0)
+            if level:
+                text = f"{'#' * level} {' '.join([*number.split(), *text.split()])}"
+            yield f"{number} {text}" if number and not level else text
+        for box in boxes:
+            yield from self.blocks(box)
+        yield from notes
+
+    def _pieces(self, element: Any, boxes: list[Any], notes: list[str]) -> Iterator[str]:
+        """The texts in a paragraph; its text boxes and notes are added to the lists."""
+        for child in element:
+            name = _local_name(child)
+            if name == "t" and child.tag == f"{W}t":
+                yield child.text or ""
+            elif name in SIGNS and _local_name(element) == "r":
+                yield SIGNS[name]
+            elif name == "txbxContent":
+                boxes.append(child)
+            elif name in ("footnoteReference", "endnoteReference"):
+                yield from self._note_mark(child, name.removesuffix("Reference"), notes)
+            elif name not in NO_TEXT:
+                yield from self._pieces(child, boxes, notes)
+
+    def _note_mark(self, reference: Any, kind: str, notes: list[str]) -> Iterator[str]:
+        """The mark of a note, as in Markdown; its text is added to the list."""
+        note = self._notes.pop((kind, reference.get(f"{W}id")), None)  # each once, also in circles
+        if note is None:
+            return
+        self._note_count += 1
+        mark = f"[^{self._note_count}]"
+        notes.append(f"{mark}: {' '.join(self.blocks(note))}")
+        yield mark
+
+
+def _part(document: Any, name: str) -> Any | None:
+    """The root of a part of the document, such as "footnotes"; None if there is none."""
+    from docx.oxml import parse_xml
+
+    for relation in document.part.rels.values():
+        if relation.reltype.endswith(f"/{name}") and not relation.is_external:
+            return parse_xml(relation.target_part.blob)
+    return None
+
+
+def _children(container: Any, name: str) -> Iterator[Any]:
+    """The elements with a name in a container, also those in content controls and the like."""
+    for element in container if container is not None else ():
+        if _local_name(element) == name:
+            yield element
+        elif _local_name(element) in WRAPPERS:
+            yield from _children(element, name)
+
+
+def _local_name(element: Any) -> str:
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def _heading_levels(styles: Iterable[Any]) -> dict[str, int]:
+    """The level of each style by its id: 1 to 6 for headings and styles based on them, or else 0.
+
+    Each style is visited once, however long the chains, and even if they are circles.
+    """
+    levels: dict[str, int] = {}
+    bases: dict[str, str | None] = {}
+    for style in styles:
+        bases[style.style_id] = getattr(style.element, "basedOn_val", None)
+        if level := _level(style.name or ""):
+            levels[style.style_id] = level
+    for style_id in bases:
+        chain: dict[str, None] = {}
+        base: str | None = style_id
+        while base is not None and base in bases and base not in levels and base not in chain:
+            chain[base] = None
+            base = bases[base]
+        level = levels.get(base, 0) if base is not None else 0
+        levels.update(dict.fromkeys(chain, level))
+    return levels
+
+
+def _level(name: str) -> int:
+    """The level of a heading's style, 1 for the title; 0 for the names of other styles."""
+    if name == "Title":
+        return 1
+    heading = _HEADING.match(name)
+    return int(heading[1]) if heading else 0

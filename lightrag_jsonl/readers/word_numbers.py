@@ -1,0 +1,170 @@
+"""Numbers the paragraphs of Word documents, as "2.1" or "(c)", which are not in their text."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+LEVELS = 9  # of a list, by the specification
+LARGEST_NUMBER = 10_000_000  # a prepared file can begin anywhere
+CHINESE_FORMATS = frozenset(
+    [
+        "chineseCounting",
+        "chineseCountingThousand",
+        "ideographDigital",
+        "japaneseCounting",
+        "taiwaneseCounting",
+    ]
+)
+_DIGITS = "〇一二三四五六七八九"
+_ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
+    (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ListLevel:
+    """How one level of a list is numbered: "decimal" as "%1.%2", from `start`."""
+
+    format: str = "decimal"
+    pattern: str = ""
+    start: int = 1
+
+
+@dataclass(slots=True)
+class ListDefinition:
+    """A list: its levels, and the numbers of the paragraphs before the next one."""
+
+    levels: dict[int, ListLevel] = field(default_factory=dict)
+    levels_by_style: dict[str, int] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
+
+
+class ParagraphNumbers:
+    """The numbers of paragraphs, which are asked for in the order of the document."""
+
+    def __init__(self, numbering: Any | None, styles: Any) -> None:
+        self._definitions: dict[str, ListDefinition] = {}
+        self._definition_ids: dict[str, str] = {}  # by the id of a list in the document
+        self._starts: dict[str, dict[int, int]] = {}  # of lists that begin anew
+        if numbering is not None:
+            self._read(numbering)
+        self._styles = {style.get(f"{W}styleId"): style for style in styles.iter(f"{W}style")}
+
+    def next_number(self, paragraph: Any, style_id: str | None) -> str:
+        """The number before a paragraph, or nothing; it counts."""
+        list_id, level = self._list_of(paragraph, style_id)
+        definition = self._definitions.get(self._definition_ids.get(list_id, ""))
+        if definition is None or level not in definition.levels:
+            return ""
+        counts = definition.counts
+        starts = self._starts.pop(list_id, {})
+        for restarted, start in starts.items():
+            counts[restarted] = start - 1
+        counts[level] = counts.get(level, definition.levels[level].start - 1) + 1
+        for deeper in range(level + 1, LEVELS):
+            counts.pop(deeper, None)
+        return _written(definition, level)
+
+    def _read(self, numbering: Any) -> None:
+        for abstract in numbering.iter(f"{W}abstractNum"):
+            definition = ListDefinition()
+            for element in abstract.iter(f"{W}lvl"):
+                _add_level(definition, element)
+            self._definitions[abstract.get(f"{W}abstractNumId", "")] = definition
+        for number in numbering.iter(f"{W}num"):
+            list_id = number.get(f"{W}numId", "")
+            self._definition_ids[list_id] = _value(number, "abstractNumId")
+            starts = {
+                _whole(override.get(f"{W}ilvl")): _whole(_value(override, "startOverride"), 1)
+                for override in number.iter(f"{W}lvlOverride")
+                if override.find(f"{W}startOverride") is not None
+            }
+            if starts:
+                self._starts[list_id] = starts
+
+    def _list_of(self, paragraph: Any, style_id: str | None) -> tuple[str, int]:
+        """The list and the level of a paragraph: its own, or those of its style."""
+        properties = paragraph.find(f"{W}pPr/{W}numPr")
+        if properties is not None and _value(properties, "numId"):
+            return _value(properties, "numId"), _whole(_value(properties, "ilvl"))
+        visited: set[str] = set()
+        while style_id and style_id not in visited and style_id in self._styles:
+            visited.add(style_id)
+            style = self._styles[style_id]
+            in_style = style.find(f"{W}pPr/{W}numPr")
+            if in_style is not None and _value(in_style, "numId"):
+                list_id = _value(in_style, "numId")
+                definition = self._definitions.get(self._definition_ids.get(list_id, ""))
+                by_style = {} if definition is None else definition.levels_by_style
+                return list_id, by_style.get(style_id, _whole(_value(in_style, "ilvl")))
+            style_id = _value(style, "basedOn")
+        return "", 0
+
+
+def _add_level(definition: ListDefinition, element: Any) -> None:
+    level = _whole(element.get(f"{W}ilvl"))
+    definition.levels[level] = ListLevel(
+        format=_value(element, "numFmt") or "decimal",
+        pattern=_value(element, "lvlText"),
+        start=_whole(_value(element, "start"), 1),
+    )
+    if style := _value(element, "pStyle"):
+        definition.levels_by_style[style] = level
+
+
+def _written(definition: ListDefinition, level: int) -> str:
+    """The number as the list writes it; nothing for a bullet."""
+    own = definition.levels[level]
+    if own.format in ("bullet", "none"):
+        return ""
+
+    def part(match: re.Match[str]) -> str:
+        index = int(match[1]) - 1
+        shape = definition.levels.get(index, ListLevel())
+        count = definition.counts.get(index, shape.start)
+        return written_number(count, shape.format)
+
+    return re.sub(r"%([1-9])", part, own.pattern).strip()
+
+
+def written_number(number: int, format: str) -> str:
+    """A number in a format of Word's lists; in digits if the format is another one."""
+    if not 0 < number <= LARGEST_NUMBER:
+        return str(number)
+    if format in ("lowerLetter", "upperLetter") and number <= 26 * LEVELS:
+        letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letter.upper() if format == "upperLetter" else letter
+    if format in ("lowerRoman", "upperRoman") and number < 4_000:
+        roman = _roman(number)
+        return roman.upper() if format == "upperRoman" else roman
+    if format in CHINESE_FORMATS and number < 100:
+        return _chinese(number)
+    if format == "decimalZero":
+        return f"{number:02}"
+    return str(number)
+
+
+def _roman(number: int) -> str:
+    letters = []
+    for value, letter in _ROMAN:
+        count, number = divmod(number, value)
+        letters.append(letter * count)
+    return "".join(letters)
+
+
+def _chinese(number: int) -> str:
+    """A number below a hundred in Chinese: 七, 十二, 三十."""
+    tens, ones = divmod(number, 10)
+    ten = "" if tens == 0 else "十" if tens == 1 else _DIGITS[tens] + "十"
+    return ten + (_DIGITS[ones] if ones or not tens else "")
+
+
+def _value(element: Any, name: str) -> str:
+    child = element.find(f"{W}{name}")
+    return "" if child is None else child.get(f"{W}val", "")
+
+
+def _whole(text: str | None, default: int = 0) -> int:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else default

@@ -1,0 +1,213 @@
+"""Markdown and notebooks: front matter, headings, code, and data that is no text."""
+
+import base64
+import json
+import random
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl.indexing.chunking import find_headings
+from lightrag_jsonl.readers import read_file
+from lightrag_jsonl.readers.embedded_data import without_embedded_data
+from tests.readers.files import read
+
+PICTURE = base64.b64encode(random.Random(7).randbytes(20_000)).decode()
+
+
+def wrapped(width: int) -> str:
+    return "\n".join(textwrap.wrap(PICTURE, width))
+
+
+@pytest.mark.parametrize(
+    ("front", "title", "date", "metadata"),
+    [
+        (
+            "---\ntitle: 航海日志\ndate: 1815-12-10\ntags: [ship, 港口]\ndraft: false\n---\n",
+            "航海日志",
+            "1815-12-10",
+            {"tags": ["ship", "港口"], "draft": False},
+        ),
+        ("---\ndate: 2024-05-06T10:00:00Z\nn: {a: 1}\n---\n\n", "a", "2024-05-06", {"n": {"a": 1}}),
+        ('+++\ntitle = "Log"\ndate = 2024-05-06\n+++\n', "Log", "2024-05-06", {}),
+        (
+            "---\r\ntitle: Log\r\nupdated: 2024-05-06\r\n---\r\n",
+            "Log",
+            None,
+            {"updated": "2024-05-06"},
+        ),
+    ],
+)
+def test_front_matter_is_no_text(
+    front: str, title: str, date: str | None, metadata: dict[str, Any]
+) -> None:
+    """It gives title, date and metadata, in YAML and in TOML."""
+    expected = Document("The ship sails.", title=title, date=date, metadata=metadata)
+    assert read(f"{front}The ship sails.", "a.md") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n\nThe ship.",
+        "---\nNot: [closed\n---\n\nThe ship.",
+        "---\n\nOnly a line above.\n\n---\n\nThe ship.",
+        "---\n" + "[" * 5_000 + "\n---\n\nThe ship.",
+        "+++\nno toml\n+++\n\nThe ship.",
+    ],
+    ids=["aliases", "broken", "text", "deep", "toml"],
+)
+def test_what_only_looks_like_front_matter_stays_text(text: str) -> None:
+    """Aliases could grow without bound, so they are not resolved."""
+    document = read(text, "a.md")
+    assert document.metadata == {} and document.title == "a"
+    assert document.text.endswith("The ship.")
+
+
+def test_metadata_of_front_matter_filters(tmp_path: Path) -> None:
+    """It comes through the process that reads files."""
+    for name in ("log", "letter"):
+        text = f"---\nkind: {name}\n---\n\nAda wrote this {name} in Leith."
+        (tmp_path / f"{name}.md").write_text(text, encoding="utf-8")
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert([tmp_path / "log.md", tmp_path / "letter.md"])
+        chunks = rag.retrieve("Leith", mode="naive", where={"kind": "log"}).chunks
+    assert [chunk.title for chunk in chunks] == ["log"]
+
+
+def test_underlined_headings_are_headings() -> None:
+    """Not in code, not below a table or a list, and not a line between paragraphs."""
+    text = (
+        "航海日志\n====\n\nWords.\n\n---\n\nThe Crew\n--------\n\nThey sail.\nFast\n----\n\n"
+        "```\nA command\n---------\n```\n\n- item\n---\n\n| a |\n---\n"
+    )
+    document = read(text, "a.md")
+    headings = [(heading.level, heading.title) for heading in find_headings(document.text)]
+    assert headings == [(1, "航海日志"), (2, "The Crew")]
+    assert "A command\n---------" in document.text
+
+
+def test_marks_of_raised_and_lowered_characters_go() -> None:
+    """Numbers keep their meaning as characters of Unicode; code keeps its tags."""
+    text = "H<sub>2</sub>O, 10<sup>−6</sup> m, the 1<sup>st</sup>, x<SUP>２</SUP>, `a<sub>1</sub>`"
+    expected = "H₂O, 10⁻⁶ m, the 1st, x２, `a<sub>1</sub>`"
+    assert read(text, "a.md").text == expected
+    pytest.importorskip("trafilatura")
+    words = "<p>The harbour master of Leith keeps a careful log of every vessel in the harbour.</p>"
+    page = (
+        f"<html><body><article><p>{text.rpartition(',')[0]}</p>{words * 8}</article></body></html>"
+    )
+    assert read(page, "a.html").text.startswith(expected.rpartition(",")[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"Ada ![a chart](data:image/png;base64,{PICTURE}) sails.", "Ada a chart sails."),
+        (f"Ada ![][i] sails.\n\n[i]: <data:image/png;base64,{PICTURE}>\n", "Ada ![][i] sails.\n\n"),
+        (f'Ada <img src="data:image/gif;base64,{PICTURE}" alt="x"> sails.', "Ada  sails."),
+        ("Ada ![](data:image/svg+xml,%3Csvg%20a%3E) sails.", "Ada  sails."),
+        (f"Ada <!-- {PICTURE} --> sails.", "Ada  sails."),
+    ],
+    ids=["image", "reference", "tag", "svg", "comment"],
+)
+def test_pictures_in_markdown_are_left_out(text: str, expected: str) -> None:
+    """Their descriptions stay, and the report says how much went."""
+    document = read(text, "a.md")
+    assert document.text == expected
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.csv"])
+def test_blocks_of_base64_are_left_out(name: str) -> None:
+    """In lines of any width; the words around them stay, and a note says how much went."""
+    if name == "a.html":
+        pytest.importorskip("trafilatura")
+    for width in (64, 76, 30_000):
+        text = f"Ada 张骞 sails.\n\n{wrapped(width)}\n\nBob waits\nat home."
+        content = read_file(text.encode(), Path(name))
+        assert "Ada 张骞 sails." in content.document.text
+        assert "Bob waits" in content.document.text and "at home." in content.document.text
+        assert len(content.document.text) < 100
+        assert len(content.notes) == 1 and "characters of embedded data" in content.notes[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ACGTTGCAAC" * 200,
+        "org/apache/commons/lang3/builder/ToStringBuilder2\n" * 4 + "org/apache/commons/A\n" * 9,
+        f"https://leith.example/{'aB1' * 200}?q=1",
+        "0123456789abcdef" * 40,
+        "The data: image, and text/plain;base64 as words.",
+        "词" * 5_000,
+        "Donaudampfschifffahrtsgesellschaft" * 20,
+    ],
+    ids=["genes", "paths", "address", "digest", "words", "chinese", "word"],
+)
+def test_other_long_words_are_text(text: str) -> None:
+    """What is no mixture of letters and digits as in base64 is not touched."""
+    assert without_embedded_data(text) == (text, 0)
+
+
+def notebook(*cells: dict[str, Any], **fields: Any) -> str:
+    return json.dumps({"cells": cells, "nbformat": 4, "metadata": {}, **fields}, ensure_ascii=False)
+
+
+def test_a_notebook_is_its_cells() -> None:
+    """Texts, code in its language, and outputs as text, without pictures, colors and widgets."""
+    outputs = [
+        {"output_type": "stream", "text": ["\x1b[31mtotal\x1b[0m 12\n"]},
+        {
+            "output_type": "display_data",
+            "data": {"image/png": PICTURE, "text/plain": "<Figure size 640x480 with 1 Axes>"},
+        },
+        {
+            "output_type": "execute_result",
+            "data": {"text/html": "<b>", "text/plain": ["   born\n", "0  1815"]},
+        },
+        {"output_type": "error", "ename": "KeyError", "evalue": "'张'", "traceback": ["long"]},
+    ]
+    text = notebook(
+        {
+            "cell_type": "markdown",
+            "source": ["# 船队\n", "\n", "Ada ![x](attachment:x.png) sails."],
+        },
+        {"cell_type": "code", "source": "count(ships)", "outputs": outputs},
+        {"cell_type": "markdown", "source": "  "},
+        metadata={"language_info": {"name": "python"}, "title": "Fleet"},
+    )
+    assert read(text, "a.ipynb") == Document(
+        "# 船队\n\nAda x sails.\n\n```python\ncount(ships)\n```\n\n```output\ntotal 12\n```\n\n"
+        "```output\nborn\n0  1815\n```\n\n```output\nKeyError: '张'\n```",
+        title="Fleet",
+    )
+
+
+def test_an_old_notebook_is_read() -> None:
+    """Format 3 has worksheets, headings of their own, and `input` for code."""
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": "Costs"},
+        {
+            "cell_type": "code",
+            "input": ["1 + 1"],
+            "outputs": [{"output_type": "pyout", "text": "2"}],
+        },
+    ]
+    text = json.dumps({"worksheets": [{"cells": cells}], "nbformat": 3})
+    assert read(text, "a.ipynb").text == "## Costs\n\n```\n1 + 1\n```\n\n```output\n2\n```"
+
+
+def test_a_broken_notebook_says_so() -> None:
+    """Cut off, or not one at all; strange values inside are no error."""
+    for text, words in (
+        ('{"cells": [', "not a valid notebook"),
+        ("[1]", "no JSON object"),
+        ("{}", "empty"),
+    ):
+        with pytest.raises(ValueError, match=rf"a\.ipynb is .*{words}"):
+            read(text, "a.ipynb")
+    odd = '{"cells": [7, {"cell_type": "code", "source": {"a": 1}, "outputs": 3}, {"cell_type": "raw", "source": "Ada"}]}'
+    assert read(odd, "a.ipynb").text == "Ada"
