@@ -3,7 +3,8 @@
 Switches each number off (where 0 makes sense), halves and doubles it, and asks all questions again.
 Prints one JSON object on stdout, and a table on stderr: the differences of recall@2, @5 and @10 to the
 package as it is, paired by question, with 95 % bootstrap intervals, and of the mean tokens of a
-default context. `needed` lists the numbers whose change moves a recall by more than chance on a set.
+default context. relations@5 is the recall of supporting passages by the first five relations, each
+of which stands for the passages that state it. `needed` lists the numbers whose change moves a recall by more than chance on a set.
 `--keep` names a folder where indexes are kept, so that a second run is quick.
 """
 
@@ -23,8 +24,9 @@ from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, load
 from benchmarks.retrieval import BUDGET, DATA, DEFAULT_EMBEDDER
 from benchmarks.tables import line
-from lightrag_jsonl import LightRAG, QueryParam
+from lightrag_jsonl import AsyncLightRAG, Context, LightRAG, QueryParam
 from lightrag_jsonl.retrieval import full_text, hits, pagerank, ranking, reranking, walk_graph
+from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tools.evaluation import (
     SCORED_CHUNKS,
     UNLIMITED,
@@ -34,7 +36,9 @@ from lightrag_jsonl.tools.evaluation import (
     score,
 )
 
-METRICS = ("recall@2", "recall@5", "recall@10")
+RECALL = ("recall@2", "recall@5", "recall@10")
+METRICS = (*RECALL, "relations@5")
+FIRST_RELATIONS = 5
 ALL_DATA = (*DATA, "2wiki-101-a", "zh-cmrc2018", "dragonball-en-multi-a", "dragonball-zh-multi-a")
 
 
@@ -88,7 +92,7 @@ NUMBERS = (
     Number(walk_graph, "SYNONYM_COSINE", off=2.0),
     Number(walk_graph, "SYNONYMS", off=0),
     Number(walk_graph, "LEADING", off=0),
-    Number(pagerank, "DAMPING", off=0.0),
+    Number(pagerank, "DAMPING", off=1e-9),
     Number(pagerank, "CHANGE_LIMIT"),
     Number(hits, "RANK_OFFSET", off=0),
     Number(full_text, "POSTINGS", off=0),
@@ -194,6 +198,7 @@ def _measure(
     """The recall of each question, and the tokens of its context."""
     recall: dict[str, list[float]] = {metric: [] for metric in METRICS}
     tokens: list[int] = []
+    documents_by_chunk = rag.run(_documents_by_chunk)
     for question in questions:
         param = QueryParam(
             mode=mode,
@@ -201,15 +206,35 @@ def _measure(
             chunk_top_k=SCORED_CHUNKS,
             max_total_tokens=UNLIMITED,
         )
-        scores = score(question, rag.retrieve(question.text, param).chunks, BUDGET)
-        for metric in METRICS:
+        found_context = rag.retrieve(question.text, param)
+        scores = score(question, found_context.chunks, BUDGET)
+        for metric in RECALL:
             recall[metric].append(scores[metric])
+        recall["relations@5"].append(_relation_recall(found_context, question, documents_by_chunk))
         context_tokens = 0
         if with_tokens:
             context = rag.retrieve(question.text, mode=mode, ll_keywords=question.names)
             context_tokens = context.tokens
         tokens.append(context_tokens)
     return Measurement(recall, tokens)
+
+
+def _relation_recall(
+    context: Context, question: EvalQuestion, documents_by_chunk: Mapping[str, str]
+) -> float:
+    """The share of the supporting passages that state one of the first relations."""
+    documents = {
+        documents_by_chunk[chunk_id]
+        for relation in context.relations[:FIRST_RELATIONS]
+        for chunk_id in relation.chunk_ids
+    }
+    return mean([id in documents for id in question.supporting])
+
+
+async def _documents_by_chunk(rag: AsyncLightRAG) -> dict[str, str]:
+    """The document of each chunk, by id."""
+    reports = await read(rag.engine.store, lambda view: view.chunk_reports())
+    return {report.chunk_id: report.document_id for report in reports}
 
 
 def _difference(shipped: Measurement, measurement: Measurement) -> dict[str, Any]:

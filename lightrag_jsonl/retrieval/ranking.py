@@ -1,7 +1,9 @@
 """How a question's entities, relations and chunks are ranked: seeds, expansion, walk, fusion, selection.
 
 `find` is the whole search. The numbers above each step may be touched; `python -m benchmarks.ablation`
-says what each of them is worth on every question set.
+measures each of them. Beside a number stands its measured worth, in recall of mode `mix`: M is musique-a
+(40 questions), C is zh-cmrc2018 (60), both with the hashing embedder, and F the frozen questions of
+tests/retrieval (20). "None" means that no change of the number was more than chance on these sets.
 """
 
 from collections.abc import Sequence
@@ -61,9 +63,15 @@ def find(task: SearchTask, context: Context) -> SearchResult:
 
 # ── 1. seeds: what the question and its keywords hit ────────────────────────────
 
-TEXT_HITS = 100  # the least number of chunks that each text search returns
-SURE_NAME_COSINE = 0.75  # the least at which the nearest entity counts as named (spec 3, sec. 4)
-QUESTION_WEIGHT = 2.0  # weight of the whole question, where each keyword has 1, among relations
+# The least number of chunks that each text search returns. M: @10 -2.5 with half, +1.2 with double.
+TEXT_HITS = 100
+
+# The least cosine at which the nearest entity counts as named (specification 3, section 4).
+# M: @5 +3.8 without; C, F: none.
+SURE_NAME_COSINE = 0.75
+
+# Weight of the whole question among relations, where each keyword has 1. M: none (@10 -1.2 without).
+QUESTION_WEIGHT = 2.0
 
 
 def find_seeds(task: SearchTask) -> Seeds:
@@ -168,13 +176,28 @@ def _hits_by_alias(task: SearchTask, named: Ids) -> Hits:
 
 # ── 2. expansion: the relations around the seeds, and their ends ────────────────
 
-AROUND = 2  # times `top_k`: the entities and relations that the walk starts around
-EDGES_TO_CHOOSE_FROM = 3  # times `top_k`: the relations for a later selection
-NAMED_END = 0.25  # added to a relation's cosine if the question names an end of the relation
-BOTH_ENDS = 1.0  # added further if the question names both: the edge asked about comes first
-OFTEN_MENTIONED = 0.1  # factor of the logarithm of a relation's weight, added to the cosine
-CONNECTED = 0.1  # factor of the logarithm of an entity's degree, added to the cosine
-KEYWORD_SHARE = 0.5  # weight of the nearest keyword beside the question's 1
+# Times `top_k`: the entities and relations that the walk starts around. M: none (@10 -1.2 with 1).
+AROUND = 2
+
+# Times `top_k`: the relations for a model to choose from. Bounds the length of the prompt.
+EDGES_TO_CHOOSE_FROM = 3
+
+# Added to a relation's cosine if the question names an end of the relation. M, F: none.
+NAMED_END = 0.25
+
+# Added further if the question names both ends: the edge asked about comes first. M, F: none.
+BOTH_ENDS = 1.0
+
+# Factor of the logarithm of a relation's weight, added to the cosine.
+# F: relations -5.0 without (-10.0 in mode `local`); M: none.
+OFTEN_MENTIONED = 0.1
+
+# Factor of the logarithm of an entity's degree, added to the cosine. M, F: none; of A Christmas
+# Carol, without it the partner asked about was the fourth entity.
+CONNECTED = 0.1
+
+# Weight of the nearest keyword beside the question's 1. M: none; F: relations +2.5 without, in `local`.
+KEYWORD_SHARE = 0.5
 
 
 def expand(task: SearchTask, seeds: Seeds) -> Subgraph:
@@ -274,19 +297,36 @@ def _moved_to_front(hits: Hits, ids: Ids) -> Hits:
 
 # ── 3. walk: personalized PageRank around the subgraph ──────────────────────────
 
-LEAST_CHUNKS = 10  # so many are found, whatever part of the visits the first chunks hold
-START_RELATION_COSINE = 0.5  # the least at which the ends of the nearest relation are starts
-NEAR_CHUNKS = 100  # at most so many chunks are starts
-SHARPNESS = 4  # exponent of a chunk's relevance
-LEAST_RELEVANCE = 0.1  # of the last chunk that is a start, where the first has 1
-NEAR_WEIGHT = 0.2  # weight of all start chunks together, where all other starts have 1
-LEXICAL_WEIGHT = 0.75  # the most that lexical relevance counts, where dense relevance has 1
-COMPARED = 10  # first chunks by vectors and by words, whose difference gives words their weight
+# So many chunks are found, whatever part of the visits the first chunks hold.
+# M: @10 -1.2 with half; no gain for 793 tokens more with double.
+LEAST_CHUNKS = 10
 
-# Where vectors only count words: what is asked stands in the words then, since the nearest relation
-# is often one of a name alone.
-NEAR_WEIGHT_OF_WORDS = 2.0  # in place of NEAR_WEIGHT
-LEXICAL_WEIGHT_OF_WORDS = 2.0  # in place of LEXICAL_WEIGHT
+# The least cosine at which the ends of the nearest relation are starts. F: passages -2.5 without
+# these starts; M, C: none.
+START_RELATION_COSINE = 0.5
+
+# At most so many chunks are starts. M: none (@5 +2.5 with half); C: none.
+NEAR_CHUNKS = 100
+
+# Exponent of a chunk's relevance. C: @2 -8.3, @5 -3.3 with 0, that is, with equal starts; M: @5 +7.1 with 8.
+SHARPNESS = 4
+
+# Relevance of the last chunk that is a start, where the first has 1. M, C, F: none.
+LEAST_RELEVANCE = 0.1
+
+# Weight of all start chunks together, where all other starts have 1; and the most that lexical
+# relevance counts, where dense relevance has 1. `benchmarks.crossvalidation` chooses both in four of five
+# folds (musique-a, hotpotqa-train, zh-cmrc2018). F: passages -5.0 without words, in mode `local`.
+NEAR_WEIGHT = 0.2
+LEXICAL_WEIGHT = 0.75
+
+# First chunks by vectors and by words, whose difference gives words their weight. Not measured alone.
+COMPARED = 10
+
+# In place of these where vectors only count words: the question's subject stands in the words then, since
+# the nearest relation is often the relation of a name alone.
+NEAR_WEIGHT_OF_WORDS = 2.0  # C: @2 -8.3, @5 -3.3 without
+LEXICAL_WEIGHT_OF_WORDS = 2.0  # C: @2 -11.7, @5 -5.0 without
 
 _POSSESSIVES = ("'s ", "' ", "的")  # after an owner, in name keys
 
@@ -441,7 +481,8 @@ def _spread(values: Floats) -> Floats:
 
 # ── 4. fusion: the chunks of the walk and the chunks of the text search ─────────
 
-WORD_VECTOR_WEIGHT = 0.1  # weight of vectors that only count words, where BM25 has 1
+# Weight of vectors that only count words, where BM25 has 1: they count the same words with less precision.
+WORD_VECTOR_WEIGHT = 0.1
 
 
 def fuse_text_hits(task: SearchTask, seeds: Seeds) -> Hits:
@@ -480,7 +521,9 @@ def _appended(chunks: Hits, further: Hits) -> Hits:
 
 # ── 5. selection: the facts that are shown ──────────────────────────────────────
 
-NEAREST_RELATIONS = 10  # are shown, however seldom the walk visits their ends
+# So many are shown, however seldom the walk visits their ends: a fact that a hub has once is seldom visited.
+# F: relations +2.5 without, in mode `local`; introduced for similar Chinese reports.
+NEAREST_RELATIONS = 10
 
 
 def select_facts(task: SearchTask, subgraph: Subgraph, walk_hits: WalkHits) -> Subgraph:

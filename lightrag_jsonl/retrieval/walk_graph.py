@@ -15,9 +15,12 @@ from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
 
+# Bounds of the time that a walk takes on a large index.
 CHUNK_LIMITS = (200, 300)  # chunks reached by each of the two hops
 FREQUENT = 200  # mentions or relations; entities with more of them lead no further
-SYNONYM_COSINE = 0.8  # the least cosine of two entities that count as nearly the same (HippoRAG)
+
+# The threshold of HippoRAG (NeurIPS 2024). Frozen questions of tests/retrieval: no synonyms, no difference.
+SYNONYM_COSINE = 0.8  # the least cosine of two entities that count as nearly the same
 SYNONYMS = 5  # each entity gets edges to at most so many synonyms
 LEADING = 40  # synonyms and aliases are looked for of so many of the best entities
 
