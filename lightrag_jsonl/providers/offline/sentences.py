@@ -1,4 +1,4 @@
-"""The sentences of a text, with the phrases and content words that the rules of its language find."""
+"""The sentences of a text, with the phrases and content words by the rules of the language."""
 
 import re
 from bisect import bisect_right
