@@ -96,7 +96,7 @@ def _entity(
     return EntityMention(
         name=min(spellings, key=lambda name: (-spellings[name], name)),
         type=ENTITY_TYPES[language][ENTITY_TYPES["en"].index(type)],
-        description=_description(text, sentences, places),
+        description=_entity_description(text, sentences, places),
     )
 
 
@@ -107,7 +107,7 @@ def _most_voted_type(phrases: Sequence[Phrase]) -> str:
     return type
 
 
-def _description(text: str, sentences: Sequence[Sentence], places: _NamedPlaces) -> str:
+def _entity_description(text: str, sentences: Sequence[Sentence], places: _NamedPlaces) -> str:
     """Sentences that define a name, or else name it first; headings only if there is nothing else."""
     defining = [
         number

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from lightrag_jsonl.core.text import words
 
-TITLES = words("mr. mrs. ms. miss dr. prof. sir lady lord gen. col. captain mr mrs ms dr prof")
+PERSON_TITLES = words(
+    "mr. mrs. ms. miss dr. prof. sir lady lord gen. col. captain mr mrs ms dr prof"
+)
 CALENDAR = words(
     "january february march april may june july august september october november december"
     " monday tuesday wednesday thursday friday saturday sunday"
