@@ -41,7 +41,7 @@ class ModelCalls:
         return await with_retries(
             lambda: self._attempt(request, meter),
             retries=retries_of(self.llm),
-            may_repeat=lambda: not request.pieces_put,
+            may_repeat=lambda: not request.passed_pieces,
         )
 
     async def _attempt(self, request: ModelRequest, meter: UsageMeter) -> Completion:
@@ -58,7 +58,7 @@ class ModelCalls:
             meter.add(ONE_CALL)
             raise
         except LLMError as error:
-            is_uncounted = request.pieces_put and not error.cost.calls
+            is_uncounted = request.passed_pieces and not error.cost.calls
             meter.add(ONE_CALL if is_uncounted else error.cost)
             raise
         meter.add(completion.usage)
@@ -91,7 +91,7 @@ class ModelCalls:
                 names=request.names,
                 max_tokens=request.max_tokens,
             )
-        if request.put is not None and isinstance(llm, StreamingLLM):
+        if request.on_piece is not None and isinstance(llm, StreamingLLM):
             stream = llm.stream(request.messages)
             limit = self._limits.answer_characters
             return await read_stream(stream, request, max_characters=limit)

@@ -17,7 +17,7 @@ from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
 from lightrag_jsonl.llm.replies import ModelReply
 from lightrag_jsonl.llm.replies import Records as Records
-from lightrag_jsonl.llm.requests import ModelRequest, PutPiece
+from lightrag_jsonl.llm.requests import ModelRequest, PieceReceiver
 from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
 from lightrag_jsonl.llm.thinking import without_prompted_thinking
 from lightrag_jsonl.llm.usage_meter import UsageMeter as UsageMeter
@@ -156,16 +156,18 @@ class ModelClient:
         self,
         messages: Sequence[Message],
         meter: UsageMeter | None = None,
-        put: PutPiece | None = None,
+        on_piece: PieceReceiver | None = None,
     ) -> ModelReply:
         """The model's answer to a conversation; an empty one is an `LLMError`.
 
-        `put` receives the readable text: in pieces as the model writes, or whole if the answer is
+        `on_piece` receives the readable text: in pieces as the model writes, or whole if the answer is
         cached or the model cannot stream.
         """
-        request = ModelRequest(prompt="chat", messages=tuple(messages), for_reader=True, put=put)
+        request = ModelRequest(
+            prompt="chat", messages=tuple(messages), for_reader=True, on_piece=on_piece
+        )
         reply = await self._reply(request, meter)
-        if not request.pieces_put:
+        if not request.passed_pieces:
             await request.pass_on(reply.readable_text)
         return reply
 

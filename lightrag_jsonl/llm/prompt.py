@@ -235,7 +235,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined, autoescape=False, finalize=_prompt_text
     )
     environment.globals = {"range": environment.globals["range"]}
-    environment.filters.update(joined=_joined_values, tojson=_json_text, turns=_turn_lines)
+    environment.filters.update(joined=_joined_values, tojson=_as_json, turns=_turn_lines)
     return environment
 
 
@@ -244,7 +244,7 @@ def _prompt_text(value: object) -> object:
     if _is_conversation(value):
         return "\n".join(f"{turn.role}: {turn.content}" for turn in value)
     if isinstance(value, Mapping | list | tuple):
-        return _json_text(value)
+        return _as_json(value)
     return "" if value is None else value
 
 
@@ -257,7 +257,7 @@ def _joined_values(values: Iterable[object], separator: str = ", ") -> str:
     """The values in one text; all but texts as JSON."""
     if isinstance(values, str):
         return values
-    texts = [value if isinstance(value, str) else _json_text(value) for value in values]
+    texts = [value if isinstance(value, str) else _as_json(value) for value in values]
     return separator.join(texts)
 
 
@@ -269,5 +269,5 @@ def _turn_lines(value: object, user: str, assistant: str) -> object:
     return "\n".join([f"{roles.get(turn.role, turn.role)}{turn.content}" for turn in value])
 
 
-def _json_text(value: object) -> str:
+def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)

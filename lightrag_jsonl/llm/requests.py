@@ -11,7 +11,7 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json, Message, ResponseType
 from lightrag_jsonl.llm.scheduler import QUESTION
 
-PutPiece: TypeAlias = Callable[[str], Awaitable[None]]
+PieceReceiver: TypeAlias = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class ModelRequest:
     - `names`: the entity names that records may use, if the server of the model can enforce them.
     - `document`: the id of the only document quoted in the conversation.
     - `for_reader`: an empty answer is a failure.
-    - `put`: receives the pieces of the answer. Once some are in `pieces_put`, a failed call cannot
+    - `on_piece`: receives the pieces of the answer. Once some are in `passed_pieces`, a failed call cannot
       be repeated unnoticed.
     """
 
@@ -35,8 +35,8 @@ class ModelRequest:
     priority: int = QUESTION
     document: str | None = None
     for_reader: bool = False
-    put: PutPiece | None = None
-    pieces_put: list[str] = field(default_factory=list)
+    on_piece: PieceReceiver | None = None
+    passed_pieces: list[str] = field(default_factory=list)
 
     def sanitized(self) -> "ModelRequest":
         """The request without characters that UTF-8 cannot hold."""
@@ -49,9 +49,9 @@ class ModelRequest:
 
     async def pass_on(self, piece: str) -> None:
         """Hand a piece of the answer to the reader."""
-        if piece and self.put is not None:
-            self.pieces_put.append(piece)
-            await self.put(piece)
+        if piece and self.on_piece is not None:
+            self.passed_pieces.append(piece)
+            await self.on_piece(piece)
 
 
 def request_key(

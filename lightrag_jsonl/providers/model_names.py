@@ -1,4 +1,4 @@
-"""Models and embedders made from names, and the names by which they are made again."""
+"""Models and embedders made from names, and the names of models and embedders."""
 
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError
 from lightrag_jsonl.core.protocols import LLM, Embedder, Vectors
@@ -16,7 +16,7 @@ EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
 def make_llm(name: str, setup: Setup) -> LLM | None:
     """The model of a name at the user's endpoint; None for "none".
 
-    A model that cannot be made here has its name, but raises `ConfigError` when it is asked.
+    A model without a way to make it here raises `ConfigError` at the first call.
     """
     kind, _, own_name = name.partition(":")
     if name == NO_MODEL:
@@ -33,7 +33,7 @@ def make_llm(name: str, setup: Setup) -> LLM | None:
 def make_embedder(name: str, setup: Setup, dim: int | None = None) -> Embedder:
     """The embedder of a name; `dim`, if known, saves a request. `ConfigError` for a wrong name.
 
-    An embedder that cannot be made here has its name, but raises `EmbeddingError` when it is used.
+    An embedder without a way to make it here raises `EmbeddingError` at the first call.
     """
     kind, _, own_name = name.partition(":")
     if kind == "st" and own_name:

@@ -32,13 +32,13 @@ class OpenAILLM:
     """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
 
     - `temperature`: None leaves the choice to the server. `extra_body`: merged into every request.
-    - `timeout`: the seconds that the server may be silent, before the request fails.
+    - `timeout`: seconds of silence after which a request fails.
     - `max_retries`: the repetitions of a request after a passing error, by an index with this
       model; a call of a method here is a single request.
-    - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, so that the
-      server forces the answer to follow it; a server may refuse. "grounded" also limits the names of
-      entities to a list.
-    - `max_answer_bytes`: a longer answer is not read to its end, and fails; in a stream, an event.
+    - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, by which the
+      server forces the format of the answer, unless the server refuses. "grounded" also limits the
+      names of entities to a list.
+    - `max_answer_bytes`: a longer answer is not read to its end, and fails; in a stream an event.
     - `name`: part of cache keys; two configurations of a model need different ones.
 
     Raises `LLMError`, or `ConfigError` if there is no key.

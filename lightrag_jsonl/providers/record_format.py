@@ -1,4 +1,4 @@
-"""The format in which a server forces a model to write records, and records read from such an answer."""
+"""Records in a format forced by the server: the request's schema, and the records of the answer."""
 
 import json
 import re
@@ -17,8 +17,8 @@ _RECORD_DECODER = json.JSONDecoder()
 
 
 def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None) -> Json:
-    """The `response_format` of an answer whose records follow `schema`; with `names`, fields for
-    names of entities hold one of the names (an empty sequence restricts nothing).
+    """The `response_format` of an answer in records of a `schema`; with `names`, fields for names of
+    entities hold one of the list (an empty sequence restricts nothing).
 
     Definitions are moved to the top, the target of references. Lists get an end where the schema
     gives none, since a small model under such a constraint may not find one.

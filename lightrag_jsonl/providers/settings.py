@@ -99,11 +99,11 @@ def chosen_setting(
 
 
 def endpoint(setup: Setup, kind: Literal["", "embedder_"] = "") -> Endpoint:
-    """The endpoint of the model, or of the embedder, which may have one of its own.
+    """The endpoint of the model, or of the embedder with settings of its own.
 
-    A key goes to the address of the same source. A key from the environment or an argument also
-    goes to an address from any trusted source, but never to one from the current folder's file: a
-    prepared folder could name a server that collects keys.
+    A key goes to the address of the same source. A key from the environment or an argument also goes
+    to an address from any trusted source, but never to an address from the current folder's file: a
+    prepared folder could name a server to collect keys.
     """
     sources = settings_sources(setup)
     server = _last_with(sources, f"{kind}base_url") or _last_with(sources, "base_url")
@@ -143,7 +143,7 @@ def _key_source(
 
 
 def _last_with(sources: Sequence[SettingsSource], name: str) -> SettingsSource | None:
-    """The last source with a setting, the one that counts."""
+    """The last source with a setting: its value counts."""
     return next((source for source in reversed(sources) if name in source.values), None)
 
 

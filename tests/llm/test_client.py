@@ -300,7 +300,7 @@ async def put_all(client: ModelClient, question: str = "q", **more: UsageMeter) 
     async def put(piece: str) -> None:
         pieces.append(piece)
 
-    await client.chat([Message("user", question)], put=put, **more)
+    await client.chat([Message("user", question)], on_piece=put, **more)
     return pieces
 
 

@@ -56,7 +56,7 @@ async def test_a_stream_that_repeats_itself_is_stopped(phrase: str) -> None:
     async def put(piece: str) -> None:
         heard.append(piece)
 
-    reply = await client.chat([Message("user", "What?")], put=put)
+    reply = await client.chat([Message("user", "What?")], on_piece=put)
 
     assert llm.closed and reply.cut_off and reply.text.startswith("Radium was found in 1898 [1].")
     assert "".join(heard) == reply.text and len(reply.text) < 20 * LONGEST_CYCLE

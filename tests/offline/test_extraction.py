@@ -93,6 +93,33 @@ def test_chinese_names_are_not_joined_to_other_words() -> None:
     assert not {"玄德曰", "孔明笑", "由雷军", "煤是", "大怒", "遂命"} & set(entities)
 
 
+@pytest.mark.parametrize(
+    ("text", "names", "no_names"),
+    [
+        (
+            "台风过后，令人崇拜的英雄在城市里登山。👻",
+            set(),
+            {"台风", "令人", "崇拜", "英雄", "城市", "登山"},
+        ),
+        ("阳光照进教室，岑晓梅回到了临川。", {"岑晓梅", "临川"}, {"阳光"}),
+        ("慕容雪住在桐城，她的老师是尉迟敬。", {"慕容雪", "尉迟敬", "桐城"}, {"老师"}),
+    ],
+)
+def test_common_words_are_no_names(text: str, names: set[str], no_names: set[str]) -> None:
+    """Though the segmenter tags them as names; surnames of one and of two characters are known."""
+    entities = found(text, "zh")
+
+    assert names <= entities.keys()
+    assert not no_names & entities.keys()
+
+
+def test_a_guessed_place_has_the_ending_of_one_or_comes_back() -> None:
+    """The segmenter also guesses places where a verb meets the next word."""
+    once = found("僧人在崖壁上开窟造像。", "zh")
+    assert "开窟" not in once
+    assert found("青溪镇在临川东边，他从青溪镇来。", "zh").get("青溪镇") == "地点"
+
+
 def test_traditional_chinese_is_read_like_simplified_and_quoted_as_written() -> None:
     """The names of a text in traditional characters are those of its simplified twin."""
     simple = "关羽，字云长，与张飞追随刘备。１２年后，关羽在许昌见到曹操。👻"

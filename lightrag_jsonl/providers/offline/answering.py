@@ -93,7 +93,7 @@ def select_answer(question: str, context: Context, language: Language) -> str:
 
 
 def sentence_limit(response_type: str) -> int | None:
-    """The most sentences in a form such as "One sentence" or "两三句话"; None without a number."""
+    """The number of sentences in a form such as "One sentence" or "两三句话", if there is a number."""
     count = _SENTENCE_COUNT.search(response_type) or _CHINESE_SENTENCE_COUNT.search(response_type)
     if count is None:
         return None
@@ -128,7 +128,7 @@ def _best_quotes(question: str, keywords: Keywords, context: Context) -> list[Qu
 def _defining_quotes(
     name: str, question_terms: frozenset[str], chunks: list[Quote], descriptions: list[Quote]
 ) -> list[Quote]:
-    """Quotes that define a name, before other quotes of chunks; none without a definition."""
+    """Quotes with a definition of a name, then the best of the chunks; none without a definition."""
     quotes_by_text = {quote.text: quote for quote in (*descriptions, *chunks)}
     defining = [quote for quote in quotes_by_text.values() if quote.defines(name)]
     if not defining:

@@ -32,7 +32,8 @@ _LATIN = re.compile(
 _ATTACHED = re.compile("^[由与对被把令使](?=.)|(?<=.)[是曰笑道]$")  # to a name by the segmenter
 _TAG_TYPES = {"nr": "person", "ns": "place", "nt": "organization", "nz": "concept"}
 _CHARACTERS_PER_NOUN = 80
-_PLACE_ENDINGS = "馆院园寺山河江湖海城县郡州府楼阁亭宫殿庙塔桥村镇路街关岛岭坡谷洞"
+_NAME_ENDINGS = "馆院园寺山河江湖海城县郡州府楼阁亭宫殿庙塔桥村镇路街关岛岭坡谷洞"
+_PLACE_ENDINGS = frozenset(_NAME_ENDINGS + "市省区国乡屯溪港湾站滩洲屿闸坞巷陵阳阴")
 _FILLER_TAGS = ("r", "d", "y")  # pronouns and question words, adverbs, particles at the end
 
 
@@ -121,7 +122,7 @@ def _belongs_to(before: _Word, word: _Word) -> bool:
         return False
     if before.tag == "nr":
         return "·" in (word.text, before.text[-1])
-    return before.tag == "ns" and len(word.text) == 1 and word.text in _PLACE_ENDINGS
+    return before.tag == "ns" and len(word.text) == 1 and word.text in _NAME_ENDINGS
 
 
 def _is_content(word: _Word, *, question: bool) -> bool:
@@ -160,9 +161,11 @@ def _tagged_names(words: Sequence[_Word]) -> Iterator[Phrase]:
         type = _TAG_TYPES.get(word.tag[:2])
         if not type or len(word.text) < 2 or not has_cjk(word.text) or _is_common_noun(word.text):
             continue
+        if simplified(word.text) in tables.MISTAGGED_WORDS:
+            continue
         if word.tag == "nr" and not _is_person(word, counts[word.text]):
             continue
-        if simplified(word.text) in tables.NOT_PLACES:
+        if type == "place" and not _is_place(word, counts[word.text]):
             continue
         yield Phrase(
             start=word.start, end=word.end, name=word.text, type=type, sure=type != "concept"
@@ -171,8 +174,15 @@ def _tagged_names(words: Sequence[_Word]) -> Iterator[Phrase]:
 
 def _is_person(word: _Word, count: int) -> bool:
     """Whether a word tagged as a person's name is one: the segmenter guesses many."""
-    has_surname = simplified(word.text)[0] in tables.SURNAMES
+    name = simplified(word.text)
+    has_surname = name[0] in tables.SURNAMES or name[:2] in tables.DOUBLE_SURNAMES
     return has_surname or count > 1 or "·" in word.text
+
+
+def _is_place(word: _Word, count: int) -> bool:
+    """Whether a word tagged as a place is one: a guess needs the ending of a place, or a repetition."""
+    name = simplified(word.text)
+    return word.in_dictionary or name[-1] in _PLACE_ENDINGS or count > 1
 
 
 def _repeated_nouns(words: Sequence[_Word], length: int) -> Iterator[Phrase]:

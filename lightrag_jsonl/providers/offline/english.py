@@ -23,10 +23,10 @@ _CAPITALIZED = (
     r"(?:(?:\p{Lu}\p{Ll}{0,3}\.)+(?=\s?\p{Lu}|,)|\p{Lu}[\p{L}\p{N}]*)"  # St. Mr. J.R.R. or a word
     r"(?:(?:[-–&+]|['’](?![sS]\b)|\.(?=[a-z]{2,3}\b))[\p{L}\p{N}]+)*\+{0,2}"
 )
-_SPACE = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
+_WORD_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
 _CAPITALIZED_NAME = regex.compile(
     rf"(?<![\p{{L}}\p{{N}}'’]){_CAPITALIZED}"
-    rf"(?:{_SPACE}(?:(?:of(?:{_SPACE}the)?|for|de|del|la|le|von|van|der|bin|&){_SPACE})?(?:{_CAPITALIZED}|\d{{1,4}}\b))*"
+    rf"(?:{_WORD_GAP}(?:(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&){_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b))*"
 )
 _ENGLISH_WORD = regex.compile(r"(?<![\p{L}\p{N}'’-])\p{L}[\p{L}\p{N}'’-]*[\p{L}\p{N}]")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
@@ -91,7 +91,7 @@ def _name_phrase(
     words = list(dropwhile(lambda span: _is_of_date(text[slice(*span)]), words)) or words
     while words:
         word, following = _first_two(text, words)
-        if _folded(word) in tables.TITLES:
+        if _folded(word) in tables.PERSON_TITLES:
             has_title = True
         elif not _is_common_word(text, word, following, is_opening=is_opening, capitals=capitals):
             break

@@ -18,7 +18,7 @@ from lightrag_jsonl.providers.offline.markup import HEADING, quoted_line
 from lightrag_jsonl.providers.offline.phrases import Phrase
 from lightrag_jsonl.providers.offline.sentences import Sentence, find_sentences
 
-RULES_VERSION = 5  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 6  # part of the extractor's name: another number means that texts are read anew
 _THREADS = 2  # they compute, and more of them would hold up the event loop
 _QUOTED_SENTENCES = 2  # of an entity's description
 _DESCRIPTION_CHARACTERS = 320
@@ -31,7 +31,7 @@ _PREPOSITION = re.compile(r"(?:\b(in|at|near|from|on)(?: the)? |([在于到至�
 
 
 class OfflineExtractor:
-    """Extractor that finds names and noun phrases, and relates those that share a sentence.
+    """Extractor of names and noun phrases, and of relations between names in the same sentence.
 
     The result depends on the chunk's text alone, English or Chinese; a sentence also names the first
     name of its paragraph. A relation's strength is the number of sentences with both ends, at most
@@ -96,7 +96,7 @@ def _entity(
     return EntityMention(
         name=min(spellings, key=lambda name: (-spellings[name], name)),
         type=ENTITY_TYPES[language][ENTITY_TYPES["en"].index(type)],
-        description=_description(text, sentences, places),
+        description=_entity_description(text, sentences, places),
     )
 
 
@@ -107,7 +107,7 @@ def _most_voted_type(phrases: Sequence[Phrase]) -> str:
     return type
 
 
-def _description(text: str, sentences: Sequence[Sentence], places: _NamedPlaces) -> str:
+def _entity_description(text: str, sentences: Sequence[Sentence], places: _NamedPlaces) -> str:
     """Sentences that define a name, or else name it first; headings only if there is nothing else."""
     defining = [
         number
@@ -161,8 +161,8 @@ def _sentences_by_pair(
 def _words_between(text: str, sentence: Sentence, source: str, target: str) -> tuple[str, ...]:
     """The first content words between two names, or else in the sentence.
 
-    After a third name, or several words, it is the preposition before the second: a verb with an
-    object does not relate it to a place. None where the sentence does not show the relation.
+    After a third name, or several words, the keyword is the preposition before the second name: a
+    verb with an object does not lead to a place. None where the sentence does not show the relation.
     """
     spans = {name_key(phrase.name): (phrase.start, phrase.end) for phrase in sentence.phrases[::-1]}
     opening = (sentence.start, sentence.start)  # where a pronoun stands for a name

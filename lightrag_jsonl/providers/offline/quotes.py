@@ -1,4 +1,4 @@
-"""The sentences of a context that an answer may quote, with the terms they are found by."""
+"""The sentences of a context for quotes in an answer, with their terms."""
 
 import re
 from collections.abc import Iterable, Iterator

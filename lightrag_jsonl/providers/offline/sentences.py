@@ -1,4 +1,4 @@
-"""The sentences of a text, with the phrases and content words that the rules of its language find."""
+"""The sentences of a text, with the phrases and content words by the rules of the language."""
 
 import re
 from bisect import bisect_right
@@ -37,8 +37,8 @@ def find_sentences(text: str, language: Language, *, question: bool = False) -> 
     spans = sentence_spans(plain)
     plain = without_addresses(plain)
     if written_in(plain, language) == "zh":
-        return _sentences(text, spans, chinese_phrases(plain, spans, question=question))
-    return _sentences(text, spans, english_phrases(plain, spans))
+        return _with_content(text, spans, chinese_phrases(plain, spans, question=question))
+    return _with_content(text, spans, english_phrases(plain, spans))
 
 
 def written_in(text: str, default: Language) -> Language:
@@ -49,7 +49,7 @@ def written_in(text: str, default: Language) -> Language:
     return "zh" if sum(map(is_cjk, letters)) * 5 >= len(letters) else "en"
 
 
-def _sentences(text: str, spans: Spans, content: PhrasesAndWords) -> list[Sentence]:
+def _with_content(text: str, spans: Spans, content: PhrasesAndWords) -> list[Sentence]:
     """The sentences with their share of the phrases and words."""
     starts = [start for start, _ in spans]
     phrases_by_sentence = defaultdict[int, list[Phrase]](list)
