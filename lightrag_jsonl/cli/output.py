@@ -103,6 +103,8 @@ def _cell(value: Json) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
     widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

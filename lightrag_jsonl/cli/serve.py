@@ -58,10 +58,7 @@ def serve_command(
         ):
             raise
         raise ConfigError("the server is an extra: pip install 'lightrag-jsonl[server]'") from error
-    token = os.environ.get("LIGHTRAG_JSONL_TOKEN") or None
-    if token_file is not None:
-        token = token_file.read_text(encoding="utf-8").strip()
-    access = Access(host=host, token=token, hosts=hosts)
+    access = Access(host=host, token=_token(token_file), hosts=hosts)
     limits = ServerLimits(
         upload=max_upload * MEGABYTE,
         questions=max_questions,
@@ -80,6 +77,13 @@ def serve_command(
         **uvicorn_settings(),
     )
     return CommandOutput(None, "")
+
+
+def _token(file: Path | None) -> str | None:
+    """The token in a file, or else in the environment."""
+    if file is not None:
+        return file.read_text(encoding="utf-8").strip()
+    return os.environ.get("LIGHTRAG_JSONL_TOKEN") or None
 
 
 @index_command(

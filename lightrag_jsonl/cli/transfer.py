@@ -180,7 +180,7 @@ def export_command(rag: LightRAG, file: str, graph_format: GraphFormat | None) -
     option("--summarize", "Then let the model write the summaries that are due.", is_flag=True),
 )
 def merge_command(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> CommandOutput:
-    """Merge other INDEXES into the index of --working-dir, or into a new index.
+    """Merge other INDEXES into that of --working-dir, or a new one.
 
     The result is the same as inserting all documents, with all edits by hand and merges of names. No
     model is called; cached answers are copied. Documents that the index has already are skipped, so
