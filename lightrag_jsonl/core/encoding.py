@@ -78,19 +78,19 @@ def decode_text(data: bytes, name: str = "the file", *, declared: str = "") -> D
     if wrong:
         line = text.count("\n", 0, text.index("\ufffd")) + 1
         damage.append(
-            f"{_counted(wrong, 'character')} cannot be decoded as {encoding} (the first in line {line:,})"
+            f"{_number_of(wrong, 'character')} cannot be decoded as {encoding} (the first in line {line:,})"
         )
-    text = text.replace("\x0b", "\n")
+    text = text.replace("\x0b", " ")  # a line break of Word
     controls = len(_CONTROLS.findall(text))
     if controls > max(min(8, len(text) / 4), MOST_CONTROLS * len(text)):
         raise ConfigError(f"{name} is no text file: convert it to text, .pdf or .docx")
     if controls:
         text = _CONTROLS.sub("", text)
-        damage.append(f"{_counted(controls, 'control character')} left out")
+        damage.append(f"{_number_of(controls, 'control character')} left out")
     return DecodedText(text, encoding, "; ".join(damage))
 
 
-def _counted(count: int, noun: str) -> str:
+def _number_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 

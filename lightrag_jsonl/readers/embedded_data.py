@@ -16,7 +16,7 @@ _DATA_URI = re.compile(
     r"|(?<=\w),(?:%[0-9A-Fa-f]{2}[^\s\"')]*+|<svg(?:(?!data:)[^\n])*?</svg>))",
     re.IGNORECASE,
 )
-_BLOCK = re.compile(
+_BASE64 = re.compile(
     rf"(?<![\w+/=%&.-])(?:[A-Za-z0-9+/]{{{SHORTEST_LINE},}}+(?:{_LINE_END})?+)++"
     r"(?:(?<=\n)[A-Za-z0-9+/]++={0,2}(?=\r?$)|(?<=\\n)[A-Za-z0-9+/]++={0,2}(?=[\\\"])|={0,2})",
     re.MULTILINE,
@@ -28,16 +28,16 @@ def without_embedded_data(text: str) -> tuple[str, int]:
     shorter = text
     if "data:" in text or "DATA:" in text:
         shorter = _DATA_URI.sub("", shorter)
-    shorter = _BLOCK.sub(_text_of_block, shorter)
+    shorter = _BASE64.sub(_text_of_block, shorter)
     return shorter, len(text) - len(shorter)
 
 
 def _text_of_block(match: re.Match[str]) -> str:
     """Nothing for a block of base64; the block itself if it is anything else."""
-    return "" if _is_base64(match[0]) else match[0]
+    return "" if _is_encoded(match[0]) else match[0]
 
 
-def _is_base64(block: str) -> bool:
+def _is_encoded(block: str) -> bool:
     """Whether a block has the length, the lines and the mixture of letters of base64."""
     lines = [line for line in re.split(_LINE_END, block) if line]
     data = "".join(lines)

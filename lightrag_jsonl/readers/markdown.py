@@ -22,7 +22,7 @@ _UNDERLINED = re.compile(
     r"(?:(?<=\n\n)|\A\n*)[ ]{0,3}(?![-=#>*+|\s])(?P<title>[^\n|]*[^\s|])[ \t]*\n"
     r"[ ]{0,3}(?P<line>=+|-{2,})[ \t]*(?=\n|\Z)"
 )
-_COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
+_HTML_COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
 _EMPTY_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(\s*<?>?\s*(?:\"[^\"\n]*\")?\)|<img\b[^<>]*>")
 _EMPTY_REFERENCE = re.compile(r"^[ \t]*\[[^\]\n]+\]:[ \t]*<?>?[ \t]*$\n?", re.MULTILINE)
 _SCRIPT = re.compile(r"<(sub|sup)\b[^<>]*>([^<]*)</\1\s*>|</?(?:sub|sup)\b[^<>]*>", re.IGNORECASE)
@@ -89,7 +89,7 @@ def _script(match: re.Match[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    text = _COMMENT.sub("", text)
+    text = _HTML_COMMENT.sub("", text)
     text = _EMPTY_IMAGE.sub(lambda match: match[1] or "", text)
     text = _EMPTY_REFERENCE.sub("", text)
     return plain_scripts(_UNDERLINED.sub(_marked_heading, text))

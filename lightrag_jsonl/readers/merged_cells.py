@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.xml_elements import elements_named
 
 WORKBOOK = "xl/workbook.xml"
 LAST_COLUMN = 16_384  # by the specification of Excel
@@ -82,18 +83,18 @@ def merged_ranges(package: bytes) -> Mapping[str, list[CellRange]]:
             relation.get("Id"): posixpath.normpath(
                 posixpath.join("/xl", relation.get("Target", ""))
             )
-            for relation in _elements(archive.read(relations), "Relationship")
+            for relation in _part_elements(archive.read(relations), "Relationship")
         }
         ranges: dict[str, list[CellRange]] = {}
-        for sheet in _elements(archive.read(WORKBOOK), "sheet"):
+        for sheet in _part_elements(archive.read(WORKBOOK), "sheet"):
             relation_ids = (text for name, text in sheet.attrib.items() if name.endswith("}id"))
             path = targets.get(next(relation_ids, None), "").lstrip("/")
             if path in names:
-                ranges[sheet.get("name", "")] = _ranges(archive.read(path))
+                ranges[sheet.get("name", "")] = _sheet_ranges(archive.read(path))
         return ranges
 
 
-def _ranges(part: bytes) -> list[CellRange]:
+def _sheet_ranges(part: bytes) -> list[CellRange]:
     ranges = []
     for match in _MERGED.finditer(part):
         cells = CellRange(
@@ -116,9 +117,9 @@ def _column_number(letters: bytes) -> int:
     return number
 
 
-def _elements(part: bytes, name: str) -> list[Any]:
+def _part_elements(part: bytes, name: str) -> list[Any]:
     from lxml import etree
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
     root = etree.fromstring(part, parser)
-    return [] if root is None else list(root.iter("{*}" + name))
+    return [] if root is None else elements_named(root, name)

@@ -52,7 +52,7 @@ def _language(notebook: Mapping[str, Any]) -> str:
 
 def _cell_blocks(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     """The text of a cell, and of its outputs."""
-    source = _text(cell.get("source", cell.get("input"))).strip()
+    source = _source_text(cell.get("source", cell.get("input"))).strip()
     kind = cell.get("cell_type")
     if kind == "code":
         if source:
@@ -72,15 +72,15 @@ def _plain_text(text: str) -> str:
 
 
 def _output_text(output: Mapping[str, Any]) -> str:
-    """The text of an output: printed, shown or raised; nothing for a picture."""
+    """The text of an output: printed, media or raised; nothing for a picture."""
     if output.get("output_type") in ("error", "pyerr"):
-        return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
-    shown = _mapping(output.get("data"))
-    text = output.get("text") or shown.get("text/markdown") or shown.get("text/plain")
-    return _PICTURE.sub("", _TERMINAL_COLORS.sub("", _text(text)))
+        return f"{_source_text(output.get('ename'))}: {_source_text(output.get('evalue'))}"
+    media = _mapping(output.get("data"))
+    text = output.get("text") or media.get("text/markdown") or media.get("text/plain")
+    return _PICTURE.sub("", _TERMINAL_COLORS.sub("", _source_text(text)))
 
 
-def _text(value: object) -> str:
+def _source_text(value: object) -> str:
     """A text that may be stored as a list of lines."""
     if isinstance(value, list):
         return "".join(line for line in value if isinstance(line, str))

@@ -9,7 +9,7 @@ LONGEST_UNIT = 8  # characters; longer texts in a format are not part of a numbe
 MOST_DECIMALS = 15  # digits that a number of Excel has
 
 _UNIT = re.compile(r'\[\$([^\]-]+)[^\]]*\]|"([^"]*)"|([$€£¥])')
-_NUMBER = re.compile(r"[#0,?]*0(?:\.(0+))?")
+_PLACEHOLDERS = re.compile(r"[#0,?]*0(?:\.(0+))?")
 _PADDED = re.compile(r"0{2,}")
 
 
@@ -29,7 +29,7 @@ def number_text(value: float, format: str) -> str:
     """A number with the decimals, the percent sign, the zeros and the currency of its format."""
     section = format.split(";")[0]
     pattern = _UNIT.sub("", section)
-    number = _NUMBER.search(pattern)
+    number = _PLACEHOLDERS.search(pattern)
     decimals = min(MOST_DECIMALS, len(number[1] or "")) if number else None
     if "%" in pattern:
         return f"{value * 100:.{decimals or 0}f}%"

@@ -6,34 +6,34 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
 
-_KEYWORD = re.compile(r"^#\+(?P<name>\w+):[ \t]*(?P<text>.*)\n?", re.MULTILINE)
-_HEADING = re.compile(
+_ORG_KEYWORD = re.compile(r"^#\+(?P<name>\w+):[ \t]*(?P<text>.*)\n?", re.MULTILINE)
+_ORG_HEADING = re.compile(
     r"^(?P<stars>\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#\w\][ \t]+)?"
     r"(?P<title>.*?)(?:[ \t]+:[\w@:]+:)?[ \t]*$",
     re.MULTILINE,
 )
-_DRAWER = re.compile(
+_ORG_DRAWER = re.compile(
     r"^[ \t]*:(?:PROPERTIES|LOGBOOK):[ \t]*\n(?:(?![ \t]*:END:).*\n)*?.*:END:.*\n?", re.MULTILINE
 )
-_BLOCK = re.compile(
+_ORG_BLOCK = re.compile(
     r"^[ \t]*#\+(?P<edge>begin|end)_(?P<kind>\w+)[ \t]*(?P<language>\S*).*$",
     re.MULTILINE | re.IGNORECASE,
 )
-_PLANNING = re.compile(r"^[ \t]*(?:SCHEDULED|DEADLINE|CLOSED):.*\n?", re.MULTILINE)
-_COMMENT = re.compile(r"^[ \t]*#(?:[ \t].*)?$\n?", re.MULTILINE)
-_LINK = re.compile(r"\[\[(?:[^\]\n]*)\]\[([^\]\n]+)\]\]|\[\[([^\]\n]+)\]\]")
-_RULE = re.compile(r"^[ \t]*\|[-+|]+\|?[ \t]*$\n?", re.MULTILINE)
+_ORG_PLANNING = re.compile(r"^[ \t]*(?:SCHEDULED|DEADLINE|CLOSED):.*\n?", re.MULTILINE)
+_ORG_COMMENT = re.compile(r"^[ \t]*#(?:[ \t].*)?$\n?", re.MULTILINE)
+_ORG_LINK = re.compile(r"\[\[(?:[^\]\n]*)\]\[([^\]\n]+)\]\]|\[\[([^\]\n]+)\]\]")
+_ORG_RULE = re.compile(r"^[ \t]*\|[-+|]+\|?[ \t]*$\n?", re.MULTILINE)
 
 
 def read_org(data: bytes, meter: FileMeter) -> Document:
     """A text of Org: headings by their stars, without drawers; keywords give title and metadata."""
     text = meter.decode(data).replace("\r\n", "\n")
-    fields = {match["name"].lower(): match["text"].strip() for match in _KEYWORD.finditer(text)}
-    for pattern in (_KEYWORD, _DRAWER, _PLANNING, _COMMENT, _RULE):
+    fields = {match["name"].lower(): match["text"].strip() for match in _ORG_KEYWORD.finditer(text)}
+    for pattern in (_ORG_KEYWORD, _ORG_DRAWER, _ORG_PLANNING, _ORG_COMMENT, _ORG_RULE):
         text = pattern.sub("", text)
-    text = _BLOCK.sub(_org_fence, text)
-    text = _HEADING.sub(_org_heading, text)
-    text = _LINK.sub(lambda match: match[1] or match[2], text)
+    text = _ORG_BLOCK.sub(_org_fence, text)
+    text = _ORG_HEADING.sub(_org_heading, text)
+    text = _ORG_LINK.sub(lambda match: match[1] or match[2], text)
     title = fields.pop("title", None)
     date = fields.pop("date", "").strip("<>[]")[:10]
     names = ("author", "filetags", "email", "language", "description")

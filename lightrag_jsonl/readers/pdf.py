@@ -75,8 +75,10 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
 def _page_list(numbers: Sequence[int]) -> str:
     """The numbers of pages, as "pages 3, 4, 9 and 12 more"."""
     first = ", ".join(map(str, numbers[:LISTED_PAGES]))
-    rest = len(numbers) - LISTED_PAGES
-    return f"page{'s' * (len(numbers) > 1)} {first}" + (f" and {rest:,} more" if rest > 0 else "")
+    more_count = len(numbers) - LISTED_PAGES
+    return f"page{'s' * (len(numbers) > 1)} {first}" + (
+        f" and {more_count:,} more" if more_count > 0 else ""
+    )
 
 
 class Box(NamedTuple):

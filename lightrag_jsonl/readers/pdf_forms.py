@@ -38,14 +38,14 @@ def _field(form: Any, annotation: Any) -> Iterator[str]:
     """The name of a field for people, or else the one for programs, and its value."""
     import pypdfium2.raw as pdfium
 
-    value = _text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
-    label = _text(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
-    name = label or _text(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
+    value = _read_text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
+    label = _read_text(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
+    name = label or _read_text(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
     if value:
         yield f"{name}: {value}" if name else value
 
 
-def _text(function: Callable[..., int], form: Any, annotation: Any) -> str:
+def _read_text(function: Callable[..., int], form: Any, annotation: Any) -> str:
     """The text that a function of PDFium writes, in one line."""
     import pypdfium2.raw as pdfium
 

@@ -6,14 +6,14 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
 
-_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}[ \t]*")
-_FIELD = re.compile(r"^:(?P<name>[A-Za-z][\w -]*): +(?P<text>\S.*)$", re.MULTILINE)
-_DIRECTIVE = re.compile(r"^(?P<indent>[ \t]*)\.\. +(?P<name>[\w:-]+)::[ \t]*(?P<argument>.*)$")
-_COMMENT = re.compile(r"^[ \t]*\.\.(?: .*)?$")
-_OPTION = re.compile(r"^[ \t]+:[\w-]+:(?: .*)?$")
-_ROLE = re.compile(r":[\w:+.-]+:`(?:~?([^`<]+?)(?:\s*<[^`>]*>)?)`")
-_REFERENCE = re.compile(r"`([^`<\n]+?)\s*<[^`>]+>`__?|`([^`\n]+)`__?|\|([\w ]+)\|_?")
-_LITERAL = re.compile(r"``([^`]+)``")
+_RST_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}[ \t]*")
+_RST_FIELD = re.compile(r"^:(?P<name>[A-Za-z][\w -]*): +(?P<text>\S.*)$", re.MULTILINE)
+_RST_DIRECTIVE = re.compile(r"^(?P<indent>[ \t]*)\.\. +(?P<name>[\w:-]+)::[ \t]*(?P<argument>.*)$")
+_RST_COMMENT = re.compile(r"^[ \t]*\.\.(?: .*)?$")
+_RST_OPTION = re.compile(r"^[ \t]+:[\w-]+:(?: .*)?$")
+_RST_ROLE = re.compile(r":[\w:+.-]+:`(?:~?([^`<]+?)(?:\s*<[^`>]*>)?)`")
+_RST_REFERENCE = re.compile(r"`([^`<\n]+?)\s*<[^`>]+>`__?|`([^`\n]+)`__?|\|([\w ]+)\|_?")
+_RST_LITERAL = re.compile(r"``([^`]+)``")
 CODE_DIRECTIVES = ("code", "code-block", "sourcecode", "literalinclude", "parsed-literal", "math")
 PICTURES = ("image", "figure", "raw", "include", "toctree", "contents", "highlight")
 
@@ -26,11 +26,11 @@ def read_rst(data: bytes, meter: FileMeter) -> Document:
     text = meter.decode(data).replace("\r\n", "\n").expandtabs(8)
     lines = _with_rst_headings(text.split("\n"))
     body = "\n".join(_without_directives(lines))
-    body = _ROLE.sub(r"\1", body)
-    body = _REFERENCE.sub(lambda match: match[1] or match[2] or match[3], body)
-    body = _LITERAL.sub(r"`\1`", body)
+    body = _RST_ROLE.sub(r"\1", body)
+    body = _RST_REFERENCE.sub(lambda match: match[1] or match[2] or match[3], body)
+    body = _RST_LITERAL.sub(r"`\1`", body)
     fields = {
-        match["name"].lower(): match["text"].strip() for match in _FIELD.finditer(body[:4_000])
+        match["name"].lower(): match["text"].strip() for match in _RST_FIELD.finditer(body[:4_000])
     }
     date = fields.pop("date", None)
     return Document(without_blank_runs(body), date=date, metadata=fields)
@@ -61,14 +61,18 @@ def _with_rst_headings(lines: list[str]) -> list[str]:
 
 
 def _is_overline(line: str, underline: str) -> bool:
-    return bool(_ADORNMENT.fullmatch(line)) and line.rstrip() == underline.rstrip()
+    return bool(_RST_ADORNMENT.fullmatch(line)) and line.rstrip() == underline.rstrip()
 
 
 def _is_underlined(title: str, underline: str, *, indented: bool) -> bool:
     """Whether a line is a title: as wide as the line below it, or nearly so."""
-    if not title.strip() or (title[0].isspace() and not indented) or _ADORNMENT.fullmatch(title):
+    if (
+        not title.strip()
+        or (title[0].isspace() and not indented)
+        or _RST_ADORNMENT.fullmatch(title)
+    ):
         return False
-    return bool(_ADORNMENT.fullmatch(underline)) and len(underline.rstrip()) >= min(
+    return bool(_RST_ADORNMENT.fullmatch(underline)) and len(underline.rstrip()) >= min(
         len(title.rstrip()), 4
     )
 
@@ -83,15 +87,15 @@ def _without_directives(lines: list[str]) -> list[str]:
         if skipped_indent >= 0 and (not line.strip() or indent > skipped_indent):
             continue
         skipped_indent = -1
-        if is_head and _OPTION.match(line):
+        if is_head and _RST_OPTION.match(line):
             continue
         is_head = False
-        directive = _DIRECTIVE.match(line)
+        directive = _RST_DIRECTIVE.match(line)
         if directive and directive["name"] not in PICTURES:
             is_head = True
             is_code = directive["name"] in CODE_DIRECTIVES
             content.append("" if is_code else directive["indent"] + directive["argument"])
-        elif directive or _COMMENT.match(line):
+        elif directive or _RST_COMMENT.match(line):
             skipped_indent = indent
         else:
             content.append(line)

@@ -11,7 +11,7 @@ FEWEST_WORDS = (
     3  # beside a page number: "Patient 12" is the name of a page, "The annual report 12" is not
 )
 
-_NUMBER = re.compile(r"\d{1,5}")
+_PAGE_NUMBER = re.compile(r"\d{1,5}")
 _PAGE_WORDS = re.compile(
     r"(?i)\b(?:pages?|pp?|pg|seite|s|página|pagina|pág|strona|str|sida|side|sivu|стр|страница|of|von|de|"
     r"di|sur|av|z|из)\b\.?|[第页頁共/|–—\-·•.\s()\[\]]|ページ|쪽"
@@ -46,9 +46,9 @@ def without_running_lines(pages: Sequence[PrintedPage]) -> list[str]:
         removed[page_index].add(line)
     texts = []
     for page_index, lines in enumerate(lines_by_page):
-        rest = [text for line, text in enumerate(lines) if line not in removed[page_index]]
-        is_blank = not any(text.strip() for text in rest)
-        texts.append(pages[page_index].text if is_blank else "\n".join(rest))
+        visible = [text for line, text in enumerate(lines) if line not in removed[page_index]]
+        is_blank = not any(text.strip() for text in visible)
+        texts.append(pages[page_index].text if is_blank else "\n".join(visible))
     return texts
 
 
@@ -87,9 +87,9 @@ def _page_numbers(margins: Sequence[dict[int, str]]) -> list[tuple[int, int]]:
     places: dict[int, list[tuple[int, int]]] = defaultdict(list)  # by the number of the first page
     for page, lines in enumerate(margins):
         for line, text in lines.items():
-            number = _NUMBER.search(text)
-            rest = _PAGE_WORDS.sub("", _NUMBER.sub("", text, count=2))
-            if number and not rest:
+            number = _PAGE_NUMBER.search(text)
+            words = _PAGE_WORDS.sub("", _PAGE_NUMBER.sub("", text, count=2))
+            if number and not words:
                 places[int(number[0]) - page].append((page, line))
     return [place for numbered in places.values() if _is_running(numbered) for place in numbered]
 

@@ -9,14 +9,15 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
+from lightrag_jsonl.readers.xml_elements import local_name
 
 DEEPEST = 200  # levels of nesting; Python's own parser gives up at about a thousand
-TITLES = frozenset(["title", "head", "heading", "subtitle", "dc:title"])
-PARAGRAPHS = frozenset(
+TITLE_ELEMENTS = frozenset(["title", "head", "heading", "subtitle", "dc:title"])
+PARAGRAPH_ELEMENTS = frozenset(
     ["p", "para", "simpara", "paragraph", "ab", "l", "li", "item", "note", "verse"]
 )
 NO_ATTRIBUTES = re.compile(r"\{|id$|ref$|href$|class$|style$|xmlns|schemaLocation")
-_TAG = re.compile(r"</\w+>|<br */?>")
+_HTML_TAG = re.compile(r"</\w+>|<br */?>")
 
 
 def read_json(data: bytes, meter: FileMeter) -> Document:
@@ -98,7 +99,7 @@ def read_xml(data: bytes, meter: FileMeter) -> Document:
     root = etree.fromstring(text.encode("utf-8", "replace"), parser)
     if root is None:
         raise ConfigError("is not valid XML")
-    if _local_name(root) == "html":
+    if local_name(root) == "html":
         return read_html(text.encode("utf-8", "replace"), meter)
     paragraphs = []
     for paragraph in _xml_paragraphs(root, 0):
@@ -113,16 +114,18 @@ def _xml_paragraphs(element: Any, level: int) -> Iterator[str]:
         text = _element_text(element)
         if text:
             yield (
-                f"{'#' * min(max(level, 1), 6)} {text}" if _local_name(element) in TITLES else text
+                f"{'#' * min(max(level, 1), 6)} {text}"
+                if local_name(element) in TITLE_ELEMENTS
+                else text
             )
         return
-    label = _local_name(element)
+    label = local_name(element)
     fields = [f"{name}: {text}" for name, text in _attributes(element).items()]
     for child in _children(element):
         if _is_field_element(child):
             value = _element_text(child)
             if value:
-                fields.append(f"{_local_name(child)}: {value}")
+                fields.append(f"{local_name(child)}: {value}")
             continue
         if fields:
             yield f"{label}: {'; '.join(fields)}"
@@ -134,17 +137,17 @@ def _xml_paragraphs(element: Any, level: int) -> Iterator[str]:
 
 def _is_paragraph(element: Any) -> bool:
     """Whether an element is one text: a paragraph, a title, or text with marks inside."""
-    name = _local_name(element)
-    if name in PARAGRAPHS or name in TITLES:
-        return not any(_local_name(child) in PARAGRAPHS for child in _children(element))
+    name = local_name(element)
+    if name in PARAGRAPH_ELEMENTS or name in TITLE_ELEMENTS:
+        return not any(local_name(child) in PARAGRAPH_ELEMENTS for child in _children(element))
     has_text = bool((element.text or "").strip())
     return has_text or any((child.tail or "").strip() for child in element)
 
 
 def _is_field_element(element: Any) -> bool:
     """Whether an element is a name with a value: it has no children, and is no paragraph."""
-    name = _local_name(element)
-    if name in PARAGRAPHS or name in TITLES or _attributes(element):
+    name = local_name(element)
+    if name in PARAGRAPH_ELEMENTS or name in TITLE_ELEMENTS or _attributes(element):
         return False
     return not _children(element)
 
@@ -165,8 +168,4 @@ def _attributes(element: Any) -> Mapping[str, str]:
 
 def _element_text(element: Any) -> str:
     text = " ".join("".join(element.itertext("*")).split())
-    return " ".join(html_text(text).split()) if _TAG.search(text) else text
-
-
-def _local_name(element: Any) -> str:
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+    return " ".join(html_text(text).split()) if _HTML_TAG.search(text) else text

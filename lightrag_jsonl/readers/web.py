@@ -11,6 +11,7 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import plain_scripts
+from lightrag_jsonl.readers.xml_elements import elements_named
 
 LARGE_PAGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
 SHORT_ARTICLE = 250  # characters; below, trafilatura gives up the page's structure
@@ -96,8 +97,8 @@ def _remove_menus(root: Any) -> None:
     inside = set(menus)
     outermost = [menu for menu in menus if inside.isdisjoint(menu.iterancestors())]
     length = _text_length(root)
-    rest = length - sum(_text_length(menu) for menu in outermost)
-    if rest < SHORTEST_PAGE:
+    text_length = length - sum(_text_length(menu) for menu in outermost)
+    if text_length < SHORTEST_PAGE:
         return
     for menu in outermost:
         menu.drop_tree()
@@ -130,15 +131,15 @@ def read_epub(data: bytes, meter: FileMeter) -> Document:
     A file named several times is a chapter at its first place.
     """
     with open_zip(data, ".epub") as book:
-        roots = _elements(_xml(book, "META-INF/container.xml"), "rootfile")
+        roots = elements_named(_xml(book, "META-INF/container.xml"), "rootfile")
         package = roots[0].get("full-path", "") if roots else ""
         opf = _xml(book, package)
-        items = {item.get("id"): item.get("href", "") for item in _elements(opf, "item")}
+        items = {item.get("id"): item.get("href", "") for item in elements_named(opf, "item")}
         names = set(book.namelist())
         encrypted = "META-INF/encryption.xml"
         locked = book.read(encrypted).decode("utf-8", "replace") if encrypted in names else ""
         pages: dict[str, str] = {}
-        for reference in _elements(opf, "itemref"):
+        for reference in elements_named(opf, "itemref"):
             href = unquote(items.get(reference.get("idref"), "")).partition("#")[0]
             path = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
             if href and f'"{path}"' in locked:
@@ -147,7 +148,7 @@ def read_epub(data: bytes, meter: FileMeter) -> Document:
                 meter.add_pages(1)
                 pages[path] = _chapter(book.read(path), meter)
                 meter.add_characters(len(pages[path]))
-    title = next((element.text for element in _elements(opf, "title")), None)
+    title = next((element.text for element in elements_named(opf, "title")), None)
     return Document("", title=title, pages=tuple(filter(None, pages.values())))
 
 
@@ -166,8 +167,3 @@ def _xml(book: ZipFile, path: str) -> Any:
     if root is None:
         raise ConfigError(f"is not an .epub file: {path} is not XML")
     return root
-
-
-def _elements(root: Any, name: str) -> list[Any]:
-    """The elements with a name, in any namespace."""
-    return list(root.iter("{*}" + name))

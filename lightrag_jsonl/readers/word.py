@@ -10,13 +10,16 @@ from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.ooxml import usual_package
 from lightrag_jsonl.readers.word_numbers import ParagraphNumbers, W
+from lightrag_jsonl.readers.xml_elements import local_name
 
 SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}  # by element
-NO_TEXT = frozenset(["del", "moveFrom", "pPr", "rPr", "sdtPr", "Fallback"])  # copies and properties
+HIDDEN_ELEMENTS = frozenset(
+    ["del", "moveFrom", "pPr", "rPr", "sdtPr", "Fallback"]
+)  # copies and properties
 WRAPPERS = frozenset(
     ["sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag", "AlternateContent", "Choice"]
 )
-_HEADING = re.compile(r"(?i)heading ([1-6])$")
+_HEADING_STYLE = re.compile(r"(?i)heading ([1-6])$")
 
 
 def read_docx(data: bytes, meter: FileMeter) -> Document:
@@ -45,20 +48,20 @@ class WordText:
         self._notes = {
             (kind, note.get(f"{W}id")): note
             for kind in ("footnote", "endnote")
-            for note in _children(_part(document, f"{kind}s"), kind)
+            for note in _wrapped_children(_part(document, f"{kind}s"), kind)
         }
         self._note_count = 0
 
     def blocks(self, container: Any) -> Iterator[str]:
         """The texts of the paragraphs and tables in a body, a cell, a text box or a note."""
         for element in container:
-            name = _local_name(element)
+            name = local_name(element)
             if name == "p":
                 yield from self._paragraph(element)
             elif name == "tbl":
                 rows = [
-                    [" ".join(self.blocks(cell)) for cell in _children(row, "tc")]
-                    for row in _children(element, "tr")
+                    [" ".join(self.blocks(cell)) for cell in _wrapped_children(row, "tc")]
+                    for row in _wrapped_children(element, "tr")
                 ]
                 yield markdown_table(rows)
             elif name in WRAPPERS:
@@ -84,16 +87,16 @@ class WordText:
     def _pieces(self, element: Any, boxes: list[Any], notes: list[str]) -> Iterator[str]:
         """The texts in a paragraph; its text boxes and notes are added to the lists."""
         for child in element:
-            name = _local_name(child)
+            name = local_name(child)
             if name == "t" and child.tag == f"{W}t":
                 yield child.text or ""
-            elif name in SIGNS and _local_name(element) == "r":
+            elif name in SIGNS and local_name(element) == "r":
                 yield SIGNS[name]
             elif name == "txbxContent":
                 boxes.append(child)
             elif name in ("footnoteReference", "endnoteReference"):
                 yield from self._note_mark(child, name.removesuffix("Reference"), notes)
-            elif name not in NO_TEXT:
+            elif name not in HIDDEN_ELEMENTS:
                 yield from self._pieces(child, boxes, notes)
 
     def _note_mark(self, reference: Any, kind: str, notes: list[str]) -> Iterator[str]:
@@ -117,17 +120,13 @@ def _part(document: Any, name: str) -> Any | None:
     return None
 
 
-def _children(container: Any, name: str) -> Iterator[Any]:
+def _wrapped_children(container: Any, name: str) -> Iterator[Any]:
     """The elements with a name in a container, also those in content controls and the like."""
     for element in container if container is not None else ():
-        if _local_name(element) == name:
+        if local_name(element) == name:
             yield element
-        elif _local_name(element) in WRAPPERS:
-            yield from _children(element, name)
-
-
-def _local_name(element: Any) -> str:
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+        elif local_name(element) in WRAPPERS:
+            yield from _wrapped_children(element, name)
 
 
 def _heading_levels(styles: Iterable[Any]) -> dict[str, int]:
@@ -156,5 +155,5 @@ def _level(name: str) -> int:
     """The level of a heading's style, 1 for the title; 0 for the names of other styles."""
     if name == "Title":
         return 1
-    heading = _HEADING.match(name)
+    heading = _HEADING_STYLE.match(name)
     return int(heading[1]) if heading else 0

@@ -65,7 +65,7 @@ class ParagraphNumbers:
         counts[level] = counts.get(level, definition.levels[level].start - 1) + 1
         for deeper in range(level + 1, LEVELS):
             counts.pop(deeper, None)
-        return _written(definition, level)
+        return _list_number(definition, level)
 
     def _read(self, numbering: Any) -> None:
         for abstract in numbering.iter(f"{W}abstractNum"):
@@ -114,7 +114,7 @@ def _add_level(definition: ListDefinition, element: Any) -> None:
         definition.levels_by_style[style] = level
 
 
-def _written(definition: ListDefinition, level: int) -> str:
+def _list_number(definition: ListDefinition, level: int) -> str:
     """The number as the list writes it; nothing for a bullet."""
     own = definition.levels[level]
     if own.format in ("bullet", "none"):
@@ -156,9 +156,9 @@ def _roman(number: int) -> str:
 
 def _chinese(number: int) -> str:
     """A number below a hundred in Chinese: 七, 十二, 三十."""
-    tens, ones = divmod(number, 10)
+    tens, units = divmod(number, 10)
     ten = "" if tens == 0 else "十" if tens == 1 else _DIGITS[tens] + "十"
-    return ten + (_DIGITS[ones] if ones or not tens else "")
+    return ten + (_DIGITS[units] if units or not tens else "")
 
 
 def _value(element: Any, name: str) -> str:
