@@ -20,10 +20,11 @@ from lightrag_jsonl.indexing.claims import (
     stored_claims,
     stored_edits,
 )
-from lightrag_jsonl.indexing.embedding import PassageEmbedder, Texts, embedded_text
+from lightrag_jsonl.indexing.embedding import PassageEmbedder, embedded_text
+from lightrag_jsonl.indexing.embedding import TextsByKind as Texts
+from lightrag_jsonl.indexing.incoming import IncomingDocument as ExtractedDocument
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
-    ExtractedDocument,
     GraphChange,
     GraphKey,
     GraphMerger,

@@ -14,9 +14,9 @@ from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import PERSON, Claim, Document, Extraction, Record, known_language
 from lightrag_jsonl.indexing.chunking import provided_chunks
-from lightrag_jsonl.indexing.loading import incoming
+from lightrag_jsonl.indexing.incoming import IncomingDocument as ExtractedDocument
+from lightrag_jsonl.indexing.incoming import incoming_document, storable
 from lightrag_jsonl.indexing.mentions import MentionCollector
-from lightrag_jsonl.indexing.merging import ExtractedDocument
 from lightrag_jsonl.storage.rows import PendingDocument, stored_at
 from lightrag_jsonl.storage.views import StoreView
 
@@ -130,6 +130,6 @@ def edit_document(
         date=f"{at:%Y-%m-%d}",
         metadata={"edit": edit.claim, "by": edit.by, "reason": edit.reason},
     )
-    one = incoming(PendingDocument(document, now))
+    one = incoming_document(storable(PendingDocument(document, now)))
     chunks = provided_chunks(one.pages, [one.pages[0].text], tokenizer)
     return ExtractedDocument(one.document, one.pages, chunks, (edit.extraction(text),))

@@ -11,10 +11,12 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import MergeReport
 from lightrag_jsonl.indexing import aliases, commits
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
-from lightrag_jsonl.indexing.inserting import GROUP
-from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey, IndexChange
+from lightrag_jsonl.indexing.contents import content_vectors as stored_vectors
+from lightrag_jsonl.indexing.contents import document_contents as stored_chunks
+from lightrag_jsonl.indexing.incoming import IncomingDocument as ExtractedDocument
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
-from lightrag_jsonl.indexing.stored import stored_chunks, stored_vectors
+from lightrag_jsonl.indexing.reading_queue import GROUP
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import Aliases, StoredDocument
 from lightrag_jsonl.storage.store import read, write

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TypeAlias, TypeVar
 
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Chunk, Extraction, Kind, Page
+from lightrag_jsonl.core.types import Extraction, Kind, Page
 from lightrag_jsonl.indexing import aliases
 from lightrag_jsonl.indexing.claims import (
     Edits,
@@ -41,21 +41,6 @@ Row = TypeVar("Row", EntityMentionRow, RelationMentionRow)
 StepCallback: TypeAlias = Callable[[int, int], None]  # items done, items known
 
 GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractedDocument:
-    """A document with its extractions, waiting to become visible.
-
-    On a retry, `rows` holds the row ids of the chunks that were asked about again. Otherwise it is
-    empty, and the document has no row id yet.
-    """
-
-    document: StoredDocument
-    pages: tuple[Page, ...]
-    chunks: tuple[Chunk, ...]
-    extractions: tuple[Extraction, ...]
-    rows: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
