@@ -216,7 +216,7 @@ class MentionCollector:
 def graph_records(record: Record) -> Iterator[Record]:
     """A record of `agent-kg-extract` or `extract-with-ontologies` as records of `extract-graph`."""
     if record.get("type") != "relationship":
-        yield _entity_record(record)
+        yield _graph_entity(record)
         return
     subject = record.get("subject")
     target = record.get("object")
@@ -236,7 +236,7 @@ def graph_records(record: Record) -> Iterator[Record]:
     }
 
 
-def _entity_record(record: Record) -> Record:
+def _graph_entity(record: Record) -> Record:
     attribute: Json = None
     if record.get("type") == "attribute":
         attribute = [record.get("attribute"), record.get("value")]
