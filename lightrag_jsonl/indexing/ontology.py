@@ -90,7 +90,7 @@ class Ontology:
 
     def class_of(self, name: str) -> str | None:
         """The declared spelling of a class, by name, label or the end of a URI."""
-        return self._names.get(_folded(name)) or self._names.get(_folded(_local(name)))
+        return self._names.get(_folded(name)) or self._names.get(_local_key(name))
 
     def _class_line(self, name: str) -> str:
         parents = ", ".join(self.classes[name])
@@ -123,13 +123,13 @@ class Ontology:
             spelled[key] = self.class_of(str(record[key])) or record[key]
         properties = {"relation": self.object_properties, "attribute": self.datatype_properties}
         for key in properties.keys() & record.keys():
-            property = properties[key].get(_folded(_local(str(record[key]))))
+            property = properties[key].get(_local_key(str(record[key])))
             spelled[key] = property.name if property else record[key]
         return spelled
 
     def _relation_problem(self, texts: Mapping[str, str], types: Mapping[str, str]) -> str | None:
         name = texts.get("relation", "")
-        property = self.object_properties.get(_folded(_local(name)))
+        property = self.object_properties.get(_local_key(name))
         if property is None:
             return _no_property(name, "object", self.object_properties)
         classes: list[str] = []
@@ -146,7 +146,7 @@ class Ontology:
         self, texts: Mapping[str, str], value: Json, types: Mapping[str, str]
     ) -> str | None:
         name = texts.get("attribute", "")
-        property = self.datatype_properties.get(_folded(_local(name)))
+        property = self.datatype_properties.get(_local_key(name))
         if property is None:
             return _no_property(name, "datatype", self.datatype_properties)
         stated_class = texts.get("entity_type", "")
@@ -182,14 +182,14 @@ class Ontology:
             property = OntologyProperty(
                 name=name, domain=domain, range=values, comment=_comment(settings)
             )
-            self.object_properties[_folded(_local(name))] = property
+            self.object_properties[_local_key(name)] = property
         for place, name, settings in _entries(content, "datatypeproperties"):
             domain = self._ends(place, settings, "domain", spelling="domain")
             values = tuple(map(_local, settings.get("range", ())))
             property = OntologyProperty(
                 name=name, domain=domain, range=values, comment=_comment(settings)
             )
-            self.datatype_properties[_folded(_local(name))] = property
+            self.datatype_properties[_local_key(name)] = property
 
     def _read_classes(self, classes: Sequence[Entry]) -> None:
         if not classes:
@@ -208,7 +208,7 @@ class Ontology:
         classes: list[str] = []
         for name in settings.get(key, ()):
             declared_name = self.class_of(name)
-            if declared_name is None and _folded(_local(name)) in ANYTHING:
+            if declared_name is None and _local_key(name) in ANYTHING:
                 return ()
             if declared_name is None:
                 suggestion = _did_you_mean(name, self._names.values())
@@ -235,8 +235,12 @@ def _entries(content: Mapping[str, tuple[str, Json]], section: str) -> Iterator[
 def _listed_texts(value: Json) -> tuple[str, ...]:
     """The texts in a value: a single text, a list, or `{value: text}`."""
     items = value if isinstance(value, list) else [value]
-    texts = [item.get("value") if isinstance(item, Mapping) else item for item in items]
-    return tuple(text.strip() for text in texts if isinstance(text, str) and text.strip())
+    texts: list[str] = []
+    for item in items:
+        text = item.get("value") if isinstance(item, Mapping) else item
+        if isinstance(text, str) and text.strip():
+            texts.append(text.strip())
+    return tuple(texts)
 
 
 def _file_content(path: Path) -> Mapping[str, Json]:
@@ -258,6 +262,10 @@ def _folded(name: object) -> str:
     """A name without prefix, case, `_`, `-` and spaces, for comparison."""
     bare = unicodedata.normalize("NFKC", str(name)).casefold()
     return re.sub(r"^(rdfs|rdf|owl|skos|xsd):|[\s_\-]+", "", bare)
+
+
+def _local_key(name: str) -> str:
+    return _folded(_local(name))
 
 
 def _local(name: str) -> str:

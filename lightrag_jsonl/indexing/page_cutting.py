@@ -144,16 +144,25 @@ def unchanged_spans(text: str, old_text: str, chunks: Sequence[Chunk], *, size: 
         fits = (is_before or is_after) and span.tokens <= size
         if fits and _can_cut(text, span.start) and _can_cut(text, span.end):
             spans.append(span)
-    if spans and text[spans[-1].end :].strip() and 2 * spans[-1].tokens < size:
-        spans.pop()  # a short last chunk should grow
+    if spans and _should_grow(spans[-1], text, size=size):
+        spans.pop()
     return spans
+
+
+def _should_grow(last: Span, text: str, *, size: int) -> bool:
+    """Whether the last span is short, and text follows."""
+    has_successor = bool(text[last.end :].strip())
+    return has_successor and 2 * last.tokens < size
 
 
 def _can_cut(text: str, position: int) -> bool:
     """Whether a position is inside neither a character nor a word between spaces."""
+    if character_boundary(text, position) != position:
+        return False
     neighbors = text[max(position - 1, 0) : position + 1]
-    in_word = len(neighbors) == 2 and neighbors.isalnum() and not any(map(is_cjk, neighbors))
-    return not in_word and character_boundary(text, position) == position
+    if len(neighbors) < 2 or any(map(is_cjk, neighbors)):
+        return True
+    return not neighbors.isalnum()
 
 
 def _borders(text: str) -> Iterator[tuple[int, float]]:
@@ -181,6 +190,7 @@ def _sentence_penalty(text: str, sentence_end: int, start: int) -> float:
     Chinese paragraphs follow each other without a blank line.
     """
     breaks = text.count("\n", sentence_end, start)
-    is_chinese = is_cjk(text[start : start + 1]) or not text[sentence_end - 1].isascii()
+    ends_in_ascii = text[sentence_end - 1].isascii()
+    is_chinese = is_cjk(text[start : start + 1]) or not ends_in_ascii
     is_paragraph = breaks > 1 or (breaks > 0 and is_chinese)
     return PARAGRAPH_PENALTY if is_paragraph else SENTENCE_PENALTY
