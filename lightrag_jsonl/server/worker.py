@@ -19,7 +19,7 @@ import msgspec
 
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAGError
 from lightrag_jsonl.core.types import Failure
-from lightrag_jsonl.indexing.loading import LINES, document_from, documents_in
+from lightrag_jsonl.indexing.loading import JSONL_SUFFIX, document_from, documents_in
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.readers import file_suffix
@@ -109,7 +109,7 @@ async def do(
 def uploaded(about: dict[str, Any], content: bytes) -> Iterator[Document | Failure]:
     """The documents in the bytes of a file; `ConfigError` if they cannot be read."""
     path = PurePath(about["name"])
-    keys = ("title", "date") if file_suffix(path) == LINES else ("title", "date", "id")
+    keys = ("title", "date") if file_suffix(path) == JSONL_SUFFIX else ("title", "date", "id")
     given = {key: about[key] for key in keys if about.get(key)}
     with ReadingProcess() as reading:
         for item in documents_in(content, path, reading):

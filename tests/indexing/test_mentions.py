@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.types import Chunk, Extraction, Record, RelationMention
-from lightrag_jsonl.indexing.mentions import provided_extractions
+from lightrag_jsonl.indexing.provided_records import provided_extractions
 from tests.kit import entity, prompts, relation
 
 
