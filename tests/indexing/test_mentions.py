@@ -51,6 +51,14 @@ def test_a_relation_with_itself_is_refused() -> None:
     assert [one.reason for one in found.rejections] == ["self_relation"] * 2
 
 
+def test_long_lists_of_ready_made_records_stay() -> None:
+    """The schema limits the lists of a model's answer; a ready-made record keeps every item."""
+    keywords = ["trade", "port", "ship", "grain", "salt", "wool", "tax"]
+    result = extraction(relation("Ann", "Bob", keywords=keywords))
+    assert result.rejections == ()
+    assert result.relations[0].keywords == tuple(keywords)
+
+
 def test_ends_that_nothing_named_become_unknown_entities() -> None:
     """Once each, without a word of the relation's text, and only where no entity has the name."""
     found = extraction(relation("Ann", "Bob"), relation("bob", "Cid"), entity("ANN", "Sings."))
