@@ -19,7 +19,8 @@ from typing import Any
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, LLMError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import Failure, InsertReport
-from lightrag_jsonl.indexing.loading import Given, Unread, incoming, with_unread
+from lightrag_jsonl.indexing.incoming import incoming_document, storable
+from lightrag_jsonl.indexing.loading import Given, UnreadSource, with_unread
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag import AsyncLightRAG
@@ -144,7 +145,7 @@ class _ClusterInsert:
 
     def __init__(self, engine: Engine, plan: ShardPlan, progress: ProgressCallback | None) -> None:
         self.report = InsertReport()
-        self.unread: list[Unread] = []
+        self.unread: list[UnreadSource] = []
         self._engine = engine
         self._plan = plan
         self._progress = progress
@@ -157,18 +158,18 @@ class _ClusterInsert:
             contents = {document.id: document.content for document in view.documents()}
         for pending_document in pending:
             try:
-                storable = incoming(pending_document)
+                waiting = storable(pending_document)
             except ConfigError as error:
                 document = pending_document.document
                 name = document.id or document.source or ""
                 self.unread.append(Failure(name, None, str(error)))
                 continue
-            id = storable.document.id
-            if contents.get(id) == storable.document.content:
-                self.report = replace(self.report, unchanged=(*self.report.unchanged, id))
+            row = incoming_document(waiting).document
+            if contents.get(row.id) == row.content:
+                self.report = replace(self.report, unchanged=(*self.report.unchanged, row.id))
             else:
-                contents[id] = storable.document.content
-                yield storable.pending
+                contents[row.id] = row.content
+                yield waiting
 
     async def insert(self, ray: Any, waiting_shards: Iterator[tuple[PendingDocument, ...]]) -> None:
         """Deal out the waiting shards, and merge each on arrival, until all are merged."""

@@ -23,9 +23,8 @@ from lightrag_jsonl.core.types import (
     known_language,
 )
 from lightrag_jsonl.indexing.chunking import provided_chunks
-from lightrag_jsonl.indexing.loading import incoming
+from lightrag_jsonl.indexing.incoming import IncomingDocument, incoming_document, storable
 from lightrag_jsonl.indexing.mentions import MentionCollector
-from lightrag_jsonl.indexing.merging import ExtractedDocument
 from lightrag_jsonl.indexing.overrides import mentioned_names
 from lightrag_jsonl.storage.rows import MILLION, Override, PendingDocument, stored_at
 from lightrag_jsonl.storage.views import StoreView
@@ -165,7 +164,7 @@ def _changes(mention: EntityMention | RelationMention) -> dict[str, object]:
 
 def edit_document(
     edit: Edit, *, view: StoreView, now: float, tokenizer: Tokenizer, language: str
-) -> ExtractedDocument:
+) -> IncomingDocument:
     """The edit as a document of one chunk, later than all earlier edits; checked first."""
     edit.check(view)
     seconds = _later_than_edits(view, now)
@@ -178,20 +177,14 @@ def edit_document(
         date=f"{at:%Y-%m-%d}",
         metadata={"edit": edit.action, "by": edit.by, "reason": edit.reason},
     )
-    incoming_document = incoming(PendingDocument(document, seconds))
-    pages = incoming_document.pages
+    new_document = incoming_document(storable(PendingDocument(document, seconds)))
+    pages = new_document.pages
     chunks = provided_chunks(pages, [pages[0].text], tokenizer)
     extraction = edit.extraction(text)
     override = edit.override(extraction, chunk_id=chunks[0].id, at=seconds)
     if edit.action == "delete":  # says nothing else about the entity or relation
         extraction = Extraction(records=1, extractor=PERSON)
-    return ExtractedDocument(
-        document=incoming_document.document,
-        pages=pages,
-        chunks=chunks,
-        extractions=(extraction,),
-        override=override,
-    )
+    return replace(new_document, chunks=chunks, extractions=(extraction,), override=override)
 
 
 def _later_than_edits(view: StoreView, now: float) -> float:

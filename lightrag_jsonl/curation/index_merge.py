@@ -10,10 +10,11 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import MergeReport
 from lightrag_jsonl.curation.aliases import aliases_of, plan_renaming
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
-from lightrag_jsonl.indexing.inserting import GROUP
-from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey, IndexChange
+from lightrag_jsonl.indexing.contents import content_vectors, document_contents
+from lightrag_jsonl.indexing.incoming import IncomingDocument
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
-from lightrag_jsonl.indexing.stored import stored_chunks, stored_vectors
+from lightrag_jsonl.indexing.reading_queue import GROUP
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import Aliases, StoredDocument
 from lightrag_jsonl.storage.store import read, write
@@ -50,22 +51,22 @@ class _MergePlan:
 class _DocumentGroup:
     """Documents that become visible together, and their vectors by digest."""
 
-    documents: list[ExtractedDocument] = field(default_factory=list)
+    documents: list[IncomingDocument] = field(default_factory=list)
     vectors: dict[bytes, Vectors] = field(default_factory=dict)
     chunks: int = 0
 
     def add(self, source: SourceIndex, stored: StoredDocument) -> None:
         """Add a document of a source with all that was extracted from it."""
-        chunks = stored_chunks(source.view, stored.id)
-        document = ExtractedDocument(
+        contents = document_contents(source.view, stored.id)
+        document = IncomingDocument(
             document=stored,
             pages=source.view.pages([stored.id]),
-            chunks=tuple(chunks.chunks.values()),
-            extractions=tuple(chunks.extractions[row] for row in chunks.chunks),
-            override=next(iter(source.view.overrides(chunks.chunks).values()), None),
+            chunks=tuple(contents.chunks.values()),
+            extractions=tuple(contents.extractions[row] for row in contents.chunks),
+            override=next(iter(source.view.overrides(contents.chunks).values()), None),
         )
         self.documents.append(document)
-        self.vectors.update(stored_vectors(source.view, chunks))
+        self.vectors.update(content_vectors(source.view, contents))
         self.chunks += len(document.chunks)
 
     def plan(self, view: StoreView) -> IndexChange:

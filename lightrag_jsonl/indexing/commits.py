@@ -14,10 +14,10 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import PERSON, Failure, Kind
 from lightrag_jsonl.indexing import merging
-from lightrag_jsonl.indexing.embedding import PassageEmbedder, Texts, embedded_text
+from lightrag_jsonl.indexing.embedding import PassageEmbedder, TextsByKind, embedded_text
+from lightrag_jsonl.indexing.incoming import IncomingDocument
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
-    ExtractedDocument,
     GraphChange,
     GraphKey,
     GraphMerger,
@@ -166,7 +166,7 @@ class IndexWriter:
 # ── texts for vectors ───────────────────────────────────────────────────────────
 
 
-def index_texts(change: IndexChange, *, with_relations: bool) -> Texts:
+def index_texts(change: IndexChange, *, with_relations: bool) -> TextsByKind:
     """The texts of the rows in need of vectors."""
     texts: dict[Kind, Mapping[int, str]] = {"chunk": change.chunk_texts}
     for kind in GRAPH_KINDS if with_relations else GRAPH_KINDS[:1]:
@@ -181,7 +181,7 @@ def _put_vectors(
         writer.put_vectors(kind, rows)
 
 
-def refused_texts(view: StoreView) -> Texts:
+def refused_texts(view: StoreView) -> TextsByKind:
     """The texts of the rows without a vector, as refused by the embedder."""
     entities = view.entity_rows(ids=view.refused_rows("entity"))
     relations = view.relation_rows(ids=view.refused_rows("relation"))
@@ -193,7 +193,7 @@ def refused_texts(view: StoreView) -> Texts:
     }
 
 
-def all_texts(with_relations: bool, view: StoreView) -> Texts:
+def all_texts(with_relations: bool, view: StoreView) -> TextsByKind:
     """The texts of all rows; of relations also if only earlier options asked for the vectors."""
     graph = GraphChange(view.entity_rows(), view.relation_rows())
     chunks = view.chunks()
@@ -207,7 +207,7 @@ def all_texts(with_relations: bool, view: StoreView) -> Texts:
 
 
 def plan_documents(
-    documents: Sequence[ExtractedDocument], delete: Collection[str], view: StoreView
+    documents: Sequence[IncomingDocument], delete: Collection[str], view: StoreView
 ) -> IndexChange:
     """Make documents visible in place of earlier versions, and delete others."""
     ids = view.next_ids()
@@ -239,7 +239,7 @@ def plan_documents(
 
 
 def _document_change(
-    documents: Sequence[ExtractedDocument], delete: Collection[str], ids: NextIds, view: StoreView
+    documents: Sequence[IncomingDocument], delete: Collection[str], ids: NextIds, view: StoreView
 ) -> IndexChange:
     """The documents and chunks of the plan: new, read again, and old."""
     change = IndexChange(pending=list(delete))
@@ -255,7 +255,7 @@ def _document_change(
     return change
 
 
-def _add_document(change: IndexChange, document: ExtractedDocument, ids: NextIds) -> None:
+def _add_document(change: IndexChange, document: IncomingDocument, ids: NextIds) -> None:
     """Give a new document and the chunks their row ids."""
     stored_document = replace(document.document, row=ids.documents)
     ids.documents += 1
@@ -275,7 +275,7 @@ def _add_document(change: IndexChange, document: ExtractedDocument, ids: NextIds
         ids.chunks += 1
 
 
-def _better_chunks(document: ExtractedDocument, view: StoreView) -> Iterator[StoredChunk]:
+def _better_chunks(document: IncomingDocument, view: StoreView) -> Iterator[StoredChunk]:
     """The chunks of a retried document with a better result than before; others stay as they are."""
     reports = {report.row: report for report in view.chunk_reports([document.document.id])}
     for row, chunk, extraction in zip(
@@ -344,7 +344,7 @@ def _add_mentions(
     merger.add(entity_mentions, relation_mentions, created)
 
 
-def _document_positions(documents: Sequence[ExtractedDocument]) -> dict[str, int]:
+def _document_positions(documents: Sequence[IncomingDocument]) -> dict[str, int]:
     """The position of the first chunk of each document."""
     return {
         document.document.id: _rank(document.document.id, document.document.date) << CHUNK_BITS

@@ -1,8 +1,8 @@
 """Recognizes records that a model copied from the example in its prompt.
 
-Small models write the example's entities into the graph, or say of somebody in the text what the
-example says. Words of the text alone cannot tell: of the true records 2 to 4 % share none with it
-(translations, abstractions). So a record must also be made of the example's words.
+Small models write the example's entities into the graph, or repeat the example's statements about
+somebody in the text. Words of the text alone cannot tell: of the true records 2 to 4 % share no word
+with the text (translations, abstractions). So a copy must also be made of the example's words.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,12 +17,12 @@ from lightrag_jsonl.core.types import Message, Record
 from lightrag_jsonl.llm.reader import parse_jsonl
 
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
-LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside others
+LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
 
 @dataclass(frozen=True, slots=True)
 class RecordStatement:
-    """What a record says: keys of the names it is about, of other names, and its content words."""
+    """The statement of a record: keys of the subjects' names, of aliases, and the content words."""
 
     names: frozenset[str]
     aliases: frozenset[str]
@@ -32,16 +32,16 @@ class RecordStatement:
     def of(cls, record: Record, *, with_terms: bool = True) -> "RecordStatement":
         """The statement of a record of `extract-graph`.
 
-        Without `with_terms` the names of relations and attributes do not count: an ontology gives
-        them.
+        Without `with_terms` the names of relations and attributes do not count: they come from an
+        ontology.
         """
         names = _keys(record.get(field) for field in ("name", "source", "target"))
         aliases = record.get("aliases")
-        said = _said(record, with_terms=with_terms)
+        text = _statement_text(record, with_terms=with_terms)
         return cls(
             names=names,
             aliases=_keys(aliases) if isinstance(aliases, list) else frozenset(),
-            words=_content_words(said, without=names),
+            words=_content_words(text, without=names),
         )
 
 
@@ -55,13 +55,15 @@ class Examples:
     @cached_property
     def names(self) -> frozenset[str]:
         """The keys of all names, also of aliases."""
-        return frozenset().union(*[one.names | one.aliases for one in self.statements])
+        names = [statement.names | statement.aliases for statement in self.statements]
+        return frozenset[str]().union(*names)
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """All content words, also those of names."""
-        words = [one.words for one in self.statements]
-        return frozenset().union(*words, *map(_words_of_name, self.names))
+        """All content words, and the words of names."""
+        words = [statement.words for statement in self.statements]
+        name_words = map(_words_of_name, self.names)
+        return frozenset[str]().union(*words, *name_words)
 
     @classmethod
     def of(
@@ -71,9 +73,9 @@ class Examples:
         *,
         with_terms: bool = True,
     ) -> "Examples":
-        """The examples in a prompt that was rendered without a text: all JSON objects in it.
+        """The examples in a prompt that was rendered without a text: all JSON objects.
 
-        `expand` turns an object into the records of `extract-graph` that it stands for.
+        `expand` turns an object into the equivalent records of `extract-graph`.
         """
         text = "\n".join(turn.content for turn in messages)
         lines = [line[max(0, line.find('{"')) :] for line in text.split("\n")]
@@ -99,8 +101,8 @@ class Examples:
     def _names_a_stranger(self, statement: RecordStatement, source: "SourceWords") -> bool:
         """Whether a name is an example's and not in the text.
 
-        If a part of the name is in the text, its other part may be a model's knowledge; then the
-        record counts as true if most of what it says is in the text.
+        If a part of the name is in the text, the rest may be a model's knowledge; then the record
+        counts as true if most of the statement is in the text.
         """
         for name in statement.names & self.names:
             if source.has_name(name):
@@ -113,7 +115,7 @@ class Examples:
         return False
 
     def _is_all_from_examples(self, statement: RecordStatement, source: "SourceWords") -> bool:
-        """Whether all words of the names are an example's, and most others, and none is the text's."""
+        """Whether all words of names and most further words are an example's, and no word the text's."""
         name_words = frozenset[str]().union(*map(_words_of_name, statement.names))
         if not name_words <= self.words or any(map(source.has_word, name_words)):
             return False
@@ -123,7 +125,7 @@ class Examples:
         return has_words and not is_about_text and 2 * len(own_words) <= len(statement.words)
 
     def _repeats_a_statement(self, statement: RecordStatement, source: "SourceWords") -> bool:
-        """Whether most of what the record says is most of what one example says, and not in the text."""
+        """Whether most of the statement is most of an example's statement, and not in the text."""
         strange_words = {word for word in statement.words if not source.has_word(word)}
         for example in self.statements:
             copied = strange_words & example.words
@@ -148,7 +150,7 @@ class SourceWords:
         self._closed_up = "".join(self._folded.split())
 
     def has_word(self, word: str) -> bool:
-        """Whether a search term occurs; a long one also inside another word, such as its plural."""
+        """Whether a search term occurs; a long term also inside another word, such as the plural."""
         if word in self._terms:
             return True
         if has_cjk(word):
@@ -156,15 +158,15 @@ class SourceWords:
         return len(word) > LONGEST_PART and word in self._folded
 
     def has_name(self, key: str) -> bool:
-        """Whether a name occurs, or each of its words does somewhere."""
+        """Whether a name occurs, or each word of the name somewhere."""
         if key in self._folded or (has_cjk(key) and "".join(key.split()) in self._closed_up):
             return True
         words = search_terms(key)
         return not has_cjk(key) and bool(words) and all(map(self.has_word, words))
 
 
-def _said(record: Record, *, with_terms: bool) -> str:
-    """The description of a record; without one, its keywords or the value of its attribute."""
+def _statement_text(record: Record, *, with_terms: bool) -> str:
+    """The description of a record; without a description, the keywords or the attribute's value."""
     if not with_terms:
         attribute = record.get("attribute")
         return str(attribute[-1]) if isinstance(attribute, list) and attribute else ""
@@ -187,9 +189,10 @@ def _words_of_name(key: str) -> frozenset[str]:
 
 
 def _content_words(text: str, *, without: frozenset[str]) -> frozenset[str]:
-    """The search terms of a text that are neither of these names nor words of grammar."""
+    """The search terms of a text, except for words of names and of grammar."""
     folded = folded_text(text)
     for name in sorted(without, key=lambda key: (-len(key), key)):
         folded = folded.replace(name, " ")
-    named = frozenset().union(*map(_words_of_name, without))
-    return frozenset(word for word in search_terms(folded) if not is_grammatical(word)) - named
+    name_words = frozenset[str]().union(*map(_words_of_name, without))
+    words = frozenset(word for word in search_terms(folded) if not is_grammatical(word))
+    return words - name_words

@@ -1,4 +1,4 @@
-"""Embeds texts so that one which the embedder refuses costs itself alone."""
+"""Embeds texts in batches so that a refused text costs no other text its vector."""
 
 import asyncio
 import logging
@@ -10,20 +10,20 @@ from lightrag_jsonl.core.errors import EmbeddingError
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.user_code import can_embed, embed_texts
 
-TOO_LONG = re.compile(
+LENGTH_REFUSAL = re.compile(
     r"token|too (long|large)|length|longer|context|exceed|HTTP 413", re.IGNORECASE
 )
-SHORTER = 0.75  # of a text that is too long: the share that is tried next
-SHORTEST = 0.05  # of a text: the least share whose vector still stands for it
+SHORTER = 0.75  # of a text that is too long: the share to be tried next
+SHORTEST = 0.05  # of a text: the least share whose vector still stands for the whole
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """A text's vector; or None and the embedder's `refusal`.
+    """The vector of a text; or None and the embedder's `refusal`.
 
-    Of a text that was too long only the first `characters` are embedded, for the reason in `cut`.
+    Of an overlong text only the first `characters` are embedded, for the reason in `cut`.
     """
 
     vector: Vectors | None
@@ -33,11 +33,11 @@ class Embedding:
 
 
 class IsolatingEmbedder:
-    """Embeds passages, and halves a batch that is refused until the text is found.
+    """Embeds passages, and halves a refused batch until the refused text is found.
 
-    A batch whose halves are both accepted was refused for its size: from then on batches are smaller.
-    Errors that concern every text are raised: those that are `unavailable`, and all of an embedder
-    that refuses a harmless word, too.
+    A batch with two accepted halves was refused for its size: from then on batches are smaller.
+    Errors that concern every text are raised: `unavailable` errors, and all errors of an embedder
+    that refuses even a harmless word.
     """
 
     def __init__(self, embedder: Embedder, batch_size: int) -> None:
@@ -46,14 +46,14 @@ class IsolatingEmbedder:
         self._isolating = asyncio.Lock()
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        """An embedding for each text, in their order."""
+        """An embedding for each text, in the order of the texts."""
         try:
             return await self._whole(texts)
         except EmbeddingError as error:
             if error.unavailable:
                 raise
             refusal = error
-        async with self._isolating:  # batches that wait for it profit from a size that is found
+        async with self._isolating:  # waiting batches profit from the batch size that is found
             await self._check_well(refusal)
             if self.batch_size >= len(texts):
                 return await self._in_parts(texts, refusal)
@@ -82,14 +82,15 @@ class IsolatingEmbedder:
         first = await self._isolated(texts[:middle])
         second = await self._isolated(texts[middle:])
         embeddings = [*first, *second]
-        if not any(one.refusal or one.cut for one in embeddings) and middle < self.batch_size:
+        all_whole = not any(embedding.refusal or embedding.cut for embedding in embeddings)
+        if all_whole and middle < self.batch_size:
             log.warning("the embedder refused %d texts at once, not %d", len(texts), middle)
             self.batch_size = middle
         return embeddings
 
     async def _alone(self, text: str, refusal: EmbeddingError) -> Embedding:
-        """The embedding of a refused text: of its beginning if it was too long, else none."""
-        length = int(len(text) * SHORTER) if TOO_LONG.search(str(refusal)) else 0
+        """The embedding of a refused text: of the beginning if the text was too long, else none."""
+        length = int(len(text) * SHORTER) if LENGTH_REFUSAL.search(str(refusal)) else 0
         while length > len(text) * SHORTEST:
             try:
                 vectors = await embed_texts(self._embedder, [text[:length]], "passage")
@@ -103,6 +104,6 @@ class IsolatingEmbedder:
         return Embedding(None, refusal=str(refusal))
 
     async def _check_well(self, refusal: EmbeddingError) -> None:
-        """Raise a refusal that is not about its text."""
+        """Raise a refusal that does not concern the text alone."""
         if not await can_embed(self._embedder, "passage"):
             raise refusal

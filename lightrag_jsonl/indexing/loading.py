@@ -1,18 +1,16 @@
-"""Loads what callers give as documents (texts, files, folders), and makes it storable."""
+"""Loads documents from texts, files and folders."""
 
 import json
 import logging
 import os
-import stat
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import (
     Document,
@@ -20,90 +18,91 @@ from lightrag_jsonl.core.types import (
     FileNote,
     InsertReport,
     Json,
-    Page,
     SkippedFile,
 )
-from lightrag_jsonl.indexing.chunking import document_pages
+from lightrag_jsonl.indexing.folders import FolderContents, irregularity
 from lightrag_jsonl.readers import READERS, Readers, file_suffix
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.readers.process import ReadingProcess
-from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 
 Given: TypeAlias = str | Path | Document
-Unread: TypeAlias = Failure | FileNote | SkippedFile
-Loaded: TypeAlias = Document | Unread
-LINE_MARK = "#line-"  # in the id of a line, between the path and the digest of its text
-LINES = ".jsonl"  # a file with a document on each line
-DATABASE = "index.sqlite"  # the file of an index
+UnreadSource: TypeAlias = Failure | FileNote | SkippedFile
+Loaded: TypeAlias = Document | UnreadSource
+LINE_MARK = "#line-"  # in the id of a line, between the path and the digest of the text
+JSONL_SUFFIX = ".jsonl"  # of a file with a document on each line
+INDEX_FILE = "index.sqlite"  # in the folder of an index
 FIELDS = frozenset(field.name for field in fields(Document))
+READ_AS_TEXT = "%r is read as a text, not as a file: for that, give Path(%r)"
 
 log = logging.getLogger(__name__)
 
 
 def load_documents(
-    given: Given | Iterable[Given],
+    sources: Given | Iterable[Given],
     readers: Readers | None = None,
     limits: FileLimits | None = None,
 ) -> Iterator[Loaded]:
-    """All documents, each read only when it is needed.
+    """All documents, each read on demand.
 
-    A folder stands for the files in it that can be read, sorted, those of its subfolders included.
-    Links, pipes and devices in it are not read: each gives a `SkippedFile`. A `FileNote` follows a
-    document that lacks a part of its file. Files are read by
-    `READERS` within `limits`, and by the user's own `readers` (by suffix, such as ".abc"); the id of
-    a file is its path. A `.jsonl` file has one document a line, and a bad line is a `Failure`. A
-    single text or file that cannot be read raises `ConfigError`; one of several gives a `Failure`,
-    and the others are still read.
+    A folder stands for the readable files in it and in its subfolders, sorted. Links, pipes and
+    devices in a folder are not read: each gives a `SkippedFile`. A
+    `FileNote` follows a document that lacks a part of its file. Files are read by `READERS` within
+    `limits`, and by the user's own `readers` (by suffix, such as ".abc"); the id of a file is its
+    path. A `.jsonl` file has one document a line, and a bad line is a `Failure`. A single text or
+    file that cannot be read raises `ConfigError`; among several, each unreadable text or file gives
+    a `Failure`, and the reading goes on.
     """
     readers = readers or {}
-    if wrong := [suffix for suffix in readers if suffix != suffix.lower() or suffix[:1] != "."]:
-        raise ConfigError(f"a reader's suffix is like '.abc', not {wrong[0]!r}")
+    for suffix in readers:
+        if suffix != suffix.lower() or not suffix.startswith("."):
+            raise ConfigError(f"a reader's suffix is like '.abc', not {suffix!r}")
     with ReadingProcess(limits) as reading:
         loader = _Loader(reading, readers)
-        if isinstance(given, str | Path | Document):
-            yield from loader.load(given)
-        elif isinstance(given, Iterable) and not isinstance(given, dict | bytes):
-            for item in given:
-                yield from loader.load_or_fail(item)
+        if isinstance(sources, str | Path | Document):
+            yield from loader.load(sources)
+        elif isinstance(sources, Iterable) and not isinstance(sources, dict | bytes):
+            for source in sources:
+                yield from loader.load_or_fail(source)
         else:
-            raise _type_error(given)
+            raise _type_error(sources)
 
 
 class _Loader:
-    """Loads texts, files and folders with these readers."""
+    """Loads texts, files and folders with a set of readers."""
 
     def __init__(self, reading: ReadingProcess, readers: Readers) -> None:
         self._reading = reading
         self._readers = readers
-        self._suffixes = [*{**READERS, **readers}, LINES]
+        self._suffixes = [*{**READERS, **readers}, JSONL_SUFFIX]
 
-    def load_or_fail(self, item: Given) -> Iterator[Loaded]:
-        """As `load`, but what cannot be read is a `Failure`."""
+    def load_or_fail(self, source: Given) -> Iterator[Loaded]:
+        """As `load`, but an unreadable source is a `Failure`."""
         try:
-            yield from self.load(item)
+            yield from self.load(source)
         except ConfigError as error:
-            if not Path(str(item), DATABASE).is_file():  # an index's folder, matched by a pattern
-                yield Failure(str(item), None, str(error))
+            if not Path(str(source), INDEX_FILE).is_file():  # an index's folder matches a pattern
+                yield Failure(str(source), None, str(error))
 
-    def load(self, item: Given) -> Iterator[Loaded]:
-        """The documents of a text, a file or a folder; `ConfigError` if it cannot be read."""
-        if isinstance(item, str | Document):
-            if isinstance(item, str) and os.path.isfile(item):  # noqa: PTH113 - accepts any text
-                words = "%r is read as a text, not as a file: for that, give Path(%r)"
-                log.warning(words, item, item)
-            yield Document(item) if isinstance(item, str) else item
-        elif not isinstance(item, Path):
-            raise _type_error(item)
-        elif item.is_dir():
-            yield from self._load_folder(item)
+    def load(self, source: Given) -> Iterator[Loaded]:
+        """The documents of a text, a file or a folder; `ConfigError` for an unreadable source."""
+        if isinstance(source, Document):
+            yield source
+        elif isinstance(source, str):
+            if os.path.isfile(source):  # noqa: PTH113 - accepts any text
+                log.warning(READ_AS_TEXT, source, source)
+            yield Document(source)
+        elif not isinstance(source, Path):
+            raise _type_error(source)
+        elif source.is_dir():
+            yield from self._load_folder(source)
         else:
-            yield from self._load_file(item)
+            yield from self._load_file(source)
 
     def _load_file(self, path: Path) -> Iterator[Loaded]:
         for document in documents_in(_read_bytes(path), path, self._reading, self._readers):
             if isinstance(document, Document) and not document.id:
                 id = path_id(path)
-                if file_suffix(path) == LINES:  # a line is known by its text, wherever it stands
+                if file_suffix(path) == JSONL_SUFFIX:  # the text names a line, wherever it stands
                     id += LINE_MARK + digest(document.text, *(document.pages or ()))
                 document = replace(document, id=id)
             yield document
@@ -111,82 +110,44 @@ class _Loader:
     def _load_folder(self, folder: Path) -> Iterator[Loaded]:
         contents = FolderContents(folder)
         paths = [path for path in contents.files if file_suffix(path) in self._suffixes]
-        supported = ", ".join(self._suffixes)
         if not paths and not contents.closed:
-            words = f"{folder} holds no readable file (supported: {supported})"
-            raise ConfigError(
-                words + "".join(f"; {item.path}: {item.reason}" for item in contents.skipped[:1])
-            )
-        unread = Counter(file_suffix(path) or "without suffix" for path in contents.files)
-        unread -= Counter(map(file_suffix, paths))
-        if unread:
-            counts = ", ".join(f"{count} {suffix}" for suffix, count in unread.items())
-            log.warning("%s: skipped %s (supported: %s)", folder, counts, supported)
+            raise ConfigError(self._nothing_readable(folder, contents))
+        self._warn_of_unread(folder, contents, paths)
         for error in contents.closed:
             yield Failure(error.filename, None, f"cannot read {error.filename}: {error.strerror}")
         yield from contents.skipped
         for path in paths:
             yield from self.load_or_fail(path)
 
+    def _nothing_readable(self, folder: Path, contents: FolderContents) -> str:
+        supported = ", ".join(self._suffixes)
+        problem = f"{folder} holds no readable file (supported: {supported})"
+        if contents.skipped:
+            example = contents.skipped[0]
+            problem += f"; {example.path}: {example.reason}"
+        return problem
 
-class FolderContents:
-    """The regular files in a folder and in its subfolders, sorted, and what else lies there.
-
-    A link is not followed: it can lead out of the folder, in a circle, or to a file that is read
-    anyway. `closed` are errors of folders that cannot be read.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.files: list[Path] = []
-        self.skipped: list[SkippedFile] = []
-        self.closed: list[OSError] = []
-        for parent, folder_names, names in os.walk(folder, onerror=self.closed.append):
-            for name in [*folder_names]:
-                if _is_link(Path(parent, name)):
-                    folder_names.remove(name)
-                    self._add(Path(parent, name))
-            for name in names:
-                self._add(Path(parent, name))
-        self.files.sort()
-        self.skipped.sort(key=lambda item: item.path)
-
-    def _add(self, path: Path) -> None:
-        if path.name.startswith("~$"):  # open in Office
-            return
-        try:
-            reason = "it is a link" if _is_link(path) else _irregular(path.lstat().st_mode)
-        except OSError:  # it is gone, or its folder is closed: reading it says so
-            reason = ""
-        if reason:
-            self.skipped.append(SkippedFile(str(path), reason))
-        else:
-            self.files.append(path)
-
-
-def _is_link(path: Path) -> bool:
-    """Whether a path is a symbolic link, or a junction of Windows."""
-    return path.is_symlink() or getattr(os.path, "isjunction", lambda path: False)(path)
-
-
-def _irregular(mode: int) -> str:
-    """What a file is that is no regular one, or else nothing."""
-    if stat.S_ISREG(mode):
-        return ""
-    kinds = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISDIR, "folder"))
-    kind = next((name for matches, name in kinds if matches(mode)), "device")
-    return f"it is a {kind}, not a regular file"
+    def _warn_of_unread(
+        self, folder: Path, contents: FolderContents, paths: Iterable[Path]
+    ) -> None:
+        unread = Counter(file_suffix(path) or "without suffix" for path in contents.files)
+        unread -= Counter(map(file_suffix, paths))
+        if unread:
+            counts = ", ".join(f"{count} {suffix}" for suffix, count in unread.items())
+            supported = ", ".join(self._suffixes)
+            log.warning("%s: skipped %s (supported: %s)", folder, counts, supported)
 
 
 def documents_in(
     data: bytes, path: PurePath, reading: ReadingProcess, readers: Readers | None = None
 ) -> Iterator[Document | Failure | FileNote]:
-    """The documents in a file's bytes: one on each line of a `.jsonl` file, or else one.
+    """The documents in a file's bytes: one for each line of a `.jsonl` file, one of any other file.
 
     The path is their source. Notes on the file follow. `ConfigError` if the file cannot be read.
     """
     content = reading.read_file(data, path, readers)
     document = content.document
-    if file_suffix(path) == LINES:
+    if file_suffix(path) == JSONL_SUFFIX:
         yield from _parse_lines(path, document.text)
     else:
         yield replace(document, source=document.source or str(path))
@@ -194,11 +155,11 @@ def documents_in(
         yield FileNote(str(path), note)
 
 
-def with_unread(report: InsertReport, unread: Sequence[Unread]) -> InsertReport:
-    """The report of an insert, with unreadable and skipped files, and with notes on files."""
-    failures = [item for item in unread if isinstance(item, Failure)]
-    skipped = [item for item in unread if isinstance(item, SkippedFile)]
-    notes = [item for item in unread if isinstance(item, FileNote)]
+def with_unread(report: InsertReport, unread: Sequence[UnreadSource]) -> InsertReport:
+    """The report of an insert, with the sources that failed or were skipped before."""
+    failures = [source for source in unread if isinstance(source, Failure)]
+    skipped = [source for source in unread if isinstance(source, SkippedFile)]
+    notes = [source for source in unread if isinstance(source, FileNote)]
     return replace(
         report,
         failures=(*failures, *report.failures),
@@ -208,45 +169,46 @@ def with_unread(report: InsertReport, unread: Sequence[Unread]) -> InsertReport:
 
 
 def path_id(path: Path) -> str:
-    """The id of a file's document: its absolute path, so that an edited file replaces its text."""
+    """The id of a file's document: the absolute path, so that an edited file replaces its text."""
     return sanitize(path.resolve().as_posix())
 
 
 def gone_files(
-    folder: Path, known: Iterable[str], loaded: Collection[str], failed: Iterable[str]
+    folder: Path, indexed: Iterable[str], loaded: Collection[str], failed: Iterable[str]
 ) -> list[str]:
-    """Those `known` ids of documents from a folder whose files, or lines of files, are gone.
+    """The `indexed` ids of documents from a folder whose files, or lines of files, are gone.
 
-    `loaded` are the ids that were just read from it, `failed` the paths that could not be read:
-    what lies there stays. So do lines with ids of their own.
+    `loaded` are the ids that were just read from the folder, `failed` the paths that could not be
+    read: documents of failed paths stay, and so do lines with ids of their own.
     """
-    root, kept = path_id(folder).rstrip("/") + "/", tuple(path_id(Path(one)) for one in failed)
+    root = path_id(folder).rstrip("/") + "/"
+    failed_roots = tuple(path_id(Path(path)) for path in failed)
     return [
         id
-        for id in known
-        if id.startswith(root) and id not in loaded and not id.startswith(kept)
-        if LINE_MARK in id or not Path(id).is_file() or path_id(Path(id)) != id  # a link now
+        for id in indexed
+        if id.startswith(root) and id not in loaded and not id.startswith(failed_roots)
+        if LINE_MARK in id or not Path(id).is_file() or path_id(Path(id)) != id  # now a link
     ]
 
 
-def _type_error(given: object) -> TypeError:
+def _type_error(source: object) -> TypeError:
     expected = "str, Path, Document or an iterable of these"
-    return TypeError(f"expected {expected}, got {type(given).__name__}")
+    return TypeError(f"expected {expected}, got {type(source).__name__}")
 
 
 def read_text(path: Path) -> str:
-    """A text file's content; `ConfigError` if it cannot be read, or is no text."""
+    """A text file's content; `ConfigError` if the file cannot be read, or is no text."""
     return decoded(_read_bytes(path), str(path))
 
 
 def _read_bytes(path: Path) -> bytes:
-    """The bytes of a regular file, or of one that a link leads to.
+    """The bytes of a regular file, or of a link's target.
 
-    What is no regular file is refused: a pipe would be waited for, a device may have no end.
+    Irregular files are refused: reading a pipe would wait, a device may have no end.
     """
     try:
         with open(path, "rb", opener=_open_at_once) as file:
-            if reason := _irregular(os.fstat(file.fileno()).st_mode):
+            if reason := irregularity(os.fstat(file.fileno()).st_mode):
                 raise ConfigError(f"cannot read {path}: {reason}; copy what it gives to a file")
             return file.read()
     except FileNotFoundError as error:
@@ -256,7 +218,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open a file, and do not wait for the other end of a pipe."""
+    """Open a file without waiting for the writer of a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # Windows has no such pipes
 
 
@@ -275,7 +237,7 @@ def _parse_lines(path: PurePath, text: str) -> Iterator[Document | Failure]:
 
 
 def document_from(value: Json, *, where: str, source: str | None = None) -> Document:
-    """A document from plain JSON; fields that `Document` does not have go to its metadata.
+    """A document from plain JSON; keys that are no fields of `Document` go to the metadata.
 
     `ConfigError` begins with `where` if a field has the wrong type; numbers are accepted for texts.
     """
@@ -283,73 +245,16 @@ def document_from(value: Json, *, where: str, source: str | None = None) -> Docu
         return Document(value, source=source)
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         raise ConfigError(f'{where}: expected a text, or an object with a "text"')
-    known: dict[str, Any] = {"source": source}  # of any type: `Document` checks them
+    arguments: dict[str, Any] = {"source": source}  # of any type: `Document` checks the types
     for key in sorted(FIELDS & value.keys()):
         item = value[key]
         if item is not None:
-            known[key] = str(item) if type(item) in (int, float) else item
-    metadata = known.get("metadata", {})
+            arguments[key] = str(item) if type(item) in (int, float) else item
+    metadata = arguments.get("metadata", {})
     if isinstance(metadata, dict):
-        others = {key: item for key, item in value.items() if key not in FIELDS}
-        known["metadata"] = {**others, **metadata}
+        further_keys = {key: item for key, item in value.items() if key not in FIELDS}
+        arguments["metadata"] = {**further_keys, **metadata}
     try:
-        return Document(**known)
+        return Document(**arguments)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
-
-
-# ── what can be stored ──────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class IncomingDocument:
-    """A document to index, as it can be stored, and as it will be stored except for its row id."""
-
-    pending: PendingDocument
-    document: StoredDocument
-    pages: tuple[Page, ...]
-
-
-def incoming(given: PendingDocument) -> IncomingDocument:
-    """A document with its id, which is derived from its text if it has none.
-
-    `ConfigError` if the id has no visible character, or if it or another value cannot be stored.
-    """
-    document = given.document
-    if document.id and not name_key(document.id):
-        raise ConfigError(f"the id {document.id!r} has no character that can be seen")
-    if document.id and sanitize(document.id) != document.id:
-        raise ConfigError(f"the id {document.id!r} has characters that cannot be stored")
-    pages = document_pages("", document)
-    texts = [page.text for page in pages]
-    derived_id = "doc-" + digest(*texts)
-    id = document.id or derived_id
-    about = document.title, document.source, document.date
-    title, source, date = (text and sanitize(text) for text in about)
-    metadata, records = plain_json((dict(document.metadata), given.records))
-    # one text is one document, wherever it was found, unless the caller named it
-    named = [title, source] if id != derived_id else []
-    same = [*named, date, metadata, records, given.chunks]
-    content = digest(*texts, json.dumps(same, ensure_ascii=False, sort_keys=True))
-    size, at = sum(map(len, texts)), given.created_at
-    stored = StoredDocument(0, id, title, source, date, metadata, content, "done", size, at)
-    own_pages = tuple(texts) if document.pages else None
-    kept = Document(sanitize(document.text), id, title, source, date, metadata, own_pages)
-    records = None if records is None else tuple(records)
-    own = tuple([replace(page, document_id=id) for page in pages])
-    pending = replace(given, document=kept, records=records)
-    return IncomingDocument(pending, stored, own)
-
-
-def plain_json(value: object) -> Any:
-    """A value as it will be read back from JSON: tuples become lists, NaN and infinity null.
-
-    `ConfigError` for values that are nested too deeply, are too long, or are not JSON.
-    """
-    try:
-        text = sanitize(json.dumps(value, ensure_ascii=False))
-        return json.loads(text, parse_constant=lambda _: None)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"metadata of a document, and records, must be plain JSON that can be stored: {error}"
-        ) from error

@@ -1,10 +1,10 @@
-"""Turns records into mentions, and checks each mention."""
+"""Turns the records of an answer into mentions, and checks each mention."""
 
 import html
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
@@ -14,10 +14,7 @@ from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import clean_name, folded_text, name_key
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.types import (
-    PROVIDED,
     UNKNOWN_TYPE,
-    Chunk,
-    ChunkState,
     EntityMention,
     Extraction,
     Json,
@@ -27,14 +24,12 @@ from lightrag_jsonl.core.types import (
     RelationMention,
 )
 from lightrag_jsonl.indexing.examples import Examples, SourceWords
-from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.llm.reader import rejected_text
-from lightrag_jsonl.llm.schemas import Schema
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
 
-Problem: TypeAlias = tuple[RejectionReason, str]
+RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
 COPIED = "it repeats the example of the prompt, and says nothing of the text"
@@ -44,10 +39,11 @@ RELATION_FIELDS = attrgetter(*RelationMention.__slots__)
 
 @dataclass
 class MentionCollector:
-    """Collects the mentions of one chunk from the records that answer a prompt, each once.
+    """Collects the different mentions of a chunk from the records that answer a prompt.
 
-    `declared` holds the numbers of entities and relations that the model says it wrote. Copies of
-    the prompt's `examples` are refused, unless the text or its `background` holds their words.
+    `declared` holds the numbers of entities and relations that the model claims to have written.
+    Copies of the prompt's `examples` are refused, unless the words occur in the text or in the
+    `background`.
     """
 
     text: str
@@ -64,46 +60,53 @@ class MentionCollector:
     _types: dict[str, str] = field(default_factory=dict)  # by name key
 
     def add(self, records: Iterable[tuple[int, Record]]) -> int:
-        """Add (line, record) pairs; returns how many new names and pairs they brought."""
-        before = len(self._keys)
+        """Add (line, record) pairs; returns the number of new names and pairs."""
+        count_before = len(self._keys)
         for line, record in records:
-            if self.ontology and (violation := self.ontology.check(record, self._types)):
-                self.reject(line, record, "ontology", violation)
-                continue
-            record = self.ontology.declared(record) if self.ontology else record
-            parts = [record] if self.prompt == GRAPH_PROMPT else [*graph_records(record)]
-            if any(self.examples.is_copy(part, self._source_words) for part in parts):
-                self.reject(line, record, "example", COPIED)
-                continue
-            for part in parts:
-                if problem := self._add(part):
-                    self.reject(line, record, *problem)
-        return len(self._keys) - before
+            if self.ontology:
+                if violation := self.ontology.check(record, self._types):
+                    self.reject(line, record, "ontology", violation)
+                    continue
+                record = self.ontology.declared(record)
+            self._add_record(line, record)
+        return len(self._keys) - count_before
 
     def extraction(self) -> Extraction:
-        """The mentions in the order in which their names occur in the text, whatever the order of
-        the records.
+        """The mentions in the order in which the names occur in the text, in whatever order the
+        records came.
 
-        An end of a relation that no entity names becomes an entity of unknown type.
+        An end of a relation without an entity becomes an entity of unknown type.
         """
         relations = sorted(self.relations, key=self._order)
-        named = {name_key(one.name) for one in self.entities}
-        for end in chain.from_iterable((one.source, one.target) for one in relations):
-            if name_key(end) not in named:
-                named.add(name_key(end))
-                unknown = EntityMention(end, UNKNOWN_TYPE, "", self._is_in_text(name_key(end)))
-                self.entities[unknown] = None
+        keys = {name_key(entity.name) for entity in self.entities}
+        ends = ((relation.source, relation.target) for relation in relations)
+        for end in chain.from_iterable(ends):
+            key = name_key(end)
+            if key not in keys:
+                keys.add(key)
+                mention = EntityMention(end, UNKNOWN_TYPE, "", self._is_in_text(key))
+                self.entities[mention] = None
         entities = sorted(self.entities, key=self._order)
         return Extraction(tuple(entities), tuple(relations))
 
     def reject(self, line: int, record: Record, reason: RejectionReason, detail: str) -> None:
-        """Keep a record that gives no mention, and why."""
+        """Store a record that gives no mention, with the reason."""
         text = rejected_text(json.dumps(record, ensure_ascii=False))
         self.rejections.append(Rejection(line, text, reason, detail))
 
-    def _add(self, record: Record) -> Problem | None:
-        """Add what a record of `extract-graph` says; returns what is wrong with it. The keywords of
-        the whole text are not used.
+    def _add_record(self, line: int, record: Record) -> None:
+        parts = [record] if self.prompt == GRAPH_PROMPT else [*graph_records(record)]
+        if any(self.examples.is_copy(part, self._source_words) for part in parts):
+            self.reject(line, record, "example", COPIED)
+            return
+        for part in parts:
+            if problem := self._add(part):
+                reason, detail = problem
+                self.reject(line, record, reason, detail)
+
+    def _add(self, record: Record) -> RecordProblem | None:
+        """Add the mention in a record of `extract-graph`; returns a problem of the record. The
+        keywords of the whole text are not used.
         """
         type = record.get("type")
         if type == "entity":
@@ -114,58 +117,73 @@ class MentionCollector:
             self.declared = record.get("entities"), record.get("relationships")
         return None
 
-    def _add_entity(self, record: Record) -> Problem | None:
-        name = clean_name(_text(record.get("name")))
+    def _add_entity(self, record: Record) -> RecordProblem | None:
+        name = clean_name(_plain_text(record.get("name")))
         if not name:
             return "empty_name", "the entity has no name"
         if self._is_too_long(name):
             return self._too_long("a name")
-        key, type = name_key(name), _text(record.get("entity_type")) or UNKNOWN_TYPE
-        type = type if self.ontology else type.casefold()
+        key = name_key(name)
+        type = _plain_text(record.get("entity_type")) or UNKNOWN_TYPE
+        if not self.ontology:
+            type = type.casefold()
         self._keys.add(key)
         self._types.setdefault(key, type)
-        description, value = _text(record.get("description")), record.get("attribute")
-        attributes: tuple[tuple[str, str], ...] = ()
-        if isinstance(value, list) and len(value) == 2:
-            attributes = ((_text(value[0]), _text(value[1])),)
-        aliases = self._aliases(record, key) if record.get("aliases") else ()
-        about = description, self._is_in_text(key), attributes, aliases
-        self.entities[EntityMention(name, type, *about)] = None
+        mention = EntityMention(
+            name=name,
+            type=type,
+            description=_plain_text(record.get("description")),
+            grounded=self._is_in_text(key),
+            attributes=_attributes(record),
+            aliases=self._aliases(record, key) if record.get("aliases") else (),
+        )
+        self.entities[mention] = None
         return None
 
-    def _aliases(self, record: Record, own: str) -> tuple[str, ...]:
-        """The other names that a record gives, as far as the text holds them; each once."""
-        found: dict[str, str] = {}
-        for name in map(clean_name, _texts(record.get("aliases"))):
-            found.setdefault(name_key(name), name)
-        kept = [
-            name for key, name in found.items() if key not in ("", own) and self._is_in_text(key)
-        ]
-        return tuple(sorted(kept))
+    def _aliases(self, record: Record, own_key: str) -> tuple[str, ...]:
+        """The different aliases in a record that occur in the text."""
+        names_by_key: dict[str, str] = {}
+        for name in map(clean_name, _plain_texts(record.get("aliases"))):
+            names_by_key.setdefault(name_key(name), name)
+        return tuple(
+            sorted(
+                name
+                for key, name in names_by_key.items()
+                if key not in ("", own_key) and self._is_in_text(key)
+            )
+        )
 
-    def _add_relation(self, record: Record) -> Problem | None:
-        source, target = (clean_name(_text(record.get(end))) for end in ("source", "target"))
-        keys = tuple(sorted((name_key(source), name_key(target))))
+    def _add_relation(self, record: Record) -> RecordProblem | None:
+        source = clean_name(_plain_text(record.get("source")))
+        target = clean_name(_plain_text(record.get("target")))
         if not (source and target):
             return "empty_name", "an end of the relation has no name"
         if self._is_too_long(source) or self._is_too_long(target):
             return self._too_long("a name")
+        keys = tuple(sorted((name_key(source), name_key(target))))
         if keys[0] == keys[1]:
             return "self_relation", f"{source!r} is related to itself"
         self._keys.add(keys)
         strength = record.get("strength")
-        weight = strength if isinstance(strength, float) else 1.0
-        every = _texts(record.get("keywords"))
-        keywords = tuple(itertools.filterfalse(self._is_too_long, every))
-        about = keywords, _text(record.get("description"))
-        self.relations[RelationMention(source, target, *about, weight)] = None
-        return None if keywords == every else self._too_long("kept without a keyword that")
+        all_keywords = _plain_texts(record.get("keywords"))
+        keywords = tuple(itertools.filterfalse(self._is_too_long, all_keywords))
+        mention = RelationMention(
+            source=source,
+            target=target,
+            keywords=keywords,
+            description=_plain_text(record.get("description")),
+            strength=strength if isinstance(strength, float) else 1.0,
+        )
+        self.relations[mention] = None
+        if keywords != all_keywords:
+            return self._too_long("kept without a keyword that")
+        return None
 
     def _is_too_long(self, text: str) -> bool:
         return len(text) > self.limits.name_characters
 
-    def _too_long(self, what: str) -> Problem:
-        return "limit", f"{what} has more than {self.limits.name_characters} characters"
+    def _too_long(self, subject: str) -> RecordProblem:
+        return "limit", f"{subject} has more than {self.limits.name_characters} characters"
 
     @cached_property
     def _source_words(self) -> SourceWords:
@@ -184,39 +202,61 @@ class MentionCollector:
         return has_cjk(key) and "".join(key.split()) in "".join(self._folded.split())
 
     def _order(self, mention: EntityMention | RelationMention) -> tuple[object, ...]:
-        """Where the (last) name of a mention first occurs, or the end; then its fields."""
+        """The first position of the (last) name of a mention, or the end; then the fields."""
         if isinstance(mention, EntityMention):
             return self._position(mention.name), *ENTITY_FIELDS(mention)
-        last = max(self._position(mention.source), self._position(mention.target))
-        return last, *RELATION_FIELDS(mention)
+        position = max(self._position(mention.source), self._position(mention.target))
+        return position, *RELATION_FIELDS(mention)
 
     def _position(self, name: str) -> int:
-        found = self._folded.find(name_key(name))
-        return found if found >= 0 else len(self._folded)
+        position = self._folded.find(name_key(name))
+        return position if position >= 0 else len(self._folded)
 
 
 def graph_records(record: Record) -> Iterator[Record]:
     """A record of `agent-kg-extract` or `extract-with-ontologies` as records of `extract-graph`."""
-    get, type = record.get, record.get("type")
-    if type != "relationship":
-        value: Json = [get("attribute"), get("value")] if type == "attribute" else None
-        entity: Record = {"type": "entity", "name": get("entity"), "attribute": value}
-        yield {**entity, "entity_type": get("entity_type"), "description": get("definition")}
+    if record.get("type") != "relationship":
+        yield _graph_entity(record)
         return
-    subject, target = get("subject"), get("object")
-    predicate = get("predicate", get("relation"))
-    parts = subject, predicate, target
-    if get("object-entity") is False:
+    subject = record.get("subject")
+    target = record.get("object")
+    predicate = record.get("predicate", record.get("relation"))
+    if record.get("object-entity") is False:
         yield {"type": "entity", "name": subject, "attribute": [predicate, target]}
         return
     if "subject_type" in record:
-        yield {"type": "entity", "name": subject, "entity_type": get("subject_type")}
-        yield {"type": "entity", "name": target, "entity_type": get("object_type")}
-    about: Record = {"keywords": [predicate], "description": " ".join(map(_text, parts))}
-    yield {"type": "relationship", "source": subject, "target": target, **about}
+        yield {"type": "entity", "name": subject, "entity_type": record.get("subject_type")}
+        yield {"type": "entity", "name": target, "entity_type": record.get("object_type")}
+    yield {
+        "type": "relationship",
+        "source": subject,
+        "target": target,
+        "keywords": [predicate],
+        "description": " ".join(map(_plain_text, (subject, predicate, target))),
+    }
 
 
-def _text(value: Json) -> str:
+def _graph_entity(record: Record) -> Record:
+    attribute: Json = None
+    if record.get("type") == "attribute":
+        attribute = [record.get("attribute"), record.get("value")]
+    return {
+        "type": "entity",
+        "name": record.get("entity"),
+        "attribute": attribute,
+        "entity_type": record.get("entity_type"),
+        "description": record.get("definition"),
+    }
+
+
+def _attributes(record: Record) -> tuple[tuple[str, str], ...]:
+    value = record.get("attribute")
+    if isinstance(value, list) and len(value) == 2:
+        return ((_plain_text(value[0]), _plain_text(value[1])),)
+    return ()
+
+
+def _plain_text(value: Json) -> str:
     """A text without markup and extra spaces, or a number as text; "" for anything else."""
     if isinstance(value, str):
         return " ".join(html.unescape(value).split())
@@ -224,45 +264,5 @@ def _text(value: Json) -> str:
     return str(value) if is_number else ""
 
 
-def _texts(value: Json) -> tuple[str, ...]:
-    return tuple(filter(None, map(_text, value))) if isinstance(value, list) else ()
-
-
-# ── ready-made records ──────────────────────────────────────────────────────────
-
-
-def provided_extractions(
-    chunks: Sequence[Chunk], records: Sequence[Record], schema: Schema | None
-) -> tuple[Extraction, ...]:
-    """The extraction of each chunk from ready-made records; their lines count from 1.
-
-    A chunk with refused records is never "failed", since no model could be asked again. A record
-    that is no mapping, or names a chunk that does not exist, is refused in the first chunk.
-    """
-    collectors = [MentionCollector(chunk.text) for chunk in chunks]
-    counts = [0] * len(chunks)
-    for line, record in enumerate(records, 1):
-        if not isinstance(record, dict):
-            detail = f"records[{line - 1}] is no mapping but {type(record).__name__}"
-            collectors[0].reject(line, record, "not_object", detail)
-            continue
-        index = 0 if record.get("chunk") is None else record["chunk"]
-        if type(index) is not int or not 0 <= index < len(chunks):
-            detail = f"it names chunk {index!r}; there are chunks 0 to {len(chunks) - 1}"
-            collectors[0].reject(line, record, "unknown_id", detail)
-            continue
-        plain = {key: value for key, value in record.items() if key != "chunk"}
-        for one in normalize_graph_record(plain):
-            problem = None if schema is None else schema.error(schema.with_short_lists(one))
-            if problem is None:
-                collectors[index].add([(line, one)])
-                counts[index] += 1
-            else:
-                collectors[index].reject(line, one, "schema", problem)
-    found = []
-    for collector, count in zip(collectors, counts, strict=True):
-        extraction, refused = collector.extraction(), tuple(collector.rejections)
-        state: ChunkState = "partial" if refused else "ok" if extraction.entities else "empty"
-        extraction = replace(extraction, state=state, records=count, rejections=refused)
-        found.append(replace(extraction, extractor=PROVIDED))
-    return tuple(found)
+def _plain_texts(value: Json) -> tuple[str, ...]:
+    return tuple(filter(None, map(_plain_text, value))) if isinstance(value, list) else ()

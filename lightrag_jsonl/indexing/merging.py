@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TypeAlias, TypeVar
 
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Chunk, Extraction, Kind, Page
+from lightrag_jsonl.core.types import Extraction, Kind, Page
 from lightrag_jsonl.indexing.overrides import (
     HandValues,
     SubjectKey,
@@ -45,23 +45,6 @@ AnyMentionRow = TypeVar("AnyMentionRow", EntityMentionRow, RelationMentionRow)
 StepCallback: TypeAlias = Callable[[int, int], None]  # items done, items known
 
 GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractedDocument:
-    """A document with its extractions, waiting to become visible.
-
-    On a retry, `rows` holds the row ids of the chunks that were asked about again. Otherwise it is
-    empty, and the document has no row id yet. `override` is what a person set, in an edit of one
-    chunk.
-    """
-
-    document: StoredDocument
-    pages: tuple[Page, ...]
-    chunks: tuple[Chunk, ...]
-    extractions: tuple[Extraction, ...]
-    rows: tuple[int, ...] = ()
-    override: Override | None = None
 
 
 @dataclass(slots=True)

@@ -14,10 +14,17 @@ from lightrag_jsonl.core.types import Chunk, DeleteReport, Failure, InsertReport
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing import commits
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
-from lightrag_jsonl.indexing.inserting import Insert, unfinished_chunks
-from lightrag_jsonl.indexing.loading import incoming
+from lightrag_jsonl.indexing.incoming import incoming_document, storable
+from lightrag_jsonl.indexing.insertion import Insertion
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
-from lightrag_jsonl.indexing.progress import Progress, ShowProgress, progress_bars
+from lightrag_jsonl.indexing.outcome import InsertOutcome
+from lightrag_jsonl.indexing.preparation import (
+    DocumentCutter,
+    storable_documents,
+    stored_version,
+    unfinished_chunks,
+)
+from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
@@ -46,49 +53,50 @@ class IndexPipeline:
         patient: bool = False,
     ) -> None:
         self._store = store
-        self._extractor, self._tokenizer, self._language = extractor, tokenizer, language
+        self._extractor = extractor
         self._options = options
         self._settings = settings
-        self._embedder = PassageEmbedder(embedder, store, batch_size=options.embed_batch_size)
-        describer = Describer(client, options, tokenizer, language)
+        self._record_schema = record_schema
+        self._patient = patient
+        self._cutter = DocumentCutter(
+            tokenizer, size=options.chunk_tokens, overlap=options.chunk_overlap
+        )
         self.writer = commits.IndexWriter(
             store=store,
-            describer=describer,
-            embedder=self._embedder,
+            describer=Describer(client, options, tokenizer, language),
+            embedder=PassageEmbedder(embedder, store, batch_size=options.embed_batch_size),
             relation_vectors=options.relation_vectors,
             settings=settings,
             lock_timeout=options.lock_timeout,
-        )
-        self._insert = partial(
-            Insert, self.writer, extractor, tokenizer, options, record_schema, patient=patient
         )
 
     # ── documents ───────────────────────────────────────────────────────────────
 
     async def insert(
         self,
-        given: Iterable[PendingDocument],
+        pending_documents: Iterable[PendingDocument],
         *,
         progress: ShowProgress = None,
         tolerant: bool = False,
         summarize: bool = True,
     ) -> InsertReport:
-        """Index documents: known ones (same id and content) are skipped, changed ones replaced.
+        """Index documents: an unchanged document (same id and content) is skipped, a changed one
+        replaces the stored version.
 
-        A document that cannot be indexed is a failure in the report; if it is the only one, it
-        raises `ConfigError`, unless `tolerant`. Without `summarize`, summaries stay due.
+        A document that cannot be indexed is a failure in the report; a single such document raises
+        `ConfigError`, unless `tolerant`. Without `summarize`, summaries stay due.
         """
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
-                insert = self._insert(progress=show, summarize=summarize)
-                return await insert.insert(given, tolerant=tolerant)
+                insertion = self._insertion(show, summarize=summarize)
+                return await insertion.insert(pending_documents, tolerant=tolerant)
 
     async def resume(self, *, progress: ShowProgress = None) -> InsertReport:
         """Go on with the documents that an interrupted insert left waiting."""
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
-                pending = await read(self._store, methodcaller("pending"))
-                return await self._insert(progress=show).insert(pending, tolerant=True)
+                pending_documents = await read(self._store, methodcaller("pending"))
+                return await self._insertion(show).insert(pending_documents, tolerant=True)
 
     async def retry(self, *, upgrade: bool = False, progress: ShowProgress = None) -> InsertReport:
         """Ask again for every chunk that failed, for the missing part of chunks read in part, and for
@@ -98,86 +106,88 @@ class IndexPipeline:
         """
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
-                stored = await read(self._store, methodcaller("documents"))
-                unfinished = (one for one in stored if upgrade or one.state != "done")
-                report = await self._insert(progress=show).retry(unfinished, upgrade=upgrade)
+                documents = await read(self._store, methodcaller("documents"))
+                due = [document for document in documents if upgrade or document.state != "done"]
+                report = await self._insertion(show).retry(due, upgrade=upgrade)
                 refused = await self.writer.embed_refused()
-                known = {(one.document_id, one.chunk_id) for one in report.failures}
-                again = [one for one in refused if (one.document_id, one.chunk_id) not in known]
-                return replace(report, failures=(*report.failures, *again))
+                return _with_failures(report, refused)
 
     def upgradable(self) -> Iterator[tuple[Chunk, ...]]:
         """The chunks of each document that `retry` with `upgrade` would read."""
         with self._store.view() as view:
-            for one in view.documents():
-                chunks = unfinished_chunks(one.id, view, current=self._extractor.name)
+            for document in view.documents():
+                chunks = unfinished_chunks(document.id, view, current=self._extractor.name)
                 if chunks:
                     yield tuple(chunks.values())
 
     async def delete(self, ids: Collection[str], *, purge: bool = False) -> DeleteReport:
         """Remove documents as if they had never been inserted; no model is asked.
 
-        With `purge` also all that may quote these or earlier deleted documents, from every file.
+        With `purge` also everything that may quote these or earlier deleted documents, from every
+        file.
         """
-        wanted = list(dict.fromkeys(ids))
-
-        def plan(view: StoreView) -> IndexChange:
-            known = {one.id for one in view.documents(wanted)}
-            known |= {one.document.id or "" for one in view.pending()}
-            if missing := [id for id in wanted if id not in known]:
-                raise NotFoundError(f"no such document: {', '.join(missing)}")
-            change = commits.plan_documents((), wanted, view)
-            if purge:
-                mentions = view.entity_mentions(chunks=change.old_chunks)
-                named = {one.owner for one in mentions if one.owner is not None}
-                rows = view.entity_rows(ids=named).values()
-                change.purge = {name for row in rows for name in (row.name, *row.names)}
-            return change
-
-        change = await self.writer.commit_alone(plan)
+        ids = list(dict.fromkeys(ids))
+        change = await self.writer.commit_alone(partial(_plan_deletion, ids, purge))
         chunks = len(change.old_chunks)
-        log.info("deleted %d documents, %d chunks", len(wanted), chunks)
-        entities, relations = (len(change.graph.rows(kind, gone=True)) for kind in GRAPH_KINDS)
+        log.info("deleted %d documents, %d chunks", len(ids), chunks)
         if purge:
             await in_thread(self._store.vacuum)
-        return DeleteReport(tuple(wanted), chunks, entities, relations, *change.purged)
+        answers, traces = change.purged
+        return DeleteReport(
+            documents=tuple(ids),
+            chunks=chunks,
+            entities=len(change.graph.rows("entity", gone=True)),
+            relations=len(change.graph.rows("relation", gone=True)),
+            answers=answers,
+            traces=traces,
+        )
 
-    async def defer(self, given: Iterable[PendingDocument]) -> tuple[list[str], list[Failure]]:
+    async def defer(
+        self, pending_documents: Iterable[PendingDocument]
+    ) -> tuple[list[str], list[Failure]]:
         """Let new and changed documents wait, without reading them.
 
-        Returns the ids of documents that are known already, and the documents that cannot be read.
+        Returns the ids of unchanged documents, and the failures of unreadable documents.
         """
-        insert = self._insert()
+        outcome = InsertOutcome()
         async with self.writer.exclusive():
-            documents = list(insert.incoming(given))
-
-            def defer(writer: Transaction) -> None:
-                for one in documents:
-                    old = writer.documents([one.document.id])
-                    if [one.document.content] == [stored.content for stored in old]:
-                        insert.unchanged.append(one.document.id)
-                        writer.delete_pending([one.document.id])
-                    else:
-                        writer.put_pending(one.pending)
-
-            await write(self._store, defer)
-        return insert.unchanged, insert.failures
+            waiting = list(storable_documents(pending_documents, outcome))
+            outcome.unchanged += await write(self._store, partial(_defer, waiting))
+        return outcome.unchanged, outcome.failures
 
     def pending_work(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
         """Waiting documents with the chunks to read, then stored ones with their unfinished chunks."""
-        insert = self._insert()
         with self._store.view() as view:
-            pending = {one.document.id: one for one in view.pending()}
-            for one in pending.values():
-                yield one, insert.cut(incoming(one), view)[1] if one.records is None else ()
+            pending_by_id = {pending.document.id: pending for pending in view.pending()}
+            for pending in pending_by_id.values():
+                yield pending, self._chunks_to_read(pending, view)
             for stored in view.documents():
-                if stored.state != "done" and stored.id not in pending:
+                if stored.state != "done" and stored.id not in pending_by_id:
                     yield stored, tuple(unfinished_chunks(stored.id, view).values())
+
+    def _chunks_to_read(self, pending: PendingDocument, view: StoreView) -> tuple[Chunk, ...]:
+        if pending.records is not None:
+            return ()
+        pending = storable(pending)
+        _, document = self._cutter.cut(incoming_document(pending), pending, view)
+        return document.chunks
+
+    def _insertion(self, progress: ProgressCallback | None, *, summarize: bool = True) -> Insertion:
+        return Insertion(
+            writer=self.writer,
+            extractor=self._extractor,
+            cutter=self._cutter,
+            options=self._options,
+            record_schema=self._record_schema,
+            patient=self._patient,
+            progress=progress,
+            summarize=summarize,
+        )
 
     # ── summaries, and what is derived ──────────────────────────────────────────
 
     async def summarize(self) -> Usage:
-        """Write every summary that is due; returns what that cost."""
+        """Write every due summary; returns the cost."""
         meter = UsageMeter()
         with meter.attach_usage():
             await self.writer.commit_alone(commits.plan_summaries, meter=meter, deferred=set())
@@ -190,35 +200,81 @@ class IndexPipeline:
         """
         change = await self.writer.commit_alone(commits.plan_rebuilding, deferred=set())
         entities, relations = (len(change.graph.rows(kind)) for kind in GRAPH_KINDS)
-        chunks, vectors = len(change.chunk_texts), sum(map(len, change.vectors.values()))
+        vectors = sum(map(len, change.vectors.values()))
         return [
             f"{entities} entities and {relations} relations merged from the mentions",
-            f"full text of {chunks} chunks rebuilt",
+            f"full text of {len(change.chunk_texts)} chunks rebuilt",
             f"{vectors} vectors rebuilt",
         ]
 
     async def reembed(self, embedder: Embedder, *, progress: ShowProgress = None) -> int:
         """Move the index to another embedder; returns the number of texts.
 
-        `ConfigError` if it has the name of the old one, but vectors of another length.
+        `ConfigError` for an embedder with the name of the old one, but vectors of another length.
         """
-        new = PassageEmbedder(embedder, self._store, batch_size=self._options.embed_batch_size)
-
-        def step(done: int, known: int) -> None:
-            if show is not None:
-                show(Progress(0, 0, 0, {"embedding": (done, known)}))
-
+        batch_size = self._options.embed_batch_size
+        passage_embedder = PassageEmbedder(embedder, self._store, batch_size=batch_size)
         async with self.writer.exclusive():
-            await new.load()
-            old, name, dim = self._settings(), embedder.name, str(embedder.dim)
-            if old["embedder"] == name and old["dim"] != dim:
-                raise ConfigError(
-                    f"the index has vectors of {old['dim']} dimensions by {name!r}; give the "
-                    f"embedder of {dim} another name"
-                )
-            settings = {**old, "embedder": name, "dim": dim}
-            texts = await read(
-                self._store, partial(commits.all_texts, self._options.relation_vectors)
-            )
+            await passage_embedder.load()
+            settings = _settings_with(embedder, self._settings())
+            find = partial(commits.all_texts, self._options.relation_vectors)
+            texts = await read(self._store, find)
             with progress_bars(progress) as show:
-                return await new.replace_all(texts, settings, step)
+                step = partial(_show_embedding, show)
+                return await passage_embedder.replace_all(texts, settings, step)
+
+
+def _with_failures(report: InsertReport, failures: Iterable[Failure]) -> InsertReport:
+    """The report with further failures, of chunks that have none yet."""
+    failed = {(failure.document_id, failure.chunk_id) for failure in report.failures}
+    further = [
+        failure for failure in failures if (failure.document_id, failure.chunk_id) not in failed
+    ]
+    return replace(report, failures=(*report.failures, *further))
+
+
+def _plan_deletion(ids: Collection[str], purge: bool, view: StoreView) -> IndexChange:
+    """The change that removes documents; `NotFoundError` names ids without a document."""
+    present = {document.id for document in view.documents(ids)}
+    present |= {pending.document.id or "" for pending in view.pending()}
+    if missing := [id for id in ids if id not in present]:
+        raise NotFoundError(f"no such document: {', '.join(missing)}")
+    change = commits.plan_documents((), ids, view)
+    if purge:
+        mentions = view.entity_mentions(chunks=change.old_chunks)
+        rows = {mention.owner for mention in mentions if mention.owner is not None}
+        entities = view.entity_rows(ids=rows).values()
+        change.purge = {name for entity in entities for name in (entity.name, *entity.names)}
+    return change
+
+
+def _defer(waiting: Iterable[PendingDocument], transaction: Transaction) -> list[str]:
+    """Let documents wait in the store; returns the ids of unchanged documents."""
+    unchanged: list[str] = []
+    for pending in waiting:
+        document = incoming_document(pending).document
+        stored = stored_version(transaction, document.id)
+        if stored is not None and stored.content == document.content:
+            unchanged.append(document.id)
+            transaction.delete_pending([document.id])
+        else:
+            transaction.put_pending(pending)
+    return unchanged
+
+
+def _settings_with(embedder: Embedder, settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings of an index after a change of the embedder."""
+    dim = str(embedder.dim)
+    if settings["embedder"] == embedder.name and settings["dim"] != dim:
+        raise ConfigError(
+            f"the index has vectors of {settings['dim']} dimensions by {embedder.name!r}; give the "
+            f"embedder of {dim} another name"
+        )
+    return {**settings, "embedder": embedder.name, "dim": dim}
+
+
+def _show_embedding(show: ProgressCallback | None, items_done: int, items_known: int) -> None:
+    if show is None:
+        return
+    steps = {"embedding": (items_done, items_known)}
+    show(Progress(chunks_done=0, chunks_known=0, documents_done=0, steps=steps))

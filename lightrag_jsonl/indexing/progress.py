@@ -1,15 +1,18 @@
-"""Progress of an insert: what a callback is given, and the bars that are shown without one."""
+"""Progress of an insert: the values for a callback, and bars in a terminal or a notebook."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Never, TypeAlias
+from typing import TYPE_CHECKING, Never, TypeAlias
+
+if TYPE_CHECKING:
+    from tqdm.auto import tqdm
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an insert has come: chunks read by the extractor, out of those found so far.
+    """The progress of an insert: chunks read by the extractor, of the chunks known so far.
 
     `steps` holds the step of making documents visible that is under way ("merging", "summarizing",
     "embedding" or "writing"), with (items done, items known).
@@ -25,33 +28,84 @@ ProgressCallback: TypeAlias = Callable[[Progress], None]
 ShowProgress: TypeAlias = ProgressCallback | bool | None
 
 
+@dataclass(slots=True)
+class ProgressCounter:
+    """Counts the chunks and documents of an insert, and tells a callback."""
+
+    callback: ProgressCallback | None
+    chunks_known: int = 0
+    chunks_done: int = 0
+    documents_done: int = 0
+
+    def chunk_done(self) -> None:
+        """Count a chunk that was read."""
+        self.chunks_done += 1
+        self.tell()
+
+    def documents_committed(self, count: int) -> None:
+        """Count documents that became visible."""
+        self.documents_done += count
+        self.tell()
+
+    def step(self, name: str, items_done: int, items_known: int) -> None:
+        """Tell of the step of a commit that is under way; a step without items is no news."""
+        if items_known:
+            self.tell({name: (items_done, items_known)})
+
+    def tell(self, steps: Mapping[str, tuple[int, int]] | None = None) -> None:
+        """Call the callback, if there is one."""
+        if self.callback is None:
+            return
+        progress = Progress(
+            chunks_done=self.chunks_done,
+            chunks_known=self.chunks_known,
+            documents_done=self.documents_done,
+            steps=steps or {},
+        )
+        self.callback(progress)
+
+
 @contextmanager
-def progress_bars(given: ShowProgress) -> Iterator[ProgressCallback | None]:
-    """The given callback; with True, one that shows a bar for each stage on stderr; with False none.
-    None shows bars in a terminal and in a notebook.
+def progress_bars(progress: ShowProgress) -> Iterator[ProgressCallback | None]:
+    """The callback in `progress`; with True, bars on stderr, one for each stage; with False none.
+
+    None stands for bars in a terminal and in a notebook.
     """
-    shown = (sys.stderr.isatty() or "ipykernel" in sys.modules) if given is None else given
-    if shown is not True:
-        yield shown or None
-        return
-    from tqdm.auto import tqdm
+    if progress is None:
+        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
+    if progress is True:
+        with ExitStack() as stack:
+            yield _Bars(stack).show
+    else:
+        yield progress or None
 
-    with ExitStack() as stack:
-        bars: dict[str, tqdm[Never]] = {}
 
-        def show(progress: Progress) -> None:
-            stages = {"chunks": (progress.chunks_done, progress.chunks_known), **progress.steps}
-            for name, (done, known) in stages.items():
-                if not known:
-                    continue
-                if name not in bars:
-                    bars[name] = tqdm(desc=name, file=sys.stderr, leave=False, position=len(bars))
-                    stack.callback(bars[name].close)
-                bar = bars[name]
-                if done < bar.n:  # of the next documents that are made visible together
-                    bar.reset()
-                bar.total = known
-                bar.update(done - bar.n)
-                bar.refresh()
+class _Bars:
+    """A bar for each stage of an insert."""
 
-        yield show
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack  # closes the bars
+        self._bars: dict[str, tqdm[Never]] = {}
+
+    def show(self, progress: Progress) -> None:
+        chunks = (progress.chunks_done, progress.chunks_known)
+        for name, (items_done, items_known) in {"chunks": chunks, **progress.steps}.items():
+            if items_known:
+                self._update(self._bar(name), items_done, items_known)
+
+    def _bar(self, name: str) -> "tqdm[Never]":
+        from tqdm.auto import tqdm
+
+        if name not in self._bars:
+            position = len(self._bars)
+            bar: tqdm[Never] = tqdm(desc=name, file=sys.stderr, leave=False, position=position)
+            self._bars[name] = bar
+            self._stack.callback(bar.close)
+        return self._bars[name]
+
+    def _update(self, bar: "tqdm[Never]", items_done: int, items_known: int) -> None:
+        if items_done < bar.n:  # of the next documents that are made visible together
+            bar.reset()
+        bar.total = items_known
+        bar.update(items_done - bar.n)
+        bar.refresh()

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, T
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Answer, Document, Record
 from lightrag_jsonl.core.validation import names_replacements
-from lightrag_jsonl.indexing.loading import Given, Unread, gone_files, with_unread
+from lightrag_jsonl.indexing.loading import Given, UnreadSource, gone_files, with_unread
 from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
@@ -143,7 +143,7 @@ class AsyncLightRAG:
             if not isinstance(documents, str | Path | Document):
                 documents = list(documents)
             folders = _folders(documents)
-        unread: list[Unread] = []
+        unread: list[UnreadSource] = []
         pending = self.engine.pending_documents(
             documents, unread, readers=readers, file_limits=file_limits
         )

@@ -24,7 +24,7 @@ from lightrag_jsonl.core.protocols import (
 from lightrag_jsonl.core.types import Document, known_language
 from lightrag_jsonl.curation.pipeline import CurationPipeline
 from lightrag_jsonl.indexing.extraction import LLMExtractor
-from lightrag_jsonl.indexing.loading import Given, Unread, load_documents
+from lightrag_jsonl.indexing.loading import Given, UnreadSource, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
 from lightrag_jsonl.llm.client import ModelClient
@@ -213,7 +213,7 @@ class Engine:
     def pending_documents(
         self,
         sources: Given | Iterable[Given],
-        unread: list[Unread],
+        unread: list[UnreadSource],
         *,
         readers: Readers | None = None,
         file_limits: FileLimits | None = None,

@@ -19,7 +19,7 @@ import msgspec
 
 from lightrag_jsonl import AsyncLightRAG, DeleteReport, Document, InsertReport, LightRAGError
 from lightrag_jsonl.core.types import Failure, FileNote
-from lightrag_jsonl.indexing.loading import LINES, document_from, documents_in, with_unread
+from lightrag_jsonl.indexing.loading import JSONL_SUFFIX, document_from, documents_in, with_unread
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.readers import file_suffix
@@ -135,7 +135,7 @@ def documents_in_upload(
     of a .jsonl file keeps its own id.
     """
     path = PurePath(details["name"])
-    names = ("title", "date") if file_suffix(path) == LINES else ("title", "date", "id")
+    names = ("title", "date") if file_suffix(path) == JSONL_SUFFIX else ("title", "date", "id")
     properties = {name: details[name] for name in names if details.get(name)}
     with ReadingProcess() as reading:
         for item in documents_in(content, path, reading):

@@ -27,7 +27,7 @@ from lightrag_jsonl.core.types import (
     SkippedFile,
 )
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.loading import Given, Unread, read_text
+from lightrag_jsonl.indexing.loading import Given, UnreadSource, read_text
 from lightrag_jsonl.llm.replies import BROKEN_OFF
 from lightrag_jsonl.llm.requests import request_key
 from lightrag_jsonl.providers.completions import read_completion
@@ -154,7 +154,7 @@ async def export_batch(
     """
     engine = rag.engine
     llm = engine.client.llm
-    unread: list[Unread] = []
+    unread: list[UnreadSource] = []
     pending = list(engine.pending_documents(documents, unread))
     unchanged, unreadable = await engine.indexing.defer(pending)
     work = await _open_work(engine)

@@ -6,8 +6,8 @@ from contextlib import closing
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.indexing.contents import document_contents
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
-from lightrag_jsonl.indexing.stored import stored_chunks
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import Counts, StoredChunk, StoredDocument
 from lightrag_jsonl.storage.store import OWN_SETTINGS
@@ -76,9 +76,9 @@ def _copy_documents(
 def _copy_document(document: StoredDocument, view: StoreView, transaction: Transaction) -> int:
     """Copy a document with its pages, chunks and mentions; returns the number of chunks."""
     transaction.put_document(document, view.pages([document.id]))
-    source = stored_chunks(view, document.id)
+    contents = document_contents(view, document.id)
     chunks = []
-    for row, chunk in source.chunks.items():
+    for row, chunk in contents.chunks.items():
         created_at = chunk.created_at.timestamp() if chunk.created_at else 0.0
         chunks.append(
             StoredChunk(
@@ -86,11 +86,11 @@ def _copy_document(document: StoredDocument, view: StoreView, transaction: Trans
                 document=document.row,
                 chunk=chunk,
                 created_at=created_at,
-                extraction=source.extractions[row],
+                extraction=contents.extractions[row],
             )
         )
     transaction.put_chunks(chunks)
-    transaction.put_mentions(source.entities, source.relations)
+    transaction.put_mentions(contents.entities, contents.relations)
     return len(chunks)
 
 

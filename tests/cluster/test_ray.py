@@ -10,7 +10,7 @@ import pytest
 
 from lightrag_jsonl import Document, IndexOptions, LightRAG
 from lightrag_jsonl.cluster import insert_on_ray, shards
-from lightrag_jsonl.indexing.inserting import Progress
+from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.storage.rows import PendingDocument
 from tests.cli.conftest import run, run_json

@@ -6,12 +6,8 @@ import pytest
 
 from lightrag_jsonl import Document, IndexOptions, LLMError
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.indexing.chunking import (
-    chunk_pages,
-    document_pages,
-    find_headings,
-    provided_chunks,
-)
+from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, provided_chunks
+from lightrag_jsonl.indexing.headings import find_headings
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, jsonl, prompts, unzipped
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.types import Chunk, Extraction, Record, RelationMention
-from lightrag_jsonl.indexing.mentions import provided_extractions
+from lightrag_jsonl.indexing.provided_records import provided_extractions
 from tests.kit import entity, prompts, relation
 
 
@@ -49,6 +49,14 @@ def test_a_relation_with_itself_is_refused() -> None:
     found = extraction(entity("Apple Inc."), *loops)
     assert found.relations == () and found.state == "partial"
     assert [one.reason for one in found.rejections] == ["self_relation"] * 2
+
+
+def test_long_lists_of_ready_made_records_stay() -> None:
+    """The schema limits the lists of a model's answer; a ready-made record keeps every item."""
+    keywords = ["trade", "port", "ship", "grain", "salt", "wool", "tax"]
+    result = extraction(relation("Ann", "Bob", keywords=keywords))
+    assert result.rejections == ()
+    assert result.relations[0].keywords == tuple(keywords)
 
 
 def test_ends_that_nothing_named_become_unknown_entities() -> None:

@@ -13,7 +13,7 @@ from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.types import Completion, Document
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.summaries import groups
+from lightrag_jsonl.indexing.summaries import text_groups
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.indexing.libraries import summarizing
 from tests.kit import entity, index, jsonl, problems, read_names, reading, relation, text_of
@@ -238,7 +238,7 @@ texts = st.lists(st.text("abcdef ", min_size=1, max_size=12), min_size=1, max_si
 @given(texts, st.integers(10, 60))
 def test_groups_keep_every_text_in_order_within_the_limit(found: list[str], limit: int) -> None:
     """Only a text that is longer alone makes a group too large."""
-    cut = groups(found, limit=limit, count=len)
+    cut = text_groups(found, limit=limit, count=len)
     assert [text for group in cut for text in group] == found
     assert all(len(group) == 1 or sum(map(len, group)) <= limit for group in cut)
 
@@ -248,7 +248,7 @@ def test_a_new_description_changes_one_group_and_the_path_above() -> None:
     many = [fact(n) for n in range(3_000)]
 
     def cut(texts: Sequence[str]) -> list[list[str]]:
-        return groups(texts, limit=12_000, count=lambda text: len(text) // 4)
+        return text_groups(texts, limit=12_000, count=lambda text: len(text) // 4)
 
     before = cut(many)
     assert 3_000 / 400 < len(before) < 3_000 / 150  # where they are cut for no other reason

@@ -9,7 +9,7 @@ from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.types import Completion, Document
 from lightrag_jsonl.indexing.commits import IndexWriter
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.indexing.test_inserting import CHUNKED, TEXT
+from tests.indexing.test_insertion import CHUNKED, TEXT
 from tests.kit import entity, index, jsonl, problems, relation, text_of, view
 
 GLEANING = IndexOptions(chunk_tokens=60, chunk_overlap=0, max_gleanings=2, glean_min_tokens=1)

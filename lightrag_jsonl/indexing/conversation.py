@@ -1,0 +1,279 @@
+"""The conversation about a chunk: the question, cut-off answers resumed, missed mentions gleaned."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from lightrag_jsonl.core.options import IndexOptions
+from lightrag_jsonl.core.types import ChunkState, Extraction, Message, Rejection
+from lightrag_jsonl.indexing.answers import (
+    INTENDED,
+    LOST,
+    declared_records,
+    is_cut_off,
+    is_loop,
+    some_are_refused,
+    statement_count,
+)
+from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector
+from lightrag_jsonl.llm.client import ModelClient, Records, UsageMeter
+from lightrag_jsonl.llm.field_aliases import normalize_graph_record
+from lightrag_jsonl.storage.status import ALL_REFUSED
+
+STILL_CUT_OFF = (
+    "the answer was still cut off after {} continuations: raise max_extract_tokens or max_resumes, or "
+    "use smaller chunks"
+)
+REPEATING = (
+    "the model repeated itself until the answer was ended: use another model or smaller chunks"
+)
+NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkCalls:
+    """The model calls about a chunk; `names` limits entity names if the server can enforce that."""
+
+    client: ModelClient
+    prompt: str
+    variables: Mapping[str, object]
+    names: Sequence[str] | None
+    meter: UsageMeter
+    priority: int
+    document: str
+
+    async def records(self, messages: Sequence[Message], *, max_tokens: int | None) -> Records:
+        """The records of the next answer."""
+        return await self.client.jsonl(
+            self.prompt,
+            self.variables,
+            messages=messages,
+            normalize=normalize_graph_record if self.prompt == GRAPH_PROMPT else None,
+            names=self.names,
+            max_tokens=max_tokens,
+            meter=self.meter,
+            priority=self.priority,
+            document=self.document,
+        )
+
+    async def text(self, messages: Sequence[Message], *, max_tokens: int | None) -> str:
+        """The text of the next answer."""
+        reply = await self.client.text(
+            self.prompt,
+            self.variables,
+            messages=messages,
+            max_tokens=max_tokens,
+            meter=self.meter,
+            priority=self.priority,
+            document=self.document,
+        )
+        return reply.text_without_thinking
+
+
+@dataclass(slots=True, kw_only=True)
+class Conversation:
+    """The conversation about a chunk so far."""
+
+    calls: ChunkCalls
+    options: IndexOptions
+    collector: MentionCollector
+    messages: list[Message]
+    most_records: int
+    max_tokens: int | None
+    last_answer: str = ""
+    records: int = 0
+    rejections: list[Rejection] = field(default_factory=list)
+    truncated: int = 0
+    resumed: int = 0
+    unfinished: bool = False  # an answer was still cut off after the last continuation
+    gleaned: list[int] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def has_statements(self) -> bool:
+        """Whether there is a record, and more than the statement that there is nothing."""
+        is_empty = self.collector.declared == (0, 0) and not self.collector.entities
+        return self.records > 0 and not is_empty
+
+    async def read_first(self) -> None:
+        """Ask for the mentions; an answer without a readable record is asked for once more."""
+        answer = await self._ask()
+        if self._problem(answer):
+            if is_cut_off(answer):  # a model that thinks at length needs more room
+                self.max_tokens = self.options.max_extract_tokens
+            answer = await self._ask()
+        self.error = self._problem(answer)
+        await self._read(answer)
+
+    async def glean(self) -> None:
+        """Ask for missed mentions, until a round brings nothing new or nothing should be missing."""
+        counts_before = (0, 0)  # the model declares the numbers of each round
+        for _ in range(self.options.max_gleanings):
+            entities = len(self.collector.entities)
+            relations = len(self.collector.relations)
+            brought = (entities - counts_before[0], relations - counts_before[1])
+            is_complete = self.collector.declared == brought
+            if self.options.glean_check and is_complete and await self._nothing_is_missing():
+                return
+            self._go_on(self.last_answer, "glean-extract")
+            self.collector.declared = None
+            counts_before = (entities, relations)
+            self.gleaned.append(await self._read(await self._ask()))
+            if not self.gleaned[-1] or self.error:
+                return
+
+    def extraction(self) -> Extraction:
+        """Everything that was read."""
+        extraction = self.collector.extraction()
+        return replace(
+            extraction,
+            state=self._state(has_entities=bool(extraction.entities)),
+            records=self.records,
+            rejections=self._stored_rejections(),
+            truncated=self.truncated,
+            resumed=self.resumed,
+            gleaned=tuple(self.gleaned),
+            usage=self.calls.meter.spent,
+            error=self.error,
+        )
+
+    def _state(self, *, has_entities: bool) -> ChunkState:
+        lost = [
+            rejection
+            for rejection in self.rejections
+            if self.unfinished or rejection.reason != "truncated"
+        ]
+        if self.error and not has_entities:
+            return "failed"
+        if self.error or some_are_refused(lost) or self.collector.rejections:
+            return "partial"
+        return "ok" if has_entities else "empty"
+
+    def _stored_rejections(self) -> tuple[Rejection, ...]:
+        """As many rejections as are stored, with the number of the others."""
+        rejections = [*self.rejections, *self.collector.rejections]
+        limit = self.options.limits.rejections
+        surplus = len(rejections) - limit
+        rejections = rejections[:limit]
+        if surplus > 0:
+            detail = f"{surplus} further refused lines are not stored"
+            rejections.append(Rejection(0, "", "limit", detail))
+        return tuple(rejections)
+
+    async def _ask(self) -> Records:
+        """The next answer; an unusable answer leaves the cache."""
+        answer = await self.calls.records(self.messages, max_tokens=self.max_tokens)
+        if self._problem(answer):
+            await self.calls.client.forget(answer.reply)
+        return answer
+
+    def _problem(self, answer: Records) -> str:
+        """The reason why an answer is unusable: no record about the text can be read, or the first
+        answer has no text, although the prompt asks for a record at least.
+        """
+        if self._statements(answer):
+            return ""
+        if answer.reply.broken_off:
+            return answer.reply.broken_off
+        is_first = len(self.messages) <= 2  # the system's turn and the user's
+        asks = self.options.extraction == GRAPH_PROMPT and bool(self.collector.text.strip())
+        if is_first and asks and not answer.reply.text_without_thinking.strip():
+            return "the answer was empty, twice"
+        if answer.result.records and not is_cut_off(answer):
+            return _lost_records(answer, is_first=is_first)
+        if some_are_refused(answer.result.rejections) or is_cut_off(answer):
+            return ALL_REFUSED
+        return ""
+
+    def _statements(self, answer: Records) -> int:
+        return statement_count(answer, prompt=self.options.extraction)
+
+    async def _read(self, answer: Records) -> int:
+        """Add an answer's mentions; after a cut-off answer, let the model go on after the last whole
+        record. Returns the number of new names and pairs.
+        """
+        new = await self._add(answer)
+        for _ in range(self.options.max_resumes):
+            if self.error or is_loop(answer):
+                break
+            if not is_cut_off(answer) or not answer.result.records:
+                break
+            self._go_on(_json_lines(answer.result.records), "resume-extract")
+            self.resumed += 1
+            answer = await self._ask()
+            brought = await self._add(answer)
+            new += brought
+            if not brought:  # the model only repeats what is there
+                break
+        if is_cut_off(answer):
+            self.unfinished = True
+            reason = REPEATING if is_loop(answer) else STILL_CUT_OFF.format(self.resumed)
+            await self._fail(reason, answer)
+        return new
+
+    async def _fail(self, problem: str, answer: Records) -> None:
+        """Note why the rest of the chunk is missing; a retry asks for the answer again."""
+        self.error = self.error or problem
+        if self.calls.client.stores_answers:  # a rehearsal leaves the answer for the real reading
+            await self.calls.client.forget(answer.reply)
+
+    async def _add(self, answer: Records) -> int:
+        """Add an answer's mentions; returns the number of new names and pairs."""
+        refused_before = len(self.collector.rejections)
+        new = self._collect(answer)
+        refused = [
+            rejection
+            for rejection in self.collector.rejections[refused_before:]
+            if rejection.reason not in INTENDED
+        ]
+        unreadable = [line for line in answer.result.rejections if line.reason in LOST]
+        lost = len(refused) + len(unreadable)
+        total = len(unreadable) + self._statements(answer)
+        if answer.reply.broken_off:
+            await self._fail(answer.reply.broken_off, answer)
+        elif lost > total - lost:  # a single bad record costs no further record
+            await self._fail(f"{lost} of {total} records of the answer could not be read", answer)
+        return new
+
+    def _collect(self, answer: Records) -> int:
+        result = answer.result
+        records = [*zip(result.line_numbers, result.records, strict=True)]
+        room = self.most_records - self.records
+        if len(records) > room:
+            line, _ = records[room]
+            detail = f"{len(records) - room} records beyond the first {self.most_records}"
+            self.rejections.append(Rejection(line, "", "limit", detail))
+        records = records[:room]
+        self.records += len(records)
+        self.truncated += int(is_cut_off(answer))
+        self.rejections += result.rejections
+        self.last_answer = answer.reply.text
+        return self.collector.add(records)
+
+    async def _nothing_is_missing(self) -> bool:
+        """Whether the model says so, once as much was read as the model declared."""
+        question = self.calls.client.prompts.render("glean-check", {})
+        messages = [*self.messages, Message("assistant", self.last_answer), *question]
+        text = await self.calls.text(messages, max_tokens=self.max_tokens)
+        return NO.match(text) is not None
+
+    def _go_on(self, answer: str, prompt: str) -> None:
+        self.messages.append(Message("assistant", answer))
+        self.messages += self.calls.client.prompts.render(prompt, {})
+
+
+def _json_lines(records: Iterable[object]) -> str:
+    return "\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+
+
+def _lost_records(answer: Records, *, is_first: bool) -> str:
+    """The records missing from an answer that only says that it is done.
+
+    Later answers may count the records of all answers, so only the first answer is checked.
+    """
+    lost = sum(line.reason in LOST for line in answer.result.rejections)
+    if lost:
+        return f"none of the {lost} records of the answer could be read"
+    declared = declared_records(answer) if is_first else 0
+    return f"the answer declares {declared} records and holds none" if declared else ""

@@ -1,0 +1,122 @@
+"""Documents on the way into the index: what the store can hold, and the parts that are added."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.text import digest, sanitize
+from lightrag_jsonl.core.types import Chunk, Document, Extraction, Page
+from lightrag_jsonl.indexing.chunking import document_pages
+from lightrag_jsonl.storage.rows import Override, PendingDocument, StoredDocument
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingDocument:
+    """A document on the way into the index; the steps of an insert add the optional parts.
+
+    `document` is the row to be stored; a new document has no row id yet. `chunks` are those to be
+    read, `extractions` the results, one for each chunk. If chunks of a stored document are read
+    again, `rows` holds their row ids and `pages` is empty. `override` is what a person set, in an
+    edit of one chunk.
+    """
+
+    document: StoredDocument
+    pages: tuple[Page, ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    extractions: tuple[Extraction, ...] = ()
+    rows: tuple[int, ...] = ()
+    override: Override | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of the document."""
+        return self.document.id
+
+
+def storable(pending: PendingDocument) -> PendingDocument:
+    """The document as the store can hold it, with an id: by default a digest of the text.
+
+    `ConfigError` if the id has no visible character, or if a value cannot be stored.
+    """
+    document = pending.document
+    _check_id(document.id)
+    texts = [page.text for page in document_pages("", document)]
+    metadata, records = storable_json((dict(document.metadata), pending.records))
+    return replace(
+        pending,
+        document=Document(
+            text=sanitize(document.text),
+            id=document.id or _derived_id(texts),
+            title=_sanitized(document.title),
+            source=_sanitized(document.source),
+            date=_sanitized(document.date),
+            metadata=metadata,
+            pages=tuple(texts) if document.pages else None,
+        ),
+        records=None if records is None else tuple(records),
+    )
+
+
+def incoming_document(pending: PendingDocument) -> IncomingDocument:
+    """The row and the pages of a storable document."""
+    document = pending.document
+    texts = [page.text for page in document_pages("", document)]
+    id = document.id or _derived_id(texts)
+    row = StoredDocument(
+        row=0,
+        id=id,
+        title=document.title,
+        source=document.source,
+        date=document.date,
+        metadata=document.metadata,
+        content=_content_digest(pending, texts),
+        state="done",
+        characters=sum(map(len, texts)),
+        created_at=pending.created_at,
+    )
+    pages = tuple([Page(id, number, text) for number, text in enumerate(texts, 1)])
+    return IncomingDocument(row, pages)
+
+
+def storable_json(value: object) -> Any:
+    """The value that JSON gives back: lists for tuples, null for NaN and infinity.
+
+    `ConfigError` for values that are nested too deeply, are too long, or are not JSON.
+    """
+    try:
+        text = sanitize(json.dumps(value, ensure_ascii=False))
+        return json.loads(text, parse_constant=lambda _: None)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"metadata of a document, and records, must be plain JSON that can be stored: {error}"
+        ) from error
+
+
+def _check_id(id: str | None) -> None:
+    if id and not name_key(id):
+        raise ConfigError(f"the id {id!r} has no character that can be seen")
+    if id and sanitize(id) != id:
+        raise ConfigError(f"the id {id!r} has characters that cannot be stored")
+
+
+def _derived_id(texts: Sequence[str]) -> str:
+    return "doc-" + digest(*texts)
+
+
+def _sanitized(text: str | None) -> str | None:
+    return text and sanitize(text)
+
+
+def _content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
+    """A digest of the texts and of all that is stored with them.
+
+    Without an id chosen by the caller, title and source do not count: the same text is the same
+    document, wherever it was found.
+    """
+    document = pending.document
+    names = [document.title, document.source] if document.id != _derived_id(texts) else []
+    content = [*names, document.date, document.metadata, pending.records, pending.chunks]
+    return digest(*texts, json.dumps(content, ensure_ascii=False, sort_keys=True))

@@ -1,0 +1,256 @@
+"""Inserts documents: reads them side by side, and commits them in the order of arrival."""
+
+import logging
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from functools import partial
+from operator import methodcaller
+
+from lightrag_jsonl.core.aio import gather_all
+from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError
+from lightrag_jsonl.core.options import IndexOptions
+from lightrag_jsonl.core.protocols import Extractor
+from lightrag_jsonl.core.types import Chunk, Extraction, Failure, InsertReport
+from lightrag_jsonl.indexing.budget import Budget
+from lightrag_jsonl.indexing.chunk_reading import ChunkReader
+from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
+from lightrag_jsonl.indexing.incoming import IncomingDocument, incoming_document
+from lightrag_jsonl.indexing.merging import GraphKey, IndexChange
+from lightrag_jsonl.indexing.outcome import InsertOutcome
+from lightrag_jsonl.indexing.preparation import (
+    DocumentCutter,
+    storable_documents,
+    unfinished_document,
+)
+from lightrag_jsonl.indexing.progress import ProgressCallback, ProgressCounter
+from lightrag_jsonl.indexing.provided_records import provided_extractions
+from lightrag_jsonl.indexing.reading_queue import DocumentGroup, ReadingQueue
+from lightrag_jsonl.llm.schemas import Schema
+from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
+from lightrag_jsonl.storage.status import STOPPED, failures_without_vector
+from lightrag_jsonl.storage.store import read, write
+
+UNANSWERED = 16  # after so many unanswered chunks in a row (at least two a slot) the insert ends
+SAME_ID = "documents of one insert share the id %r: the last one replaces the others"
+
+log = logging.getLogger(__name__)
+
+
+class Insertion:
+    """One insert.
+
+    The insert ends if too many chunks in a row get no answer, unless it is `patient`. Without
+    `summarize`, no summary is asked for. The documents that are committed together depend on the
+    documents only, not on the time that their reading takes.
+    """
+
+    def __init__(
+        self,
+        *,
+        writer: IndexWriter,
+        extractor: Extractor,
+        cutter: DocumentCutter,
+        options: IndexOptions,
+        record_schema: Schema | None,
+        patient: bool = False,
+        progress: ProgressCallback | None = None,
+        summarize: bool = True,
+    ) -> None:
+        self._writer = writer
+        self._cutter = cutter
+        self._record_schema = record_schema
+        self._deferred: set[GraphKey] | None = set() if summarize else None
+        self._budget = Budget(options)
+        self._chunk_reader = ChunkReader(
+            extractor,
+            self._budget,
+            most_unanswered=None if patient else _most_unanswered(options),
+        )
+        self._queue = ReadingQueue(self._read_document)
+        self._outcome = InsertOutcome()
+        self._progress = ProgressCounter(progress)
+
+    async def insert(
+        self, pending_documents: Iterable[PendingDocument], *, tolerant: bool
+    ) -> InsertReport:
+        """Index documents; a single document that cannot be indexed raises, unless `tolerant`."""
+        await self._index(self._prepared(pending_documents))
+        refusal = self._outcome.refusal
+        if refusal is not None and self._outcome.received == 1 and not tolerant:
+            raise refusal
+        return await self._finished()
+
+    async def retry(
+        self, stored_documents: Iterable[StoredDocument], *, upgrade: bool = False
+    ) -> InsertReport:
+        """Ask again about the unfinished chunks of documents; with `upgrade`, also about chunks
+        that another extractor read.
+        """
+        await self._index(self._unfinished(stored_documents, upgrade=upgrade))
+        return await self._finished()
+
+    # ── documents to read ───────────────────────────────────────────────────────
+
+    async def _prepared(
+        self, pending_documents: Iterable[PendingDocument]
+    ) -> AsyncIterator[IncomingDocument]:
+        """The documents that have chunks to read, or records to add."""
+        for pending in storable_documents(pending_documents, self._outcome):
+            document = incoming_document(pending)
+            if document.id in self._queue:  # an earlier version, to be replaced by this document
+                await self._commit_all()
+            try:
+                prepared = await self._prepare(document, pending)
+            except ConfigError as error:
+                self._outcome.refuse(pending.document, error)
+            else:
+                if prepared is not None:
+                    yield prepared
+
+    async def _prepare(
+        self, document: IncomingDocument, pending: PendingDocument
+    ) -> IncomingDocument | None:
+        """Cut a document, and let it wait in the store; None if it is there already."""
+        store = self._writer.store
+        stored, document = await read(store, partial(self._cutter.cut, document, pending))
+        if stored is not None and not document.chunks:
+            return await self._already_stored(stored, pending)
+        if stored is not None and document.id in self._outcome.documents:
+            log.warning(SAME_ID, document.id)
+        if pending.records is not None:
+            extractions = provided_extractions(
+                document.chunks, pending.records, self._record_schema
+            )
+            document = replace(document, extractions=extractions)
+            if pending.chunks is None:  # if this insert is killed, the text is cut alike again
+                sizes = (self._cutter.size, self._cutter.overlap)
+                pending = replace(pending, chunk_size=pending.chunk_size or sizes)
+        await write(store, methodcaller("put_pending", pending), durable=False)
+        return document
+
+    async def _already_stored(
+        self, stored: StoredDocument, pending: PendingDocument
+    ) -> IncomingDocument | None:
+        """The unfinished chunks of a document that is stored with the same content, if any."""
+        store = self._writer.store
+        await write(store, methodcaller("delete_pending", [stored.id]), durable=False)
+        if stored.state != "done" and pending.records is None:
+            return await read(store, partial(unfinished_document, stored))
+        self._outcome.unchanged.append(stored.id)
+        return None
+
+    async def _unfinished(
+        self, stored_documents: Iterable[StoredDocument], *, upgrade: bool
+    ) -> AsyncIterator[IncomingDocument]:
+        """The documents with chunks to read again; answered calls come from the cache."""
+        current = self._chunk_reader.extractor.name if upgrade else None
+        for stored in stored_documents:
+            find = partial(unfinished_document, stored, current=current)
+            document = await read(self._writer.store, find)
+            if document.chunks:
+                yield document
+
+    # ── reading ─────────────────────────────────────────────────────────────────
+
+    async def _index(self, documents: AsyncIterator[IncomingDocument]) -> None:
+        """Read and commit documents; if an embedder fails, documents in flight are read to the end.
+
+        The embedder's error is raised at the end, as an error of the model is.
+        """
+        with self._budget.attach_usage():
+            try:
+                async for document in documents:
+                    self._progress.chunks_known += len(document.chunks)
+                    await self._commit_groups(room=len(document.chunks))
+                    self._queue.put(document)
+                await self._commit_all()
+            except EmbeddingError as error:
+                self._budget.stop(error)
+                await self._queue.finish_reading()
+            finally:
+                await self._queue.cancel()
+
+    async def _read_document(self, document: IncomingDocument) -> IncomingDocument | None:
+        """The document with its extractions; None if the insert ended before the last one."""
+        if document.extractions:
+            return document
+        extractions = await gather_all(map(self._read_chunk, document.chunks))
+        complete = tuple(extraction for extraction in extractions if extraction is not None)
+        if len(complete) < len(extractions):
+            return None
+        return replace(document, extractions=complete)
+
+    async def _read_chunk(self, chunk: Chunk) -> Extraction | None:
+        extraction = await self._chunk_reader.read(chunk)
+        if extraction is not None:
+            self._progress.chunk_done()
+        return extraction
+
+    # ── commits ─────────────────────────────────────────────────────────────────
+
+    async def _commit_groups(self, *, room: int) -> None:
+        """Commit documents until there is room to read so many more chunks."""
+        while group := await self._queue.next_group(room=room):
+            await self._commit(group)
+
+    async def _commit_all(self) -> None:
+        while group := await self._queue.last_group():
+            await self._commit(group)
+
+    async def _commit(self, group: DocumentGroup) -> None:
+        """Make a group visible."""
+        commit = partial(
+            self._writer.commit, partial(plan_documents, group, ()), step=self._progress.step
+        )
+        try:
+            change = await commit(meter=self._budget, deferred=self._deferred)
+        except BudgetError as error:  # nothing left for summaries: the descriptions stand in
+            self._budget.exhaust(error)
+            change = await commit()
+        await self._add_refusals(change)
+        self._outcome.add_change(change)
+        for document in group:
+            self._outcome.add_document(document)
+        self._queue.committed(group)
+        self._progress.documents_committed(len(group))
+
+    async def _add_refusals(self, change: IndexChange) -> None:
+        """Add the chunks whose texts the embedder refused, or read only in part."""
+        store = self._writer.store
+        if any(change.refusals.values()):
+            find = partial(failures_without_vector, change.refusals)
+            self._outcome.failures += await read(store, find)
+        if too_long := change.shortened.get("chunk"):
+            chunks = await read(store, methodcaller("chunks", too_long))
+            self._outcome.shortened += [
+                Failure(chunk.document_id, chunk.id, too_long[row]) for row, chunk in chunks.items()
+            ]
+
+    # ── the end ─────────────────────────────────────────────────────────────────
+
+    async def _finished(self) -> InsertReport:
+        """The report; an error that stopped the insert is raised with the report.
+
+        The reason why documents wait is recorded for the answers of an empty index.
+        """
+        report = self._outcome.report(usage=self._budget.spent, stopped=self._budget.stopped)
+        unanswered = self._chunk_reader.unanswered
+        if unanswered and unanswered == report.chunks:
+            log.warning("no chunk got an answer: %s", report.failures[0].reason)
+        await self._record_stop(report.stopped)
+        error = self._budget.error
+        if error is not None:
+            error.usage = self._budget.spent
+            error.report = report
+            raise error
+        return report
+
+    async def _record_stop(self, reason: str) -> None:
+        store = self._writer.store
+        settings = await read(store, methodcaller("settings"))
+        if settings.get(STOPPED, "") != reason:
+            await write(store, methodcaller("put_settings", {STOPPED: reason}))
+
+
+def _most_unanswered(options: IndexOptions) -> int:
+    return max(UNANSWERED, 2 * options.max_concurrent_calls)

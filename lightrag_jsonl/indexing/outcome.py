@@ -1,0 +1,85 @@
+"""The outcome of an insert: documents, graph rows, failures, and the report."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.types import Document, ExtractionReport, Failure, InsertReport
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.indexing.incoming import IncomingDocument
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
+from lightrag_jsonl.storage.status import ALL_REFUSED
+
+BLANK_DOCUMENT = "the document has no text"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class InsertOutcome:
+    """The results of an insert so far; `received` counts the documents that were given."""
+
+    received: int = 0
+    documents: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    shortened: list[Failure] = field(default_factory=list)
+    rows: set[GraphKey] = field(default_factory=set)
+    extraction: ExtractionReport = ExtractionReport()
+    refusal: ConfigError | None = None  # of the last document that cannot be indexed
+
+    def refuse(self, document: Document, error: ConfigError) -> None:
+        """Add a document that cannot be indexed."""
+        name = sanitize(document.id or document.source or "")
+        self.failures.append(Failure(name, None, str(error)))
+        self.refusal = error
+
+    def fail_without_text(self, document: Document) -> None:
+        """Add a blank document."""
+        self.failures.append(Failure(document.id or "", None, BLANK_DOCUMENT))
+
+    def add_change(self, change: IndexChange) -> None:
+        """Add the entities and relations of a commit."""
+        for kind in GRAPH_KINDS:
+            self.rows |= {(kind, row) for row in change.graph.rows(kind)}
+
+    def add_document(self, document: IncomingDocument) -> None:
+        """Add a committed document, with the failures of chunks."""
+        self.documents.append(document.id)
+        for chunk, extraction in zip(document.chunks, document.extractions, strict=True):
+            self.extraction += extraction.report
+            if extraction.unfinished:
+                reason = extraction.error or ALL_REFUSED
+                self.failures.append(Failure(document.id, chunk.id, reason))
+
+    def report(self, *, usage: Usage, stopped: str) -> InsertReport:
+        """The report, in an order that does not depend on timing."""
+        extraction = self.extraction
+        chunks = extraction.ok + extraction.empty + extraction.partial + extraction.failed
+        log.info(
+            "inserted %d documents, %d chunks; %d failures",
+            len(self.documents),
+            chunks,
+            len(self.failures),
+        )
+        return InsertReport(
+            documents=tuple(sorted(self.documents)),
+            unchanged=tuple(sorted(self.unchanged)),
+            chunks=chunks,
+            entities=sum(kind == "entity" for kind, _ in self.rows),
+            relations=sum(kind == "relation" for kind, _ in self.rows),
+            failures=_sorted_failures(self.failures),
+            shortened=_sorted_failures(self.shortened),
+            usage=usage,
+            extraction=extraction,
+            stopped=stopped,
+        )
+
+
+def _sorted_failures(failures: Iterable[Failure]) -> tuple[Failure, ...]:
+    """Failures by document and chunk."""
+    return tuple(
+        sorted(failures, key=lambda failure: (failure.document_id, failure.chunk_id or ""))
+    )

@@ -1,0 +1,74 @@
+"""A queue of documents that are read side by side and leave in the order of arrival, in groups."""
+
+import asyncio
+from asyncio import Task
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeAlias
+
+from lightrag_jsonl.indexing.incoming import IncomingDocument
+
+AHEAD = 640  # chunks of documents that are being read and not committed yet
+GROUP = 128  # chunks that are committed together, at least; fewer write the same pages more often
+
+ReadDocument: TypeAlias = Callable[[IncomingDocument], Coroutine[Any, Any, IncomingDocument | None]]
+DocumentGroup: TypeAlias = tuple[IncomingDocument, ...]
+
+
+class ReadingQueue:
+    """Documents that are being read, or were read and wait to be committed as a group.
+
+    The groups depend on the documents only, not on the time that their reading takes. `read` returns
+    None for a document that could not be read to the end: no group contains such a document.
+    """
+
+    def __init__(self, read: ReadDocument) -> None:
+        self._read = read
+        self._tasks: deque[Task[IncomingDocument | None]] = deque()
+        self._group: list[IncomingDocument] = []
+        self._chunks_by_id: dict[str, int] = {}  # of documents that are not committed
+
+    def __contains__(self, document_id: str) -> bool:
+        """Whether a document is in the queue, or in a group that is not committed yet."""
+        return document_id in self._chunks_by_id
+
+    def put(self, document: IncomingDocument) -> None:
+        """Begin to read a document."""
+        self._chunks_by_id[document.id] = len(document.chunks)
+        self._tasks.append(asyncio.create_task(self._read(document)))
+
+    async def next_group(self, *, room: int) -> DocumentGroup:
+        """The next documents to be committed together; none if there is room for so many chunks."""
+        while self._tasks and sum(self._chunks_by_id.values()) + room > AHEAD:
+            document = await self._tasks[0]
+            self._tasks.popleft()
+            if document is not None:
+                self._group.append(document)
+            if sum(len(waiting.chunks) for waiting in self._group) >= GROUP:
+                return self._take_group()
+        return ()
+
+    async def last_group(self) -> DocumentGroup:
+        """As `next_group`, until the queue is empty."""
+        group = await self.next_group(room=AHEAD + 1)
+        return group or self._take_group()
+
+    def committed(self, group: Iterable[IncomingDocument]) -> None:
+        """Make room for as many chunks as those of a group that was committed."""
+        for document in group:
+            del self._chunks_by_id[document.id]
+
+    async def finish_reading(self) -> None:
+        """Wait for the end of every reading, whether or not it succeeds."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def cancel(self) -> None:
+        """End every reading now."""
+        for task in self._tasks:
+            task.cancel()
+        await self.finish_reading()
+
+    def _take_group(self) -> DocumentGroup:
+        group = tuple(self._group)
+        self._group.clear()
+        return group
