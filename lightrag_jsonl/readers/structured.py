@@ -96,7 +96,12 @@ def read_xml(data: bytes, meter: FileMeter) -> Document:
     )
     text = meter.decode(data, declared=declared_encoding(data))
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)  # its encoding is no longer that of the bytes
-    root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    if not text.strip():
+        return Document("")
+    try:
+        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError as error:
+        raise ConfigError(f"is not valid XML: {error.msg}") from error
     if root is None:
         raise ConfigError("is not valid XML")
     if local_name(root) == "html":

@@ -174,6 +174,15 @@ def test_xml_of_records_and_of_texts() -> None:
     assert read(book, "a.xml").text == "# Log\n\n## Crew\n\nThe Petrel sails.\n\nTwice."
 
 
+@pytest.mark.parametrize(("text", "words"), [("", "is empty"), ("Ada", "is not valid XML")])
+def test_xml_that_cannot_be_read_says_why(text: str, words: str) -> None:
+    """Empty, or without an element; one that is not closed is read."""
+    pytest.importorskip("lxml")
+    with pytest.raises(ConfigError, match=rf"a\.xml {words}"):
+        read(text, "a.xml")
+    assert read("<log><p>Ada sails.", "a.xml").text == "Ada sails."
+
+
 def test_xml_resolves_no_entity(tmp_path: Path) -> None:
     """Neither a file's nor one that grows."""
     pytest.importorskip("lxml")
