@@ -28,9 +28,13 @@ from lightrag_jsonl.cli import main
 from lightrag_jsonl.cli.documents import insert_command
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
 from lightrag_jsonl.core.tokens import FittedTokenizer
+<<<<<<< HEAD
 from lightrag_jsonl.core.types import Mode
 from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
 from lightrag_jsonl.readers import FORMATS, READERS, FileFormat
+=======
+from lightrag_jsonl.readers import FILE_FORMATS, READERS, FileFormat
+>>>>>>> p-readers
 from lightrag_jsonl.testing import HashEmbedder
 from tests.conftest import CHECKOUT
 from tests.kit import entity, jsonl, relation
@@ -397,8 +401,8 @@ def test_every_format_is_listed(page: str, extra: str) -> None:
     assert listed, page
     plain, _, others = listed[0].partition(extra)
     names = r"\.[a-z]+"
-    without_extra = [format for format in FORMATS if not format.needs_extra]
-    with_extra = [format for format in FORMATS if format.needs_extra]
+    without_extra = [format for format in FILE_FORMATS if not format.needs_extra]
+    with_extra = [format for format in FILE_FORMATS if format.needs_extra]
     lines = [".jsonl"]  # a file of documents, which no reader reads
     assert sorted(re.findall(names, plain)) == sorted([*suffixes(without_extra), *lines, *TSV])
     assert sorted(re.findall(names, others)) == suffixes(with_extra)
@@ -415,4 +419,4 @@ def test_every_format_has_a_row_in_the_guide_to_files(language: int) -> None:
     kinds = re.search(r"kinds: (\[.*?\])", strings.read_text(encoding="utf-8"))
     assert kinds
     names = re.split(", |、", json.loads(kinds[1])[language])
-    assert sorted(names) == sorted(format.names[language] for format in FORMATS)
+    assert sorted(names) == sorted(format.names[language] for format in FILE_FORMATS)

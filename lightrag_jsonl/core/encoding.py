@@ -43,7 +43,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _JAPANESE_ESCAPE = re.compile(rb"\x1b(?:\$[@B]|\([BJI])")
 # Letters of Windows-1252 and most other encodings: a text without any has signs only, as in "25 °C".
 _WESTERN_LETTER = re.compile(rb"[\x8a\x8c\x8e\x9a\x9c\x9e\x9f\xbc-\xbe\xc0-\xff]")
-_WORD = re.compile(r"[^\W\d_]+")
+_LETTER_RUN = re.compile(r"[^\W\d_]+")
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "HEBREW", "ARABIC", "THAI")
 
 log = logging.getLogger(__name__)
@@ -189,7 +189,7 @@ def _detected_encoding(data: bytes) -> str:
 
 def _mixes_scripts(text: str) -> bool:
     """Whether words have letters of several alphabets, as "Cafй" has."""
-    words = [word for word in _WORD.findall(text) if not word.isascii()]
+    words = [word for word in _LETTER_RUN.findall(text) if not word.isascii()]
     mixed = sum(len(_alphabets(word)) > 1 for word in words)
     return 10 * mixed > len(words)
 

@@ -47,7 +47,7 @@ class FileFormat:
 
 
 # The one list of formats; help, page and documentation are tested against it.
-FORMATS = (
+FILE_FORMATS = (
     FileFormat(("Text", "文本"), (".txt", ".text"), read_plain, needs_extra=False),
     FileFormat(("Markdown", "Markdown"), (".md", ".markdown"), read_markdown, needs_extra=False),
     FileFormat(
@@ -68,7 +68,7 @@ FORMATS = (
     FileFormat(("EPUB", "EPUB"), (".epub",), read_epub),
 )
 READERS: Mapping[str, FormatReader] = MappingProxyType(
-    {suffix: format.read for format in FORMATS for suffix in format.suffixes}
+    {suffix: format.read for format in FILE_FORMATS for suffix in format.suffixes}
 )
 ARCHIVES = frozenset(
     (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar", ".bz2", ".xz", ".zst")

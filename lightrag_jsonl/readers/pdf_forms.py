@@ -4,7 +4,7 @@ import ctypes
 from collections.abc import Callable, Iterator
 from typing import Any
 
-LONGEST_VALUE = 1 << 20  # bytes of UTF-16
+LONGEST_FIELD = 1 << 20  # bytes of UTF-16
 
 
 def form_values(page: Any) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _read_text(function: Callable[..., int], form: Any, annotation: Any) -> str:
     """The text that a function of PDFium writes, in one line."""
     import pypdfium2.raw as pdfium
 
-    length = min(function(form, annotation, None, 0), LONGEST_VALUE)
+    length = min(function(form, annotation, None, 0), LONGEST_FIELD)
     buffer = ctypes.create_string_buffer(length)
     function(form, annotation, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)
     return " ".join(buffer.raw.decode("utf-16-le", "replace").rstrip("\0").split())
