@@ -28,13 +28,9 @@ from lightrag_jsonl.cli import main
 from lightrag_jsonl.cli.documents import insert_command
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
 from lightrag_jsonl.core.tokens import FittedTokenizer
-<<<<<<< HEAD
 from lightrag_jsonl.core.types import Mode
 from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
-from lightrag_jsonl.readers import FORMATS, READERS, FileFormat
-=======
 from lightrag_jsonl.readers import FILE_FORMATS, READERS, FileFormat
->>>>>>> p-readers
 from lightrag_jsonl.testing import HashEmbedder
 from tests.conftest import CHECKOUT
 from tests.kit import entity, jsonl, relation

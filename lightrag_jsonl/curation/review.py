@@ -93,8 +93,8 @@ def _plain_id(record: Record) -> str:
 
 def _normalized_judgement(record: Record) -> tuple[Record, ...]:
     """The record with a number as id, or a yes or no in words, as the schema requires."""
-    same = YES_OR_NO.get(str(record.get("same")).strip().casefold())
-    return ({**record, "id": str(record.get("id")), "same": same},)
+    is_same = YES_OR_NO.get(str(record.get("same")).strip().casefold())
+    return ({**record, "id": str(record.get("id")), "same": is_same},)
 
 
 def _numbered_lines(pairs: Sequence[Duplicate]) -> list[str]:

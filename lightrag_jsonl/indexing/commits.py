@@ -103,7 +103,7 @@ class IndexWriter:
         *,
         meter: UsageMeter | None = None,
         deferred: set[GraphKey] | None = None,
-        step: CommitProgress = lambda name, done, total: None,
+        step: CommitProgress = lambda name, items_done, items_total: None,
     ) -> IndexChange:
         """Carry out a plan in one transaction, with descriptions and vectors; inside `exclusive`.
 

@@ -87,7 +87,7 @@ class Examples:
         ]
         return cls(tuple(statements), with_terms)
 
-    def is_copy(self, record: Record, source: "SourceWords") -> bool:
+    def is_copy(self, record: Record, source: "TextWords") -> bool:
         """Whether a record of `extract-graph` comes from an example and not from the text."""
         if not self.statements:
             return False
@@ -98,7 +98,7 @@ class Examples:
             or self._repeats_a_statement(statement, source)
         )
 
-    def _names_a_stranger(self, statement: RecordStatement, source: "SourceWords") -> bool:
+    def _names_a_stranger(self, statement: RecordStatement, source: "TextWords") -> bool:
         """Whether a name is an example's and not in the text.
 
         If a part of the name is in the text, the rest may be a model's knowledge; then the record
@@ -114,7 +114,7 @@ class Examples:
                 return True
         return False
 
-    def _is_all_from_examples(self, statement: RecordStatement, source: "SourceWords") -> bool:
+    def _is_all_from_examples(self, statement: RecordStatement, source: "TextWords") -> bool:
         """Whether all words of names and most further words are an example's, and no word the text's."""
         name_words = frozenset[str]().union(*map(_words_of_name, statement.names))
         if not name_words <= self.words or any(map(source.has_word, name_words)):
@@ -124,7 +124,7 @@ class Examples:
         has_words = bool(name_words or statement.words)
         return has_words and not is_about_text and 2 * len(own_words) <= len(statement.words)
 
-    def _repeats_a_statement(self, statement: RecordStatement, source: "SourceWords") -> bool:
+    def _repeats_a_statement(self, statement: RecordStatement, source: "TextWords") -> bool:
         """Whether most of the statement is most of an example's statement, and not in the text."""
         strange_words = {word for word in statement.words if not source.has_word(word)}
         for example in self.statements:
@@ -136,7 +136,7 @@ class Examples:
 
 
 @dataclass
-class SourceWords:
+class TextWords:
     """The words of a chunk and its background, to look up words and names in."""
 
     text: str

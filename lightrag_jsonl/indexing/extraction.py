@@ -101,7 +101,7 @@ class LLMExtractor:
             collector=collector,
             messages=[*self._client.prompts.render(options.extraction, variables)],
             most_records=max(LEAST_RECORDS, int(chunk.tokens * options.limits.records_per_token)),
-            max_tokens=answer_limit(chunk.tokens, most=options.max_extract_tokens),
+            max_tokens=answer_limit(chunk.tokens, ceiling=options.max_extract_tokens),
         )
 
     @cached_property
@@ -121,7 +121,7 @@ class LLMExtractor:
         )
 
 
-def answer_limit(tokens: int, *, most: int | None) -> int:
-    """The most tokens of an answer about a chunk of so many tokens; never more than `most`."""
+def answer_limit(tokens: int, *, ceiling: int | None) -> int:
+    """The most tokens of an answer about a chunk of so many tokens; never more than the `ceiling`."""
     limit = max(LEAST_ANSWER, ANSWER_PER_TOKEN * tokens)
-    return limit if most is None else min(limit, most)
+    return limit if ceiling is None else min(limit, ceiling)

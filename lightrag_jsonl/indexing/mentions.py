@@ -23,7 +23,7 @@ from lightrag_jsonl.core.types import (
     RejectionReason,
     RelationMention,
 )
-from lightrag_jsonl.indexing.examples import Examples, SourceWords
+from lightrag_jsonl.indexing.examples import Examples, TextWords
 from lightrag_jsonl.llm.reader import rejected_text
 
 if TYPE_CHECKING:
@@ -186,8 +186,8 @@ class MentionCollector:
         return "limit", f"{subject} has more than {self.limits.name_characters} characters"
 
     @cached_property
-    def _source_words(self) -> SourceWords:
-        return SourceWords(f"{self.background}\n{self.text}")
+    def _source_words(self) -> TextWords:
+        return TextWords(f"{self.background}\n{self.text}")
 
     # ── where names occur ───────────────────────────────────────────────────────
 

@@ -62,7 +62,7 @@ async def test_a_chat_an_embedding_and_a_stream_that_fail_are_each_repeated_by_o
         chat_bodies = list(server.bodies)
         server.requests.clear()
         with pytest.raises(LLMError, match="内存不足"):
-            await client_of(server, **options).chat(QUESTION, put=put)
+            await client_of(server, **options).chat(QUESTION, on_piece=put)
         stream_bodies = list(server.bodies)
         server.requests.clear()
         with pytest.raises(EmbeddingError, match="内存不足"):
@@ -86,7 +86,7 @@ async def test_the_second_attempt_counts() -> None:
     with ScriptedServer(script) as server:
         client = client_of(server)
         assert (await client.text("extract-graph", {"text": "Radium."})).text == "镭"
-        assert (await client.chat(QUESTION, put=put)).text == "radium"
+        assert (await client.chat(QUESTION, on_piece=put)).text == "radium"
         rows = await embed_texts(embedder_of(server, dim=2), ["Radium."], "query")
 
     assert pieces == ["ra", "dium"] and rows.tolist() == [[1.0, 0.0]]

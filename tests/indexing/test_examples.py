@@ -248,9 +248,9 @@ async def test_a_prompt_of_ones_own_has_its_own_example(tmp_path: Path, place: s
 
 def test_an_answer_is_limited_by_its_chunk() -> None:
     """In proportion, with a least number for short chunks and the user's own limit above all."""
-    assert answer_limit(1, most=None) == LEAST_ANSWER
-    assert answer_limit(1_200, most=None) == 1_200 * ANSWER_PER_TOKEN
-    assert answer_limit(1_200, most=500) == answer_limit(1, most=500) == 500
+    assert answer_limit(1, ceiling=None) == LEAST_ANSWER
+    assert answer_limit(1_200, ceiling=None) == 1_200 * ANSWER_PER_TOKEN
+    assert answer_limit(1_200, ceiling=500) == answer_limit(1, ceiling=500) == 500
 
 
 async def test_every_call_about_a_chunk_is_limited() -> None:

@@ -298,5 +298,5 @@ def _schema_text() -> str:
 
 def _statement(beginning: str) -> str:
     """The statement of the schema with this beginning."""
-    _, rest = _schema_text().split(beginning)
-    return beginning + rest.partition(";")[0]
+    _, following = _schema_text().split(beginning)
+    return beginning + following.partition(";")[0]
