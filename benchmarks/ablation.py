@@ -84,6 +84,7 @@ NUMBERS = (
     Number(ranking, "LEXICAL_WEIGHT", off=0.0),
     Number(ranking, "COMPARED"),
     Number(ranking, "NEAR_WEIGHT_OF_WORDS", off=0.0),
+    Number(ranking, "NEAR_WEIGHT_OF_BIGRAMS", off=0.0),
     Number(ranking, "LEXICAL_WEIGHT_OF_WORDS", off=0.0),
     Number(ranking, "WORD_VECTOR_WEIGHT", off=0.0),
     Number(ranking, "NEAREST_RELATIONS", off=0),
