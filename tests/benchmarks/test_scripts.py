@@ -35,7 +35,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "offline": ("--packages click no-such-package", "tuned held corpora"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
     "size": ("", "lines rooms layers insert query delete facade"),
-    "readability": ("", "nodes packed star_calls vague_names pronouns homonyms private_uses"),
+    "readability": ("", "nodes nodes_per_line functions code_lines"),
     "peers": ("--sizes 10 --peers --no-readme", "sizes times_ours"),
 }
 PEOPLE = ("Marie Curie", "Pierre Curie", "Ada Lovelace", "Mary Shelley", "Emmy Noether")
