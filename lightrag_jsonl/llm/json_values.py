@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 from lightrag_jsonl.core.errors import ResponseError
 from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, Record, RejectionReason
+from lightrag_jsonl.llm.latex import may_hold_commands, with_latex_commands
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import without_prompted_thinking, without_thinking
 
@@ -192,6 +193,8 @@ def read_json(
         value: Json = _clean(_find_value(without_invisible(text.replace("\0", "")).strip()))
     except (ValueError, RecursionError) as error:
         raise ResponseError(f"the reply is not JSON ({error}): {quoted}", text=text) from error
+    if may_hold_commands(text):
+        value = with_latex_commands(value)
     if normalize is not None:
         value = normalize(value)
     if schema is not None and (fault := schema.error(value)):

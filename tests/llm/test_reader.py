@@ -210,6 +210,45 @@ def test_backslashes_that_escape_nothing_are_kept_as_written(text: str, value: R
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'{"a": "an angle \tau, then \rightarrow"}', {"a": r"an angle \tau, then \rightarrow"}),
+        (r'{"a": "$\neq$ 与 $\bar x$"}', {"a": r"$\neq$ 与 $\bar x$"}),
+        (r'{"a": ["\forall x_{\nu}"]}', {"a": [r"\forall x_{\nu}"]}),
+        (r'{"a": "$f\to g\ne h$, $\rm d$"}', {"a": r"$f\to g\ne h$, $\rm d$"}),
+        (r'{"a": "\(\text{if}\)"}', {"a": r"\(\text{if}\)"}),
+        (r'{"a": "\sum and \notin"}', {"a": r"\sum and \notin"}),
+    ],
+)
+def test_a_command_that_json_takes_for_a_control_character_is_put_back(
+    text: str, value: Record
+) -> None:
+    """Where no text goes on with a tab, a line break or the like before these letters."""
+    result = read(text)
+    assert result.records == (value,) and reasons(result) == [(1, "repaired")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"from London\tto Paris",
+        r"first\nnot second",
+        r"one\nexit\r\nequal",
+        r"a cost of $5\nor $6",
+        r"it costs $5\tto $10",
+        r"姓名\t年龄\n张三\t30",
+        r"a\nneutral\ttexture\nless than\nexists",
+        r"written \\theta as JSON wants",
+    ],
+)
+def test_ordinary_tabs_and_lines_stay(text: str) -> None:
+    """Also before letters, and between the dollars of prices."""
+    result = read(f'{{"a":"{text}"}}')
+    assert result.records == (json.loads(f'{{"a":"{text}"}}'),)
+    assert not result.rejections
+
+
+@pytest.mark.parametrize(
     "text",
     [
         '{"entity":"dog","defi{"entity":"bird","definition":"y"}',
