@@ -16,6 +16,7 @@ import msgspec
 from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, JsonlResult, Record, Rejection, RejectionReason
 from lightrag_jsonl.llm import json_values
+from lightrag_jsonl.llm.field_aliases import RepairedRecord
 from lightrag_jsonl.llm.json_values import SPACES, FoundObject, end_of, line_end
 from lightrag_jsonl.llm.latex import may_hold_commands, with_latex_commands
 from lightrag_jsonl.llm.schemas import Schema
@@ -305,6 +306,7 @@ class JsonlReader:
             record = {key: with_latex_commands(value) for key, value in written.items()}
             repaired = repaired or record != written
         for normalized in self._normalize(record) if self._normalize else (record,):
+            repaired = repaired or isinstance(normalized, RepairedRecord)
             shortened = self._schema.with_short_lists(normalized) if self._schema else normalized
             fault = self._schema.error(shortened) if self._schema else None
             if fault is None:
@@ -313,7 +315,7 @@ class JsonlReader:
             else:
                 self._reject(line, text, "schema", fault)
         if repaired and len(self._records) > before:
-            self._reject(line, text, "repaired", "kept after its JSON was repaired")
+            self._reject(line, text, "repaired", "kept after its JSON or its fields were repaired")
 
     def _is_loop(self, line: int, text: str) -> bool:
         """Whether a part comes back for the `REPEATS`th time: the rest is not read."""

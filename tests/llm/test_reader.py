@@ -161,7 +161,9 @@ def test_objects_inside_a_broken_one_are_no_records(text: str, reason: str) -> N
         '{"a":NaN}',
         '{"a":1e999}',
         '{"a":' + "9" * 5000 + "}",
-        "{'a':1}",
+        "{'a':'x' 'b':'y'}",
+        '{"a":1,,}',
+        '{"a":,}',
         '{"a":1]',
     ],
 )
@@ -206,6 +208,22 @@ def test_inner_quotes_are_repaired_in_an_object_that_closes(text: str, value: Re
 def test_backslashes_that_escape_nothing_are_kept_as_written(text: str, value: Record) -> None:
     """As in LaTeX and in paths; escapes of JSON beside them mean what they mean."""
     result = parse_jsonl(text)
+    assert result.records == (value,) and reasons(result) == [(1, "repaired")]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a":"x,}","b":[1,2,],}', {"a": "x,}", "b": [1, 2]}),
+        ('{\n "a": {"b": "猫",},\n}', {"a": {"b": "猫"}}),
+        ("{'a': 'the \"big\" cat', 'b': [\"it's\", '🙂']}", {"a": 'the "big" cat', "b": ["it's", "🙂"]}),
+        (r"{'a': 'Mei\'s lamp, Lin's oil', 'b': 1,}", {"a": "Mei's lamp, Lin's oil", "b": 1}),
+        ("{'a': \"x\"}", {"a": "x"}),
+    ],
+)  # fmt: skip
+def test_a_last_comma_and_single_quotes_are_repaired(text: str, value: Record) -> None:
+    """As in the objects of Python and JavaScript; commas and quotes inside strings stay."""
+    result = read(text)
     assert result.records == (value,) and reasons(result) == [(1, "repaired")]
 
 
@@ -258,6 +276,9 @@ def test_ordinary_tabs_and_lines_stay(text: str) -> None:
         '{"source":"A,"B","target":"C"}',
         '{"source":"A" "target":"B"}',
         '{"source":"A":"B"}',
+        "{'source':'A,'target':'B'}",
+        "{'source':'A','target':'B",
+        '{"source":"A","target":"B",',
         '[{"a":"x},{"b":1}]',
     ],
 )
@@ -322,6 +343,9 @@ def test_a_record_is_there_as_soon_as_its_line_is() -> None:
         ('{"a":' * 5_000 + "1" + "}" * 5_000, "too_deep"),
         ("9" * 5_000, "not_object"),
         ('{"a":"' + '"x ' * 60_000, "truncated"),
+        ("{" + "'a':'" * 20_000 + "}", "malformed"),
+        ("{'a':" + "{'" * 20_000, "truncated"),
+        ('{"a":"' + r"\(" * 20_000 + r'\theta"', "truncated"),
         (('{"k":[1,\n' + '{"x":1},\n' * 50) * 200, "truncated"),
         ("<think>" * 10_000, "truncated"),
     ],
