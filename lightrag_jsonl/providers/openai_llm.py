@@ -12,7 +12,7 @@ from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Finish, Json, Message, ResponseType
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
-from lightrag_jsonl.providers.completions import read_completion, read_usage
+from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
 from lightrag_jsonl.providers.connection import ServerConnection
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 
@@ -186,8 +186,9 @@ class ChatStream:
                 with self._connection.failures():
                     async for chunk in chunks:
                         for choice in chunk.choices[:1]:
-                            if choice.delta and choice.delta.content:
-                                yield sanitize(choice.delta.content)
+                            content = read_content(choice.delta and choice.delta.content)
+                            if content:
+                                yield sanitize(content)
                             reason = reason or choice.finish_reason
                         if chunk.usage:
                             self.usage = read_usage(chunk.usage.to_dict(warnings=False))

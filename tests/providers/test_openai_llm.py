@@ -96,6 +96,31 @@ def test_answers_are_read_as_they_come(body: dict[str, object], expected: Comple
     assert read_completion(body) == expected
 
 
+THOUGHT: Json = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([THOUGHT, {"type": "text", "text": "乔"}, {"type": "text", "text": "峰"}], "乔峰"),
+        (["Qiao ", {"text": "Feng"}], "Qiao Feng"),
+        ({"type": "text", "text": "🌍"}, "🌍"),
+        ([THOUGHT, {"type": "image_url", "image_url": {"url": "x"}}, {"type": "text"}, 7], ""),
+    ],
+)
+async def test_content_in_parts_is_read(content: Json, text: str) -> None:
+    """The text parts are the answer, whole or in a stream; thinking and pictures are not."""
+    whole = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
+    events = [
+        {"choices": [{"index": 0, "delta": {"content": content}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ]
+    with ScriptedServer([Reply(whole), Reply(events=events)]) as server:
+        llm = model(server)
+        assert (await llm.complete(QUESTION)).text == text
+        assert "".join([piece async for piece in llm.stream(QUESTION)]) == text
+
+
 async def test_one_call_is_one_request_and_says_whether_to_ask_again() -> None:
     """The package's own loop repeats it; the caller learns how long to wait, if that is known. A
     server that forbids to ask again is obeyed.
