@@ -24,6 +24,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 SECONDS_TO_CONNECT = 10.0
 NOT_ABOUT_THE_TEXT = frozenset({401, 402, 404, 405, 407, 408, 409, 425, 429})  # refusals of HTTP
 MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
+HTTP_TOO_MANY_REQUESTS = 429
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
 
 
@@ -36,6 +37,21 @@ class ServerFailure:
     permanent: bool = False
     cost: Usage = FREE
 
+
+_RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"([0-9]{1,9}(?:\.[0-9]{1,9})?)s"')
+_UNITS = r"milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h"
+_RETRY_SENTENCE = re.compile(
+    r"\b(?:try(?:ing)?[ ]again|retry(?:ing)?)[ ](?:in|after)[ ](?:about[ ])?"
+    rf"((?:[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?\s?(?:{_UNITS})[ ]?(?:and[ ])?){{1,4}})(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s?({_UNITS})", re.IGNORECASE)
+_SECONDS_PER_UNIT: Mapping[str, float] = {
+    **dict.fromkeys(["millisecond", "milliseconds", "ms"], 0.001),
+    **dict.fromkeys(["second", "seconds", "sec", "secs", "s"], 1.0),
+    **dict.fromkeys(["minute", "minutes", "min", "mins", "m"], 60.0),
+    **dict.fromkeys(["hour", "hours", "h"], 3600.0),
+}
 
 _NO_CONNECTION = ServerFailure(
     "no connection; is the server running, is the base URL right (and HTTP_PROXY, if it is set)?",
@@ -194,7 +210,8 @@ class ServerConnection:
             transient=failure.transient and headers.get("x-should-retry") != "false",
             permanent=failure.permanent,
             refused=is_refusal and not failure.permanent,
-            retry_after=pause_asked_for(headers),
+            retry_after=_pause_named(headers, text),
+            rate_limited=status == HTTP_TOO_MANY_REQUESTS and not failure.permanent,
             cost=failure.cost,
         )
 
@@ -226,6 +243,28 @@ def pause_asked_for(headers: Mapping[str, str]) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return max(0.0, date.timestamp() - time.time())
+
+
+def _pause_named(headers: Mapping[str, str], text: str) -> float | None:
+    """The pause in the headers of a refusal, or else in its body."""
+    pause = pause_asked_for(headers)
+    return pause_in_body(text) if pause is None else pause
+
+
+def pause_in_body(text: str) -> float | None:
+    """The seconds after which a server wants to be asked again, if the body of its refusal says so.
+
+    Gemini's `RetryInfo` has a field `retryDelay` ("5s", a protobuf Duration); OpenAI, Groq, Azure
+    and vLLM's gateways write "try again in 1m5.1s" or "retry after 5 seconds".
+    """
+    delay = _RETRY_DELAY.search(text)
+    if delay is not None:
+        return float(delay[1])
+    sentence = _RETRY_SENTENCE.search(text)
+    if sentence is None:
+        return None
+    amounts = _AMOUNT.findall(sentence[1])
+    return sum(float(number) * _SECONDS_PER_UNIT[unit.lower()] for number, unit in amounts)
 
 
 def message_of(body: object) -> str:
