@@ -209,6 +209,48 @@ async def test_a_model_is_met_halfway() -> None:
     assert not refusals.keys() & {*server.bodies[-2], *server.bodies[-1]}
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "System role not supported"),
+        (400, "Only user and assistant roles are supported!"),
+        (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+        (400, "Developer instruction is not enabled for models/gemma-3-4b-it"),
+        (500, "Jinja Exception: System messages are not supported"),
+    ],
+)
+async def test_a_model_without_a_system_role_is_asked_without_one(status: int, words: str) -> None:
+    """The system text comes first in the first user message; that is remembered, in streams, too."""
+
+    def strict(request: Request) -> Reply:
+        if request.json["messages"][0]["role"] == "system":
+            return error_reply(status, words)
+        return stream_reply("ok") if request.json["stream"] else chat_reply("ok")
+
+    with ScriptedServer(respond=strict) as server:
+        llm = model(server)
+        follow_up = (*QUESTION, Message("assistant", "帮主"), Message("user", "And then?"))
+        assert (await llm.complete(QUESTION)).text == "ok"
+        assert (await llm.complete(follow_up)).text == "ok"
+        assert [piece async for piece in llm.stream(QUESTION)] == ["o", "k"]
+
+    assert len(server.bodies) == 4
+    first = {"role": "user", "content": "Be brief.\n\n谁是乔峰？🌍"}
+    assert server.bodies[1]["messages"] == server.bodies[3]["messages"] == [first]
+    assert [turn["role"] for turn in server.bodies[2]["messages"]] == ["user", "assistant", "user"]
+
+
+async def test_a_refusal_without_a_system_message_is_not_repeated() -> None:
+    """What remains of a conversation is the caller's own."""
+    refusal = error_reply(400, "roles must alternate")
+    with (
+        ScriptedServer(respond=lambda request: refusal) as server,
+        pytest.raises(LLMError, match="alternate"),
+    ):
+        await model(server).complete(QUESTION)
+    assert len(server.bodies) == 2
+
+
 async def test_a_key_is_never_shown(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
