@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from lightrag_jsonl.core.errors import FREE, ConfigError, LLMError
 from lightrag_jsonl.core.text import clipped
@@ -25,6 +25,8 @@ SECONDS_TO_CONNECT = 10.0
 NOT_ABOUT_THE_TEXT = frozenset({401, 402, 404, 405, 407, 408, 409, 425, 429})  # refusals of HTTP
 MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
 HTTP_TOO_MANY_REQUESTS = 429
+JSON_WEB_TOKEN = "eyJ"  # how a token begins, unlike a key
+AZURE_DEPLOYMENT = "/openai/deployments/"
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
 
 
@@ -141,11 +143,13 @@ class ServerConnection:
         try:
             return openai.AsyncOpenAI(
                 api_key=self.api_key or ("no-key" if gets_no_key(self.url) else None),
-                base_url=self.url,
+                base_url=_request_base(self.url),
+                default_query=dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True)),
                 max_retries=0,  # `core.retrying` repeats requests; two loops would multiply
                 timeout=openai.Timeout(self.timeout, connect=min(self.timeout, SECONDS_TO_CONNECT)),
                 http_client=openai.DefaultAsyncHttpxClient(
-                    follow_redirects=False, event_hooks={"response": [self._limit]}
+                    follow_redirects=False,
+                    event_hooks={"request": [self._authorize], "response": [self._limit]},
                 ),
             )
         except openai.OpenAIError:
@@ -154,6 +158,14 @@ class ServerConnection:
                 "with --base-url or LIGHTRAG_JSONL_BASE_URL (in Python api_key= and base_url=); "
                 'without a model: --llm none (in Python llm="none")'
             ) from None
+
+    async def _authorize(self, request: Any) -> None:
+        """Move a key to the header of Azure's classic endpoints, which take only tokens as Bearer."""
+        key = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        is_classic = AZURE_DEPLOYMENT in request.url.path
+        if is_classic and not key.startswith(JSON_WEB_TOKEN):
+            del request.headers["Authorization"]
+            request.headers["api-key"] = key
 
     async def _limit(self, response: Any) -> None:
         """End the body, and close the connection, after more than `max_bytes`."""
@@ -285,6 +297,13 @@ def checked_url(url: str) -> str:
     if not re.match(r"https?://[^/:\s]", url):
         raise ConfigError(f"{url!r} is not a URL such as http://localhost:8000/v1")
     return url
+
+
+def _request_base(url: str) -> str:
+    """The URL that paths are added to: without a query, and without the path of a request."""
+    parts = urlsplit(url)
+    path = re.sub(r"/(chat/completions|embeddings)/?$", "", parts.path)
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
 def gets_no_key(url: str) -> bool:

@@ -251,6 +251,27 @@ async def test_a_refusal_without_a_system_message_is_not_repeated() -> None:
     assert len(server.bodies) == 2
 
 
+@pytest.mark.parametrize("ending", ["", "/", "/chat/completions"])
+@pytest.mark.parametrize(
+    ("key", "header"), [("0a1b2c3d", "api-key"), ("eyJ0.e.x", "authorization")]
+)
+async def test_a_classic_azure_url_is_understood(ending: str, key: str, header: str) -> None:
+    """Its query stays a query, the path of a request is not doubled, and the key is in the header that
+    Azure reads: a key in its own, a token of Entra as Bearer.
+    """
+    with ScriptedServer([chat_reply("ok")]) as server:
+        deployment = f"{server.url}/openai/deployments/gpt-4o-中{ending}"
+        llm = OpenAILLM("m", base_url=f"{deployment}?api-version=2024-10-21&x=", api_key=key)
+        assert (await llm.complete(QUESTION)).text == "ok"
+
+    (request,) = server.requests
+    path, _, query = request.path.partition("?")
+    assert path.startswith("/openai/deployments/gpt-4o-") and path.endswith("/chat/completions")
+    assert path.count("/chat/completions") == 1 and query == "api-version=2024-10-21&x="
+    assert request.headers[header].endswith(key)
+    assert len({"api-key", "authorization"} & request.headers.keys()) == 1
+
+
 async def test_a_key_is_never_shown(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
