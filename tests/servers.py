@@ -18,6 +18,7 @@ class Request:
 
     headers: Mapping[str, str]
     json: dict[str, Any]
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class ScriptedServer:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                reply = answer(Request(headers, json.loads(body)))
+                reply = answer(Request(headers, json.loads(body), path=self.path))
                 if reply.delay:
                     closing.wait(reply.delay)
                 try:

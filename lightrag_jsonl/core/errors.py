@@ -38,6 +38,7 @@ class LLMError(LightRAGError, RuntimeError):
     - `permanent`: every further call would fail, too (a refused key, an unknown model).
     - `refused`: the server took the request and refused it, or failed; different requests may
       succeed.
+    - `rate_limited`: the server asked for fewer requests; nothing is wrong with this one.
     - `cost`: the known or assumed cost of the call.
     """
 
@@ -49,6 +50,7 @@ class LLMError(LightRAGError, RuntimeError):
         retry_after: float | None = None,
         permanent: bool = False,
         refused: bool = False,
+        rate_limited: bool = False,
         cost: Usage = FREE,
     ) -> None:
         super().__init__(message)
@@ -56,6 +58,7 @@ class LLMError(LightRAGError, RuntimeError):
         self.retry_after = retry_after
         self.permanent = permanent
         self.refused = refused
+        self.rate_limited = rate_limited
         self.cost = cost
 
 
@@ -76,7 +79,7 @@ class EmbeddingError(LightRAGError, RuntimeError):
 
     `unavailable`: the embedder could not be asked (no connection, a refused key, too many requests):
     every text would fail. Otherwise the texts may be to blame, and the remaining texts are tried.
-    `transient` and `retry_after` mean the same as in `LLMError`.
+    `transient`, `retry_after` and `rate_limited` mean the same as in `LLMError`.
     """
 
     def __init__(
@@ -86,11 +89,13 @@ class EmbeddingError(LightRAGError, RuntimeError):
         unavailable: bool = False,
         transient: bool = False,
         retry_after: float | None = None,
+        rate_limited: bool = False,
     ) -> None:
         super().__init__(message)
         self.unavailable = unavailable
         self.transient = transient
         self.retry_after = retry_after
+        self.rate_limited = rate_limited
 
 
 class StorageError(LightRAGError):

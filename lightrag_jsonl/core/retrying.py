@@ -10,6 +10,8 @@ MAX_RETRIES = 2  # of parts that do not name their own number
 FIRST_PAUSE = 0.5  # seconds before the second attempt
 PAUSE_GROWTH = 4  # a rate limit that passes within seconds is outlasted by two more attempts
 LONGEST_PAUSE = 120.0  # seconds; a server that asks for more is not asked again
+PATIENCE = 900.0  # seconds of pauses, in all, that rate limits may ask of one request of an insert
+READER_PATIENCE = 60.0  # the same, where somebody waits for the answer to a question
 
 
 async def with_retries(
@@ -17,23 +19,38 @@ async def with_retries(
     *,
     retries: int,
     may_repeat: Callable[[], bool] = lambda: True,
+    patience: float = PATIENCE,
 ) -> Result:
     """The result of the first successful attempt, of `retries` + 1 at most.
 
     Only transient errors lead to another attempt, after the pause requested by the server, or else
     after growing pauses. Instead of a pause longer than `LONGEST_PAUSE`, the error is raised.
+    Unless `retries` is 0, attempts refused by a rate limit with a pause are not counted, up to
+    `patience` seconds of pauses.
     """
     pause = FIRST_PAUSE
-    for _ in range(retries):
+    patience_left = patience
+    retries_left = retries
+    while True:
         try:
             return await attempt()
         except (LLMError, EmbeddingError) as error:
             wait = pause if error.retry_after is None else error.retry_after
             if not error.transient or wait > LONGEST_PAUSE or not may_repeat():
                 raise
+            is_counted = not error.rate_limited or error.retry_after is None
+            if not is_counted:
+                wait = max(wait, FIRST_PAUSE)
+            if retries == 0 or (is_counted and retries_left == 0):
+                raise
+            if not is_counted and wait > patience_left:
+                raise
+        if is_counted:
+            retries_left -= 1
+            pause *= PAUSE_GROWTH
+        else:
+            patience_left -= wait
         await asyncio.sleep(wait)
-        pause *= PAUSE_GROWTH
-    return await attempt()
 
 
 def retries_of(part: object) -> int:

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
 from lightrag_jsonl.core.errors import described as described
 from lightrag_jsonl.core.protocols import Tokenizer, Vectors
-from lightrag_jsonl.core.retrying import retries_of, with_retries
+from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Context, Finish, Keywords, Message
 from lightrag_jsonl.core.usage import Usage
@@ -55,7 +55,9 @@ async def embed_texts(
     """An embedder's unit vectors, shape (len(texts), dim); or else an `EmbeddingError`."""
     with _named("embedder", EmbeddingError, embedder):
         rows = await with_retries(
-            lambda: abandonable(embedder.embed(texts, kind=kind)), retries=retries_of(embedder)
+            lambda: abandonable(embedder.embed(texts, kind=kind)),
+            retries=retries_of(embedder),
+            patience=READER_PATIENCE if kind == "query" else PATIENCE,
         )
     source = f"embedder {embedder.name!r}"
     return normalize_vectors(rows, count=len(texts), dim=embedder.dim, source=source)

@@ -37,7 +37,7 @@ class ChunkReader:
         except BudgetError as error:
             self.budget.exhaust(error)
             return None
-        except LLMError as error:  # permanent
+        except LLMError as error:  # permanent, or a rate limit that did not pass
             self.budget.stop(error)
             return None
         self._count_unanswered(extraction)
@@ -67,14 +67,16 @@ def _is_unanswered(extraction: Extraction) -> bool:
 
 
 async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:
-    """The result of a user's extractor, or a `failed` extraction; a permanent `LLMError` is raised."""
+    """The result of a user's extractor, or a `failed` extraction; a permanent `LLMError` or a rate
+    limit is raised.
+    """
     try:
         result = await abandonable(extractor.extract(chunk))
         extraction = msgspec.convert(storable_json(msgspec.to_builtins(result)), Extraction)
         _check_names(extraction)
         return extraction
     except LLMError as error:
-        if error.permanent:
+        if error.permanent or error.rate_limited:
             raise
         return Extraction(state="failed", error=str(error))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything

@@ -18,7 +18,7 @@ from lightrag_jsonl.indexing.answers import (
 )
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector
 from lightrag_jsonl.llm.client import ModelClient, Records, UsageMeter
-from lightrag_jsonl.llm.field_aliases import normalize_graph_record
+from lightrag_jsonl.llm.field_aliases import repair_graph_record
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
 STILL_CUT_OFF = (
@@ -49,7 +49,7 @@ class ChunkCalls:
             self.prompt,
             self.variables,
             messages=messages,
-            normalize=normalize_graph_record if self.prompt == GRAPH_PROMPT else None,
+            normalize=repair_graph_record if self.prompt == GRAPH_PROMPT else None,
             names=self.names,
             max_tokens=max_tokens,
             meter=self.meter,

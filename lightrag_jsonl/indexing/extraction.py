@@ -59,7 +59,7 @@ class LLMExtractor:
     async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
         """Ask about a chunk; if the model fails, the extraction has an `error`, and nothing is raised.
 
-        Only a permanent `LLMError` is raised, since every further chunk would fail, too.
+        Only a permanent `LLMError` or a rate limit is raised: further chunks would fail, too.
         """
         conversation = self._conversation(chunk, UsageMeter(meter))
         try:
@@ -68,7 +68,7 @@ class LLMExtractor:
             if conversation.has_statements and is_long and not conversation.error:
                 await conversation.glean()
         except LLMError as error:
-            if error.permanent:
+            if error.permanent or error.rate_limited:
                 raise
             conversation.error = str(error)
         return conversation.extraction()

@@ -8,11 +8,12 @@ from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import FREE, ConfigError, LightRAGError, LLMError
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
-from lightrag_jsonl.core.retrying import retries_of, with_retries
+from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion, described
 from lightrag_jsonl.llm.replies import BROKEN_OFF
 from lightrag_jsonl.llm.requests import ModelRequest
+from lightrag_jsonl.llm.scheduler import QUESTION
 from lightrag_jsonl.llm.streaming import read_stream
 from lightrag_jsonl.llm.usage_meter import UsageMeter
 
@@ -42,6 +43,7 @@ class ModelCalls:
             lambda: self._attempt(request, meter),
             retries=retries_of(self.llm),
             may_repeat=lambda: not request.passed_pieces,
+            patience=READER_PATIENCE if request.priority == QUESTION else PATIENCE,
         )
 
     async def _attempt(self, request: ModelRequest, meter: UsageMeter) -> Completion:

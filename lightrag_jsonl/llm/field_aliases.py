@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 
-from lightrag_jsonl.core.types import Json, Record
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Json, Record
 
 
 def _by_alias(table: str) -> dict[str, str]:
@@ -61,11 +61,62 @@ _PREDICATE_KEYS = (  # of a triple
     "关系",
     "关系类型",
 )
+_FOLDED_KEYS = {*_OUR_KEYS, *_KEYS, *_LISTS, *_PREDICATE_KEYS}  # read in any capitals, too
+_CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_BETWEEN_WORDS = re.compile(r"[\s_-]+")
 _COMMA = re.compile(r"[,，、;；]")
 _NO_LETTER = re.compile(r"[\W_]+")
 _LOWEST_STRENGTH = 1.0
 _HIGHEST_STRENGTH = 10.0
 _SCORE = re.compile(r"([-+]?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?!\d)")
+
+
+class RepairedRecord(dict[str, Json]):
+    """A record of which a key or a missing field was repaired."""
+
+
+def repair_graph_record(record: Record) -> tuple[Record, ...]:
+    """The records that `normalize_graph_record` finds in a model's object, repaired where necessary.
+
+    Keys may have capitals, spaces and hyphens. A missing entity type is unknown; an entity with a
+    type needs no description, a relation with keywords neither.
+    """
+    folded = _with_folded_keys(record)
+    has_new_keys = folded != record
+    repaired_records: list[Record] = []
+    for normalized in normalize_graph_record(folded):
+        missing = _missing_fields(normalized)
+        if missing or has_new_keys:
+            repaired_records.append(RepairedRecord({**normalized, **missing}))
+        else:
+            repaired_records.append(normalized)
+    return tuple(repaired_records)
+
+
+def _with_folded_keys(record: Record) -> Record:
+    """The record, and those in its lists, with the usual keys in lower case."""
+    folded: Record = {}
+    for key, value in record.items():
+        name = _BETWEEN_WORDS.sub("_", _CAMEL_CASE.sub("_", key.strip())).casefold()
+        is_usual = name in _FOLDED_KEYS and name not in record
+        items = value if isinstance(value, list) else []
+        if any(isinstance(item, dict) for item in items):
+            value = [_with_folded_keys(item) if isinstance(item, dict) else item for item in items]
+        folded.setdefault(name if is_usual else key, value)
+    return folded
+
+
+def _missing_fields(record: Record) -> Record:
+    """The values of fields that a record can do without, if the others say enough."""
+    if record.get("type") == "entity" and "name" in record:
+        if "entity_type" not in record and record.get("description"):
+            return {"entity_type": UNKNOWN_TYPE}
+        if "description" not in record and record.get("entity_type"):
+            return {"description": ""}
+    is_relation = record.get("type") == "relationship" and "description" not in record
+    if is_relation and {"source", "target"} <= record.keys() and record.get("keywords"):
+        return {"description": ""}
+    return {}
 
 
 def normalize_graph_record(record: Record) -> tuple[Record, ...]:

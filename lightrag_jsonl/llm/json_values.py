@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 from lightrag_jsonl.core.errors import ResponseError
 from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, Record, RejectionReason
+from lightrag_jsonl.llm.latex import may_hold_commands, with_latex_commands
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import without_prompted_thinking, without_thinking
 
@@ -38,6 +39,14 @@ _STRING_OR_BRACE = re.compile(
     rf'(?:(?:\\.|"(?!{_CLOSED}))[^"\\\n]*+)*(?:"|\\?(?=\n|\Z))|[{{}}]',
     re.MULTILINE,
 )
+# A string in double quotes, or one in single quotes where JSON allows a string
+_STRING_IN_EITHER_QUOTES = re.compile(
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+    r"|(?P<before>[{\[,:]\s*+)'(?P<single>(?:[^'\\]|\\.|'(?!\s*+[,:}\]]))*)(?:'|(?P<unclosed>\Z))",
+    re.DOTALL,
+)
+_KEY_IN_SINGLE_QUOTES = re.compile(r"[{,]\s*+'[^'\"\n]{1,100}'\s*+:")
+_STRING_OR_LAST_COMMA = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|,(?=\s*+[}\]])', re.DOTALL)
 _STRICT_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{}\]]', re.DOTALL)
 _ESCAPE = re.compile(r'\\(?P<valid>["\\/bfnrt]|u[0-9a-fA-F]{4})?(?P<letters>[a-z]{2})?')
 _LATEX_LETTERS = frozenset("bfrt")  # of escapes, also of LaTeX's commands beta, frac …
@@ -128,15 +137,29 @@ def closing_brace(text: str, start: int, end: int, depth: int = 0) -> tuple[int,
 
 
 def _repaired_record(text: str) -> Record | None:
-    """The record of a closed object after its quotes and backslashes were escaped.
+    """The record of a closed object after its quotes, backslashes and last commas were repaired.
 
     Nothing is completed. The result is None if a quote can be read in two ways.
     """
-    text = _with_backslashes(text)
     with contextlib.suppress(ValueError, RecursionError):
-        record: Record = _clean(_JSON_DECODER.decode(_STRING.sub(_escaped_string, text)))
+        if _KEY_IN_SINGLE_QUOTES.search(text):
+            text = _STRING_IN_EITHER_QUOTES.sub(_in_double_quotes, text)
+        text = _STRING.sub(_escaped_string, _with_backslashes(text))
+        text = _STRING_OR_LAST_COMMA.sub(lambda match: match[1] or "", text)
+        record: Record = _clean(_JSON_DECODER.decode(text))
         return None if is_too_deep(text) else record
     return None
+
+
+def _in_double_quotes(string: re.Match[str]) -> str:
+    """A string of JSON in place of one in single quotes, as Python writes it."""
+    content = string["single"]
+    if content is None:
+        return string[0]
+    if string["unclosed"] is not None:
+        raise ValueError("a string without an end")
+    escaped = _ESCAPE_OR_QUOTE.sub(lambda mark: '\\"' if mark[0] == '"' else mark[0], content)
+    return string["before"] + '"' + escaped.replace("\\'", "'") + '"'
 
 
 def _with_backslashes(text: str) -> str:
@@ -192,6 +215,8 @@ def read_json(
         value: Json = _clean(_find_value(without_invisible(text.replace("\0", "")).strip()))
     except (ValueError, RecursionError) as error:
         raise ResponseError(f"the reply is not JSON ({error}): {quoted}", text=text) from error
+    if may_hold_commands(text):
+        value = with_latex_commands(value)
     if normalize is not None:
         value = normalize(value)
     if schema is not None and (fault := schema.error(value)):

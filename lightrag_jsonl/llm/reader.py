@@ -16,7 +16,9 @@ import msgspec
 from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, JsonlResult, Record, Rejection, RejectionReason
 from lightrag_jsonl.llm import json_values
+from lightrag_jsonl.llm.field_aliases import RepairedRecord
 from lightrag_jsonl.llm.json_values import SPACES, FoundObject, end_of, line_end
+from lightrag_jsonl.llm.latex import may_hold_commands, with_latex_commands
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import PROMPTED_END, thinking_at
 
@@ -299,7 +301,12 @@ class JsonlReader:
         if self._is_loop(line, text):
             return
         before = len(self._records)
+        if may_hold_commands(text):
+            written = record
+            record = {key: with_latex_commands(value) for key, value in written.items()}
+            repaired = repaired or record != written
         for normalized in self._normalize(record) if self._normalize else (record,):
+            repaired = repaired or isinstance(normalized, RepairedRecord)
             shortened = self._schema.with_short_lists(normalized) if self._schema else normalized
             fault = self._schema.error(shortened) if self._schema else None
             if fault is None:
@@ -308,7 +315,7 @@ class JsonlReader:
             else:
                 self._reject(line, text, "schema", fault)
         if repaired and len(self._records) > before:
-            self._reject(line, text, "repaired", "kept after its quoting was repaired")
+            self._reject(line, text, "repaired", "kept after its JSON or its fields were repaired")
 
     def _is_loop(self, line: int, text: str) -> bool:
         """Whether a part comes back for the `REPEATS`th time: the rest is not read."""

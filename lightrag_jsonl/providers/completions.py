@@ -19,12 +19,30 @@ def read_completion(response: Mapping[str, Any]) -> Completion:
         reason = message_of(response) or "there are no choices"
         raise LLMError(f"the server gave no answer: {reason}", transient=True, cost=cost)
     message = choice.get("message") or {}
-    content = message.get("content")
+    content = read_content(message.get("content"))
     finish = finish_of(choice.get("finish_reason"))
     if content is None and finish != "length":
         reason = message.get("refusal") or f"finish reason {choice.get('finish_reason')!r}"
         raise LLMError(f"the model gave no text ({reason})", cost=cost)
     return Completion(sanitize(content or ""), finish, cost)
+
+
+def read_content(content: object) -> str | None:
+    """The text of a message, also of one in parts, as Mistral sends it; thinking is left out."""
+    if content is None or isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    return "".join(map(_part_text, parts))
+
+
+def _part_text(part: object) -> str:
+    """The text of a part of a message; "" for thinking, pictures and the like."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping) or part.get("type") not in (None, "text", "output_text"):
+        return ""
+    text = part.get("text")
+    return text if isinstance(text, str) else ""
 
 
 def read_usage(counts: Mapping[str, Any] | None) -> Usage:

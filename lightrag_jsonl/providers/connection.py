@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from lightrag_jsonl.core.errors import FREE, ConfigError, LLMError
 from lightrag_jsonl.core.text import clipped
@@ -24,6 +24,9 @@ OPENAI_URL = "https://api.openai.com/v1"
 SECONDS_TO_CONNECT = 10.0
 NOT_ABOUT_THE_TEXT = frozenset({401, 402, 404, 405, 407, 408, 409, 425, 429})  # refusals of HTTP
 MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
+HTTP_TOO_MANY_REQUESTS = 429
+JSON_WEB_TOKEN = "eyJ"  # how a token begins, unlike a key
+AZURE_DEPLOYMENT = "/openai/deployments/"
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
 
 
@@ -36,6 +39,21 @@ class ServerFailure:
     permanent: bool = False
     cost: Usage = FREE
 
+
+_RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"([0-9]{1,9}(?:\.[0-9]{1,9})?)s"')
+_UNITS = r"milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h"
+_RETRY_SENTENCE = re.compile(
+    r"\b(?:try(?:ing)?[ ]again|retry(?:ing)?)[ ](?:in|after)[ ](?:about[ ])?"
+    rf"((?:[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?\s?(?:{_UNITS})[ ]?(?:and[ ])?){{1,4}})(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s?({_UNITS})", re.IGNORECASE)
+_SECONDS_PER_UNIT: Mapping[str, float] = {
+    **dict.fromkeys(["millisecond", "milliseconds", "ms"], 0.001),
+    **dict.fromkeys(["second", "seconds", "sec", "secs", "s"], 1.0),
+    **dict.fromkeys(["minute", "minutes", "min", "mins", "m"], 60.0),
+    **dict.fromkeys(["hour", "hours", "h"], 3600.0),
+}
 
 _NO_CONNECTION = ServerFailure(
     "no connection; is the server running, is the base URL right (and HTTP_PROXY, if it is set)?",
@@ -125,11 +143,13 @@ class ServerConnection:
         try:
             return openai.AsyncOpenAI(
                 api_key=self.api_key or ("no-key" if gets_no_key(self.url) else None),
-                base_url=self.url,
+                base_url=_request_base(self.url),
+                default_query=dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True)),
                 max_retries=0,  # `core.retrying` repeats requests; two loops would multiply
                 timeout=openai.Timeout(self.timeout, connect=min(self.timeout, SECONDS_TO_CONNECT)),
                 http_client=openai.DefaultAsyncHttpxClient(
-                    follow_redirects=False, event_hooks={"response": [self._limit]}
+                    follow_redirects=False,
+                    event_hooks={"request": [self._authorize], "response": [self._limit]},
                 ),
             )
         except openai.OpenAIError:
@@ -138,6 +158,14 @@ class ServerConnection:
                 "with --base-url or LIGHTRAG_JSONL_BASE_URL (in Python api_key= and base_url=); "
                 'without a model: --llm none (in Python llm="none")'
             ) from None
+
+    async def _authorize(self, request: Any) -> None:
+        """Move a key to the header of Azure's classic endpoints, which take only tokens as Bearer."""
+        key = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        is_classic = AZURE_DEPLOYMENT in request.url.path
+        if is_classic and not key.startswith(JSON_WEB_TOKEN):
+            del request.headers["Authorization"]
+            request.headers["api-key"] = key
 
     async def _limit(self, response: Any) -> None:
         """End the body, and close the connection, after more than `max_bytes`."""
@@ -194,7 +222,8 @@ class ServerConnection:
             transient=failure.transient and headers.get("x-should-retry") != "false",
             permanent=failure.permanent,
             refused=is_refusal and not failure.permanent,
-            retry_after=pause_asked_for(headers),
+            retry_after=_pause_named(headers, text),
+            rate_limited=status == HTTP_TOO_MANY_REQUESTS and not failure.permanent,
             cost=failure.cost,
         )
 
@@ -228,6 +257,28 @@ def pause_asked_for(headers: Mapping[str, str]) -> float | None:
     return max(0.0, date.timestamp() - time.time())
 
 
+def _pause_named(headers: Mapping[str, str], text: str) -> float | None:
+    """The pause in the headers of a refusal, or else in its body."""
+    pause = pause_asked_for(headers)
+    return pause_in_body(text) if pause is None else pause
+
+
+def pause_in_body(text: str) -> float | None:
+    """The seconds after which a server wants to be asked again, if the body of its refusal says so.
+
+    Gemini's `RetryInfo` has a field `retryDelay` ("5s", a protobuf Duration); OpenAI, Groq, Azure
+    and vLLM's gateways write "try again in 1m5.1s" or "retry after 5 seconds".
+    """
+    delay = _RETRY_DELAY.search(text)
+    if delay is not None:
+        return float(delay[1])
+    sentence = _RETRY_SENTENCE.search(text)
+    if sentence is None:
+        return None
+    amounts = _AMOUNT.findall(sentence[1])
+    return sum(float(number) * _SECONDS_PER_UNIT[unit.lower()] for number, unit in amounts)
+
+
 def message_of(body: object) -> str:
     """The message in the body of an error, from any of the usual places, cut if it is long."""
     while isinstance(body, Mapping):
@@ -246,6 +297,13 @@ def checked_url(url: str) -> str:
     if not re.match(r"https?://[^/:\s]", url):
         raise ConfigError(f"{url!r} is not a URL such as http://localhost:8000/v1")
     return url
+
+
+def _request_base(url: str) -> str:
+    """The URL that paths are added to: without a query, and without the path of a request."""
+    parts = urlsplit(url)
+    path = re.sub(r"/(chat/completions|embeddings)/?$", "", parts.path)
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
 def gets_no_key(url: str) -> bool:

@@ -118,6 +118,7 @@ class OpenAIEmbedder:
                 unavailable=not error.refused,
                 transient=error.transient,
                 retry_after=error.retry_after,
+                rate_limited=error.rate_limited,
             ) from error.__cause__
 
     def clip(self, text: str) -> str:

@@ -12,7 +12,7 @@ from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Finish, Json, Message, ResponseType
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
-from lightrag_jsonl.providers.completions import read_completion, read_usage
+from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
 from lightrag_jsonl.providers.connection import ServerConnection
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 
@@ -24,6 +24,13 @@ _REFUSABLE = {  # fields that a server may refuse, each with words of the refusa
     "stream_options": "stream_options",
     "response_format": "response_format|schema|grammar",
 }
+_NO_SYSTEM_ROLE = re.compile(  # the words of chat templates (Gemma, Mistral) and of Gemini's server
+    r"system[ _](?:role|message|prompt|instruction)s?\b.{0,40}\bnot\b.{0,20}(?:support|allow|enabl)"
+    r"|not support.{0,20}system|unsupported role.{0,10}system"
+    r"|developer instruction is not enabled"
+    r"|only.{0,10}user.{0,10}assistant.{0,10}roles|roles must alternate",
+    re.IGNORECASE | re.DOTALL,
+)
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +77,7 @@ class OpenAILLM:
             base_url=base_url, api_key=api_key, timeout=timeout, max_bytes=max_answer_bytes
         )
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
+        self._has_system_role = True  # whether the model's chat template takes a system message
 
     async def complete(
         self,
@@ -130,6 +138,8 @@ class OpenAILLM:
         sent = {key: value for key, value in body.items() if key not in self._refused}
         if "max_tokens" in self._refused and "max_tokens" in body:
             sent["max_completion_tokens"] = body["max_tokens"]
+        if not self._has_system_role:
+            sent["messages"] = _without_system_role(sent["messages"])
         extra = {key: sent[key] for key in sent if key not in ("model", "messages")}
         completions: Any = self._connection.client().chat.completions
         try:
@@ -138,12 +148,40 @@ class OpenAILLM:
                     model=self.model, messages=sent["messages"], stream=stream, extra_body=extra
                 )
         except LLMError as error:
-            refused = set() if error.transient else _refused_fields(sent, str(error))
-            if not refused:
+            if not self._is_met_halfway(sent, error):
                 raise
+        return await self._create(body, stream=stream)
+
+    def _is_met_halfway(self, sent: JsonObject, error: LLMError) -> bool:
+        """Whether the next request will leave out something that this refusal is about."""
+        if error.permanent:
+            return False
+        is_about_role = bool(_NO_SYSTEM_ROLE.search(str(error)))  # some servers answer it with 500
+        if is_about_role and _has_system_message(sent["messages"]):
+            log.warning("%s: asking with the system message in the first user message", error)
+            self._has_system_role = False
+            return True
+        refused = set() if error.transient else _refused_fields(sent, str(error))
+        if refused:
             log.warning("%s: asking without %s", error, ", ".join(sorted(refused)))
             self._refused |= refused
-        return await self._create(body, stream=stream)
+        return bool(refused)
+
+
+def _has_system_message(messages: Any) -> bool:
+    return any(message["role"] == "system" for message in messages)
+
+
+def _without_system_role(messages: Any) -> Json:
+    """The messages with the text of system messages at the beginning of the first user message."""
+    instructions = [message["content"] for message in messages if message["role"] == "system"]
+    turns = [message for message in messages if message["role"] != "system"]
+    if not instructions:
+        return turns
+    if not turns or turns[0]["role"] != "user":
+        return [{"role": "user", "content": "\n\n".join(instructions)}, *turns]
+    first = {**turns[0], "content": "\n\n".join([*instructions, turns[0]["content"]])}
+    return [first, *turns[1:]]
 
 
 def _refused_fields(body: JsonObject, message: str) -> set[str]:
@@ -186,8 +224,9 @@ class ChatStream:
                 with self._connection.failures():
                     async for chunk in chunks:
                         for choice in chunk.choices[:1]:
-                            if choice.delta and choice.delta.content:
-                                yield sanitize(choice.delta.content)
+                            content = read_content(choice.delta and choice.delta.content)
+                            if content:
+                                yield sanitize(content)
                             reason = reason or choice.finish_reason
                         if chunk.usage:
                             self.usage = read_usage(chunk.usage.to_dict(warnings=False))

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import CancelledError
@@ -33,13 +34,30 @@ class _Loop:
 
     def __init__(self, location: str) -> None:
         self._location = location
+        self._process_id = os.getpid()
         self._open: set[object] = set()  # streams, which only this loop may close
         context = start_blocking_portal()
         self._portal: BlockingPortal | None = context.__enter__()
-        self._end = weakref.finalize(self, _end_loop, self._portal, context)
+        self._end = weakref.finalize(self, _end_loop, self._portal, context, self._process_id)
+
+    @property
+    def is_in_forked_child(self) -> bool:
+        """Whether this process was forked from the one with the loop's thread."""
+        return os.getpid() != self._process_id
+
+    def check_process(self) -> None:
+        """Raise `StorageError` in a forked child, where no thread would ever answer."""
+        if self.is_in_forked_child:
+            raise StorageError(
+                f"{self._location} was opened by process {self._process_id}, and this is its forked "
+                f"child {os.getpid()}: open the index in each process itself, after the fork (in "
+                "Celery's worker_process_init, gunicorn's post_fork or without --preload)",
+                path=self._location,
+            )
 
     def run(self, job: Callable[[], Awaitable[Result]]) -> Result:
         """The result of an async function; an interrupt (Ctrl-C) cancels the function first."""
+        self.check_process()
         if self._portal is None:
             raise StorageError(f"{self._location} is closed", path=self._location)
         future = self._portal.start_task_soon(job)
@@ -65,11 +83,15 @@ class _Loop:
                     return
         finally:
             self._open.discard(pieces)
-            if self._portal is not None:
+            if self._portal is not None and not self.is_in_forked_child:
                 self.run(pieces.aclose)
 
     def close(self, last_job: Callable[[], Awaitable[None]]) -> None:
-        """Run a last job, and end the loop and its thread; closing twice is no error."""
+        """Run a last job, and end the loop and its thread; closing twice is no error, and closing in
+        a forked child does nothing.
+        """
+        if self.is_in_forked_child:
+            return
         if self._portal is not None:
             self.run(last_job)
         self._portal = None
@@ -77,9 +99,13 @@ class _Loop:
 
 
 def _end_loop(
-    portal: BlockingPortal, context: contextlib.AbstractContextManager[BlockingPortal]
+    portal: BlockingPortal,
+    context: contextlib.AbstractContextManager[BlockingPortal],
+    process_id: int,
 ) -> None:
-    """Cancel the running tasks, and end the loop and its thread."""
+    """Cancel the running tasks, and end the loop and its thread, which a forked child has not."""
+    if os.getpid() != process_id:
+        return
     with contextlib.suppress(RuntimeError):  # the loop has ended already
         portal.call(portal.stop, True)
     context.__exit__(None, None, None)
@@ -257,6 +283,7 @@ class LightRAG(_Blocking):
     @property
     def graph(self) -> "nx.Graph":
         """A read-only networkx view: nodes by entity name, with all attributes."""
+        self._loop.check_process()
         return self._twin.graph
 
     def close(self) -> None:

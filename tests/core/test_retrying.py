@@ -1,19 +1,23 @@
 """One loop repeats requests: it is counted how many reach a server, for each kind of request."""
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import EmbeddingError, LLMError, Message, OpenAIEmbedder, OpenAILLM
+from lightrag_jsonl import EmbeddingError, LightRAG, LLMError, Message, OpenAIEmbedder, OpenAILLM
 from lightrag_jsonl.core import retrying
 from lightrag_jsonl.core.retrying import LONGEST_PAUSE, with_retries
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.llm.client import ModelClient
-from lightrag_jsonl.providers.connection import pause_asked_for
+from lightrag_jsonl.providers.connection import pause_asked_for, pause_in_body
 from tests.kit import prompts
 from tests.llm.test_client import MemoryCache
 from tests.servers import (
+    Reply,
+    Request,
     ScriptedServer,
     chat_reply,
     embedding_reply,
@@ -109,6 +113,87 @@ async def test_a_longer_pause_than_the_longest_is_left_to_the_caller() -> None:
     with pytest.raises(LLMError, match="later"):
         await with_retries(refuse, retries=5)
     assert len(attempts) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Limit 6000, Used 5034. Please try again in 7.5s.", 7.5),
+        ("Try again in 1m30.5s", 90.5),
+        ("please retry after 12 seconds", 12.0),
+        ("retry in 250ms", 0.25),
+        ("Try again in 2 minutes and 3 seconds.", 123.0),
+        ('[{"error":{"details":[{"@type":"RetryInfo","retryDelay": "31.2s"}]}}]', 31.2),
+        ("try again in a moment", None),
+        ("try again in 7 tokens", None),
+        ("请稍后再试", None),
+        ("", None),
+    ],
+)
+def test_a_pause_is_read_from_the_body(text: str, seconds: float | None) -> None:
+    """From Gemini's RetryInfo and from the sentences of OpenAI, Azure and Groq."""
+    assert pause_in_body(text) == seconds
+
+
+def limited(times: int, retry_after: float | None) -> Callable[[], Awaitable[str]]:
+    """An attempt that a rate limit refuses so many times."""
+    refusals = iter(range(times))
+
+    async def attempt() -> str:
+        if next(refusals, None) is not None:
+            raise LLMError("429", transient=True, rate_limited=True, retry_after=retry_after)
+        return "镭"
+
+    return attempt
+
+
+async def test_rate_limits_with_a_pause_are_waited_for() -> None:
+    """However many: they do not count as attempts, unless no attempt was to be repeated."""
+    assert await with_retries(limited(40, 0.0), retries=1) == "镭"
+    for times, retries, retry_after in ((1, 0, 0.0), (2, 1, None)):
+        with pytest.raises(LLMError, match="429"):
+            await with_retries(limited(times, retry_after), retries=retries)
+
+
+async def test_the_pauses_of_rate_limits_have_an_end() -> None:
+    """The next pause would go beyond the patience, so the error is raised without it."""
+    with pytest.raises(LLMError, match="429"):
+        await with_retries(limited(1, 100.0), retries=9, patience=99.0)
+
+
+async def test_a_limited_server_answers_in_the_end() -> None:
+    """A chat and an embedding, by the pause that the message or the details of a refusal name."""
+    sentence = error_reply(429, "Rate limit reached. Please try again in 1ms.")
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.001s"}]
+    gemini = Reply([{"error": {"code": 429, "message": "quota", "details": details}}], status=429)
+    vectors = embedding_reply([[1.0, 0.0]])
+    script = [sentence, gemini] * 3 + [chat_reply("镭")] + [gemini, sentence] * 3 + [vectors]
+    with ScriptedServer(script) as server:
+        reply = await client_of(server).text("extract-graph", {"text": "Radium."})
+        rows = await embed_texts(embedder_of(server, dim=2), ["Radium."], "query")
+    assert reply.text == "镭" and rows.tolist() == [[1.0, 0.0]]
+
+
+def test_a_rate_limit_is_no_failure_of_a_chunk(tmp_path: Path) -> None:
+    """One that does not pass ends the insert; what was not read is read by the next `resume`."""
+    refusal = error_reply(429, "Please try again in 500 seconds.")
+    record = (
+        '{"type":"entity","name":"Radium","entity_type":"concept","description":"Radium glows."}'
+    )
+    answer = record + '\n{"type":"done","entities":1,"relationships":0}'
+    is_limited = True
+
+    def respond(request: Request) -> Reply:
+        return refusal if is_limited else chat_reply(answer)
+
+    with ScriptedServer(respond=respond) as server:
+        llm = OpenAILLM("m", base_url=server.base_url, api_key="k")
+        with LightRAG(tmp_path, llm=llm) as rag:
+            with pytest.raises(LLMError, match="500 seconds"):
+                rag.insert("Radium glows.")
+            is_limited = False
+            report = rag.resume()
+            assert not report.failures and "Radium" in rag.graph
 
 
 def test_a_pause_is_read_in_each_of_its_forms() -> None:

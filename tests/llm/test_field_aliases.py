@@ -9,6 +9,7 @@ from lightrag_jsonl.llm.field_aliases import (
     normalize_graph_record,
     normalize_keywords,
     read_strength,
+    repair_graph_record,
     split_keywords,
 )
 from lightrag_jsonl.llm.reader import parse_jsonl
@@ -163,3 +164,51 @@ def test_a_strength_that_cannot_be_read_costs_the_strength_only(value: Json) -> 
 def test_keywords_come_as_a_list_or_as_a_text(value: Json, words: Json) -> None:
     """Commas of both scripts separate them; doubles and blanks go."""
     assert split_keywords(value) == words
+
+
+def repaired(text: str) -> tuple[list[Record], list[str]]:
+    """The records of an answer to `extract-graph` after repairs, and the reasons of rejections."""
+    schema = prompts().schema("extract-graph", {})
+    result = parse_jsonl(text, schema=schema, normalize=repair_graph_record)
+    return list(result.records), [rejection.reason for rejection in result.rejections]
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ('{"type":"entity","name":"黄蓉","description":"黄蓉会做菜。"}', "entity_type", "unknown"),
+        ('{"type":"entity","name":"Ann","entity_type":"person"}', "description", ""),
+        ('{"type":"relationship","source":"Ann","target":"Bob","keywords":["duet"]}', "description", ""),
+        ('{"type":"relation","from":"Ann","to":"Bob","keywords":"duet","description":null}', "description", ""),
+        ('{"Type":"Entity","Name":"Ann","Entity Type":"person","Description":"She sings."}', "name", "Ann"),
+        ('{"Entities":[{"entityName":"Ann","entity-type":"person","DESCRIPTION":"She sings."}]}', "name", "Ann"),
+    ],
+)  # fmt: skip
+def test_a_record_with_a_small_fault_is_kept_and_reported(
+    text: str, field: str, value: Json
+) -> None:
+    """A key in capitals, and a field that is missing beside enough others."""
+    records, reasons = repaired(text)
+
+    assert [record[field] for record in records] == [value]
+    assert reasons == ["repaired"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"type":"entity","name":"Ann"}',
+        '{"type":"entity","entity_type":"person","description":"She sings."}',
+        '{"type":"relationship","source":"Ann","target":"Bob"}',
+        '{"type":"relationship","source":"Ann","keywords":["duet"]}',
+        '{"type":"relationship","source":"Ann","target":"Bob","keywords":[]}',
+    ],
+)
+def test_a_record_that_says_too_little_is_refused(text: str) -> None:
+    """A name alone is no entity, two names are no relation, and no name is made up."""
+    assert repaired(text) == ([], ["schema"])
+
+
+def test_whole_records_are_not_reported() -> None:
+    """A repair is named only where one was made."""
+    assert repaired(ASKED)[1] == []

@@ -161,7 +161,9 @@ def test_objects_inside_a_broken_one_are_no_records(text: str, reason: str) -> N
         '{"a":NaN}',
         '{"a":1e999}',
         '{"a":' + "9" * 5000 + "}",
-        "{'a':1}",
+        "{'a':'x' 'b':'y'}",
+        '{"a":1,,}',
+        '{"a":,}',
         '{"a":1]',
     ],
 )
@@ -210,6 +212,61 @@ def test_backslashes_that_escape_nothing_are_kept_as_written(text: str, value: R
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a":"x,}","b":[1,2,],}', {"a": "x,}", "b": [1, 2]}),
+        ('{\n "a": {"b": "猫",},\n}', {"a": {"b": "猫"}}),
+        ("{'a': 'the \"big\" cat', 'b': [\"it's\", '🙂']}", {"a": 'the "big" cat', "b": ["it's", "🙂"]}),
+        (r"{'a': 'Mei\'s lamp, Lin's oil', 'b': 1,}", {"a": "Mei's lamp, Lin's oil", "b": 1}),
+        ("{'a': \"x\"}", {"a": "x"}),
+    ],
+)  # fmt: skip
+def test_a_last_comma_and_single_quotes_are_repaired(text: str, value: Record) -> None:
+    """As in the objects of Python and JavaScript; commas and quotes inside strings stay."""
+    result = read(text)
+    assert result.records == (value,) and reasons(result) == [(1, "repaired")]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'{"a": "an angle \tau, then \rightarrow"}', {"a": r"an angle \tau, then \rightarrow"}),
+        (r'{"a": "$\neq$ 与 $\bar x$"}', {"a": r"$\neq$ 与 $\bar x$"}),
+        (r'{"a": ["\forall x_{\nu}"]}', {"a": [r"\forall x_{\nu}"]}),
+        (r'{"a": "$f\to g\ne h$, $\rm d$"}', {"a": r"$f\to g\ne h$, $\rm d$"}),
+        (r'{"a": "\(\text{if}\)"}', {"a": r"\(\text{if}\)"}),
+        (r'{"a": "\sum and \notin"}', {"a": r"\sum and \notin"}),
+    ],
+)
+def test_a_command_that_json_takes_for_a_control_character_is_put_back(
+    text: str, value: Record
+) -> None:
+    """Where no text goes on with a tab, a line break or the like before these letters."""
+    result = read(text)
+    assert result.records == (value,) and reasons(result) == [(1, "repaired")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"from London\tto Paris",
+        r"first\nnot second",
+        r"one\nexit\r\nequal",
+        r"a cost of $5\nor $6",
+        r"it costs $5\tto $10",
+        r"姓名\t年龄\n张三\t30",
+        r"a\nneutral\ttexture\nless than\nexists",
+        r"written \\theta as JSON wants",
+    ],
+)
+def test_ordinary_tabs_and_lines_stay(text: str) -> None:
+    """Also before letters, and between the dollars of prices."""
+    result = read(f'{{"a":"{text}"}}')
+    assert result.records == (json.loads(f'{{"a":"{text}"}}'),)
+    assert not result.rejections
+
+
+@pytest.mark.parametrize(
     "text",
     [
         '{"entity":"dog","defi{"entity":"bird","definition":"y"}',
@@ -219,6 +276,9 @@ def test_backslashes_that_escape_nothing_are_kept_as_written(text: str, value: R
         '{"source":"A,"B","target":"C"}',
         '{"source":"A" "target":"B"}',
         '{"source":"A":"B"}',
+        "{'source':'A,'target':'B'}",
+        "{'source':'A','target':'B",
+        '{"source":"A","target":"B",',
         '[{"a":"x},{"b":1}]',
     ],
 )
@@ -283,6 +343,9 @@ def test_a_record_is_there_as_soon_as_its_line_is() -> None:
         ('{"a":' * 5_000 + "1" + "}" * 5_000, "too_deep"),
         ("9" * 5_000, "not_object"),
         ('{"a":"' + '"x ' * 60_000, "truncated"),
+        ("{" + "'a':'" * 20_000 + "}", "malformed"),
+        ("{'a':" + "{'" * 20_000, "truncated"),
+        ('{"a":"' + r"\(" * 20_000 + r'\theta"', "truncated"),
         (('{"k":[1,\n' + '{"x":1},\n' * 50) * 200, "truncated"),
         ("<think>" * 10_000, "truncated"),
     ],

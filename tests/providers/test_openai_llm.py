@@ -96,6 +96,31 @@ def test_answers_are_read_as_they_come(body: dict[str, object], expected: Comple
     assert read_completion(body) == expected
 
 
+THOUGHT: Json = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([THOUGHT, {"type": "text", "text": "乔"}, {"type": "text", "text": "峰"}], "乔峰"),
+        (["Qiao ", {"text": "Feng"}], "Qiao Feng"),
+        ({"type": "text", "text": "🌍"}, "🌍"),
+        ([THOUGHT, {"type": "image_url", "image_url": {"url": "x"}}, {"type": "text"}, 7], ""),
+    ],
+)
+async def test_content_in_parts_is_read(content: Json, text: str) -> None:
+    """The text parts are the answer, whole or in a stream; thinking and pictures are not."""
+    whole = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
+    events = [
+        {"choices": [{"index": 0, "delta": {"content": content}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ]
+    with ScriptedServer([Reply(whole), Reply(events=events)]) as server:
+        llm = model(server)
+        assert (await llm.complete(QUESTION)).text == text
+        assert "".join([piece async for piece in llm.stream(QUESTION)]) == text
+
+
 async def test_one_call_is_one_request_and_says_whether_to_ask_again() -> None:
     """The package's own loop repeats it; the caller learns how long to wait, if that is known. A
     server that forbids to ask again is obeyed.
@@ -182,6 +207,69 @@ async def test_a_model_is_met_halfway() -> None:
     assert len(server.bodies) == 8
     assert server.bodies[-2]["max_completion_tokens"] == 6
     assert not refusals.keys() & {*server.bodies[-2], *server.bodies[-1]}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "System role not supported"),
+        (400, "Only user and assistant roles are supported!"),
+        (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+        (400, "Developer instruction is not enabled for models/gemma-3-4b-it"),
+        (500, "Jinja Exception: System messages are not supported"),
+    ],
+)
+async def test_a_model_without_a_system_role_is_asked_without_one(status: int, words: str) -> None:
+    """The system text comes first in the first user message; that is remembered, in streams, too."""
+
+    def strict(request: Request) -> Reply:
+        if request.json["messages"][0]["role"] == "system":
+            return error_reply(status, words)
+        return stream_reply("ok") if request.json["stream"] else chat_reply("ok")
+
+    with ScriptedServer(respond=strict) as server:
+        llm = model(server)
+        follow_up = (*QUESTION, Message("assistant", "帮主"), Message("user", "And then?"))
+        assert (await llm.complete(QUESTION)).text == "ok"
+        assert (await llm.complete(follow_up)).text == "ok"
+        assert [piece async for piece in llm.stream(QUESTION)] == ["o", "k"]
+
+    assert len(server.bodies) == 4
+    first = {"role": "user", "content": "Be brief.\n\n谁是乔峰？🌍"}
+    assert server.bodies[1]["messages"] == server.bodies[3]["messages"] == [first]
+    assert [turn["role"] for turn in server.bodies[2]["messages"]] == ["user", "assistant", "user"]
+
+
+async def test_a_refusal_without_a_system_message_is_not_repeated() -> None:
+    """What remains of a conversation is the caller's own."""
+    refusal = error_reply(400, "roles must alternate")
+    with (
+        ScriptedServer(respond=lambda request: refusal) as server,
+        pytest.raises(LLMError, match="alternate"),
+    ):
+        await model(server).complete(QUESTION)
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/chat/completions"])
+@pytest.mark.parametrize(
+    ("key", "header"), [("0a1b2c3d", "api-key"), ("eyJ0.e.x", "authorization")]
+)
+async def test_a_classic_azure_url_is_understood(ending: str, key: str, header: str) -> None:
+    """Its query stays a query, the path of a request is not doubled, and the key is in the header that
+    Azure reads: a key in its own, a token of Entra as Bearer.
+    """
+    with ScriptedServer([chat_reply("ok")]) as server:
+        deployment = f"{server.url}/openai/deployments/gpt-4o-中{ending}"
+        llm = OpenAILLM("m", base_url=f"{deployment}?api-version=2024-10-21&x=", api_key=key)
+        assert (await llm.complete(QUESTION)).text == "ok"
+
+    (request,) = server.requests
+    path, _, query = request.path.partition("?")
+    assert path.startswith("/openai/deployments/gpt-4o-") and path.endswith("/chat/completions")
+    assert path.count("/chat/completions") == 1 and query == "api-version=2024-10-21&x="
+    assert request.headers[header].endswith(key)
+    assert len({"api-key", "authorization"} & request.headers.keys()) == 1
 
 
 async def test_a_key_is_never_shown(

@@ -1,0 +1,80 @@
+"""Puts LaTeX commands back that JSON took for control characters: a tab and "heta" are `\\theta`."""
+
+import re
+
+from lightrag_jsonl.core.types import Json
+
+# What follows the first letter of a command, by the letter. `common` commands have an ending
+# that begins no line and no cell of ordinary text; `in_formulas` ones might ("to", "not").
+_ENDINGS = {
+    "b": {"common": "[A-Za-z]+", "in_formulas": "[A-Za-z]+"},  # a backspace means nothing in a text
+    "f": {
+        "common": "rac|orall|lat|rown|box|bmatrix|ootnote|ootnotesize|allingdotseq",
+        "in_formulas": "[A-Za-z]+",
+    },
+    "n": {
+        "common": "abla|eq|eqq|otin|leq|geq|gtr|prec|succ|sim|cong|subseteq|supseteq|earrow|"
+        "warrow|leftarrow|rightarrow|Leftarrow|Rightarrow|leftrightarrow|vdash|vDash|onumber|olimits|ewcommand|ewline",
+        "in_formulas": "u|e|i|ot|eg|abla|eq|mid|less|exists|parallel|subset|supset|atural",
+    },
+    "r": {
+        "common": "ho|ight|ightarrow|ightleftharpoons|angle|brace|brack|floor|ceil|moustache|"
+        "vert|Vert|aisebox|ightharpoonup|isingdotseq",
+        "in_formulas": "m|eal|ef|ule|oot|[A-Za-z]{2,}",
+    },
+    "t": {
+        "common": "heta|au|imes|ilde|herefore|riangle|riangleq|riangleleft|riangleright|frac|binom|"
+        "extbf|extit|extrm|extsf|exttt|extstyle|extsc|extsuperscript|extsubscript|wohead\\w+|"
+        "hickapprox|hicksim|hetasym|anh|ext(?=\\{)|extcolor(?=\\{)",
+        "in_formulas": "o|an|op|ext|ag|iny|t|able|hinspace",
+    },
+}
+_LETTERS = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+_ESCAPED_COMMAND = re.compile(r"\\[bfnrt][A-Za-z]")
+# A formula as pandoc knows it: no space inside its dollars, no digit after them.
+_FORMULA = re.compile(
+    r"\$\$(?:[^$\\]|\\.)+\$\$|\$(?![ \d])(?:[^$\\]|\\.)*?(?<![\s])\$(?!\d)"
+    r"|\\\((?:[^\\]|\\[^)]){1,1000}\\\)|\\\[(?:[^\\]|\\[^\]]){1,1000}\\\]",
+    re.DOTALL,
+)
+
+
+def _commands(kind: str) -> re.Pattern[str]:
+    """The control characters that begin a command, each with the rest of the command."""
+    parts = [
+        f"{re.escape(control)}(?=(?:{_ENDINGS[letter][kind]})(?![A-Za-z]))"
+        for control, letter in _LETTERS.items()
+    ]
+    return re.compile("|".join(parts))
+
+
+_COMMON = _commands("common")
+_IN_FORMULAS = _commands("in_formulas")
+_IN_SCRIPTS = re.compile(rf"(?<=[{{^_])(?:{_IN_FORMULAS.pattern})")  # as in `x_{\nu}`
+
+
+def may_hold_commands(source: str) -> bool:
+    """Whether JSON text has an escape of a control character directly before a letter."""
+    return bool(_ESCAPED_COMMAND.search(source))
+
+
+def with_latex_commands(value: Json) -> Json:
+    """The value with the backslashes of commands in its texts; ordinary tabs and lines stay."""
+    if isinstance(value, str):
+        return _text_with_commands(value)
+    if isinstance(value, list):
+        return [with_latex_commands(item) for item in value]
+    if isinstance(value, dict):
+        return {key: with_latex_commands(item) for key, item in value.items()}
+    return value
+
+
+def _text_with_commands(text: str) -> str:
+    if not any(control in text for control in _LETTERS):
+        return text
+    text = _IN_SCRIPTS.sub(_command_start, _COMMON.sub(_command_start, text))
+    return _FORMULA.sub(lambda formula: _IN_FORMULAS.sub(_command_start, formula[0]), text)
+
+
+def _command_start(control: re.Match[str]) -> str:
+    return "\\" + _LETTERS[control[0]]
