@@ -382,9 +382,9 @@ def suffixes(formats: Iterable[FileFormat]) -> list[str]:
     ("page", "extra"),
     [
         ("README.md", "the extra `files`"),
-        ("README.zh.md", "附加项 `files`"),
+        ("README.zh.md", "可选依赖 `files`"),
         ("docs/guide.md", "extra `files`"),
-        ("docs/guide.zh.md", "附加项 `files`"),
+        ("docs/guide.zh.md", "可选依赖（extra）`files`"),
         ("insert --help", "the extra `files`"),
     ],
 )
