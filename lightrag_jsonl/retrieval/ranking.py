@@ -576,7 +576,8 @@ def nearest_to_question(task: SearchTask, relations: Ids) -> Ids:
     cosines = np.nan_to_num(cosines, nan=-1.0)
     nearest = np.argsort(-cosines, kind="stable")[:NEAREST_RELATIONS]
     is_near = cosines[nearest] >= NEAREST_SHARE * cosines.max()
-    return relations[nearest[is_near]]
+    near_relations: Ids = relations[nearest[is_near]]
+    return near_relations
 
 
 # ── the result ──────────────────────────────────────────────────────────────────

@@ -100,9 +100,11 @@ def test_job_whose_process_dies_is_tried_again_and_then_given_up(
     fatal.parent.mkdir()
     fatal.write_text(
         "import os, sys\n"
-        "import lightrag_jsonl.readers as readers\n"
-        "plain = readers.decoded\n"
-        "readers.decoded = lambda data: os._exit(9) if b'fatal' in data else plain(data)\n",
+        "import lightrag_jsonl.readers.limits as limits\n"
+        "plain = limits.decode_text\n"
+        "limits.decode_text = lambda data, **details: (\n"
+        "    os._exit(9) if b'fatal' in data else plain(data, **details)\n"
+        ")\n",
         encoding="utf-8",
     )
     monkeypatch.syspath_prepend(str(fatal.parent))
