@@ -11,9 +11,11 @@ from typing import Any, Literal, TypeAlias
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Finish, Json, Message, ResponseType
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
 from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
 from lightrag_jsonl.providers.connection import ServerConnection
+from lightrag_jsonl.providers.context_window import WindowCheck
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 
 JsonObject: TypeAlias = dict[str, Json]
@@ -77,6 +79,7 @@ class OpenAILLM:
             base_url=base_url, api_key=api_key, timeout=timeout, max_bytes=max_answer_bytes
         )
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
+        self._window_check = WindowCheck(self.name)
         self._has_system_role = True  # whether the model's chat template takes a system message
 
     async def complete(
@@ -94,7 +97,12 @@ class OpenAILLM:
         body = self.request_body(messages, max_tokens=max_tokens)
         body = {"stream_options": {"include_usage": True}, **body}
         open_stream = partial(self._create, body, stream=True)
-        return ChatStream(open_stream, connection=self._connection, model=self.name)
+        return ChatStream(
+            open_stream,
+            connection=self._connection,
+            model=self.name,
+            check_usage=partial(self._window_check.check, body["messages"]),
+        )
 
     async def complete_records(
         self,
@@ -131,7 +139,9 @@ class OpenAILLM:
         self._connection.check_length(response.content)
         with self._connection.failures():
             answer = json.loads(response.content)
-        return read_completion(answer)
+        completion = read_completion(answer)
+        self._window_check.check(body["messages"], completion.usage)
+        return completion
 
     async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
         """The SDK's raw response or stream, asked for again without refused fields."""
@@ -199,12 +209,14 @@ class ChatStream:
         *,
         connection: ServerConnection,
         model: str,
+        check_usage: Callable[[Usage], None],
     ) -> None:
         self.usage = ONE_CALL
         self.finish: Finish = "stop"
         self._open_stream = open_stream
         self._connection = connection
         self._model = model
+        self._check_usage = check_usage
         self._pieces = self._read()
 
     def __aiter__(self) -> "ChatStream":
@@ -230,6 +242,7 @@ class ChatStream:
                             reason = reason or choice.finish_reason
                         if chunk.usage:
                             self.usage = read_usage(chunk.usage.to_dict(warnings=False))
+                            self._check_usage(self.usage)
             except LLMError as error:
                 if reason is None:  # otherwise only the connection ended badly
                     error.cost = self.usage

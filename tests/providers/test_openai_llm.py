@@ -11,6 +11,7 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.protocols import ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Completion, Json, Message
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers import OpenAILLM
@@ -270,6 +271,54 @@ async def test_a_classic_azure_url_is_understood(ending: str, key: str, header: 
     assert path.count("/chat/completions") == 1 and query == "api-version=2024-10-21&x="
     assert request.headers[header].endswith(key)
     assert len({"api-key", "authorization"} & request.headers.keys()) == 1
+
+
+LONG = {
+    "English": "The keeper of the lighthouse lit the lamp at dusk and wrote the weather down. "
+    * 300,
+    "中文": "守塔人在黄昏时点亮了灯，并记下当天的天气和过往的船只。" * 200,
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_server_that_cuts_a_request_is_named_once(
+    caplog: pytest.LogCaptureFixture, text: str, streamed: bool
+) -> None:
+    """With the tokens it read and Ollama's setting, by the server's own count."""
+    whole = chat_reply("ok", prompt_tokens=2_048)
+    pieces = stream_reply(["ok"], usage={"prompt_tokens": 2_048, "completion_tokens": 1})
+    with ScriptedServer([pieces, pieces] if streamed else [whole, whole]) as server:
+        llm = model(server)
+        for _ in range(2):
+            question = (Message("user", text),)
+            if streamed:
+                assert [piece async for piece in llm.stream(question)] == ["ok"]
+            else:
+                await llm.complete(question)
+
+    warnings = [record.getMessage() for record in caplog.records]
+    assert len(warnings) == 1
+    assert all(word in warnings[0] for word in ("m: ", "2048 of about", "num_ctx", "8192"))
+
+
+@pytest.mark.parametrize("text", [*LONG.values(), "short"], ids=[*LONG, "short"])
+@pytest.mark.parametrize("share", [0.75, 1.0, 1.6])
+async def test_other_tokenizers_are_no_cut(
+    caplog: pytest.LogCaptureFixture, text: str, share: float
+) -> None:
+    """Nor are servers that count nothing, or that count cached tokens apart."""
+    tokens = int(FittedTokenizer().count(text) * share)
+    replies = [
+        chat_reply("ok", prompt_tokens=tokens),
+        chat_reply("ok", prompt_tokens=0),
+        chat_reply("ok", prompt_tokens=10, cached_tokens=tokens),
+    ]
+    with ScriptedServer(replies) as server:
+        llm = model(server)
+        for _ in replies:
+            await llm.complete((Message("user", text),))
+    assert not caplog.records
 
 
 async def test_a_key_is_never_shown(
