@@ -226,6 +226,9 @@ def _upgraded(rag: LightRAG, yes: bool) -> CommandOutput:
 def resume_command(rag: LightRAG) -> CommandOutput:
     """Continue an interrupted insert.
 
+    Files that the insert had not read when it ended are not among the pending documents: repeat
+    `insert` with the same files; documents that are done cost nothing again.
+
     Model and options are as in the interrupted insert, unless changed here.
     """
     return _output(rag, _reported(rag.resume), "nothing is pending")

@@ -3,7 +3,7 @@
 import json
 import sys
 import unicodedata
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import click
@@ -136,16 +136,33 @@ def cost_words(usage: Usage) -> str:
 
 
 def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:
-    """Failures in words, each reason once, and how to retry."""
-    reasons = Counter(failure.reason for failure in failures)
-    first_by_reason = {failure.reason: failure for failure in reversed(failures)}
-    for reason, count in reasons.most_common(SHOWN_REASONS):
-        first = first_by_reason[reason]
+    """Failures in words, and how to retry: a line for each reason; files that failed for the same
+    reason have their own lines unless there are too many.
+    """
+    has_room = len(failures) <= SHOWN_REASONS
+    failures_by_reason: dict[str, list[Failure]] = defaultdict(list)
+    for failure in failures:
+        reason = failure.reason if has_room else _reason_without_path(failure)
+        failures_by_reason[reason].append(failure)
+    groups = sorted(failures_by_reason.values(), key=len, reverse=True)
+    for first, *rest in groups[:SHOWN_REASONS]:
         where = " ".join(filter(None, (first.document_id, first.chunk_id)))
-        further = f" (and {count - 1:,} more)" if count > 1 else ""
-        yield f"failed: {one_line(where)}{further}: {one_line(reason)}"
+        further = f" (and {len(rest):,} more)" if rest else ""
+        yield f"failed: {one_line(where)}{further}: {one_line(_reason_without_path(first))}"
+    unlisted = sum(len(group) for group in groups[SHOWN_REASONS:])
+    if unlisted:
+        yield f"failed: {unlisted:,} more, in the report (--json)"
     if any(failure.chunk_id for failure in failures):
         yield f"retry the failed chunks: lightrag-jsonl retry -w {folder}"
+
+
+def _reason_without_path(failure: Failure) -> str:
+    """The reason of a failure, without the path of the file where the reason begins with it."""
+    path = failure.document_id
+    for start in (f"{path} is ", f"{path} ", f"{path}, "):
+        if failure.reason.startswith(start):
+            return failure.reason.removeprefix(start)
+    return failure.reason
 
 
 def skipped_notes(skipped: Sequence[SkippedFile]) -> Iterator[str]:

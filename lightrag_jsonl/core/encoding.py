@@ -83,7 +83,7 @@ def decode_text(data: bytes, name: str = "the file", *, declared: str = "") -> D
     text = text.replace("\x0b", " ")  # a line break of Word
     controls = len(_CONTROLS.findall(text))
     if controls > max(min(8, len(text) / 4), MOST_CONTROLS * len(text)):
-        raise ConfigError(f"{name} is no text file: convert it to text, .pdf or .docx")
+        raise ConfigError(f"{name} is not a text file: convert it to text, .pdf or .docx")
     if controls:
         text = _CONTROLS.sub("", text)
         damage.append(f"{_number_of(controls, 'control character')} left out")
@@ -108,7 +108,7 @@ def _decoded_by_mark(data: bytes) -> tuple[str, str] | None:
 
 def _decoded_without_mark(data: bytes, name: str, declared: str) -> tuple[str, str]:
     if data.startswith(OTHER_FORMATS):
-        raise ConfigError(f"{name} is no text file: convert it to text, .pdf or .docx")
+        raise ConfigError(f"{name} is not a text file: convert it to text, .pdf or .docx")
     if b"\0" in data and (encoding := _utf16_order(data)):
         return data.decode(encoding, errors="replace"), encoding
     if _JAPANESE_ESCAPE.search(data) and data.isascii():

@@ -5,9 +5,10 @@ somebody in the text. Words of the text alone cannot tell: of the true records 2
 with the text (translations, abstractions). So a copy must also be made of the example's words.
 """
 
+import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import folded_text, name_key
@@ -89,7 +90,7 @@ class Examples:
 
     def is_copy(self, record: Record, source: "TextWords") -> bool:
         """Whether a record of `extract-graph` comes from an example and not from the text."""
-        if not self.statements:
+        if not self.statements or not self._shares_words(record):
             return False
         statement = RecordStatement.of(record, with_terms=self.with_terms)
         return (
@@ -97,6 +98,13 @@ class Examples:
             or self._is_all_from_examples(statement, source)
             or self._repeats_a_statement(statement, source)
         )
+
+    def _shares_words(self, record: Record) -> bool:
+        """Whether a record has a word of an example at all; without a closer look, texts in other
+        scripts than ASCII count as having one.
+        """
+        text = json.dumps(record, ensure_ascii=False)
+        return not text.isascii() or not self.words.isdisjoint(search_terms(text))
 
     def _names_a_stranger(self, statement: RecordStatement, source: "TextWords") -> bool:
         """Whether a name is an example's and not in the text.
@@ -140,14 +148,18 @@ class TextWords:
     """The words of a chunk and its background, to look up words and names in."""
 
     text: str
-    _terms: frozenset[str] = field(init=False)
-    _folded: str = field(init=False)
-    _closed_up: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._terms = frozenset(search_terms(self.text))
-        self._folded = folded_text(self.text)
-        self._closed_up = "".join(self._folded.split())
+    @cached_property
+    def _terms(self) -> frozenset[str]:
+        return frozenset(search_terms(self.text))
+
+    @cached_property
+    def _folded(self) -> str:
+        return folded_text(self.text)
+
+    @cached_property
+    def _closed_up(self) -> str:
+        return "".join(self._folded.split())
 
     def has_word(self, word: str) -> bool:
         """Whether a search term occurs; a long term also inside another word, such as the plural."""
@@ -184,6 +196,7 @@ def _keys(values: Iterable[object]) -> frozenset[str]:
     return frozenset(filter(None, names))
 
 
+@lru_cache(10_000)  # the same names come again and again
 def _words_of_name(key: str) -> frozenset[str]:
     return frozenset(search_terms(key)) or frozenset([key])
 

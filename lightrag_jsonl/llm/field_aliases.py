@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Json, Record
 
@@ -97,13 +98,18 @@ def _with_folded_keys(record: Record) -> Record:
     """The record, and those in its lists, with the usual keys in lower case."""
     folded: Record = {}
     for key, value in record.items():
-        name = _BETWEEN_WORDS.sub("_", _CAMEL_CASE.sub("_", key.strip())).casefold()
+        name = _folded_key(key)
         is_usual = name in _FOLDED_KEYS and name not in record
         items = value if isinstance(value, list) else []
         if any(isinstance(item, dict) for item in items):
             value = [_with_folded_keys(item) if isinstance(item, dict) else item for item in items]
         folded.setdefault(name if is_usual else key, value)
     return folded
+
+
+@lru_cache(1_000)  # the same few keys come again in each record
+def _folded_key(key: str) -> str:
+    return _BETWEEN_WORDS.sub("_", _CAMEL_CASE.sub("_", key.strip())).casefold()
 
 
 def _missing_fields(record: Record) -> Record:

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.cli import output
+from lightrag_jsonl.core.types import Failure
 
 
 @given(st.text(st.characters(codec="utf-8")), st.integers(1, 40))
@@ -15,3 +16,29 @@ def test_text_keeps_to_its_limit_and_cannot_steer_a_terminal(text: str, limit: i
 
     assert "\n" not in cut and output.width(cut) <= limit
     assert "\x1b" not in shown and "\x9b" not in shown and shown.startswith("\ufffd[2J")
+
+
+def empty_files(count: int) -> list[Failure]:
+    return [Failure(f"/a/{n}.docx", None, f"/a/{n}.docx is empty") for n in range(count)]
+
+
+def test_the_line_of_a_failed_file_has_its_path_once() -> None:
+    """A few files that failed for the same reason are all named; the reason does not repeat the path."""
+    broken = Failure("/a/b.jsonl", None, "/a/b.jsonl, line 1: not JSON")
+
+    assert list(output.failure_notes([*empty_files(2), broken], "kb")) == [
+        "failed: /a/0.docx: empty",
+        "failed: /a/1.docx: empty",
+        "failed: /a/b.jsonl: line 1: not JSON",
+    ]
+
+
+def test_many_failures_are_few_lines_and_all_are_counted() -> None:
+    """Many files that failed for one reason share a line; a line tells how many failures have none."""
+    different = [Failure(f"/b/{n}.docx", None, f"reason {n}") for n in range(22)]
+
+    lines = list(output.failure_notes([*empty_files(30), *different], "kb"))
+
+    assert lines[0] == "failed: /a/0.docx (and 29 more): empty"
+    assert lines[-1] == "failed: 3 more, in the report (--json)"
+    assert len(lines) == 21

@@ -145,7 +145,7 @@ def test_a_closed_folder_and_a_bad_file_are_failures(tmp_path: Path) -> None:
         closed.chmod(0o700)
     assert "good" in [one.title for one in found if isinstance(one, Document)]
     failures = {Path(one.document_id).name: one.reason for one in found if isinstance(one, Failure)}
-    assert "no text file" in failures["bad.txt"]
+    assert "not a text file" in failures["bad.txt"]
     if os.getuid() != 0:  # whom no folder is closed to
         assert "Permission denied" in failures["closed"]
 

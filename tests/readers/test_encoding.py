@@ -158,5 +158,5 @@ def test_the_report_names_the_damage(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"%PDF-1.4 text", bytes(range(256)) * 4, b"\0\1\2", bytes(600)])
 def test_what_is_no_text_is_refused(data: bytes) -> None:
     """By the file's name."""
-    with pytest.raises(ConfigError, match=r"^a\.txt is no text file"):
+    with pytest.raises(ConfigError, match=r"^a\.txt is not a text file"):
         decoded(data, "a.txt")
