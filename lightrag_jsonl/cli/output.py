@@ -145,9 +145,9 @@ def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:
         reason = failure.reason if has_room else _reason_without_path(failure)
         failures_by_reason[reason].append(failure)
     groups = sorted(failures_by_reason.values(), key=len, reverse=True)
-    for first, *rest in groups[:SHOWN_REASONS]:
+    for first, *similar in groups[:SHOWN_REASONS]:
         where = " ".join(filter(None, (first.document_id, first.chunk_id)))
-        further = f" (and {len(rest):,} more)" if rest else ""
+        further = f" (and {len(similar):,} more)" if similar else ""
         yield f"failed: {one_line(where)}{further}: {one_line(_reason_without_path(first))}"
     unlisted = sum(len(group) for group in groups[SHOWN_REASONS:])
     if unlisted:

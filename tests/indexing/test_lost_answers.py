@@ -12,7 +12,7 @@ from tests.kit import entity, index, jsonl, problems, relation
 
 TEXT = "Ines Vega keeps bees in Toledo, and Omar Sahin sells her honey in 伊斯坦布尔."
 OPTIONS = IndexOptions(max_gleanings=1, glean_min_tokens=1, max_resumes=2)
-HALF: Record = {"type": "entity", "name": "Ines Vega", "entity_type": "person"}  # no description
+HALF: Record = {"type": "entity", "name": "Ines Vega"}  # neither type nor description
 UNREADABLE = (
     r'{"type": "entity", "name": "Ines \Vega", "entity_type": "person", "description": 1 2}'
 )
