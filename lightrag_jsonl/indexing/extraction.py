@@ -54,7 +54,8 @@ class LLMExtractor:
     def name(self) -> str:
         """The prompt with the revision, and the model."""
         prompt = self._options.extraction
-        return f"{prompt} {self._client.prompts.prompt(prompt).revision}/{self._client.llm.name}"
+        revision = self._client.prompts.prompt(prompt).revision
+        return f"{prompt} {revision}/{self._client.model('extract').name}"
 
     async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
         """Ask about a chunk; if the model fails, the extraction has an `error`, and nothing is raised.

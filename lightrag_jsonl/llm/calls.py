@@ -5,7 +5,7 @@ import logging
 import time
 
 from lightrag_jsonl.core.aio import abandonable
-from lightrag_jsonl.core.errors import FREE, ConfigError, LightRAGError, LLMError
+from lightrag_jsonl.core.errors import FREE, LightRAGError, LLMError
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
@@ -21,19 +21,12 @@ log = logging.getLogger(__name__)
 
 
 class ModelCalls:
-    """Calls a model, or raises `ConfigError` if there is none."""
+    """Calls a model within the limits of one answer."""
 
-    def __init__(self, llm: LLM | None, limits: Limits) -> None:
-        self._llm = llm
+    def __init__(self, llm: LLM, limits: Limits) -> None:
+        self.llm = llm
         self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to check
         self._limits = limits
-
-    @property
-    def llm(self) -> LLM:
-        """The model; `ConfigError` if there is none."""
-        if self._llm is None:
-            raise ConfigError("this needs a model: pass llm=… (or --llm on the command line)")
-        return self._llm
 
     async def call(self, request: ModelRequest, meter: UsageMeter) -> Completion:
         """The model's completion; a call that fails in passing is repeated, unless the reader

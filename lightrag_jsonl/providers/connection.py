@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -25,6 +25,7 @@ SECONDS_TO_CONNECT = 10.0
 NOT_ABOUT_THE_TEXT = frozenset({401, 402, 404, 405, 407, 408, 409, 425, 429})  # refusals of HTTP
 MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
 HTTP_TOO_MANY_REQUESTS = 429
+SHORTEST_KEY = 8  # characters of a header that may be a key, and is not shown
 JSON_WEB_TOKEN = "eyJ"  # how a token begins, unlike a key
 AZURE_DEPLOYMENT = "/openai/deployments/"
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
@@ -112,6 +113,7 @@ class ServerConnection:
     api_key: str | None
     timeout: float
     max_bytes: int | None = None  # of a reply's body, or of one event of a stream
+    headers: Mapping[str, str] = field(default_factory=dict)  # of every request
     _client: "openai.AsyncOpenAI | None" = None
     _loop: asyncio.AbstractEventLoop | None = None  # of the client
 
@@ -140,11 +142,18 @@ class ServerConnection:
     def _new_client(self) -> "openai.AsyncOpenAI":
         import openai
 
+        key = self.api_key or os.environ.get("OPENAI_API_KEY", "")
+        if not all(value.isascii() for value in (key, *self.headers.values())):
+            raise ConfigError(
+                f"the key or a header for {self.host} has characters beyond ASCII, which no request "
+                "can hold: copy the key again, whole"
+            )
         try:
             return openai.AsyncOpenAI(
                 api_key=self.api_key or ("no-key" if gets_no_key(self.url) else None),
                 base_url=_request_base(self.url),
                 default_query=dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True)),
+                default_headers=self.headers,
                 max_retries=0,  # `core.retrying` repeats requests; two loops would multiply
                 timeout=openai.Timeout(self.timeout, connect=min(self.timeout, SECONDS_TO_CONNECT)),
                 http_client=openai.DefaultAsyncHttpxClient(
@@ -228,7 +237,9 @@ class ServerConnection:
         )
 
     def _without_keys(self, message: str) -> str:
-        for key in filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY"))):
+        secrets = [value for value in self.headers.values() if len(value) >= SHORTEST_KEY]
+        secrets += filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY")))
+        for key in secrets:
             message = message.replace(key, "***")
         return message
 

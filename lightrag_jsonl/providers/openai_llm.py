@@ -23,6 +23,7 @@ JsonObject: TypeAlias = dict[str, Json]
 _REFUSABLE = {  # fields that a server may refuse, each with words of the refusal
     "max_tokens": "max_completion_tokens",
     "temperature": "temperature",
+    "reasoning_effort": "reasoning_effort|reasoning effort",
     "stream_options": "stream_options",
     "response_format": "response_format|schema|grammar",
 }
@@ -40,7 +41,9 @@ log = logging.getLogger(__name__)
 class OpenAILLM:
     """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
 
-    - `temperature`: None leaves the choice to the server. `extra_body`: merged into every request.
+    - `temperature`: None leaves the choice to the server. `reasoning_effort`: as the server calls it
+      ("low", "none", …). `extra_body`: merged into every request; `extra_headers`: sent with each.
+    - `max_tokens`: the longest answer that the model can write; no request asks for more.
     - `timeout`: seconds of silence after which a request fails.
     - `max_retries`: the repetitions of a request after a passing error, by an index with this
       model; a call of a method here is a single request.
@@ -62,7 +65,10 @@ class OpenAILLM:
         temperature: float | None = 0.0,
         timeout: float = 180.0,
         max_retries: int = 2,
+        max_tokens: int | None = None,
+        reasoning_effort: str | None = None,
         extra_body: Mapping[str, Json] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
         constrain: Literal["auto", "off", "grounded"] = "off",
         max_answer_bytes: int = 4_000_000,
         name: str | None = None,
@@ -74,9 +80,15 @@ class OpenAILLM:
         self.max_retries = max_retries
         self.constrain = constrain
         self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._reasoning_effort = reasoning_effort
         self._extra_body = dict(extra_body or {})
         self._connection = ServerConnection(
-            base_url=base_url, api_key=api_key, timeout=timeout, max_bytes=max_answer_bytes
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            max_bytes=max_answer_bytes,
+            headers=dict(extra_headers or {}),
         )
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
         self._window_check = WindowCheck(self.name)
@@ -130,8 +142,11 @@ class OpenAILLM:
         body: JsonObject = {"model": self.model, "messages": turns}
         if self._temperature is not None:
             body["temperature"] = self._temperature
-        if max_tokens is not None:
-            body["max_tokens"] = max_tokens
+        token_limits = [limit for limit in (max_tokens, self._max_tokens) if limit is not None]
+        if token_limits:
+            body["max_tokens"] = min(token_limits)
+        if self._reasoning_effort is not None:
+            body["reasoning_effort"] = self._reasoning_effort
         return body | self._extra_body
 
     async def _complete(self, body: JsonObject) -> Completion:
