@@ -85,7 +85,7 @@ class LLMExtractor:
             variables=variables,
             names=None if self._names_in is None else self._names_in(chunk.text),
             meter=meter,
-            priority=self._client.scheduler.next_priority(),
+            priority=self._client.next_priority(),
             document=chunk.document_id,
         )
         collector = MentionCollector(

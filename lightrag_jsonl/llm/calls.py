@@ -8,23 +8,40 @@ from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import FREE, LightRAGError, LLMError
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
-from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
+from lightrag_jsonl.core.retrying import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    PATIENCE,
+    READER_PATIENCE,
+    retries_of,
+    with_retries,
+)
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion, described
 from lightrag_jsonl.llm.replies import BROKEN_OFF
 from lightrag_jsonl.llm.requests import ModelRequest
-from lightrag_jsonl.llm.scheduler import QUESTION
+from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler, CallSlot
 from lightrag_jsonl.llm.streaming import read_stream
 from lightrag_jsonl.llm.usage_meter import UsageMeter
+
+BYTES_PER_TOKEN = 4  # of a request, for a first estimate
 
 log = logging.getLogger(__name__)
 
 
 class ModelCalls:
-    """Calls a model within the limits of one answer."""
+    """Calls a model, in the order and at the pace of its scheduler.
 
-    def __init__(self, llm: LLM, limits: Limits) -> None:
+    The optional attributes `requests_per_minute` and `tokens_per_minute` of a model limit the pace.
+    """
+
+    def __init__(self, llm: LLM, limits: Limits, *, max_concurrent_calls: int) -> None:
         self.llm = llm
+        self.scheduler = CallScheduler(
+            max_concurrent_calls,
+            requests_per_minute=getattr(llm, "requests_per_minute", None),
+            tokens_per_minute=getattr(llm, "tokens_per_minute", None),
+        )
         self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to check
         self._limits = limits
 
@@ -33,11 +50,39 @@ class ModelCalls:
         already has pieces of the answer.
         """
         return await with_retries(
-            lambda: self._attempt(request, meter),
+            lambda: self._call_in_turn(request, meter),
             retries=retries_of(self.llm),
             may_repeat=lambda: not request.passed_pieces,
             patience=READER_PATIENCE if request.priority == QUESTION else PATIENCE,
         )
+
+    async def _call_in_turn(self, request: ModelRequest, meter: UsageMeter) -> Completion:
+        """One attempt, after waiting for a free slot."""
+        tokens = sum(len(message.content.encode()) for message in request.messages)
+        estimate = tokens // BYTES_PER_TOKEN
+        async with self.scheduler.slot(request.priority, tokens=estimate) as slot:
+            try:
+                completion = await self._attempt(request, meter)
+            except LLMError as error:
+                self._report(slot, error, meter)
+                raise
+            usage = completion.usage or ONE_CALL
+            slot.finish(
+                output_tokens=usage.output_tokens,
+                all_tokens=usage.input_tokens + usage.output_tokens,
+            )
+        return completion
+
+    def _report(self, slot: CallSlot, error: LLMError, meter: UsageMeter) -> None:
+        """Slow down after a timeout in the server's queue and after a rate limit."""
+        if error.timed_out and slot.may_have_waited:
+            slot.report_overload()
+            error.overloaded = True
+            error.transient = True
+        elif error.rate_limited:
+            meter.uncount()
+            slot.report_overload()
+            self.scheduler.hold(min(error.retry_after or FIRST_PAUSE, LONGEST_PAUSE))
 
     async def _attempt(self, request: ModelRequest, meter: UsageMeter) -> Completion:
         """One attempt. A failed attempt costs, too: one call, if nobody knows the tokens."""
@@ -73,6 +118,7 @@ class ModelCalls:
             raise LLMError(
                 f"{self.llm.name} failed: {described(error)}",
                 transient=isinstance(error, OSError) and not is_lost,
+                timed_out="Timeout" in type(error).__name__,
                 cost=ONE_CALL if is_lost else FREE,
             ) from error
 

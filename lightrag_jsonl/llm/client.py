@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
 from lightrag_jsonl.llm.replies import ModelReply
 from lightrag_jsonl.llm.replies import Records as Records
 from lightrag_jsonl.llm.requests import ModelRequest, PieceReceiver
-from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
+from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, QUESTION
 from lightrag_jsonl.llm.thinking import without_prompted_thinking
 from lightrag_jsonl.llm.usage_meter import UsageMeter as UsageMeter
 
@@ -66,9 +67,11 @@ class ModelClient:
         limits: Limits | None = None,
     ) -> None:
         self.prompts = prompts
-        self.scheduler = CallScheduler(max_concurrent_calls)
         self.stores_answers = store_answers
-        self._calls = _calls_by_task(llm, models, limits or Limits())
+        self._calls = _calls_by_task(
+            llm, models, limits or Limits(), max_concurrent_calls=max_concurrent_calls
+        )
+        self._chunk_priorities = itertools.count(FIRST_CHUNK)
         self._cache = cache
         self._in_flight: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
@@ -79,6 +82,15 @@ class ModelClient:
     def model(self, task: ModelTask) -> LLM:
         """The model for a task; `ConfigError` if there is none."""
         return self._calls_for(task).llm
+
+    def next_priority(self) -> int:
+        """The priority of all calls about one more chunk: earlier chunks are finished first."""
+        return next(self._chunk_priorities)
+
+    @property
+    def calls_in_flight(self) -> int:
+        """The number of calls that the models are working on."""
+        return sum(calls.scheduler.in_use for calls in set(self._calls.values()))
 
     def _calls_for(self, task: ModelTask) -> ModelCalls:
         if task not in self._calls:
@@ -221,13 +233,12 @@ class ModelClient:
         self, calls: ModelCalls, request: ModelRequest, key: bytes, meter: UsageMeter
     ) -> Completion:
         """The model's answer, called in its turn, and stored."""
-        async with self.scheduler.slot(request.priority):
-            completion = await calls.call(request, meter)
-            try:
-                await self._store(request, key, completion)
-            except asyncio.CancelledError:  # a reader who leaves may ask the same again
-                await self._store(request, key, completion)
-                raise
+        completion = await calls.call(request, meter)
+        try:
+            await self._store(request, key, completion)
+        except asyncio.CancelledError:  # a reader who leaves may ask the same again
+            await self._store(request, key, completion)
+            raise
         return completion
 
     async def _store(self, request: ModelRequest, key: bytes, completion: Completion) -> None:
@@ -243,12 +254,22 @@ class ModelClient:
 
 
 def _calls_by_task(
-    llm: LLM | None, models: Mapping[ModelTask, LLM | None], limits: Limits
+    llm: LLM | None,
+    models: Mapping[ModelTask, LLM | None],
+    limits: Limits,
+    *,
+    max_concurrent_calls: int,
 ) -> dict[ModelTask, ModelCalls]:
-    """The calls of the model for each task that has a model."""
-    calls: dict[ModelTask, ModelCalls] = {}
+    """The calls of the model for each task that has a model; a model has one scheduler."""
+    calls_by_task: dict[ModelTask, ModelCalls] = {}
+    calls_by_model: dict[int, ModelCalls] = {}
     for task in MODEL_TASKS:
         model = models.get(task, llm)
-        if model is not None:
-            calls[task] = ModelCalls(model, limits)
-    return calls
+        if model is None:
+            continue
+        if id(model) not in calls_by_model:
+            calls_by_model[id(model)] = ModelCalls(
+                model, limits, max_concurrent_calls=max_concurrent_calls
+            )
+        calls_by_task[task] = calls_by_model[id(model)]
+    return calls_by_task

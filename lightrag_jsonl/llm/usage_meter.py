@@ -19,6 +19,11 @@ class UsageMeter:
         if self._parent is not None:
             self._parent.check()
 
+    def uncount(self) -> None:
+        """Take back the count of a checked call: the server's rate limit refused the call."""
+        if self._parent is not None:
+            self._parent.uncount()
+
     def add(self, usage: Usage) -> None:
         """Count the cost of a call."""
         self.spent += usage

@@ -38,6 +38,7 @@ class ServerFailure:
     advice: str
     transient: bool = False
     permanent: bool = False
+    timed_out: bool = False
     cost: Usage = FREE
 
 
@@ -63,7 +64,13 @@ _NO_CONNECTION = ServerFailure(
 _BROKEN_OFF = ServerFailure(
     "the connection was closed before the response was complete", transient=True, cost=ONE_CALL
 )
-_TOO_SLOW = ServerFailure("timed out; raise the timeout or use smaller chunks", cost=ONE_CALL)
+_TOO_SLOW = ServerFailure(
+    "timed out; raise the timeout (timeout= in Python, or the setting LIGHTRAG_JSONL_TIMEOUT), lower "
+    "--concurrency (max_concurrent_calls) if the server does one thing after the other, or use smaller "
+    "chunks (--chunk-tokens)",
+    timed_out=True,
+    cost=ONE_CALL,
+)
 _NO_CREDIT = ServerFailure("the account has no credit left", permanent=True)
 _FAILURES: Mapping[object, ServerFailure] = {  # by code, status and its hundreds, exception's name
     "insufficient_quota": _NO_CREDIT,
@@ -83,7 +90,9 @@ _FAILURES: Mapping[object, ServerFailure] = {  # by code, status and its hundred
     408: ServerFailure("the server waited too long for the request", transient=True),
     409: ServerFailure("the server is busy with the same thing", transient=True),
     429: ServerFailure(
-        "too many requests; lower max_concurrent_calls or try later", transient=True
+        "too many requests; set LIGHTRAG_JSONL_REQUESTS_PER_MINUTE or …_TOKENS_PER_MINUTE to the limits "
+        "of your account (requests_per_minute= and tokens_per_minute= in Python), or try later",
+        transient=True,
     ),
     504: _TOO_SLOW,
     3: ServerFailure("check the base URL, from which it leads elsewhere", permanent=True),
@@ -232,6 +241,7 @@ class ServerConnection:
             permanent=failure.permanent,
             refused=is_refusal and not failure.permanent,
             retry_after=_pause_named(headers, text),
+            timed_out=failure.timed_out,
             rate_limited=status == HTTP_TOO_MANY_REQUESTS and not failure.permanent,
             cost=failure.cost,
         )

@@ -47,6 +47,8 @@ class OpenAILLM:
     - `timeout`: seconds of silence after which a request fails.
     - `max_retries`: the repetitions of a request after a passing error, by an index with this
       model; a call of a method here is a single request.
+    - `requests_per_minute`, `tokens_per_minute`: limits of the account, which an index with this model
+      keeps; tokens are those of requests and answers.
     - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, by which the
       server forces the format of the answer, unless the server refuses. "grounded" also limits the
       names of entities to a list.
@@ -65,6 +67,8 @@ class OpenAILLM:
         temperature: float | None = 0.0,
         timeout: float = 180.0,
         max_retries: int = 2,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
         max_tokens: int | None = None,
         reasoning_effort: str | None = None,
         extra_body: Mapping[str, Json] | None = None,
@@ -78,6 +82,8 @@ class OpenAILLM:
         self.model = model
         self.name = name or model
         self.max_retries = max_retries
+        self.requests_per_minute = requests_per_minute
+        self.tokens_per_minute = tokens_per_minute
         self.constrain = constrain
         self._temperature = temperature
         self._max_tokens = max_tokens

@@ -37,6 +37,8 @@ LLM_SETTINGS: Mapping[str, Any] = {  # arguments of `OpenAILLM`, with their type
     "temperature": Temperature,
     "timeout": Seconds,
     "max_retries": Natural,
+    "requests_per_minute": Positive,
+    "tokens_per_minute": Positive,
     "max_tokens": Positive,
     "reasoning_effort": str,
     "constrain": Literal["auto", "off", "grounded"],
