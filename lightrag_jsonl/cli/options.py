@@ -177,7 +177,11 @@ file_limit_options = collected(
     option("--max-file-pages", "Pages, slides or sheets in one file (default 100,000).", POSITIVE),
 )
 limit_options = together(
-    option("--concurrency max_concurrent_calls", "The most concurrent model calls (default 16).", POSITIVE),
+    option(
+        "--concurrency max_concurrent_calls",
+        "The most concurrent model calls (default 16).",
+        POSITIVE,
+    ),
     option("--max-calls", "Maximum number of model calls; their answers are kept.", POSITIVE),
     option("--max-input-tokens", "Maximum number of input tokens.", POSITIVE),
     option("--max-output-tokens", "Maximum number of output tokens.", POSITIVE),

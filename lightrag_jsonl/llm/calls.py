@@ -20,7 +20,7 @@ from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion, described
 from lightrag_jsonl.llm.replies import BROKEN_OFF
 from lightrag_jsonl.llm.requests import ModelRequest
-from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler, CallSlot
+from lightrag_jsonl.llm.scheduler import FIRST_LIMIT, QUESTION, CallScheduler, CallSlot
 from lightrag_jsonl.llm.streaming import read_stream
 from lightrag_jsonl.llm.usage_meter import UsageMeter
 
@@ -32,13 +32,15 @@ log = logging.getLogger(__name__)
 class ModelCalls:
     """Calls a model, in the order and at the pace of its scheduler.
 
-    The optional attributes `requests_per_minute` and `tokens_per_minute` of a model limit the pace.
+    Optional attributes of a model limit the pace: `requests_per_minute`, `tokens_per_minute`, and
+    `first_concurrent_calls`, the calls in flight before anything is known about the server.
     """
 
     def __init__(self, llm: LLM, limits: Limits, *, max_concurrent_calls: int) -> None:
         self.llm = llm
         self.scheduler = CallScheduler(
             max_concurrent_calls,
+            first=getattr(llm, "first_concurrent_calls", FIRST_LIMIT),
             requests_per_minute=getattr(llm, "requests_per_minute", None),
             tokens_per_minute=getattr(llm, "tokens_per_minute", None),
         )

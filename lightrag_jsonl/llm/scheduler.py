@@ -16,7 +16,7 @@ SUMMARY: Final = 1  # a document that has been read waits for it to become visib
 FIRST_CHUNK: Final = 2  # the first of the priorities of chunks
 INSERTS_TURN: Final = 5  # every so many calls, the next is no question's: no insert waits forever
 
-FIRST_LIMIT: Final = 2  # calls in flight before anything is known about the server
+FIRST_LIMIT: Final = 8  # calls in flight before anything is known about the server
 WORTHWHILE: Final = 1.2  # times the output per second: twice the calls that bring less only wait
 MEASURABLE: Final = 0.05  # seconds; a shorter round says nothing about the server
 FIRST_REST: Final = 8  # rounds without a further try, after a try that brought nothing
@@ -24,19 +24,21 @@ MINUTE: Final = 60.0
 
 log = logging.getLogger(__name__)
 
-Clock: TypeAlias = Callable[[], float]
+MonotonicClock: TypeAlias = Callable[[], float]
 
 
 class AdaptiveLimit:
-    """How many calls may be in flight, `current`: few at first, at most `maximum`.
+    """How many calls may be in flight, `current`: at `first` few, at most `maximum`.
 
     After each round (as many finished calls as may be in flight) the limit is doubled, as long as the
     output per second grows with it; otherwise it goes back, and rests. A sign of overload halves it.
     """
 
-    def __init__(self, maximum: int, *, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self, maximum: int, *, first: int = FIRST_LIMIT, clock: MonotonicClock = time.monotonic
+    ) -> None:
         self.maximum = maximum
-        self.current = min(maximum, FIRST_LIMIT)
+        self.current = min(maximum, first)
         self.reductions = 0
         self._clock = clock
         self._smaller_limit = 0  # the limit before the last doubling; 0 if it is not on trial
@@ -98,7 +100,7 @@ class MinuteLimits:
     """The requests and the tokens (input and output) that may be used in any sixty seconds."""
 
     def __init__(
-        self, *, requests: int | None, tokens: int | None, clock: Clock = time.monotonic
+        self, *, requests: int | None, tokens: int | None, clock: MonotonicClock = time.monotonic
     ) -> None:
         self._requests = requests
         self._tokens = tokens
@@ -186,11 +188,12 @@ class CallScheduler:
         self,
         maximum: int,
         *,
+        first: int = FIRST_LIMIT,
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
-        clock: Clock = time.monotonic,
+        clock: MonotonicClock = time.monotonic,
     ) -> None:
-        self.limit = AdaptiveLimit(maximum, clock=clock)
+        self.limit = AdaptiveLimit(maximum, first=first, clock=clock)
         self.in_use = 0
         self.finished_calls = 0
         self._minute = MinuteLimits(

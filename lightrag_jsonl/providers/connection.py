@@ -329,11 +329,15 @@ def _request_base(url: str) -> str:
 
 def gets_no_key(url: str) -> bool:
     """Whether a server is in one's own network, and not named by `OPENAI_BASE_URL` beside a key."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
+    named_server = urlsplit(os.environ.get("OPENAI_BASE_URL", "")).netloc
+    is_named = named_server == urlsplit(url).netloc
+    return is_in_own_network(url) and not (is_named and os.environ.get("OPENAI_API_KEY"))
+
+
+def is_in_own_network(url: str) -> bool:
+    """Whether a server is on this machine or in a private network."""
+    host = urlsplit(url).hostname or ""
     try:
-        is_own = ipaddress.ip_address(host).is_private
+        return ipaddress.ip_address(host).is_private
     except ValueError:
-        is_own = "." not in host or host.endswith((".local", ".internal", ".localhost"))
-    is_named = urlsplit(os.environ.get("OPENAI_BASE_URL", "")).netloc == parts.netloc
-    return is_own and not (is_named and os.environ.get("OPENAI_API_KEY"))
+        return "." not in host or host.endswith((".local", ".internal", ".localhost"))

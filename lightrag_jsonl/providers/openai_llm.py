@@ -14,12 +14,14 @@ from lightrag_jsonl.core.types import Completion, Finish, Json, Message, Respons
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
 from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
-from lightrag_jsonl.providers.connection import ServerConnection
+from lightrag_jsonl.providers.connection import ServerConnection, is_in_own_network
 from lightrag_jsonl.providers.context_window import WindowCheck
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 
 JsonObject: TypeAlias = dict[str, Json]
 
+FIRST_CALLS_IN_OWN_NETWORK = 2  # a server on a laptop may do one thing after the other
+FIRST_CALLS_OF_A_PROVIDER = 8
 _REFUSABLE = {  # fields that a server may refuse, each with words of the refusal
     "max_tokens": "max_completion_tokens",
     "temperature": "temperature",
@@ -99,6 +101,15 @@ class OpenAILLM:
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
         self._window_check = WindowCheck(self.name)
         self._has_system_role = True  # whether the model's chat template takes a system message
+
+    @property
+    def first_concurrent_calls(self) -> int:
+        """The calls in flight before anything is known about the server: one's own may have one slot."""
+        return (
+            FIRST_CALLS_IN_OWN_NETWORK
+            if is_in_own_network(self._connection.url)
+            else FIRST_CALLS_OF_A_PROVIDER
+        )
 
     async def complete(
         self,

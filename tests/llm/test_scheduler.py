@@ -131,7 +131,7 @@ class SimulatedServer:
 def test_a_fast_server_soon_gets_as_many_calls_as_allowed() -> None:
     """The limit doubles with every round: 64 slots are full after five rounds."""
     server = SimulatedServer(slots=1_000)
-    limit = AdaptiveLimit(64, clock=lambda: server.seconds)
+    limit = AdaptiveLimit(64, first=2, clock=lambda: server.seconds)
     server.work(limit, calls=2 + 4 + 8 + 16 + 32 + 64)
     assert server.most_in_flight == limit.current == 64 and server.seconds <= 7
 
@@ -140,7 +140,7 @@ def test_a_server_with_few_slots_is_not_flooded() -> None:
     """Calls beyond the slots only wait: they are tried seldom, and given up again."""
     for slots in (1, 2, 4):
         server = SimulatedServer(slots)
-        limit = AdaptiveLimit(16, clock=lambda server=server: server.seconds)
+        limit = AdaptiveLimit(16, first=2, clock=lambda server=server: server.seconds)
         server.work(limit, calls=200)
         assert server.most_in_flight <= max(4 * slots, 4) < 17
         assert server.seconds <= 200 / slots * 1.05  # and none of its slots is idle
@@ -149,17 +149,17 @@ def test_a_server_with_few_slots_is_not_flooded() -> None:
 def test_timeouts_of_a_queue_become_rare() -> None:
     """Each overload halves the limit, and the next try comes later: few calls are thrown away."""
     server = SimulatedServer(1, timeout=2.5)
-    limit = AdaptiveLimit(16, clock=lambda: server.seconds)
+    limit = AdaptiveLimit(16, first=2, clock=lambda: server.seconds)
     server.work(limit, calls=400)
     assert server.timeouts <= 8
 
 
 def test_a_round_without_waiting_calls_says_nothing() -> None:
     """Nothing is tried where nothing waits."""
-    limit = AdaptiveLimit(16, clock=lambda: 0.0)
+    limit = AdaptiveLimit(16, first=2, clock=lambda: 0.0)
     for _ in range(100):
         limit.finished(1, is_full=False)
-    assert limit.current == FIRST_LIMIT
+    assert limit.current == 2
 
 
 # ── how many in a minute ────────────────────────────────────────────────────────
