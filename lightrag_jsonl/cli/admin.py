@@ -14,6 +14,7 @@ from lightrag_jsonl.providers.connection import OPENAI_URL, checked_url
 from lightrag_jsonl.providers.model_names import make_embedder
 from lightrag_jsonl.providers.settings import (
     EMBEDDER,
+    RERANKER,
     TASK_PREFIXES,
     Endpoint,
     Setup,
@@ -108,6 +109,12 @@ def _models_in_use(setup: Setup, settings: Mapping[str, str] | None) -> dict[str
         models_in_use[part] = name
         models_in_use[f"{part}_from"] = chosen_setting(part, setup, settings)[1]
         models_in_use |= _endpoint_in_use(part, endpoint(complete_setup, prefix, model=name), name)
+    reranker, source = chosen_setting("reranker", setup)
+    server = endpoint(complete_setup, RERANKER)
+    if reranker or server.url:
+        models_in_use["reranker"] = reranker or ""
+        models_in_use["reranker_from"] = source
+        models_in_use |= _endpoint_in_use("reranker", server, reranker or "")
     _, source = chosen_models(setup, settings)
     for task, name in complete_setup.models.items():
         part = f"{task}_llm"
@@ -124,7 +131,7 @@ def _endpoint_in_use(part: str, server: Endpoint, name: str) -> dict[str, str]:
         return {}
     key = f"from {server.key_from}" if server.key_from else "none"
     in_use = {
-        f"{part}_endpoint": checked_url(server.url or OPENAI_URL),
+        f"{part}_endpoint": checked_url(server.url or ("" if part == "reranker" else OPENAI_URL)),
         f"{part}_endpoint_from": server.url_from,
         f"{part}_key": server.refused or key,
     }

@@ -3,11 +3,19 @@
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError
 from lightrag_jsonl.core.protocols import LLM, Embedder, Vectors
 from lightrag_jsonl.core.types import Completion, ModelTask
+from lightrag_jsonl.providers.http_reranker import HTTPReranker
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
 from lightrag_jsonl.providers.openai_llm import OpenAILLM
 from lightrag_jsonl.providers.sentence_transformers import SentenceTransformerEmbedder
-from lightrag_jsonl.providers.settings import EMBEDDER, TASK_PREFIXES, Setup, endpoint
+from lightrag_jsonl.providers.settings import (
+    EMBEDDER,
+    RERANKER,
+    TASK_PREFIXES,
+    Setup,
+    chosen_setting,
+    endpoint,
+)
 
 NO_MODEL = "none"
 EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
@@ -59,6 +67,21 @@ def _embedder_at_endpoint(name: str, model: str, setup: Setup, dim: int | None) 
     embedder = OpenAIEmbedder(model, base_url=server.url, api_key=server.api_key, **settings)
     embedder.spec = name  # the rest is in the user's settings
     return embedder
+
+
+def make_reranker(setup: Setup) -> HTTPReranker | None:
+    """The reranker of the user's settings; None if there is none."""
+    name, _ = chosen_setting("reranker", setup)
+    server = endpoint(setup, RERANKER)
+    if name is None and server.url is None:
+        return None
+    if server.url is None:
+        raise ConfigError(
+            f"the reranker {name} has no address: set reranker_base_url (LIGHTRAG_JSONL_RERANKER_BASE_URL)"
+        )
+    if server.refused:
+        raise ConfigError(f"the reranker {name or ''} cannot be asked: {server.refused}")
+    return HTTPReranker(name or "", base_url=server.url, api_key=server.api_key, **server.settings)
 
 
 def model_name(model: LLM | None) -> str:

@@ -62,8 +62,17 @@ EMBEDDER_SETTINGS: Mapping[str, Any] = {  # arguments of `OpenAIEmbedder`, with 
     "extra_headers": Headers,
 }
 NO_VALUE = "none"  # no model; in place of a temperature: leaves the choice to the server
+RERANKER_SETTINGS: Mapping[str, Any] = {  # arguments of `HTTPReranker`, with their types
+    "batch_size": Positive,
+    "timeout": Seconds,
+    "max_retries": Natural,
+    "max_answer_bytes": Positive,
+    "extra_body": Body,
+    "extra_headers": Headers,
+}
 MAY_HOLD_SECRETS = ("extra_body", "extra_headers")
 EMBEDDER = "embedder_"  # before the names of the embedder's settings
+RERANKER = "reranker_"
 TASK_PREFIXES: Mapping[ModelTask, str] = {task: f"{task}_" for task in MODEL_TASKS}
 
 
@@ -94,6 +103,8 @@ def _setting_types() -> dict[str, Any]:
     types: dict[str, Any] = {name: str for name in SETUP if name != "models"}
     types |= LLM_SETTINGS
     types |= {f"{EMBEDDER}{name}": kind for name, kind in EMBEDDER_SETTINGS.items()}
+    types |= dict.fromkeys(("reranker", "reranker_base_url", "reranker_api_key"), str)
+    types |= {f"{RERANKER}{name}": kind for name, kind in RERANKER_SETTINGS.items()}
     for prefix in TASK_PREFIXES.values():
         types |= {f"{prefix}{name}": str for name in ("llm", "base_url", "api_key")}
         types |= {f"{prefix}{name}": kind for name, kind in LLM_SETTINGS.items()}
@@ -188,7 +199,8 @@ def chosen_models(
 
 
 def endpoint(setup: Setup, prefix: str = "", *, model: str = "") -> Endpoint:
-    """The endpoint of the model, or with a `prefix` of the embedder or of the model for a task.
+    """The endpoint of the model, or with a `prefix` of the embedder, of the reranker or of the model
+    for a task. A reranker has neither address nor key of the model.
 
     The address is an argument, or the one remembered for the `model` of this index, or else a default.
     A key goes to the address of the same source. A key from the environment or an argument also goes
@@ -200,7 +212,9 @@ def endpoint(setup: Setup, prefix: str = "", *, model: str = "") -> Endpoint:
     url: str | None = None
     url_from = "default"
     if server is not None:
-        url = server.values.get(f"{prefix}base_url") or server.values["base_url"]
+        url = next(
+            server.values[name] for name in _names("base_url", prefix) if name in server.values
+        )
         url_from = server.name
     is_prepared = server is not None and not server.trusted
     chosen = _model_settings(sources, prefix, is_prepared=is_prepared)
@@ -210,7 +224,9 @@ def endpoint(setup: Setup, prefix: str = "", *, model: str = "") -> Endpoint:
     key_from = ""
     refusal = ""
     if source := _key_source(sources, server, prefix):
-        api_key = source.values.get(f"{prefix}api_key") or source.values["api_key"]
+        api_key = next(
+            source.values[name] for name in _names("api_key", prefix) if name in source.values
+        )
         key_from = source.name
     elif gets_no_key(url or OPENAI_URL):
         api_key = "no-key" if is_prepared else None
@@ -243,14 +259,14 @@ def _server_source(
     sources: Sequence[SettingsSource], index: Address, prefix: str, model: str
 ) -> SettingsSource | None:
     """The source of the address."""
-    names = (f"{prefix}base_url", "base_url")
+    names = _names("base_url", prefix)
     arguments = sources[-1]
     is_argument = any(name in arguments.values for name in names)
     remembered = None if is_argument else remembered_address(index, model)
     if remembered is not None:
         url, file = remembered
         return SettingsSource(file, {names[0]: url})
-    return _last_with(sources, names[0]) or _last_with(sources, names[1])
+    return next(filter(None, (_last_with(sources, name) for name in names)), None)
 
 
 def _model_settings(
@@ -261,8 +277,9 @@ def _model_settings(
     What may hold secrets goes to an address from a prepared file only if it is from the file, too.
     """
     chosen: dict[str, tuple[Any, str]] = {}
-    for name in EMBEDDER_SETTINGS if prefix == EMBEDDER else LLM_SETTINGS:
-        keys = [f"{prefix}{name}"] if prefix == EMBEDDER else [f"{prefix}{name}", name]
+    tables = {EMBEDDER: EMBEDDER_SETTINGS, RERANKER: RERANKER_SETTINGS}
+    for name in tables.get(prefix, LLM_SETTINGS):
+        keys = [f"{prefix}{name}"] if prefix in tables else [f"{prefix}{name}", name]
         for key in keys:
             source = _last_with(sources, key)
             if source is None:
@@ -277,7 +294,7 @@ def _key_source(
     sources: Sequence[SettingsSource], server: SettingsSource | None, prefix: str
 ) -> SettingsSource | None:
     """The source of the key for the address from the source `server`."""
-    names = {f"{prefix}api_key", "api_key"}
+    names = set(_names("api_key", prefix))
     for source in reversed(sources):
         is_allowed = server is None or source is server
         if server is not None and server.trusted:
@@ -285,6 +302,11 @@ def _key_source(
         if is_allowed and names & source.values.keys():
             return source
     return None
+
+
+def _names(name: str, prefix: str) -> list[str]:
+    """A setting of the address by its possible names, the most particular first."""
+    return [f"{prefix}{name}"] if prefix in ("", RERANKER) else [f"{prefix}{name}", name]
 
 
 def _last_with(sources: Sequence[SettingsSource], name: str) -> SettingsSource | None:

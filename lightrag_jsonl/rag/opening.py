@@ -9,7 +9,7 @@ from typing import Any
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.providers.addresses import forget_addresses, remember_addresses
-from lightrag_jsonl.providers.model_names import NO_MODEL, make_llm
+from lightrag_jsonl.providers.model_names import NO_MODEL, make_llm, make_reranker
 from lightrag_jsonl.providers.settings import (
     EMBEDDER,
     RECORDED,
@@ -59,6 +59,7 @@ def index_arguments(
         "llm": make_llm(str(setup.llm), setup) or NO_MODEL,
         "models": {task: model or NO_MODEL for task, model in models.items()},
         "embedder": embedder,
+        "reranker": make_reranker(setup),
         "language": setup.language,
         "options": IndexOptions.from_mapping(index_options),
         "prompts": setup.prompts,
