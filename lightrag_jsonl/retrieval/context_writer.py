@@ -114,8 +114,12 @@ class ContextWriter:
             f"[{number}] {line}"
             for number, line in enumerate([*entities, *relations], len(chunks) + 1)
         ]
+        passages = [
+            f"{self.heading(number, chunk)}\n{escaped(chunk.text)}"
+            for number, chunk in enumerate(chunks, 1)
+        ]
         sections = (
-            self._passages(chunks),
+            passages,
             facts[: len(entities)],
             facts[len(entities) :],
             self._sources(chunks),
@@ -127,12 +131,6 @@ class ContextWriter:
             if lines
         ]
         return "\n\n".join([first_line, *texts]) if texts else ""
-
-    def _passages(self, chunks: Sequence[Chunk]) -> list[str]:
-        return [
-            f"{self.heading(number, chunk)}\n{escaped(chunk.text)}"
-            for number, chunk in enumerate(chunks, 1)
-        ]
 
     def _sources(self, chunks: Sequence[Chunk]) -> list[str]:
         """A line for each document: its title, and the numbers of its chunks."""

@@ -151,7 +151,7 @@ class QueryPipeline:
         selection = await select_edges(result, search_text, param, client=self.client, meter=meter)
         context = await read(
             self.store,
-            lambda view: self._fitted(view, _selected(view, result, selection, param), param),
+            lambda view: self._fitted(view, result, selection, param),
         )
         await observer.selected(selection, context)
         return context
@@ -205,8 +205,20 @@ class QueryPipeline:
         """The reranker, if the question wants one."""
         return self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
 
-    def _fitted(self, view: StoreView, result: SearchResult, param: QueryParam) -> Context:
-        """The part of the result that fits into the budgets, with the prompt."""
+    def _fitted(
+        self,
+        view: StoreView,
+        result: SearchResult,
+        selection: EdgeSelection,
+        param: QueryParam,
+    ) -> Context:
+        """The part of the result that fits into the budgets, with the prompt: the selected relations
+        and, if a model selected them, their sources.
+        """
+        if selection.method == "llm" and not selection.fallback:
+            result = with_sources(view, result, selection, param.chunk_top_k)
+        context = replace(result.context, relations=selection.relations)
+        result = replace(result, context=context)
         secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
         return fit_context(result, param, self.tokenizer, secret)
 
@@ -333,13 +345,3 @@ class QueryPipeline:
 def _search_text(context: Context) -> str:
     """The text to search for: the question, or the question made to stand without its history."""
     return context.keywords.question or context.question
-
-
-def _selected(
-    view: StoreView, result: SearchResult, selection: EdgeSelection, param: QueryParam
-) -> SearchResult:
-    """The result with the selected relations, and if a model selected them, with their sources."""
-    if selection.method == "llm" and not selection.fallback:
-        result = with_sources(view, result, selection, param.chunk_top_k)
-    context = replace(result.context, relations=selection.relations)
-    return replace(result, context=context)

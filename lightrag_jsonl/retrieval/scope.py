@@ -15,7 +15,7 @@ from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.user_code import embed_texts
-from lightrag_jsonl.retrieval.question_names import names_an_entity
+from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds
 from lightrag_jsonl.storage.tables.full_text import ANY_END
 
@@ -134,7 +134,8 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
         return not is_small_talk(query.question)
     if seeds.dense.scores[0] >= query.likeness_floor or asks_about_everything(query.question):
         return True
-    if names_an_entity(task):
+    spellings = question_names(task).spellings.values()
+    if not all(spelling.islower() for spelling in spellings):  # words in small letters are no names
         return True
     if task.snapshot.entity_ids({name_key(keyword) for keyword in query.low}):
         return True
@@ -160,12 +161,12 @@ def asks_about_everything(question: str) -> bool:
     All content words of such a question name a text, a part of every text, or a use of texts.
     """
     content = [word for word in content_words(question) if not word.isdigit()]
-    return bool(content) and all(map(_is_of_any_text, content))
-
-
-def _is_of_any_text(word: str) -> bool:
-    """Whether a content word fits a text about any subject."""
-    return word in TEXT_WORDS or (has_cjk(word) and not _CHINESE_TEXT_WORDS.sub("", word))
+    subjects = [
+        _CHINESE_TEXT_WORDS.sub("", word) if has_cjk(word) else word
+        for word in content
+        if word not in TEXT_WORDS
+    ]
+    return bool(content) and not any(subjects)
 
 
 def is_small_talk(question: str) -> bool:
