@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from lightrag_jsonl.core.answers import Context, Dropped
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.types import Chunk, Context, Dropped, Entity, Relation, known_language
-from lightrag_jsonl.retrieval.context_writer import FIXED_WORDS, ContextWriter, escaped
+from lightrag_jsonl.core.types import Chunk, Entity, Relation
+from lightrag_jsonl.retrieval.context_writer import ContextWriter, escaped
 from lightrag_jsonl.retrieval.task import SearchResult
 
 # Shares and bounds by reason, not tuned on questions.

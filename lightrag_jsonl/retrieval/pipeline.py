@@ -8,10 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from lightrag_jsonl.core.answers import Answer, Cited, Context
+from lightrag_jsonl.core.citation_markers import CitationNumbering
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.numbering import CitationNumbering
 from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import (
@@ -22,8 +23,9 @@ from lightrag_jsonl.core.protocols import (
     Tokenizer,
     Vectors,
 )
+from lightrag_jsonl.core.question_scope import is_small_talk
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Answer, Cited, Context, Message
+from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval import ranking
@@ -31,7 +33,7 @@ from lightrag_jsonl.retrieval.context import MARK_SECRET, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
-from lightrag_jsonl.retrieval.scope import LikenessScale, is_small_talk
+from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Store, read, search

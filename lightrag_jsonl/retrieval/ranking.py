@@ -11,9 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Context, Kind
+from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval.filtering import (
     load_entities,
     load_relations,

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from lightrag_jsonl.core.answers import Context, Keywords
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER
-from lightrag_jsonl.core.types import Chunk, Context, Entity, Keywords, Language, Relation
+from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.providers.offline import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.answering import sentence_limit
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from anyio import to_thread
 
+from lightrag_jsonl.core.answers import Context, Keywords
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone, simplified
+from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.question_scope import asks_about_everything
-from lightrag_jsonl.core.types import Context, Keywords, Language
 from lightrag_jsonl.providers.offline.keywords import offline_keywords
 from lightrag_jsonl.providers.offline.quotes import (
     LONGEST_QUOTE,
