@@ -191,7 +191,8 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
     """
     words = FIXED_WORDS[known_language(language)]
     ordered = sorted(citations, key=lambda citation: citation.number)
-    labels = unique_labels((citation.document_id, citation.document) for citation in ordered)
+    document_labels = [(citation.document_id, citation.document) for citation in ordered]
+    labels = unique_labels(document_labels)
     quotes_by_place: dict[tuple[int, str], dict[str, None]] = {}  # "" for an unsupported citation
     for citation in ordered:
         place = _place(citation, labels[citation.document_id], words)
@@ -201,12 +202,17 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
     numbers_by_line: dict[str, list[int]] = {}
     for (number, place), quotes in quotes_by_place.items():
         quoted = " ".join(filter(None, quotes))
-        line = f"{place}{words.colon}{quoted}" if quoted else place
+        line = place
+        unsupported = words.unsupported
+        if quoted:
+            line += f"{words.colon}{quoted}"
+            unsupported = words.partly_unsupported
         if "" in quotes:
-            line += words.partly_unsupported if quoted else words.unsupported
+            line += unsupported
         numbers_by_line.setdefault(line, []).append(number)
     for line, numbers in numbers_by_line.items():
-        yield f"{''.join(f'[{number}]' for number in numbers)} {line}"
+        marks = "".join([f"[{number}]" for number in numbers])
+        yield f"{marks} {line}"
 
 
 def _place(citation: Citation, label: str, words: FixedWords) -> str:

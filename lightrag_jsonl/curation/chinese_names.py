@@ -78,7 +78,8 @@ def name_statements(
         alias = _name_at(text, start, name_keys) or text[start : start + GIVEN]
         with_surname: dict[str, str] = {}
         if len(alias) == GIVEN:
-            with_surname = {bearer: surname(bearer) + alias for bearer in bearers}
+            for bearer in bearers:
+                with_surname[bearer] = surname(bearer) + alias
         if len(bearers) > 1:  # several have this given name
             bearers = [bearer for bearer in bearers if with_surname.get(bearer) in name_keys]
         if len(bearers) == 1 and (not verb["style"] or _ends_name(clause, bearers[0])):

@@ -48,11 +48,12 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
     # Terms with accents may be counted under another spelling.
     stored = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
     by_rarity = sorted(stored, key=lambda term: (counts[term], term))
-    most_common = {
-        term: part_count * (COMMON_FUNCTION_WORD if term in GRAMMAR_WORDS else COMMON)
-        for term in by_rarity
-    }
-    rare = [term for term in by_rarity if counts[term] <= most_common[term]] or by_rarity[:1]
+    rare: list[str] = []
+    for term in by_rarity:
+        largest_share = COMMON_FUNCTION_WORD if term in GRAMMAR_WORDS else COMMON
+        if counts[term] <= largest_share * part_count:
+            rare.append(term)
+    rare = rare or by_rarity[:1]
     whole = [term for term in rare if not term.endswith(ANY_END)]
     beginnings = [term for term in rare if term.endswith(ANY_END)]
     useful = [term for term in beginnings if _is_written_otherwise(term, counts)]

@@ -139,9 +139,12 @@ def chunk_relevance(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> tuple[I
     cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
     lexical_scores = {row: score for row, score, _ in seeds.lexical.rows()}
     lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
-    highest = lexical.max(initial=0.0) or 1.0
-    dense = _spread(np.nan_to_num(cosines, nan=0.0))
-    return chunks, dense + lexical_weight(task, seeds) * lexical / highest
+    highest = lexical.max(initial=0.0)
+    if highest == 0:
+        highest = 1.0
+    dense_relevance = _spread(np.nan_to_num(cosines, nan=0.0))
+    lexical_relevance = lexical_weight(task, seeds) * lexical / highest
+    return chunks, dense_relevance + lexical_relevance
 
 
 def lexical_weight(task: SearchTask, seeds: Seeds) -> float:
@@ -177,12 +180,10 @@ def _likeness_of_starts(task: SearchTask, seeds: Seeds) -> dict[int, float]:
     relation = relation[relation.scores >= START_RELATION_COSINE]
     ends = task.snapshot.graph.ends(relation.ids).ravel().tolist()
     names = {end: f" {name_key(name)}" for end, name in entity_names(task, ends).items()}
-    owners = [
-        name + possessive
-        for end, name in names.items()
-        if end in seeds.named
-        for possessive in _POSSESSIVES
-    ]
+    owners: list[str] = []
+    for end, name in names.items():
+        if end in seeds.named:
+            owners += [name + possessive for possessive in _POSSESSIVES]
     for end, cosine in zip(ends, relation.scores.repeat(2).tolist(), strict=True):
         is_owned = any(owner in names.get(end, "") for owner in owners)
         if end in seeds.named or not is_owned:
@@ -269,11 +270,15 @@ def describe_paths(
     """Paths in words: why each begins, then every node on the way and how it is reached."""
     rows = dict(enumerate(graph.entities.tolist()))
     ends = task.snapshot.graph.ends(seeds.nearest_relation.ids).ravel().tolist()
-    passed = {rows[node] for path in paths for node, _ in path if node in rows}
+    passed: set[int] = set()
+    for path in paths:
+        passed.update([rows[node] for node, _ in path if node in rows])
     names = entity_names(task, {*passed, *ends})
     pair = " — ".join([names.get(end, "") for end in ends])
     beginnings = dict.fromkeys(ends, f"end of the relation nearest to the question: {pair}")
-    beginnings |= {row: f"named in the question: {names.get(row, '')}" for row in seeds.named}
+    for row in seeds.named:
+        name = names.get(row, "")
+        beginnings[row] = f"named in the question: {name}"
 
     def step_in_words(node: int, edge_type: int) -> str:
         label = "a passage"

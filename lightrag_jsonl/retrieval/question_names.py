@@ -131,15 +131,19 @@ def alias_pairs(task: SearchTask, entities: Ids) -> tuple[Ids, Floats]:
     claims = _visible_claims(task, task.snapshot.alias_claims(entities=entities.tolist()))
     rows_by_key = task.snapshot.entity_ids({key for _, key in claims})
     claim_counts = Counter(key for _, key in task.snapshot.alias_claims(keys=rows_by_key))
-    ranked_pairs = sorted(
-        (min(row, rows_by_key[key]), max(row, rows_by_key[key]), 1 / claim_counts[key])
-        for row, key in claims
-        if key in rows_by_key
-    )
-    certainties = {(low, high): certainty for low, high, certainty in ranked_pairs if low < high}
-    pairs = np.array([*certainties], np.int64).reshape(-1, 2)
+    ranked_pairs: list[tuple[int, int, float]] = []
+    for row, key in claims:
+        named_row = rows_by_key.get(key, row)
+        if named_row != row:
+            certainty = 1 / claim_counts[key]
+            ranked_pairs.append((min(row, named_row), max(row, named_row), certainty))
+    certainty_by_pair: dict[tuple[int, int], float] = {}
+    for low, high, certainty in sorted(ranked_pairs):
+        certainty_by_pair[low, high] = certainty  # the highest of several
+    pairs = np.array([*certainty_by_pair], np.int64).reshape(-1, 2)
+    certainties = np.array([*certainty_by_pair.values()], np.float64)
     visible = task.inside("entity", pairs.ravel()).reshape(-1, 2).all(axis=1)
-    return pairs[visible], np.array([*certainties.values()], np.float64)[visible]
+    return pairs[visible], certainties[visible]
 
 
 def _visible_claims(task: SearchTask, claims: AliasClaims) -> AliasClaims:

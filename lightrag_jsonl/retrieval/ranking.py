@@ -413,8 +413,11 @@ def load_result(
     text_chunk_ids = [
         stored_chunks[row].id for row in text_hits.ids.tolist() if row in stored_chunks
     ]
+    guaranteed_chunk_id = ""
+    if text_chunk_ids:
+        guaranteed_chunk_id = text_chunk_ids[0]
     return SearchResult(
         context=with_documents(task.snapshot, context),
         text_chunk_ids=tuple(text_chunk_ids),
-        guaranteed_chunk_id=text_chunk_ids[0] if text_chunk_ids else "",
+        guaranteed_chunk_id=guaranteed_chunk_id,
     )
