@@ -36,6 +36,11 @@ _NO_SYSTEM_ROLE = re.compile(  # the words of chat templates (Gemma, Mistral) an
     r"|only.{0,10}user.{0,10}assistant.{0,10}roles|roles must alternate",
     re.IGNORECASE | re.DOTALL,
 )
+_STREAM_ONLY = re.compile(  # the words of DashScope (QwQ, Qwen3 with thinking) and of gateways
+    r"only supports? stream|stream(?:ing)? mode only|non-stream(?:ing)? (?:calls?|requests?|mode)"
+    r"|\bstream(?:ing)? (?:is required|must be (?:set to )?true)|set [`'\"]?stream\W{0,4}true",
+    re.IGNORECASE,
+)
 
 log = logging.getLogger(__name__)
 
@@ -100,16 +105,15 @@ class OpenAILLM:
         )
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
         self._window_check = WindowCheck(self.name)
+        self._streams_only = False  # whether the model refuses to answer in one piece
         self._has_system_role = True  # whether the model's chat template takes a system message
 
     @property
     def first_concurrent_calls(self) -> int:
         """The calls in flight before anything is known about the server: one's own may have one slot."""
-        return (
-            FIRST_CALLS_IN_OWN_NETWORK
-            if is_in_own_network(self._connection.url)
-            else FIRST_CALLS_OF_A_PROVIDER
-        )
+        if is_in_own_network(self._connection.url):
+            return FIRST_CALLS_IN_OWN_NETWORK
+        return FIRST_CALLS_OF_A_PROVIDER
 
     async def complete(
         self,
@@ -123,7 +127,9 @@ class OpenAILLM:
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> "ChatStream":
         """The answer piece by piece; a broken connection raises `LLMError`."""
-        body = self.request_body(messages, max_tokens=max_tokens)
+        return self._stream(self.request_body(messages, max_tokens=max_tokens))
+
+    def _stream(self, body: JsonObject) -> "ChatStream":
         body = {"stream_options": {"include_usage": True}, **body}
         open_stream = partial(self._create, body, stream=True)
         return ChatStream(
@@ -167,13 +173,28 @@ class OpenAILLM:
         return body | self._extra_body
 
     async def _complete(self, body: JsonObject) -> Completion:
-        response = await self._create(body)
+        """The whole answer; from a stream, if the model writes in no other way."""
+        if self._streams_only:
+            return await self._streamed_completion(body)
+        try:
+            response = await self._create(body)
+        except LLMError as error:
+            if error.permanent or not _STREAM_ONLY.search(str(error)):
+                raise
+            log.warning("%s: asking for a stream from now on", error)
+            self._streams_only = True
+            return await self._streamed_completion(body)
         self._connection.check_length(response.content)
         with self._connection.failures():
             answer = json.loads(response.content)
         completion = read_completion(answer)
         self._window_check.check(body["messages"], completion.usage)
         return completion
+
+    async def _streamed_completion(self, body: JsonObject) -> Completion:
+        stream = self._stream(body)
+        pieces = [piece async for piece in stream]
+        return Completion("".join(pieces), finish=stream.finish, usage=stream.usage)
 
     async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
         """The SDK's raw response or stream, asked for again without refused fields."""
