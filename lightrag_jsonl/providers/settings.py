@@ -5,7 +5,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
@@ -111,7 +111,7 @@ def _setting_types() -> dict[str, Any]:
     return types
 
 
-SETTINGS: Mapping[str, Any] = MappingProxyType(_setting_types())
+SETTING_TYPES: Mapping[str, Any] = MappingProxyType(_setting_types())
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,43 +209,34 @@ def endpoint(setup: Setup, prefix: str = "", *, model: str = "") -> Endpoint:
     """
     sources = settings_sources(setup)
     server = _server_source(sources, setup.working_dir, prefix, model)
-    url: str | None = None
-    url_from = "default"
-    if server is not None:
-        url = next(
-            server.values[name] for name in _names("base_url", prefix) if name in server.values
-        )
-        url_from = server.name
     is_prepared = server is not None and not server.trusted
     chosen = _model_settings(sources, prefix, is_prepared=is_prepared)
-    settings = {name: values for name, (values, _) in chosen.items()}
-    settings_from = {name: source for name, (_, source) in chosen.items()}
-    api_key: str | None = None
-    key_from = ""
-    refusal = ""
-    if source := _key_source(sources, server, prefix):
-        api_key = next(
-            source.values[name] for name in _names("api_key", prefix) if name in source.values
-        )
-        key_from = source.name
-    elif gets_no_key(url or OPENAI_URL):
-        api_key = "no-key" if is_prepared else None
-    elif is_prepared:
-        refusal = (
-            f"{url_from} names the server {url}, and no key from elsewhere is sent there: add "
-            f"{prefix}api_key to that file, or repeat the address with --base-url"
-        )
-    elif "OPENAI_API_KEY" in os.environ:
-        key_from = "OPENAI_API_KEY"
-    return Endpoint(
-        url=url,
-        url_from=url_from,
-        api_key=api_key,
-        key_from=key_from,
-        refused=refusal,
-        settings=settings,
-        settings_from=settings_from,
+    unlocked = Endpoint(
+        url=None if server is None else _first_value(server, _setting_names("base_url", prefix)),
+        url_from="default" if server is None else server.name,
+        settings={name: value for name, (value, _) in chosen.items()},
+        settings_from={name: source for name, (_, source) in chosen.items()},
     )
+    key_source = _key_source(sources, server, prefix)
+    if key_source is not None:
+        key = _first_value(key_source, _setting_names("api_key", prefix))
+        return replace(unlocked, api_key=key, key_from=key_source.name)
+    return _without_own_key(unlocked, prefix, is_prepared=is_prepared)
+
+
+def _without_own_key(server: Endpoint, prefix: str, *, is_prepared: bool) -> Endpoint:
+    """The endpoint without a key in the settings: `OPENAI_API_KEY` counts, or none, or it is refused."""
+    if gets_no_key(server.url or OPENAI_URL):
+        return replace(server, api_key="no-key" if is_prepared else None)
+    if is_prepared:
+        refusal = (
+            f"{server.url_from} names the server {server.url}, and no key from elsewhere is sent "
+            f"there: add {prefix}api_key to that file, or repeat the address with --base-url"
+        )
+        return replace(server, refused=refusal)
+    if "OPENAI_API_KEY" in os.environ and prefix != RERANKER:
+        return replace(server, key_from="OPENAI_API_KEY")
+    return server
 
 
 def has_endpoint(prefix: str, name: str) -> bool:
@@ -259,7 +250,7 @@ def _server_source(
     sources: Sequence[SettingsSource], index: Address, prefix: str, model: str
 ) -> SettingsSource | None:
     """The source of the address."""
-    names = _names("base_url", prefix)
+    names = _setting_names("base_url", prefix)
     arguments = sources[-1]
     is_argument = any(name in arguments.values for name in names)
     remembered = None if is_argument else remembered_address(index, model)
@@ -294,7 +285,7 @@ def _key_source(
     sources: Sequence[SettingsSource], server: SettingsSource | None, prefix: str
 ) -> SettingsSource | None:
     """The source of the key for the address from the source `server`."""
-    names = set(_names("api_key", prefix))
+    names = set(_setting_names("api_key", prefix))
     for source in reversed(sources):
         is_allowed = server is None or source is server
         if server is not None and server.trusted:
@@ -304,9 +295,14 @@ def _key_source(
     return None
 
 
-def _names(name: str, prefix: str) -> list[str]:
+def _setting_names(name: str, prefix: str) -> list[str]:
     """A setting of the address by its possible names, the most particular first."""
     return [f"{prefix}{name}"] if prefix in ("", RERANKER) else [f"{prefix}{name}", name]
+
+
+def _first_value(source: SettingsSource, names: Sequence[str]) -> str:
+    """The value of the first of these settings in a source that has one of them."""
+    return next(str(source.values[name]) for name in names if name in source.values)
 
 
 def _last_with(sources: Sequence[SettingsSource], name: str) -> SettingsSource | None:
@@ -327,7 +323,7 @@ def _arguments(setup: Setup) -> dict[str, str]:
 def _variables() -> dict[str, Any]:
     """The settings in the environment; tables are written as JSON."""
     values: dict[str, Any] = {}
-    for name, kind in SETTINGS.items():
+    for name, kind in SETTING_TYPES.items():
         variable = f"LIGHTRAG_JSONL_{name.upper()}"
         text = os.environ.get(variable)
         if text:
@@ -353,7 +349,7 @@ def _file_settings(path: Path) -> dict[str, Any]:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
-    for name in sorted(config.keys() - SETTINGS.keys()):
+    for name in sorted(config.keys() - SETTING_TYPES.keys()):
         raise ConfigError(f"{path}: unknown setting {name}{_advice_on_name(name)}")
     values = {name: _file_value(path, name, value) for name, value in config.items()}
     return {name: value for name, value in values.items() if value != ""}
@@ -361,13 +357,13 @@ def _file_settings(path: Path) -> dict[str, Any]:
 
 def _advice_on_name(name: str) -> str:
     """The setting that was probably meant, and where all are listed."""
-    similar = difflib.get_close_matches(name, SETTINGS, n=1)
+    similar = difflib.get_close_matches(name, SETTING_TYPES, n=1)
     question = f"; did you mean {similar[0]}?" if similar else ""
     return f"{question} (docs/models.md lists all settings)"
 
 
 def _file_value(path: Path, name: str, value: Any) -> Any:
-    kind = SETTINGS[name]
+    kind = SETTING_TYPES[name]
     if kind is str and not isinstance(value, str):
         raise ConfigError(f"{path}: {name} must be a text in quotes")
     try:

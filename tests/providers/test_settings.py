@@ -15,7 +15,7 @@ from lightrag_jsonl.providers.settings import (
     EMBEDDER,
     EMBEDDER_SETTINGS,
     LLM_SETTINGS,
-    SETTINGS,
+    SETTING_TYPES,
     Setup,
     endpoint,
 )
@@ -53,7 +53,7 @@ def test_every_argument_of_a_model_is_a_setting(model_class: type, table: dict[s
     arguments = inspect.signature(model_class).parameters.keys() - NO_SETTINGS
     assert arguments == table.keys()
     prefixes = [EMBEDDER] if table is EMBEDDER_SETTINGS else ["", *(f"{t}_" for t in MODEL_TASKS)]
-    assert {f"{prefix}{name}" for prefix in prefixes for name in table} <= SETTINGS.keys()
+    assert {f"{prefix}{name}" for prefix in prefixes for name in table} <= SETTING_TYPES.keys()
 
 
 def test_every_setting_is_in_the_documentation() -> None:
