@@ -44,7 +44,10 @@ def storable(pending: PendingDocument) -> PendingDocument:
     `ConfigError` if the id has no visible character, or if a value cannot be stored.
     """
     document = pending.document
-    _check_id(document.id)
+    if document.id and not name_key(document.id):
+        raise ConfigError(f"the id {document.id!r} has no character that can be seen")
+    if document.id and sanitize(document.id) != document.id:
+        raise ConfigError(f"the id {document.id!r} has characters that cannot be stored")
     texts = [page.text for page in document_pages("", document)]
     metadata, records = storable_json((dict(document.metadata), pending.records))
     return replace(
@@ -95,13 +98,6 @@ def storable_json(value: object) -> Any:
         raise ConfigError(
             f"metadata of a document, and records, must be plain JSON that can be stored: {error}"
         ) from error
-
-
-def _check_id(id: str | None) -> None:
-    if id and not name_key(id):
-        raise ConfigError(f"the id {id!r} has no character that can be seen")
-    if id and sanitize(id) != id:
-        raise ConfigError(f"the id {id!r} has characters that cannot be stored")
 
 
 def _derived_id(texts: Sequence[str]) -> str:
