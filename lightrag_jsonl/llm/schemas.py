@@ -46,7 +46,7 @@ class Schema:
             for name, limit in limits.items()
             if isinstance(value := record.get(name), list) and len(value) > limit
         }
-        return {**record, **long_lists}
+        return {**record, **long_lists} if long_lists else record
 
     def error(self, record: Json) -> str | None:
         """None for a valid value; otherwise what is wrong and where.

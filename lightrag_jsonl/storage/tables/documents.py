@@ -217,7 +217,7 @@ class DocumentWrites(DocumentReads, WritableTables):
         """Delete documents with their pages, chunks, mentions, vectors and full-text rows."""
         chunks: dict[int, str] = dict(self._select("id, text", "chunks", "document", rows))
         self.dialect.full_text.remove(chunks.items())
-        self._touch("chunk", chunks)
+        self.touched["chunk"].update(chunks)
         if self._delete("documents", "id", rows):
             self.changed = True
 
@@ -252,7 +252,7 @@ class DocumentWrites(DocumentReads, WritableTables):
         self._insert("rejections", [row for chunk in chunks for row in _rejection_columns(chunk)])
         documents = {chunk.document for chunk in chunks}
         self._execute(f"{SET_STATES} {self.dialect.among()}", self.dialect.array(documents))
-        self._touch("chunk", rows)
+        self.touched["chunk"].update(rows)
 
     def rebuild_terms(self) -> None:
         """Make the full text anew from the chunks."""

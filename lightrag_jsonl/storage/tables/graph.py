@@ -241,12 +241,12 @@ class GraphWrites(GraphReads, WritableTables):
         aliases = {(row.id, name_key(alias)) for row in entities for alias in row.aliases}
         stated = [{"entity": entity, "key": key} for entity, key in sorted(aliases)]
         self._insert("stated_aliases", stated)
-        self._touch(kind, {row.id for row in rows})
+        self.touched[kind].update({row.id for row in rows})
 
     def delete_graph_rows(self, kind: Kind, rows: Collection[int]) -> None:
         """Delete entities or relations with all vectors; mentions stay."""
         self._delete(TABLE_NAMES[kind], "id", rows)
-        self._touch(kind, rows)
+        self.touched[kind].update(rows)
 
     def put_aliases(self, aliases: Aliases) -> None:
         """Store merges of names in place of all earlier merges."""
