@@ -19,6 +19,7 @@ from lightrag_jsonl.indexing.conversation import Conversation
 from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.incoming import storable_json
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector, graph_records
+from lightrag_jsonl.indexing.progress import ProgressCounter
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 
@@ -145,6 +146,7 @@ class ChunkReader:
 
     extractor: Extractor
     budget: Budget
+    progress: ProgressCounter
     most_unanswered: int | None
     unanswered: int = 0
 
@@ -165,6 +167,7 @@ class ChunkReader:
             self.budget.stop(error)
             return None
         self._count_unanswered(extraction)
+        self.progress.chunk_done()
         return replace(extraction, extractor=self.extractor.name)
 
     def _count_unanswered(self, extraction: Extraction) -> None:

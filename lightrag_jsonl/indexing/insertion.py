@@ -10,7 +10,7 @@ from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
-from lightrag_jsonl.core.types import Chunk, Extraction, Failure, InsertReport
+from lightrag_jsonl.core.types import Failure, InsertReport
 from lightrag_jsonl.indexing.budget import Budget
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.extraction import ChunkReader
@@ -61,16 +61,16 @@ class Insertion:
         self._record_schema = record_schema
         self._deferred: set[GraphKey] | None = set() if summarize else None
         self._budget = Budget(options)
+        self._progress = ProgressCounter(progress)
+        most_unanswered = max(UNANSWERED, 2 * options.max_concurrent_calls)
         self._chunk_reader = ChunkReader(
-            extractor,
-            self._budget,
-            most_unanswered=(
-                None if patient else max(UNANSWERED, 2 * options.max_concurrent_calls)
-            ),
+            extractor=extractor,
+            budget=self._budget,
+            progress=self._progress,
+            most_unanswered=None if patient else most_unanswered,
         )
         self._queue = ReadingQueue(self._read_document)
         self._outcome = InsertOutcome()
-        self._progress = ProgressCounter(progress)
 
     async def insert(
         self, pending_documents: Iterable[PendingDocument], *, tolerant: bool
@@ -176,17 +176,11 @@ class Insertion:
         """The document with its extractions; None if the insert ended before the last one."""
         if document.extractions:
             return document
-        extractions = await gather_all(map(self._read_chunk, document.chunks))
+        extractions = await gather_all(map(self._chunk_reader.read, document.chunks))
         complete = tuple(extraction for extraction in extractions if extraction is not None)
         if len(complete) < len(extractions):
             return None
         return replace(document, extractions=complete)
-
-    async def _read_chunk(self, chunk: Chunk) -> Extraction | None:
-        extraction = await self._chunk_reader.read(chunk)
-        if extraction is not None:
-            self._progress.chunk_done()
-        return extraction
 
     # ── commits ─────────────────────────────────────────────────────────────────
 
