@@ -9,11 +9,12 @@ import msgspec
 
 from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import BudgetError, LLMError
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES, LANGUAGE_NAMES, IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Chunk, Extraction, known_language
+from lightrag_jsonl.core.types import Chunk, Extraction
 from lightrag_jsonl.indexing.budget import Budget
 from lightrag_jsonl.indexing.conversation import Conversation
 from lightrag_jsonl.indexing.examples import Examples

@@ -17,6 +17,7 @@ from lightrag_jsonl.core.errors import (
     LLMError,
     ResponseError,
     StorageError,
+    described,
 )
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
@@ -24,7 +25,7 @@ from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, 
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Json, Message
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion, described
+from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
