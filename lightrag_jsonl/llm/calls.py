@@ -1,8 +1,10 @@
 """Calls of a model: repeated after passing errors, limited in time and length, and counted."""
 
 import asyncio
+import contextlib
 import logging
 import time
+from collections.abc import Iterator
 
 from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import FREE, LightRAGError, LLMError, described
@@ -17,16 +19,48 @@ from lightrag_jsonl.core.retrying import (
     with_retries,
 )
 from lightrag_jsonl.core.types import Completion
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
-from lightrag_jsonl.llm.replies import BROKEN_OFF
-from lightrag_jsonl.llm.requests import ModelRequest
+from lightrag_jsonl.llm.requests import BROKEN_OFF, ModelRequest
 from lightrag_jsonl.llm.scheduler import FIRST_LIMIT, QUESTION, CallScheduler, CallSlot
 from lightrag_jsonl.llm.streaming import read_stream
-from lightrag_jsonl.llm.usage_meter import UsageMeter
 
 BYTES_PER_TOKEN = 4  # of a request, for a first estimate
 
 log = logging.getLogger(__name__)
+
+
+class UsageMeter:
+    """Adds up the cost of an operation, also in the meter of its parent; subclasses may set limits."""
+
+    def __init__(self, parent: "UsageMeter | None" = None) -> None:
+        self.spent = Usage()
+        self._parent = parent
+
+    def check(self) -> None:
+        """Raise `BudgetError` if a limit is reached; called before each model call."""
+        if self._parent is not None:
+            self._parent.check()
+
+    def uncount(self) -> None:
+        """Take back the count of a checked call: the server's rate limit refused the call."""
+        if self._parent is not None:
+            self._parent.uncount()
+
+    def add(self, usage: Usage) -> None:
+        """Count the cost of a call."""
+        self.spent += usage
+        if self._parent is not None:
+            self._parent.add(usage)
+
+    @contextlib.contextmanager
+    def attach_usage(self) -> Iterator[None]:
+        """Set `usage` of an error from this block to the amount spent until then."""
+        try:
+            yield
+        except LightRAGError as error:
+            error.usage = self.spent
+            raise
 
 
 class ModelCalls:

@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -12,17 +13,22 @@ from weakref import WeakValueDictionary
 from lightrag_jsonl.core.errors import ConfigError, ResponseError, StorageError
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import MODEL_TASKS, Completion, Json, Message, ModelTask
 from lightrag_jsonl.llm.calls import ModelCalls
+from lightrag_jsonl.llm.calls import UsageMeter as UsageMeter
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
-from lightrag_jsonl.llm.replies import ModelReply
-from lightrag_jsonl.llm.replies import Records as Records
-from lightrag_jsonl.llm.requests import ModelRequest, PieceReceiver
+from lightrag_jsonl.llm.requests import (
+    ModelReply,
+    ModelRequest,
+    PieceReceiver,
+    Records,
+    request_key,
+)
 from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, QUESTION
 from lightrag_jsonl.llm.thinking import without_prompted_thinking
-from lightrag_jsonl.llm.usage_meter import UsageMeter as UsageMeter
 
 TASKS: Mapping[str, ModelTask] = {  # of the prompts that do not extract
     "summarize-descriptions": "summarize",
@@ -209,9 +215,12 @@ class ModelClient:
 
     async def _reply(self, request: ModelRequest, meter: UsageMeter | None) -> ModelReply:
         """The answer from the cache or the model; of equal requests at once, a single one is sent."""
-        request = request.sanitized()
+        messages = [Message(turn.role, sanitize(turn.content)) for turn in request.messages]
+        request = replace(request, messages=tuple(messages))
         calls = self._calls_for(TASKS.get(request.prompt, "extract"))
-        key = request.key(calls.llm.name)
+        key = request_key(
+            calls.llm.name, request.messages, request.response_type, request.max_tokens
+        )
         lock = self._in_flight.setdefault(key, asyncio.Lock())
         async with lock:
             completion = await self._cache.get(key)
