@@ -83,7 +83,8 @@ class IndexOptions:
     - `max_resumes`: how often the model is asked to go on with a cut-off answer.
     - `max_extract_tokens`: the longest answer about a chunk. The limit of an answer is four tokens
       for each token of the chunk, at least 1,024 and at most this number; None sets no maximum.
-    - `max_concurrent_calls`: model calls in flight at a time.
+    - `max_concurrent_calls`: the most calls of a model in flight at a time; fewer if its server gains
+      nothing by more, or is overloaded.
     - `embed_batch_size`: texts embedded in one call.
     - `relation_vectors`: whether relations have vectors of their own.
     - `summarize_fragments`, `summarize_tokens`: an entity or relation gets a summary if it has so

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import zip_longest
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.text import digest
@@ -30,6 +30,8 @@ UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 Record: TypeAlias = dict[str, Json]
 ResponseType: TypeAlias = Literal["text", "json", "jsonl"]
+ModelTask: TypeAlias = Literal["extract", "summarize", "keywords", "select", "answer", "judge"]
+MODEL_TASKS: tuple[ModelTask, ...] = get_args(ModelTask)
 RejectionReason: TypeAlias = Literal[
     "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
     "schema", "unknown_id", "duplicate_id", "self_relation", "empty_name", "ontology",
@@ -450,7 +452,10 @@ class DocumentStatus:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The index as a whole; `documents` maps states to counts, `dim` is the length of vectors."""
+    """The index as a whole; `documents` maps states to counts, `dim` is the length of vectors.
+
+    `models` has the names of models for single tasks, where those differ from `llm`.
+    """
 
     working_dir: str
     documents: Mapping[str, int]
@@ -465,6 +470,7 @@ class Status:
     format: int
     bytes_on_disk: int
     extraction: ExtractionReport = ExtractionReport()
+    models: Mapping[ModelTask, str] = field(default_factory=dict)
 
 
 @with_short_repr

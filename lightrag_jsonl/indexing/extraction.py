@@ -65,7 +65,8 @@ class LLMExtractor:
     def name(self) -> str:
         """The prompt with the revision, and the model."""
         prompt = self._options.extraction
-        return f"{prompt} {self._client.prompts.prompt(prompt).revision}/{self._client.llm.name}"
+        revision = self._client.prompts.prompt(prompt).revision
+        return f"{prompt} {revision}/{self._client.model('extract').name}"
 
     async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
         """Ask about a chunk; if the model fails, the extraction has an `error`, and nothing is raised.
@@ -103,7 +104,7 @@ class LLMExtractor:
             variables=variables,
             names=None if self._names_in is None else self._names_in(chunk.text),
             meter=meter,
-            priority=self._client.scheduler.next_priority(),
+            priority=self._client.next_priority(),
             document=chunk.document_id,
             collector=collector,
             messages=[*self._client.prompts.render(options.extraction, variables)],

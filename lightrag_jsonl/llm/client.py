@@ -2,44 +2,42 @@
 
 import asyncio
 import contextlib
+import itertools
 import logging
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from lightrag_jsonl.core.aio import abandonable
-from lightrag_jsonl.core.errors import (
-    FREE,
-    ConfigError,
-    LightRAGError,
-    LLMError,
-    ResponseError,
-    StorageError,
-    described,
-)
+from lightrag_jsonl.core.errors import ConfigError, ResponseError, StorageError
 from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
-from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
+from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Completion, Json, Message
-from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
+from lightrag_jsonl.core.types import MODEL_TASKS, Completion, Json, Message, ModelTask
+from lightrag_jsonl.llm.calls import ModelCalls
+from lightrag_jsonl.llm.calls import UsageMeter as UsageMeter
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
 from lightrag_jsonl.llm.requests import (
-    BROKEN_OFF,
     ModelReply,
     ModelRequest,
     PieceReceiver,
     Records,
     request_key,
 )
-from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
-from lightrag_jsonl.llm.streaming import read_stream
+from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, QUESTION
 from lightrag_jsonl.llm.thinking import without_prompted_thinking
+
+TASKS: Mapping[str, ModelTask] = {  # of the prompts that do not extract
+    "summarize-descriptions": "summarize",
+    "keywords": "keywords",
+    "kg-edge-selection": "select",
+    "chat": "answer",
+    "similarity-check": "judge",
+    "review-names": "judge",
+}
 
 log = logging.getLogger(__name__)
 
@@ -56,38 +54,11 @@ class Cache(Protocol):
     async def delete(self, keys: Sequence[bytes]) -> None: ...
 
 
-class UsageMeter:
-    """Adds up the cost of an operation, also in the meter of its parent; subclasses may set limits."""
-
-    def __init__(self, parent: "UsageMeter | None" = None) -> None:
-        self.spent = Usage()
-        self._parent = parent
-
-    def check(self) -> None:
-        """Raise `BudgetError` if a limit is reached; called before each model call."""
-        if self._parent is not None:
-            self._parent.check()
-
-    def add(self, usage: Usage) -> None:
-        """Count the cost of a call."""
-        self.spent += usage
-        if self._parent is not None:
-            self._parent.add(usage)
-
-    @contextlib.contextmanager
-    def attach_usage(self) -> Iterator[None]:
-        """Set `usage` of an error from this block to the amount spent until then."""
-        try:
-            yield
-        except LightRAGError as error:
-            error.usage = self.spent
-            raise
-
-
 class ModelClient:
-    """Asks one model with one set of prompts, with a limit on calls in flight.
+    """Asks models with one set of prompts, with a limit on calls in flight.
 
-    With `store_answers` false the cache is read but never written, for rehearsals.
+    `llm` does every task that is not in `models`. With `store_answers` false the cache
+    is read but never written, for rehearsals.
     """
 
     def __init__(
@@ -97,25 +68,40 @@ class ModelClient:
         cache: Cache,
         *,
         max_concurrent_calls: int,
+        models: Mapping[ModelTask, LLM | None] = MappingProxyType({}),
         store_answers: bool = True,
         limits: Limits | None = None,
     ) -> None:
         self.prompts = prompts
-        self.scheduler = CallScheduler(max_concurrent_calls)
-        self.has_model = llm is not None
         self.stores_answers = store_answers
-        self._llm = llm
-        self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to check
-        self._limits = limits or Limits()
+        self._calls = _calls_by_task(
+            llm, models, limits or Limits(), max_concurrent_calls=max_concurrent_calls
+        )
+        self._chunk_priorities = itertools.count(FIRST_CHUNK)
         self._cache = cache
         self._in_flight: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
+    def has_model(self, task: ModelTask) -> bool:
+        """Whether a model does this task."""
+        return task in self._calls
+
+    def model(self, task: ModelTask) -> LLM:
+        """The model for a task; `ConfigError` if there is none."""
+        return self._calls_for(task).llm
+
+    def next_priority(self) -> int:
+        """The priority of all calls about one more chunk: earlier chunks are finished first."""
+        return next(self._chunk_priorities)
+
     @property
-    def llm(self) -> LLM:
-        """The model; `ConfigError` if there is none."""
-        if self._llm is None:
+    def calls_in_flight(self) -> int:
+        """The number of calls that the models are working on."""
+        return sum(calls.scheduler.in_use for calls in set(self._calls.values()))
+
+    def _calls_for(self, task: ModelTask) -> ModelCalls:
+        if task not in self._calls:
             raise ConfigError("this needs a model: pass llm=… (or --llm on the command line)")
-        return self._llm
+        return self._calls[task]
 
     async def text(
         self,
@@ -231,8 +217,9 @@ class ModelClient:
         """The answer from the cache or the model; of equal requests at once, a single one is sent."""
         messages = [Message(turn.role, sanitize(turn.content)) for turn in request.messages]
         request = replace(request, messages=tuple(messages))
+        calls = self._calls_for(TASKS.get(request.prompt, "extract"))
         key = request_key(
-            self.llm.name, request.messages, request.response_type, request.max_tokens
+            calls.llm.name, request.messages, request.response_type, request.max_tokens
         )
         lock = self._in_flight.setdefault(key, asyncio.Lock())
         async with lock:
@@ -242,7 +229,7 @@ class ModelClient:
             )
             paid = UsageMeter(meter)
             if completion is None or not cached:
-                completion = await self._call(request, key, paid)
+                completion = await self._call(calls, request, key, paid)
         return ModelReply(
             messages=request.messages,
             completion=completion,
@@ -251,23 +238,16 @@ class ModelClient:
             usage=paid.spent,
         )
 
-    async def _call(self, request: ModelRequest, key: bytes, meter: UsageMeter) -> Completion:
-        """The model's answer, called in its turn, and stored.
-
-        A call that fails in passing is repeated, unless the reader already has pieces of the answer.
-        """
-        async with self.scheduler.slot(request.priority):
-            completion = await with_retries(
-                lambda: self._attempt(request, meter),
-                retries=retries_of(self.llm),
-                may_repeat=lambda: not request.passed_pieces,
-                patience=READER_PATIENCE if request.priority == QUESTION else PATIENCE,
-            )
-            try:
-                await self._store(request, key, completion)
-            except asyncio.CancelledError:  # a reader who leaves may ask the same again
-                await self._store(request, key, completion)
-                raise
+    async def _call(
+        self, calls: ModelCalls, request: ModelRequest, key: bytes, meter: UsageMeter
+    ) -> Completion:
+        """The model's answer, called in its turn, and stored."""
+        completion = await calls.call(request, meter)
+        try:
+            await self._store(request, key, completion)
+        except asyncio.CancelledError:  # a reader who leaves may ask the same again
+            await self._store(request, key, completion)
+            raise
         return completion
 
     async def _store(self, request: ModelRequest, key: bytes, completion: Completion) -> None:
@@ -281,68 +261,24 @@ class ModelClient:
                 raise
             log.warning("%s: the model's answer is not stored: %s", request.prompt, error)
 
-    # ── one call ────────────────────────────────────────────────────────────────
 
-    async def _attempt(self, request: ModelRequest, meter: UsageMeter) -> Completion:
-        """One attempt. A failed attempt costs, too: one call, if nobody knows the tokens."""
-        meter.check()
-        started = time.monotonic()
-        try:
-            completion = checked_completion(
-                await self._complete(request),
-                self.llm.name,
-                longest=self._limits.answer_characters,
+def _calls_by_task(
+    llm: LLM | None,
+    models: Mapping[ModelTask, LLM | None],
+    limits: Limits,
+    *,
+    max_concurrent_calls: int,
+) -> dict[ModelTask, ModelCalls]:
+    """The calls of the model for each task that has a model; a model has one scheduler."""
+    calls_by_task: dict[ModelTask, ModelCalls] = {}
+    calls_by_model: dict[int, ModelCalls] = {}
+    for task in MODEL_TASKS:
+        model = models.get(task, llm)
+        if model is None:
+            continue
+        if id(model) not in calls_by_model:
+            calls_by_model[id(model)] = ModelCalls(
+                model, limits, max_concurrent_calls=max_concurrent_calls
             )
-        except asyncio.CancelledError:
-            meter.add(ONE_CALL)
-            raise
-        except LLMError as error:
-            is_uncounted = request.passed_pieces and not error.cost.calls
-            meter.add(ONE_CALL if is_uncounted else error.cost)
-            raise
-        meter.add(completion.usage)
-        log.debug("%s: %s, %.2f s", request.prompt, completion.usage, time.monotonic() - started)
-        if request.for_reader and not completion.text.strip():
-            raise _no_text_error(self.llm.name, completion)
-        return completion
-
-    async def _complete(self, request: ModelRequest) -> Completion:
-        """The model's completion; any error of a user's own model becomes an `LLMError`."""
-        try:
-            return await abandonable(self._ask(request), timeout=self._limits.call_seconds)
-        except LightRAGError:
-            raise
-        except Exception as error:  # the user's own code may raise anything
-            is_lost = "Timeout" in type(error).__name__ or isinstance(error, ConnectionResetError)
-            raise LLMError(
-                f"{self.llm.name} failed: {described(error)}",
-                transient=isinstance(error, OSError) and not is_lost,
-                cost=ONE_CALL if is_lost else FREE,
-            ) from error
-
-    async def _ask(self, request: ModelRequest) -> Completion:
-        """Ask in the way that fits the request and the model."""
-        llm = self.llm
-        if request.schema is not None and self._constrained is not None:
-            return await self._constrained.complete_records(
-                request.messages,
-                schema=request.schema,
-                names=request.names,
-                max_tokens=request.max_tokens,
-            )
-        if request.on_piece is not None and isinstance(llm, StreamingLLM):
-            stream = llm.stream(request.messages)
-            limit = self._limits.answer_characters
-            return await read_stream(stream, request, max_characters=limit)
-        return await llm.complete(
-            request.messages,
-            response_type=request.response_type,
-            max_tokens=request.max_tokens,
-        )
-
-
-def _no_text_error(model: str, completion: Completion) -> LLMError:
-    """The error of an empty answer; it may pass, unless the reason is known."""
-    reasons = {"length": " before its token limit", "filter": f": {BROKEN_OFF['filter']}"}
-    reason = reasons.get(completion.finish, "")
-    return LLMError(f"{model} wrote nothing{reason}", transient=not reason)
+        calls_by_task[task] = calls_by_model[id(model)]
+    return calls_by_task
