@@ -159,6 +159,8 @@ class IndexWriter:
             writer.put_aliases(change.aliases)
         if change.rebuilt:
             writer.rebuild_terms()
+        stored_ids = {document.id for document, _ in change.documents}
+        writer.outdate_answers(set(change.pending) - stored_ids)
         if change.purge is not None:
             change.purged = writer.purge(change.purge)
 

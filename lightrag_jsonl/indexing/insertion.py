@@ -125,6 +125,8 @@ class Insertion:
             if pending.chunks is None:  # if this insert is killed, the text is cut alike again
                 sizes = (self._cutter.size, self._cutter.overlap)
                 pending = replace(pending, chunk_size=pending.chunk_size or sizes)
+        if stored is not None:  # what is cached so far is about the earlier version
+            await write(store, methodcaller("outdate_answers", [document.id]), durable=False)
         await write(store, methodcaller("put_pending", pending), durable=False)
         return document
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +52,7 @@ async def get_metrics(call: Call) -> Response:
 async def _sizes(index: Index) -> IndexSizes:
     counts = await read(index.rag.engine.store, lambda view: view.counts())
     return IndexSizes(
-        jobs=Counter(job.state for job in index.jobs.newest()),
+        jobs=index.jobs.states(),
         documents=counts.documents,
         chunks=counts.chunks,
         entities=counts.entities,

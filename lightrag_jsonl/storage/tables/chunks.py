@@ -1,12 +1,14 @@
 """Chunks: texts, results of the extraction, refused lines, and filters on documents."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec.json import Decoder
 
 from lightrag_jsonl.core.types import PERSON, Chunk, ExtractionReport, Rejection
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.filters import OWN_FIELDS, Condition
 from lightrag_jsonl.storage.rows import ChunkReport, Names, RowIds, StoredChunk
 from lightrag_jsonl.storage.tables.base import (
@@ -16,6 +18,7 @@ from lightrag_jsonl.storage.tables.base import (
     json_text,
     only_column,
 )
+from lightrag_jsonl.storage.tables.dialect import Dialect
 
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
@@ -29,7 +32,18 @@ SET_STATES = """UPDATE documents SET state = (
     FROM chunks WHERE document = documents.id)
     WHERE id"""
 
+USAGE_NUMBERS = tuple([field.name for field in fields(Usage)])
+REPORT_NUMBERS = tuple(
+    [
+        field.name
+        for field in fields(ExtractionReport)
+        if field.name not in ("rejections", "gleaned", "usage")
+    ]
+)
+
 parse_report = Decoder(ExtractionReport).decode
+parse_counts = Decoder(dict[str, int]).decode
+parse_numbers = Decoder(tuple[int, ...]).decode
 
 
 class ChunkReads(Tables):
@@ -57,6 +71,20 @@ class ChunkReads(Tables):
         """The results of the extraction of each chunk, of all documents or some."""
         cursor = self._select(REPORT, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
         return [_chunk_report(row) for row in by_name(cursor)]
+
+    def extraction_totals(self) -> ExtractionReport:
+        """The sum of the extraction reports of all chunks, added up by the database."""
+        rejections = self.dialect.json_field("report", "rejections")
+        gleaned = self.dialect.json_field("report", "gleaned")
+        usage = self.dialect.json_field("report", "usage")
+        numbers = [_sum_of(self.dialect, "report", name) for name in REPORT_NUMBERS]
+        tokens = [_sum_of(self.dialect, f"({usage})", name) for name in USAGE_NUMBERS]
+        statement = (
+            f"SELECT {rejections} AS rejections, {gleaned} AS gleaned, count(*) AS chunks, "
+            f"{', '.join(numbers + tokens)} FROM chunks GROUP BY 1, 2"
+        )
+        reports = [_summed_report(row) for row in by_name(self._execute(statement))]
+        return sum(reports, ExtractionReport())
 
     def edited_chunks(self) -> list[int]:
         """Row ids of the chunks that hold an edit by hand (of the extractor "person"), by time."""
@@ -157,6 +185,23 @@ def _chunk(row: Any) -> Chunk:
         created_at=datetime.fromtimestamp(row.created_at, UTC),
         heading=row.heading,
         title=row.title or "",
+    )
+
+
+def _sum_of(dialect: Dialect, column: str, field: str) -> str:
+    """The sum of a number in the JSON of a column, called like the number."""
+    return f"coalesce(sum(CAST({dialect.json_field(column, field)} AS BIGINT)), 0) AS {field}"
+
+
+def _summed_report(row: Any) -> ExtractionReport:
+    """The report on chunks that have the same rejections and the same number of gleanings each."""
+    rejections = parse_counts(row.rejections or "{}")
+    gleaned = parse_numbers(row.gleaned or "[]")
+    return ExtractionReport(
+        **{name: int(getattr(row, name)) for name in REPORT_NUMBERS},
+        rejections={reason: count * row.chunks for reason, count in rejections.items()},
+        gleaned=tuple([count * row.chunks for count in gleaned]),
+        usage=Usage(**{name: int(getattr(row, name)) for name in USAGE_NUMBERS}),
     )
 
 

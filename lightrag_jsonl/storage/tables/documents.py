@@ -6,8 +6,20 @@ from typing import Any, TypeAlias
 from msgspec.json import Decoder
 
 from lightrag_jsonl.core.types import Document, Page
-from lightrag_jsonl.storage.rows import Counts, Names, PendingDocument, StoredDocument
-from lightrag_jsonl.storage.tables.base import Tables, WritableTables, by_name, json_text
+from lightrag_jsonl.storage.rows import (
+    Counts,
+    DocumentLabel,
+    Names,
+    PendingDocument,
+    StoredDocument,
+)
+from lightrag_jsonl.storage.tables.base import (
+    Tables,
+    WritableTables,
+    by_name,
+    json_text,
+    only_column,
+)
 
 COLUMNS = "id, name, title, source, date, metadata, content, state, characters, created_at"
 
@@ -49,10 +61,35 @@ class DocumentReads(Tables):
             for page in by_name(rows)
         )
 
-    def pending(self) -> list[PendingDocument]:
-        """Documents that were inserted and are not visible yet, oldest first."""
-        statement = "SELECT document, provided, created_at FROM pending ORDER BY created_at, id"
-        return [_pending(row) for row in by_name(self._execute(statement))]
+    def pending(self, ids: Names = None) -> list[PendingDocument]:
+        """Documents that were inserted and are not visible yet, oldest first: all, or some by id."""
+        columns = "document, provided, created_at"
+        rows = self._select(columns, "pending", "name", ids, order="created_at, id")
+        return [_pending(row) for row in by_name(rows)]
+
+    def new_pending_ids(self) -> list[str]:
+        """The ids of the waiting documents that are no new versions of visible ones, oldest first."""
+        return only_column(
+            self._execute(
+                "SELECT name FROM pending p "
+                "WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.name = p.name) "
+                "ORDER BY created_at, id"
+            )
+        )
+
+    def document_labels(self) -> list[DocumentLabel]:
+        """What people search a visible document by, in the order of storing."""
+        statement = "SELECT name AS id, title, source, state FROM documents ORDER BY id"
+        return [
+            DocumentLabel(id=row.id, title=row.title, source=row.source, state=row.state)
+            for row in by_name(self._execute(statement))
+        ]
+
+    def existing_ids(self, ids: Collection[str]) -> set[str]:
+        """Those of the ids that belong to a visible or waiting document."""
+        visible = self._select("name", "documents", "name", ids)
+        waiting = self._select("name", "pending", "name", ids)
+        return {*only_column(visible), *only_column(waiting)}
 
     def counts(self) -> Counts:
         """How much the index holds."""
