@@ -45,6 +45,7 @@ from lightrag_jsonl.storage.views import StoreView, Transaction
 CommitProgress: TypeAlias = Callable[[str, int, int], None]  # the step, items done, all items
 
 CHUNK_BITS = 18  # of a position: room for the index of a chunk in its document
+PERSON_POSITION = 0  # of an edit by hand, so that it is cited first
 DAY_SHIFT = 13  # bits of a position: room for documents of one day
 
 
@@ -336,7 +337,7 @@ def _add_mentions(
     for stored in (*change.chunks, *change.read_again):
         position = positions[stored.chunk.document_id] + stored.chunk.index
         if stored.extraction.extractor == PERSON:
-            position = 0  # so that it is cited first
+            position = PERSON_POSITION
         chunk_entities, chunk_relations = merging.mention_rows(
             stored.extraction, stored.row, position, ids
         )
@@ -349,9 +350,14 @@ def _add_mentions(
 def _document_positions(documents: Sequence[IncomingDocument]) -> dict[str, int]:
     """The position of the first chunk of each document."""
     return {
-        document.document.id: _rank(document.document.id, document.document.date) << CHUNK_BITS
+        document.document.id: document_position(document.document.id, document.document.date)
         for document in documents
     }
+
+
+def document_position(document_id: str, day: str | None) -> int:
+    """The position of the first chunk of a document; the next chunks follow one by one."""
+    return _rank(document_id, day) << CHUNK_BITS
 
 
 def _rank(document_id: str, day: str | None) -> int:
