@@ -209,7 +209,7 @@ def _content_of(document: StoredDocument, pages: Sequence[Page]) -> str:
             title=document.title,
             source=document.source,
             date=document.date,
-            metadata=document.metadata,  # type: ignore[arg-type]
+            metadata=document.metadata,
         ),
         created_at=document.created_at,
     )

@@ -68,7 +68,7 @@ class Insertion:
         )
         self._queue = ReadingQueue(self._read_document)
         self._outcome = InsertOutcome()
-        self._progress = ProgressCounter(progress)
+        self._progress = ProgressCounter(progress, meter=self._budget)
 
     async def insert(
         self, pending_documents: Iterable[PendingDocument], *, tolerant: bool

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from lightrag_jsonl.core.errors import LockedError, NotFoundError, StorageError
 from lightrag_jsonl.rag.job_records import CONTENT, ENDED_STATES, JOB_ID, JOBS_FOLDER, RECORD
 
-JobKind: TypeAlias = Literal["upload", "insert", "delete", "retry"]
+JobKind: TypeAlias = Literal["upload", "insert", "delete", "retry", "edit"]
 JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 MAX_ENDED_JOBS: Final = 1_000  # further ones are forgotten, the oldest first
@@ -39,7 +39,7 @@ class Job(msgspec.Struct):
     """A change of an index. Times are in seconds since 1970, `size` in bytes.
 
     `details`, called `about` in JSON, come from the client: the name and other fields of an upload,
-    the ids to delete. `error` says why a job failed, or what a waiting job waits for.
+    the ids to delete, the change of an entity. `error` says why a job failed, or what a waiting job waits for.
     """
 
     id: str

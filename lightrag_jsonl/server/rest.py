@@ -19,6 +19,7 @@ from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.server.chat import EVENTS
+from lightrag_jsonl.server.graph_edits import GraphEdit, check_edit
 from lightrag_jsonl.server.indexes import EntityLine
 from lightrag_jsonl.server.job_files import Job, JobContent
 from lightrag_jsonl.server.posted_documents import posted_documents
@@ -331,6 +332,15 @@ async def retry_failed(call: Call) -> Job:
     return call.index.jobs.add("retry", {})
 
 
+async def change_graph(call: Call) -> Job:
+    """Change, delete or merge an entity, or change or delete a relation, by hand.
+
+    The job's report says how to undo it.
+    """
+    check_edit(call.body)
+    return call.index.jobs.add("edit", msgspec.to_builtins(call.body))
+
+
 async def list_jobs(call: Call) -> ListPart[Job]:
     """The jobs, newest first."""
     params: ListParams = call.params
@@ -452,6 +462,7 @@ REST_ROUTES: Final = (
     Route("POST", f"{INDEX_PATH}/upload", upload_file, UploadParams, body=bytes, result=Job, status=202),
     Route("POST", f"{INDEX_PATH}/delete", delete_documents, body=DocumentIds, result=Job, status=202),
     Route("POST", f"{INDEX_PATH}/retry", retry_failed, body=Nothing, result=Job, status=202),
+    Route("POST", f"{INDEX_PATH}/edit", change_graph, body=GraphEdit, result=Job, status=202),
     Route("GET", f"{INDEX_PATH}/jobs", list_jobs, ListParams, result=ListPart[Job]),
     Route("GET", f"{INDEX_PATH}/jobs/{{id}}", get_job, result=Job),
     Route("POST", f"{INDEX_PATH}/jobs/{{id}}/cancel", cancel_job, body=Nothing, result=Job),

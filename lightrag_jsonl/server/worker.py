@@ -31,6 +31,7 @@ from lightrag_jsonl.rag.job_records import CONTENT, JOBS_FOLDER
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.readers import file_suffix
 from lightrag_jsonl.readers.process import ReadingProcess
+from lightrag_jsonl.server.graph_edits import GraphEdit, edit_graph
 from lightrag_jsonl.server.job_files import Job
 from lightrag_jsonl.server.jobs import WorkerMessage
 from lightrag_jsonl.server.posted_documents import posted_documents
@@ -145,6 +146,8 @@ async def do_job(
         report = await _delete(rag, job.details)
     elif job.kind == "retry":
         report = await _retry(rag, progress)
+    elif job.kind == "edit":
+        report = await edit_graph(rag, msgspec.convert(job.details, GraphEdit))
     elif job.kind == "insert":
         for _ in posted_documents(content):  # all of them are checked before the first is indexed
             pass
