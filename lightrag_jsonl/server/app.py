@@ -17,6 +17,7 @@ from starlette.types import Scope
 
 from lightrag_jsonl import __version__
 from lightrag_jsonl.server.agents import answer_agent, protocol_app
+from lightrag_jsonl.server.dify_api import DIFY_ROUTES
 from lightrag_jsonl.server.indexes import Index, Indexes
 from lightrag_jsonl.server.metrics import METRICS_MEDIA, IndexSizes
 from lightrag_jsonl.server.ollama_api import OLLAMA_ROUTES
@@ -71,7 +72,9 @@ SERVER_ROUTES: Final = (
     Route("GET", "/openapi.json", get_openapi, result=dict[str, Any]),
 )
 AGENT_ROUTE: Final = Route("POST", "/mcp/{index}", answer_agent, body=dict[str, Any])
-ROUTES: Final[Sequence[Route]] = SERVER_ROUTES + REST_ROUTES + OPENAI_ROUTES + OLLAMA_ROUTES
+ROUTES: Final[Sequence[Route]] = (
+    SERVER_ROUTES + REST_ROUTES + OPENAI_ROUTES + OLLAMA_ROUTES + DIFY_ROUTES
+)
 
 
 class PageFiles(StaticFiles):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Generic, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
 
 import msgspec
 from anyio import to_thread
@@ -18,10 +18,11 @@ from lightrag_jsonl.core import types
 from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.server.chat import EVENTS
+from lightrag_jsonl.server.chat import EVENTS, stream_part
 from lightrag_jsonl.server.graph_edits import GraphEdit, check_edit
 from lightrag_jsonl.server.indexes import EntityLine
 from lightrag_jsonl.server.job_files import Job, JobContent
+from lightrag_jsonl.server.messages import without_folders
 from lightrag_jsonl.server.posted_documents import posted_documents
 from lightrag_jsonl.server.routing import (
     Call,
@@ -96,6 +97,12 @@ class UploadParams(Struct, forbid_unknown_fields=True):
     id: Annotated[str, Meta(min_length=1, max_length=255)] | None = None
     title: ShortText | None = None
     date: ShortText | None = None
+
+
+class StreamParams(Struct, forbid_unknown_fields=True):
+    """The form of a stream: events with names, or messages with `explain_id` and `end_of_session`."""
+
+    form: Literal["events", "messages"] = "events"
 
 
 class NewDocuments(Struct, forbid_unknown_fields=True):
@@ -226,7 +233,9 @@ async def stream_answer(call: Call) -> Stream:
     with contextlib.ExitStack() as slot:
         slot.enter_context(call.indexes.question(question))
         items = call.index.ask(question, param, explain)
-        return Stream(_server_sent_events(call, items), EVENTS, slot.pop_all())
+        params: StreamParams = call.params
+        write = _server_sent_events if params.form == "events" else _messages
+        return Stream(write(call, items), EVENTS, slot.pop_all())
 
 
 async def _server_sent_events(
@@ -249,6 +258,27 @@ async def _server_sent_events(
         _, code = error_status(error)
         body = error_body(code, error_message(error, call.indexes))
         yield _server_sent_event("error", body["error"])
+
+
+async def _messages(
+    call: Call, items: AsyncGenerator[events.Event | types.Answer]
+) -> AsyncGenerator[str]:
+    """The events under the field names of the explainability specification, one end of session last."""
+    has_ended = False
+    try:
+        async with contextlib.aclosing(items):
+            async for item in items:
+                if not isinstance(item, types.Answer):
+                    has_ended = has_ended or isinstance(item, events.End)
+                    yield stream_part(EVENTS, _message(call, item))
+    except LightRAGError as error:
+        if not has_ended:  # it failed before the session began
+            failure = {"error": error_message(error, call.indexes), "end_of_session": True}
+            yield stream_part(EVENTS, failure)
+
+
+def _message(call: Call, event: events.Event) -> dict[str, types.Json]:
+    return without_folders(event.to_message(), call.index.folder)
 
 
 def _server_sent_event(name: str, value: object) -> str:
@@ -469,7 +499,7 @@ REST_ROUTES: Final = (
     Route("POST", f"{INDEX_PATH}/jobs/{{id}}/retry", retry_job, body=Nothing, result=Job),
     Route("POST", f"{INDEX_PATH}/query", answer_question, body=Question, result=AnswerBody),
     Route("POST", f"{INDEX_PATH}/retrieve", get_context, body=Question, result=types.Context),
-    Route("POST", f"{INDEX_PATH}/stream", stream_answer, body=Question, media=EVENTS),
+    Route("POST", f"{INDEX_PATH}/stream", stream_answer, StreamParams, body=Question, media=EVENTS),
     Route("GET", f"{INDEX_PATH}/traces", list_traces, ListParams, result=list[types.TraceSummary]),
     Route("GET", f"{INDEX_PATH}/traces/{{id}}", get_trace, result=Trace),
     Route("GET", f"{INDEX_PATH}/traces/{{id}}/page", get_trace_page, media="text/html"),

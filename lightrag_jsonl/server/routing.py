@@ -35,6 +35,8 @@ STATUS_BY_ERROR: Final[dict[type[Exception], tuple[int, str]]] = {
     errors.EmbeddingError: (502, "embedder"),
     errors.LightRAGError: (500, "index"),
 }
+DIFY_PATH: Final = "/retrieval"
+DIFY_CODES: Final = {401: 1002, 403: 1002, 404: 2001}  # no permission, no such knowledge
 CODES_BY_STATUS: Final = {404: "not_found", 405: "method", 413: "too_large", 415: "media_type"}
 
 log = logging.getLogger(__name__)
@@ -106,9 +108,13 @@ def error_response(
     message: str,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """An error in the protocol of the request; the body of Ollama's protocol is the message alone."""
-    is_ollama = request.url.path.startswith("/api/")
-    body = {"error": message} if is_ollama else error_body(code, message)
+    """An error in the protocol of the request: REST and OpenAI's, Ollama's or Dify's."""
+    path = request.url.path
+    body: object = error_body(code, message)
+    if path.startswith("/api/"):
+        body = {"error": message}
+    elif path == DIFY_PATH:
+        body = {"error_code": DIFY_CODES.get(status, status), "error_msg": message}
     return JSONResponse(body, status, headers)
 
 
