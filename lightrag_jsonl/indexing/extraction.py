@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import ENTITY_TYPES, LANGUAGE_NAMES, IndexOptions
-from lightrag_jsonl.core.types import Chunk, Extraction, known_language
+from lightrag_jsonl.core.types import Chunk, Extraction
 from lightrag_jsonl.indexing.conversation import ChunkCalls, Conversation
 from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector, graph_records

@@ -5,12 +5,12 @@ import logging
 import time
 
 from lightrag_jsonl.core.aio import abandonable
-from lightrag_jsonl.core.errors import FREE, ConfigError, LightRAGError, LLMError
+from lightrag_jsonl.core.errors import FREE, ConfigError, LightRAGError, LLMError, described
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
 from lightrag_jsonl.core.types import Completion
-from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion, described
+from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
 from lightrag_jsonl.llm.replies import BROKEN_OFF
 from lightrag_jsonl.llm.requests import ModelRequest
 from lightrag_jsonl.llm.scheduler import QUESTION

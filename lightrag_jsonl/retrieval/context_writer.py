@@ -1,56 +1,17 @@
 """Writes a context as the text that a model reads: passages, entities, relations, sources."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.languages import FixedWords
 from lightrag_jsonl.core.text import on_one_line
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Context, Entity, Language, Relation
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Relation
 
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
 
 _OPENED_NUMBER = re.compile(r"(?<!\\)[\[［【](?=[^\w\[\]］】]{0,9}\d)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedWords:
-    """The fixed words and the punctuation of a context in one language."""
-
-    headings: tuple[str, str, str, str]
-    first_line: str
-    page: str
-    weight: str
-    related: str
-    comma: str
-    keyword_comma: str
-    colon: str
-    brackets: str
-
-
-FIXED_WORDS: Mapping[Language, FixedWords] = {
-    "en": FixedWords(
-        headings=("Passages", "Entities", "Relations", "Sources"),
-        first_line="Mark of this context: ",
-        page="page {}",
-        weight="weight {:g}",
-        related="related to",
-        comma=", ",
-        keyword_comma=", ",
-        colon=": ",
-        brackets=" ({})",
-    ),
-    "zh": FixedWords(
-        headings=("原文", "实体", "关系", "来源"),
-        first_line="本资料的标记：",
-        page="第 {} 页",
-        weight="权重 {:g}",
-        related="有关",
-        comma="，",
-        keyword_comma="、",
-        colon="：",
-        brackets="（{}）",
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +75,12 @@ class ContextWriter:
             f"[{number}] {line}"
             for number, line in enumerate([*entities, *relations], len(chunks) + 1)
         ]
+        passages = [
+            f"{self.heading(number, chunk)}\n{escaped(chunk.text)}"
+            for number, chunk in enumerate(chunks, 1)
+        ]
         sections = (
-            self._passages(chunks),
+            passages,
             facts[: len(entities)],
             facts[len(entities) :],
             self._sources(chunks),
@@ -127,12 +92,6 @@ class ContextWriter:
             if lines
         ]
         return "\n\n".join([first_line, *texts]) if texts else ""
-
-    def _passages(self, chunks: Sequence[Chunk]) -> list[str]:
-        return [
-            f"{self.heading(number, chunk)}\n{escaped(chunk.text)}"
-            for number, chunk in enumerate(chunks, 1)
-        ]
 
     def _sources(self, chunks: Sequence[Chunk]) -> list[str]:
         """A line for each document: its title, and the numbers of its chunks."""

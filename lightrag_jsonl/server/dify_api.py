@@ -6,9 +6,10 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
+from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Chunk, Context, Json
+from lightrag_jsonl.core.types import Chunk, Json
 from lightrag_jsonl.server.chat import find_model
 from lightrag_jsonl.server.routing import DIFY_PATH, Call, Route
 from lightrag_jsonl.storage.rows import StoredDocument

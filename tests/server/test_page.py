@@ -516,8 +516,6 @@ def test_an_entity_is_changed_merged_deleted_and_each_undone(kb: Path, page: Pag
         assert server.get("/indexes/kb/entities", q="marie")["total"] == 0
         undo()
         page.wait("#graph aside h2", "Marie Curie")
-        change("Merge", {"target": "Marie Curie"}, "Merge")
-        page.wait("#edit .warn")  # into itself
 
 
 def test_a_neighbourhood_is_collapsed(server: Running, page: Page) -> None:
