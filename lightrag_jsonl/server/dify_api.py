@@ -126,8 +126,8 @@ def _comparison(condition: MetadataCondition) -> Json:
     if operator in WITHOUT_VALUE:
         return WITHOUT_VALUE[operator]
     if operator not in COMPARATORS:
-        known = ", ".join([*COMPARATORS, *WITHOUT_VALUE])
-        raise ConfigError(f"comparison_operator {operator!r} is not known here; known are {known}")
+        operators = ", ".join([*COMPARATORS, *WITHOUT_VALUE])
+        raise ConfigError(f"comparison_operator {operator!r} is not one of {operators}")
     return {COMPARATORS[operator]: _value(condition)}
 
 
