@@ -15,10 +15,10 @@ from lightrag_jsonl.server.routing import DIFY_PATH, Call, Route
 from lightrag_jsonl.storage.rows import StoredDocument
 from lightrag_jsonl.storage.store import read
 
-Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+ScoreShare: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 
-# The comparators of Dify, as those of `QueryParam.where`.
-COMPARATORS: Final = {
+# The operators of Dify, as those of `QueryParam.where`.
+DIFY_OPERATORS: Final = {
     "is": "$eq",
     "is not": "$ne",
     "=": "$eq",
@@ -41,7 +41,7 @@ class RetrievalSetting(Struct):
     """The number of passages, and the least score of one."""
 
     top_k: Annotated[int, Meta(ge=1, le=500)] = 10
-    score_threshold: Share | None = None
+    score_threshold: ScoreShare | None = None
 
 
 class MetadataCondition(Struct):
@@ -125,10 +125,10 @@ def _comparison(condition: MetadataCondition) -> Json:
     operator = condition.comparison_operator
     if operator in WITHOUT_VALUE:
         return WITHOUT_VALUE[operator]
-    if operator not in COMPARATORS:
-        operators = ", ".join([*COMPARATORS, *WITHOUT_VALUE])
+    if operator not in DIFY_OPERATORS:
+        operators = ", ".join([*DIFY_OPERATORS, *WITHOUT_VALUE])
         raise ConfigError(f"comparison_operator {operator!r} is not one of {operators}")
-    return {COMPARATORS[operator]: _value(condition)}
+    return {DIFY_OPERATORS[operator]: _value(condition)}
 
 
 def _value(condition: MetadataCondition) -> Json:

@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 from lightrag_jsonl import AsyncLightRAG
 from lightrag_jsonl.core.errors import ConfigError
 
-Name = Annotated[str, Meta(min_length=1, max_length=2_000)]
-Weight = Annotated[float, Meta(ge=0, le=1_000_000)]
+EditedName = Annotated[str, Meta(min_length=1, max_length=2_000)]
+EditedWeight = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 class GraphEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -19,12 +19,12 @@ class GraphEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """
 
     action: Literal["edit", "delete", "merge", "unmerge"]
-    name: Name
-    target: Name | None = None
-    type: Name | None = None
+    name: EditedName
+    target: EditedName | None = None
+    type: EditedName | None = None
     description: str | None = None
     keywords: list[str] | None = None
-    weight: Weight | None = None
+    weight: EditedWeight | None = None
     by: str = ""
     reason: str = ""
 

@@ -10,10 +10,10 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.indexing.loading import document_from
 
-BEGINNING: Final = re.compile(r'\s*\{\s*"documents"\s*:\s*\[\s*')
-SEPARATOR: Final = re.compile(r"\s*(,|\])\s*")
-END: Final = re.compile(r"\s*\}\s*\Z")
-EXPECTED: Final = 'the body must be {"documents": […]}, with at least one document'
+BODY_BEGINNING: Final = re.compile(r'\s*\{\s*"documents"\s*:\s*\[\s*')
+VALUE_SEPARATOR: Final = re.compile(r"\s*(,|\])\s*")
+BODY_END: Final = re.compile(r"\s*\}\s*\Z")
+EXPECTED_BODY: Final = 'the body must be {"documents": […]}, with at least one document'
 
 
 def posted_documents(path: Path) -> Iterator[Document]:
@@ -35,21 +35,21 @@ def _text_of(path: Path) -> str:
 def _values(text: str) -> Iterator[Json]:
     """The values in the list of documents."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-    beginning = BEGINNING.match(text)
+    beginning = BODY_BEGINNING.match(text)
     if beginning is None:
-        raise ConfigError(EXPECTED)
+        raise ConfigError(EXPECTED_BODY)
     position = beginning.end()
     separator = ","
     while separator == ",":
         value, position = _value_at(text, position, decoder)
         yield value
-        match = SEPARATOR.match(text, position)
+        match = VALUE_SEPARATOR.match(text, position)
         if match is None:
             raise ConfigError(f"invalid JSON in the body: expected , or ] at character {position}")
         separator = match[1]
         position = match.end()
-    if not END.match(text, position):
-        raise ConfigError(f"{EXPECTED}; there is more at character {position}")
+    if not BODY_END.match(text, position):
+        raise ConfigError(f"{EXPECTED_BODY}; there is more at character {position}")
 
 
 def _value_at(text: str, position: int, decoder: json.JSONDecoder) -> tuple[Json, int]:
