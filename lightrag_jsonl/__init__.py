@@ -39,6 +39,7 @@ from lightrag_jsonl.core.types import (
     Chunk,
     Citation,
     CitedClaim,
+    Community,
     Completion,
     Context,
     DeleteReport,
@@ -126,7 +127,7 @@ __version__ = "0.1.0"
 # Ports and types are left out, so that `import *` cannot replace a user's own names.
 __all__ = [
     "Answer", "AnswerStream", "AsyncAnswerStream", "AsyncLightRAG", "BudgetError", "Chunk",
-    "Citation", "CitedClaim", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
+    "Citation", "CitedClaim", "Community", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
     "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
     "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "FunctionEmbedder",
     "FunctionLLM", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",

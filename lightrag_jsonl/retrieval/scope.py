@@ -8,17 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from lightrag_jsonl.core.cjk import CJK, FUNCTION_CHARACTERS, has_cjk, is_lone
+from lightrag_jsonl.core.modes import ModePlan
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import words
+from lightrag_jsonl.core.types import Keywords
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.retrieval.question_names import names_an_entity
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds
 from lightrag_jsonl.storage.tables.full_text import ANY_END
 
+_CHANGE = re.compile(  # a question about the course of time, not about a single change
+    r"\bhow (?:do|does|did|has|have)\b.{0,80}\b(?:chang|develop|evolv|transform|grow|progress)"
+    r"|\b(?:throughout|in the course of|over the course of|from (?:the )?(?:beginning|start) to (?:the )?end)\b"
+    r"|(?:如何|怎样|怎么|怎么样|是如何|逐步|一步步)[^，。？]{0,12}(?:变化|转变|改变|演变|发展|壮大|衰落|灭亡|成长|兴起)"
+    r"|(?:变化|转变|演变|发展)(?:过程|历程|经过)|从头到尾|自始至终|先后"
+)
 LANGUAGES = ("en", "zh")  # the languages of the word tables below
 MOST_WORDS = 64  # content words of a question that are looked up; bounds the time
 
@@ -160,10 +168,27 @@ def asks_about_everything(question: str) -> bool:
     All content words of such a question name a text, a part of every text, or a use of texts.
     """
     content = [word for word in content_words(question) if not word.isdigit()]
-    return bool(content) and all(map(_is_of_any_text, content))
+    return bool(content) and all(map(is_of_any_text, content))
 
 
-def _is_of_any_text(word: str) -> bool:
+def asks_for_overview(mode: ModePlan, param: QueryParam, question: str, keywords: Keywords) -> bool:
+    """Whether a question is answered from the whole: in the mode for that, and in a mode that searches
+    everything if the model or the words of the question say so.
+    """
+    if mode.communities:
+        return True
+    searches_all = mode.entities and mode.relations and mode.chunks and not mode.ranked_by_walk
+    if not searches_all or param.ll_keywords or param.hl_keywords:
+        return False
+    return keywords.whole or asks_about_everything(question) or asks_about_change(question)
+
+
+def asks_about_change(question: str) -> bool:
+    """Whether a question asks how something changes in the course of a text."""
+    return _CHANGE.search(folded_text(question)) is not None
+
+
+def is_of_any_text(word: str) -> bool:
     """Whether a content word fits a text about any subject."""
     return word in TEXT_WORDS or (has_cjk(word) and not _CHINESE_TEXT_WORDS.sub("", word))
 
