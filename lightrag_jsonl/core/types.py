@@ -18,7 +18,7 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
 Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "overview", "bypass"]
-Span: TypeAlias = tuple[int, int]  # start and end, in characters
+Excerpt: TypeAlias = tuple[int, int]  # start and end, in characters
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
 EditAction: TypeAlias = Literal["create", "edit", "delete"]  # of a person
@@ -374,7 +374,7 @@ class Context:
     none_selected: bool = False
     response_type: str = ""
     communities: tuple[Community, ...] = ()
-    excerpts: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    excerpts: Mapping[str, tuple[Excerpt, ...]] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:

@@ -11,9 +11,9 @@ from lightrag_jsonl.core.types import (
     Community,
     Context,
     Entity,
+    Excerpt,
     Language,
     Relation,
-    Span,
 )
 
 ELLIPSIS = "…"  # for what is left out between two excerpts
@@ -161,7 +161,7 @@ class ContextWriter:
         self,
         communities: Sequence[Community],
         chunks: Sequence[Chunk],
-        excerpts: Mapping[str, Sequence[Span]],
+        excerpts: Mapping[str, Sequence[Excerpt]],
     ) -> str:
         """The complete text of an overview, from the chunks with excerpts, by chunk id."""
         numbers = {chunk.id: number for number, chunk in enumerate(chunks, 1)}
@@ -189,7 +189,7 @@ class ContextWriter:
         return f"{safe_line(name)}{self.words.list_comma}"
 
     def _excerpts(
-        self, chunks: Sequence[Chunk], excerpts: Mapping[str, Sequence[Span]]
+        self, chunks: Sequence[Chunk], excerpts: Mapping[str, Sequence[Excerpt]]
     ) -> list[str]:
         """A line for each chunk; title, path of headings and page stand where they change."""
         lines: list[str] = []
@@ -203,7 +203,7 @@ class ContextWriter:
                 place = self._place(chunk)
             title = chunk_title
             section = chunk_section
-            text = safe_line(excerpt(chunk, excerpts[chunk.id]))
+            text = safe_line(excerpt_text(chunk, excerpts[chunk.id]))
             lines.append(f"[{number}] {place}{self.words.colon if place else ''}{text}")
         return lines
 
@@ -238,7 +238,7 @@ class ContextWriter:
         return f"{self.words.colon}{text}" if text else ""
 
 
-def excerpt(chunk: Chunk, spans: Sequence[Span]) -> str:
+def excerpt_text(chunk: Chunk, spans: Sequence[Excerpt]) -> str:
     """The spans of a chunk's text, with an ellipsis for what is left out between them."""
     pieces: list[str] = []
     last_end = 0

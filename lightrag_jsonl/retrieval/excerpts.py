@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
-from lightrag_jsonl.core.types import Chunk, Span
+from lightrag_jsonl.core.types import Chunk, Excerpt
 
 # Tuned on A Christmas Carol and on notes about anaesthesia (`python -m benchmarks.overview`), and measured
 # on two other texts.
@@ -24,7 +24,7 @@ JOINT = 1  # tokens between two sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sentence:
+class CandidateSentence:
     """A sentence: `chunk` is the position of the chunk, `span` the characters in the chunk's text.
 
     `names` are the row ids of the entities named, `terms` the other words without endings, and `tokens`
@@ -32,7 +32,7 @@ class Sentence:
     """
 
     chunk: int
-    span: Span
+    span: Excerpt
     terms: frozenset[str]
     names: tuple[int, ...]
     tokens: float
@@ -43,9 +43,11 @@ def content_stems(text: str) -> frozenset[str]:
     return frozenset([stem(term) for term in search_terms(text) if term not in FUNCTION_WORDS])
 
 
-def split_sentences(chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]]) -> list[Sentence]:
+def split_sentences(
+    chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]]
+) -> list[CandidateSentence]:
     """The sentences of chunks, each text once, given the names of the entities in each chunk."""
-    sentences: list[Sentence] = []
+    sentences: list[CandidateSentence] = []
     texts: set[str] = set()
     for position, (chunk, chunk_names) in enumerate(zip(chunks, names, strict=True)):
         length = max(len(chunk.text), 1)
@@ -59,7 +61,7 @@ def split_sentences(chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]])
                 continue
             texts.add(text)
             all_terms = set(search_terms(text))
-            sentence = Sentence(
+            sentence = CandidateSentence(
                 chunk=position,
                 span=(start, end),
                 terms=terms,
@@ -72,11 +74,11 @@ def split_sentences(chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]])
     return sentences
 
 
-def whole_sentences(text: str) -> list[Span]:
+def whole_sentences(text: str) -> list[Excerpt]:
     """The sentences as (start, end), joined where a line was only wrapped: no stop before the line break,
     and no capital letter after it.
     """
-    spans: list[Span] = []
+    spans: list[Excerpt] = []
     for start, end in sentence_spans(text):
         if spans and text[start].islower() and text[spans[-1][1] : start].count("\n") == 1:
             last_start, last_end = spans[-1]
@@ -95,13 +97,13 @@ class ExcerptRequest:
     first sentence of a chunk costs besides its own tokens.
     """
 
-    sentences: Sequence[Sentence]
+    sentences: Sequence[CandidateSentence]
     question_terms: frozenset[str]
     chunk_weights: Sequence[float]
     frame_tokens: int
 
 
-def choose_excerpts(request: ExcerptRequest, budget: int) -> dict[int, list[Span]]:
+def choose_excerpts(request: ExcerptRequest, budget: int) -> dict[int, list[Excerpt]]:
     """The spans chosen within a budget in tokens, by position of the chunk, in the order of the text."""
     return ExcerptChoice(request, budget).choose()
 
@@ -136,11 +138,11 @@ class ExcerptChoice:
         self._covered_names: Counter[int] = Counter()
         self._covered_sections: Counter[int] = Counter()
 
-    def choose(self) -> dict[int, list[Span]]:
+    def choose(self) -> dict[int, list[Excerpt]]:
         """The spans by position of the chunk, in the order of the text."""
         queue = [(-self._gain(number), number) for number in range(len(self._sentences))]
         heapq.heapify(queue)
-        left = float(self._budget)
+        budget_left = float(self._budget)
         while queue:
             gain, number = heapq.heappop(queue)
             if number in self._chosen:
@@ -150,13 +152,13 @@ class ExcerptChoice:
                 heapq.heappush(queue, (gain_now, number))
                 continue
             cost = self._cost(number)
-            if cost > left:
+            if cost > budget_left:
                 continue
-            left -= cost
+            budget_left -= cost
             self._take(number)
             for neighbor in self._neighbors(number):
                 heapq.heappush(queue, (-self._gain(neighbor), neighbor))
-        spans: dict[int, list[Span]] = {}
+        spans: dict[int, list[Excerpt]] = {}
         for number in sorted(self._chosen):
             sentence = self._sentences[number]
             spans.setdefault(sentence.chunk, []).append(sentence.span)
@@ -198,7 +200,7 @@ class ExcerptChoice:
             if neighbor != number and self._sentences[neighbor].chunk == chunk
         ]
 
-    def _likeness_of(self, sentence: Sentence) -> float:
+    def _likeness_of(self, sentence: CandidateSentence) -> float:
         """The share of the question's words, by rarity, in a sentence."""
         shared = sorted(sentence.terms & self._question.keys())
         return sum([self._question[term] for term in shared]) / self._whole_question

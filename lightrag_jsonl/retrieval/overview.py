@@ -95,10 +95,11 @@ def _chunk_scores(task: SearchTask, chunks: Ids) -> Floats:
     graph = task.snapshot.graph
     positions, _ = graph.entities_of(chunks)
     mentions = np.bincount(positions, minlength=len(chunks))
-    scores = mentions / (1 + mentions.max(initial=0))
     hits = lexical_hits(task, MOST_CHUNKS)
-    relevance = dict(zip(hits.ids.tolist(), hits.scores.tolist(), strict=True))
-    return scores + [1 + relevance[row] if row in relevance else 0 for row in chunks.tolist()]
+    likeness = dict(zip(hits.ids.tolist(), hits.scores.tolist(), strict=True))
+    from_question = [1 + likeness[row] if row in likeness else 0.0 for row in chunks.tolist()]
+    scores: Floats = mentions / (1 + mentions.max(initial=0)) + np.array(from_question)
+    return scores
 
 
 def chunk_weights(chunks: Sequence[Chunk]) -> list[float]:

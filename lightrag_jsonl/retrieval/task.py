@@ -9,7 +9,7 @@ from lightrag_jsonl.core.modes import MODES, ModePlan
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Community, Context, Kind
-from lightrag_jsonl.retrieval.excerpts import Sentence
+from lightrag_jsonl.retrieval.excerpts import CandidateSentence
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, distinct_rows
 from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import Snapshot
@@ -108,7 +108,7 @@ class Overview:
     """
 
     chunks: tuple[Chunk, ...]
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[CandidateSentence, ...]
     chunk_weights: tuple[float, ...]
     question_terms: frozenset[str]
     communities: tuple[Community, ...]
