@@ -15,8 +15,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.datasets import data_folder
+from lightrag_jsonl.core.answers import Citation, Context
 from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.types import Chunk, Citation, Context
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.tracing.citations import resolve_citations
 
 LABELS = Path(__file__).parent / "labels" / "citations-en.json"

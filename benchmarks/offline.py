@@ -16,7 +16,8 @@ from typing import Any
 
 from benchmarks.datasets import data_folder
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.core.types import Answer, Language
+from lightrag_jsonl.core.answers import Answer
+from lightrag_jsonl.core.languages import Language
 
 LABELS = Path(__file__).parent / "labels" / "offline.json"
 PACKAGES = (

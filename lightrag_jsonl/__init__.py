@@ -1,6 +1,15 @@
 """LightRAG with JSONL extraction: texts to a knowledge graph, questions to answers with sources."""
 
 from lightrag_jsonl.core.address import Address as Address
+from lightrag_jsonl.core.answers import (
+    Answer,
+    Citation,
+    CitedClaim,
+    Community,
+    Context,
+    Dropped,
+    Keywords,
+)
 from lightrag_jsonl.core.edges import Edge as Edge
 from lightrag_jsonl.core.edges import SelectedEdge as SelectedEdge
 from lightrag_jsonl.core.errors import (
@@ -18,6 +27,7 @@ from lightrag_jsonl.core.errors import (
     StorageError,
     VersionError,
 )
+from lightrag_jsonl.core.languages import Language as Language
 from lightrag_jsonl.core.options import ExtractionPrompt as ExtractionPrompt
 from lightrag_jsonl.core.options import Fusion as Fusion
 from lightrag_jsonl.core.options import IndexOptions, Limits, QueryParam
@@ -35,17 +45,11 @@ from lightrag_jsonl.core.protocols import StreamingLLM as StreamingLLM
 from lightrag_jsonl.core.protocols import Tokenizer as Tokenizer
 from lightrag_jsonl.core.protocols import Vectors as Vectors
 from lightrag_jsonl.core.types import (
-    Answer,
     Chunk,
-    Citation,
-    CitedClaim,
-    Community,
     Completion,
-    Context,
     DeleteReport,
     Document,
     DocumentStatus,
-    Dropped,
     Entity,
     EntityMention,
     Extraction,
@@ -54,7 +58,6 @@ from lightrag_jsonl.core.types import (
     FileNote,
     InsertReport,
     JsonlResult,
-    Keywords,
     MergeReport,
     Message,
     Neighbourhood,
@@ -70,7 +73,6 @@ from lightrag_jsonl.core.types import ChunkState as ChunkState
 from lightrag_jsonl.core.types import DocumentState as DocumentState
 from lightrag_jsonl.core.types import Json as Json
 from lightrag_jsonl.core.types import Kind as Kind
-from lightrag_jsonl.core.types import Language as Language
 from lightrag_jsonl.core.types import Mode as Mode
 from lightrag_jsonl.core.types import Record as Record
 from lightrag_jsonl.core.types import RejectionReason as RejectionReason

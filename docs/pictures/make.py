@@ -12,7 +12,7 @@ from PIL import Image
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.samples import sample_documents, sample_questions
-from lightrag_jsonl.core.types import Language
+from lightrag_jsonl.core.languages import Language
 
 HERE = Path(__file__).parent
 SIZES = {

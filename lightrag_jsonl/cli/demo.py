@@ -16,7 +16,7 @@ from lightrag_jsonl.cli.group import CommandOutput, command
 from lightrag_jsonl.cli.options import option
 from lightrag_jsonl.cli.output import one_line
 from lightrag_jsonl.cli.samples import sample_documents, sample_questions
-from lightrag_jsonl.core.types import Language
+from lightrag_jsonl.core.languages import Language
 
 SCREEN_COLUMNS: Final = 92
 PROGRAM: Final = "lightrag-jsonl"

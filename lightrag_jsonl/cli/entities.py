@@ -16,15 +16,22 @@ name_argument = click.argument("name")
 names_argument = click.argument("names", nargs=-1, required=True)
 ends_arguments = together(click.argument("source"), click.argument("target"))
 description_option = option("--description", "The description, in a sentence or two.")
-type_option = option("--type entity_type", "The type, such as person.")
-relation_options = together(
-    description_option,
-    option("--keyword keywords", "A keyword of the relation; may be repeated.", multiple=True),
-    option("--weight", "The weight; relations in texts have 1 to 10.", click.FLOAT),
-)
 edit_options = together(
     option("--by", "Who makes this edit (default: your user name).", default=getpass.getuser),
     option("--reason", "Why.", default=""),
+)
+entity_parameters = together(
+    name_argument,
+    option("--type entity_type", "The type, such as person."),
+    description_option,
+    edit_options,
+)
+relation_parameters = together(
+    ends_arguments,
+    description_option,
+    option("--keyword keywords", "A keyword of the relation; may be repeated.", multiple=True),
+    option("--weight", "The weight; relations in texts have 1 to 10.", click.FLOAT),
+    edit_options,
 )
 list_options = together(
     option("-n --limit", "The maximum number.", POSITIVE, default=100, show_default=True),
@@ -66,15 +73,7 @@ def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> Comma
     return CommandOutput(relations, rows or "no relations")
 
 
-@index_command(
-    name_argument,
-    type_option,
-    description_option,
-    edit_options,
-    models,
-    name="create",
-    group=entities_group,
-)
+@index_command(entity_parameters, models, name="create", group=entities_group)
 def create_entity(
     rag: LightRAG,
     name: str,
@@ -94,15 +93,7 @@ def create_entity(
     return _edited(rag, edit_id)
 
 
-@index_command(
-    name_argument,
-    type_option,
-    description_option,
-    edit_options,
-    models,
-    name="edit",
-    group=entities_group,
-)
+@index_command(entity_parameters, models, name="edit", group=entities_group)
 def edit_entity(
     rag: LightRAG,
     name: str,
@@ -130,9 +121,7 @@ def delete_entity(rag: LightRAG, name: str, by: str, reason: str) -> CommandOutp
     return _edited(rag, rag.entities.delete(name, by=by, reason=reason))
 
 
-@index_command(
-    ends_arguments, relation_options, edit_options, models, name="create", group=relations_group
-)
+@index_command(relation_parameters, models, name="create", group=relations_group)
 def create_relation(
     rag: LightRAG,
     source: str,
@@ -156,9 +145,7 @@ def create_relation(
     return _edited(rag, edit_id)
 
 
-@index_command(
-    ends_arguments, relation_options, edit_options, models, name="edit", group=relations_group
-)
+@index_command(relation_parameters, models, name="edit", group=relations_group)
 def edit_relation(
     rag: LightRAG,
     source: str,

@@ -12,7 +12,7 @@ from lightrag_jsonl import LightRAG, NotFoundError, TraceSummary
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, TARGET, option
 from lightrag_jsonl.cli.output import emit, in_words, one_line, table
-from lightrag_jsonl.core.types import unsupported_lines
+from lightrag_jsonl.core.answers import unsupported_lines
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import events, rdf
 from lightrag_jsonl.tracing.rdf import source_uri

@@ -1,4 +1,4 @@
-"""Citations in the text of an answer: [1], [2, 5], 【3-4】."""
+"""Citations in the text of an answer: [1], [2, 5], 【3-4】; found, and numbered for readers."""
 
 import re
 from dataclasses import dataclass
@@ -12,6 +12,11 @@ CITATION_MARKER = re.compile(  # [1], [2, 5], 【3-4】; not \[1], which is esca
 _RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
 _LONGEST_RANGE = 100  # longer ranges count as their two ends: no prompt has so many items
 _CODE_OR_MARKER = re.compile(rf"(?P<code>```|`|\n)|{CITATION_MARKER.pattern}")
+_LONGEST_MARKER = 400  # characters; a longer one is not waited for
+_UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may be a link's text
+    r"`*\\?[\[［【][\s\d,，、;；‐-―−~～－-]*(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"
+    r"|\\\Z|`+\Z"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +74,44 @@ def marked_numbers(match: re.Match[str]) -> tuple[int, ...]:
         else:
             numbers.update(dict.fromkeys((start, end)))
     return tuple(numbers)
+
+
+class CitationNumbering:
+    """Changes the numbers of items in the prompt into the numbers for readers.
+
+    `items` is the number of items in the prompt. `numbers` maps the prompt's number of each cited
+    item to the number for readers, in ascending order. A number above `items` stays unchanged.
+    """
+
+    def __init__(self, items: int) -> None:
+        self._items = items
+        self._held_back = ""  # the end of the answer so far, which may begin a marker
+        self._code = ""  # the mark of Markdown code that is open
+        self.numbers: dict[int, int] = {}
+
+    def feed(self, piece: str, *, last: bool = False) -> str:
+        """The next piece of the answer, renumbered; the beginning of a marker is held back, except at
+        the end of the `last` piece.
+        """
+        text = self._held_back + piece
+        unfinished = _UNFINISHED.search(text, max(len(text) - _LONGEST_MARKER, 0))
+        end = unfinished.start() if unfinished and not last else len(text)
+        self._held_back = text[end:]
+        parts, self._code = split_citations(text[:end], self._code)
+        return "".join(
+            [part if isinstance(part, str) else self._renumbered(part) for part in parts]
+        )
+
+    def _renumbered(self, marker: CitationMarker) -> str:
+        """The marker with the numbers for readers."""
+        item_numbers = [number for number in marker.numbers if 0 < number <= self._items]
+        if not item_numbers:
+            return marker.text
+        for number in item_numbers:
+            self.numbers.setdefault(number, len(self.numbers) + 1)
+        numbers = [
+            self.numbers[number] if number in item_numbers else number for number in marker.numbers
+        ]
+        opening = marker.text[0]
+        closing = marker.text[-1]
+        return f"{opening}{', '.join(map(str, sorted(numbers)))}{closing}"

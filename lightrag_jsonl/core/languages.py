@@ -1,5 +1,7 @@
-"""The languages with prompts and rules."""
+"""The languages with prompts and rules, and the fixed words of each."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Language: TypeAlias = Literal["en", "zh"]
@@ -8,3 +10,65 @@ Language: TypeAlias = Literal["en", "zh"]
 def known_language(name: str) -> Language:
     """Chinese for zh, zh-CN, zh-Hant and the like, English for every other name."""
     return "zh" if name.casefold().startswith("zh") else "en"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedWords:
+    """The fixed words and the punctuation of contexts and of lists of sources in one language."""
+
+    headings: tuple[str, str, str, str]
+    communities: str
+    excerpts: str
+    first_line: str
+    page: str
+    weight: str
+    related: str
+    comma: str
+    list_comma: str
+    keyword_comma: str
+    colon: str
+    brackets: str
+    quote: str
+    unsupported: str
+    partly_unsupported: str
+    unsupported_claim: str
+
+
+FIXED_WORDS: Mapping[Language, FixedWords] = {
+    "en": FixedWords(
+        headings=("Passages", "Entities", "Relations", "Sources"),
+        communities="Communities (entities that belong together, and their passages)",
+        excerpts="Excerpts of passages, in the order of the text",
+        first_line="Mark of this context: ",
+        page="page {}",
+        weight="weight {:g}",
+        related="related to",
+        comma=", ",
+        list_comma="; ",
+        keyword_comma=", ",
+        colon=": ",
+        brackets=" ({})",
+        quote="“{}”",
+        unsupported=" (unsupported: no sentence here supports this)",
+        partly_unsupported=" (another claim that cites this is unsupported)",
+        unsupported_claim="(!) not supported by {}: “{}”",
+    ),
+    "zh": FixedWords(
+        headings=("原文", "实体", "关系", "来源"),
+        communities="社区（关系紧密的实体，及其原文）",
+        excerpts="原文摘录（按原文顺序）",
+        first_line="本资料的标记：",
+        page="第 {} 页",
+        weight="权重 {:g}",
+        related="有关",
+        comma="，",
+        list_comma="、",
+        keyword_comma="、",
+        colon="：",
+        brackets="（{}）",
+        quote="“{}”",
+        unsupported="（未获支持：此处没有这样说的句子）",
+        partly_unsupported="（另有引用此处的说法未获支持）",
+        unsupported_claim="(!) {}不支持此说法：“{}”",
+    ),
+}

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from lightrag_jsonl.core.answers import Answer, Context, Keywords
 from lightrag_jsonl.core.edges import EdgeSelection
-from lightrag_jsonl.core.types import Answer, Chunk, Context, Keywords, Relation
+from lightrag_jsonl.core.types import Chunk, Relation
 
 
 class QueryObserver:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl.core import types as t
+from lightrag_jsonl.core.answers import Context, Keywords
 
 Vectors = npt.NDArray[np.float32]
 
@@ -125,7 +126,7 @@ class Extractor(Protocol):
 class KeywordExtractor(Protocol):
     """Finds the keywords of a question."""
 
-    async def keywords(self, question: str, history: Sequence[t.Message] = ()) -> t.Keywords:
+    async def keywords(self, question: str, history: Sequence[t.Message] = ()) -> Keywords:
         """The themes and the named things; `history` holds the earlier turns, oldest first.
 
         `Keywords.question` may hold a follow-up question reworded to be understood without history.
@@ -135,5 +136,5 @@ class KeywordExtractor(Protocol):
 class Answerer(Protocol):
     """Writes an answer with `[n]` citations from a context, without a model."""
 
-    async def answer(self, question: str, context: t.Context) -> str:
+    async def answer(self, question: str, context: Context) -> str:
         """The text; `[n]` counts the context's entities, relations and chunks together, from 1."""

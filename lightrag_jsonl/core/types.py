@@ -1,4 +1,7 @@
-"""The nouns: frozen values, arguments and results of the steps."""
+"""The nouns of documents and of the graph: frozen values, from the text to the report of an insert.
+
+The nouns of a question, from its keywords to the answer, are in `core/answers.py`.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,11 +11,6 @@ from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
-from lightrag_jsonl.core.languages import Language as Language
-from lightrag_jsonl.core.languages import known_language as known_language
-from lightrag_jsonl.core.sources import source_lines as source_lines
-from lightrag_jsonl.core.sources import unique_labels as unique_labels
-from lightrag_jsonl.core.sources import unsupported_lines as unsupported_lines
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
@@ -289,205 +287,14 @@ class Neighbourhood(NamedTuple):
 
     def _repr_html_(self) -> str:
         title = f"{self.entity.name} ({self.entity.type}): {self.entity.description}"
-        return html_table(title, _relation_rows(self.relations))
+        return html_table(title, relation_rows(self.relations))
 
 
-def _relation_rows(relations: Iterable[Relation]) -> Iterator[tuple[str, ...]]:
+def relation_rows(relations: Iterable[Relation]) -> Iterator[tuple[str, ...]]:
+    """The rows of relations in a table for notebooks."""
     for relation in relations:
         arrow = f"{relation.source} → {relation.predicate} → {relation.target}"
         yield "relation", arrow, relation.description
-
-
-@with_short_repr
-@dataclass(frozen=True, slots=True)
-class Keywords:
-    """The themes (`high_level`) and named things (`low_level`) of a question.
-
-    `question` rewords a follow-up question to be understood without the conversation, and is
-    searched for instead; empty if the question needs no conversation. `whole` says that the question
-    asks about a text or a collection as a whole.
-    """
-
-    high_level: tuple[str, ...] = ()
-    low_level: tuple[str, ...] = ()
-    question: str = ""
-    whole: bool = False
-
-
-@with_short_repr
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """How many ranked items the token budget left out of a context."""
-
-    entities: int = 0
-    relations: int = 0
-    chunks: int = 0
-
-
-@with_short_repr
-@dataclass(frozen=True, slots=True)
-class Community:
-    """A part of the graph whose entities have more to do with each other than with the rest.
-
-    `title` and `entities` (the most central first) are names; `chunk_ids` are the passages, in the
-    order of the text. Each passage belongs to a single community of a level. `level` is 0 for the
-    communities of the whole graph, 1 for their parts, and so on. `report` is a model's text with
-    numbers of passages, if reports were written; `key` identifies the content.
-    """
-
-    title: str
-    entities: tuple[str, ...] = ()
-    chunk_ids: tuple[str, ...] = ()
-    level: int = 0
-    report: str = ""
-    key: str = ""
-
-
-@with_short_repr
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The retrieved items for a question, best first, and the `prompt` for the model.
-
-    Descriptions leave out sentences of the passages in the same context; `entities.get` has the full
-    description. `tokens` is the length of `prompt`, or of all parts together. `documents` maps
-    document ids to titles (or sources) for readers, `dates` to dates; `paged` holds the ids of
-    documents with more than one page. `language` is the index's. With `none_selected`, the model was
-    asked to choose relations and chose nothing: the remaining items match the question's text.
-    `response_type` is the requested form of the answer. An overview has `communities`, chunks in the
-    order of the text, and in `excerpts`, by chunk id, the places in the chunk's text that the prompt
-    shows.
-    """
-
-    question: str = ""
-    mode: Mode = "mix"
-    entities: tuple[Entity, ...] = ()
-    relations: tuple[Relation, ...] = ()
-    chunks: tuple[Chunk, ...] = ()
-    keywords: Keywords = Keywords()
-    tokens: int = 0
-    dropped: Dropped = Dropped()
-    prompt: str = ""
-    documents: Mapping[str, str] = field(default_factory=dict)
-    dates: Mapping[str, str] = field(default_factory=dict)
-    paged: frozenset[str] = frozenset()
-    language: str = "en"
-    none_selected: bool = False
-    response_type: str = ""
-    communities: tuple[Community, ...] = ()
-    excerpts: Mapping[str, tuple[Excerpt, ...]] = field(default_factory=dict)
-
-    @property
-    def empty(self) -> bool:
-        """Whether nothing at all was found."""
-        return not self.items
-
-    @property
-    def items(self) -> int:
-        """The number of chunks, entities and relations."""
-        return len(self.chunks) + len(self.entities) + len(self.relations)
-
-    def _repr_html_(self) -> str:
-        rows: list[tuple[str, ...]] = []
-        for chunk in self.chunks:
-            rows.append(("chunk", self.documents.get(chunk.document_id, ""), chunk.text))
-        for entity in self.entities:
-            rows.append(("entity", entity.name, entity.description))
-        rows += _relation_rows(self.relations)
-        return html_table(f"{self.question} ({self.mode}, {self.tokens:,} tokens)", rows)
-
-
-@with_short_repr
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """One `[number]` of an answer, resolved to the text behind the number.
-
-    `text` is the sentence in support of the answer, at characters `start` to `end` of the page.
-    Without such a sentence, `supported` is false, `text` is empty, and `start` and `end` are the
-    start of the chunk. An entity or a relation has a citation for each supporting chunk, or else for
-    the first chunk, all with the same number. `heading` is the path of headings above the chunk;
-    `paged` says whether the document has more than one page.
-    """
-
-    number: int
-    kind: Kind
-    label: str
-    document_id: str
-    document: str
-    page: int
-    chunk_id: str
-    start: int
-    end: int
-    text: str
-    supported: bool = True
-    heading: str = ""
-    date: str | None = None
-    paged: bool = False
-
-
-@with_short_repr
-@dataclass(frozen=True, slots=True)
-class CitedClaim:
-    """A claim of an answer, with one of the cited numbers.
-
-    `start` and `end` are the characters of the claim in the answer, `marker` is the place of the
-    bracket with the number. `citations` are places in `Answer.citations`: of the sentences in support
-    of the claim or, unless `supported`, of the cited passage. The same number may support one claim
-    and not another.
-    """
-
-    number: int
-    start: int
-    end: int
-    marker: int
-    supported: bool
-    citations: tuple[int, ...] = ()
-
-
-@with_short_repr
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """The citations and claims of an answer, and the `invented` numbers of no item of the prompt."""
-
-    citations: tuple[Citation, ...] = ()
-    claims: tuple[CitedClaim, ...] = ()
-    invented: tuple[int, ...] = ()
-
-
-@with_short_repr
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer with citations and context.
-
-    Citations are numbered in the order of first use; citation n has the number
-    `prompt_numbers[n - 1]` in `context.prompt`. `claims` says whether the cited passage supports the
-    claim before each number. `invented` holds the cited numbers of no item of the prompt.
-    `truncated` means an incomplete answer: the model stopped at the token limit, or a content filter
-    or an error cut the answer off. `str(answer)` is the text, followed by the sources, each place
-    once, and by the claims without support; documents with the same title are distinguished by id.
-    """
-
-    text: str
-    citations: tuple[Citation, ...] = ()
-    context: Context = field(default_factory=Context)
-    trace_id: str | None = None
-    usage: Usage = Usage()
-    invented: tuple[int, ...] = ()
-    truncated: bool = False
-    prompt_numbers: tuple[int, ...] = ()
-    claims: tuple[CitedClaim, ...] = ()
-
-    def __str__(self) -> str:
-        if not self.citations:
-            return self.text
-        return "\n".join([self.text, "", *self._lines()])
-
-    def _repr_html_(self) -> str:
-        return html_table(self.text, ([line] for line in self._lines()))
-
-    def _lines(self) -> Iterator[str]:
-        language = self.context.language
-        yield from source_lines(self.citations, language)
-        yield from unsupported_lines(self.text, self.claims, language)
 
 
 @with_short_repr

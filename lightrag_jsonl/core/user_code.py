@@ -12,12 +12,18 @@ import numpy.typing as npt
 
 from lightrag_jsonl.core import protocols
 from lightrag_jsonl.core.aio import abandonable
-from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
-from lightrag_jsonl.core.errors import described as described
+from lightrag_jsonl.core.answers import Context, Keywords
+from lightrag_jsonl.core.errors import (
+    ConfigError,
+    EmbeddingError,
+    LightRAGError,
+    LLMError,
+    described,
+)
 from lightrag_jsonl.core.protocols import Tokenizer, Vectors
 from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Completion, Context, Finish, Keywords, Message
+from lightrag_jsonl.core.types import Completion, Finish, Message
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import repr_start
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lightrag_jsonl.core.cjk import CJK
 from lightrag_jsonl.core.names import folded_text
+from lightrag_jsonl.core.text import words
 
 REACH = 24  # characters between a name and another name of the bearer
 LONGEST = 8  # characters of a Chinese name
@@ -18,6 +19,17 @@ _COMPOUND = (
     "諸葛 司馬 公孫 歐陽 尉遲 長孫 東方 南宮 獨孤 澹臺"
 )
 COMPOUND_SURNAMES = frozenset(_COMPOUND.split())
+# Titles and offices that stand after a surname or a given name, in simplified characters: of the court and
+# the army from Han to Qing, of families and religious orders, and of today's offices and professions.
+CHINESE_TITLES = words(
+    """公 侯 氏 某 总 皇帝 太子 公主 郡主 驸马 国舅 国丈 皇叔 皇后 太后 贵妃 王爷 贝勒 丞相 相国 宰相 太师 太傅 太保 太尉
+    司徒 司空 尚书 侍郎 侍中 中郎 御史 大夫 学士 翰林 太守 刺史 使君 府君 总督 巡抚 知府 知州 知县 县令 县尉 主簿
+    都督 将军 元帅 统领 提督 总兵 提辖 校尉 都尉 都头 参军 先锋 教头 员外 举人 秀才 大人 老爷 少爷 公子 相公 娘子 姑娘 奶奶
+    太公 大娘 大嫂 姨娘 道长 道人 真人 法师 禅师 大师 长老 和尚 师太 先生 女士 夫人 太太 小姐 同志 师傅 教授 老师 博士 医生
+    律师 法官 记者 导演 教练 警官 经理 总经理 董事长 董事 主任 会长 校长 院长 所长 馆长 处长 科长 局长 厅长 部长 行长
+    省长 市长 县长 镇长 乡长 村长 书记 委员 议员 大使 总理 总统 主席 司令 政委 军长 师长 旅长 团长 营长 连长 排长 班长 队长
+    上将 中将 少将 上校 中校 少校 上尉 中尉 少尉"""
+)
 _CALLED = re.compile(
     r"(?P<style>[表小]?字)|(?<=[，,])一名(?!叫)|(?:又|亦|别|別|原|本|乳|诨|渾|后改|後改|更|改)[名称稱叫作]"
     r"|[后後]改|绰号|綽號|[又自别別道][号號]|(?<=[，,、（(])[号號]|[又人世自亦俗尊简簡][称稱呼]"
@@ -66,14 +78,15 @@ def name_statements(
         alias = _name_at(text, start, name_keys) or text[start : start + GIVEN]
         with_surname: dict[str, str] = {}
         if len(alias) == GIVEN:
-            with_surname = {bearer: surname(bearer) + alias for bearer in bearers}
+            for bearer in bearers:
+                with_surname[bearer] = surname(bearer) + alias
         if len(bearers) > 1:  # several have this given name
             bearers = [bearer for bearer in bearers if with_surname.get(bearer) in name_keys]
         if len(bearers) == 1 and (not verb["style"] or _ends_name(clause, bearers[0])):
             end = start + len(alias)
-            words = text[verb.start() - len(clause) : end]
+            statement = text[verb.start() - len(clause) : end]
             names = [*bearers, *with_surname.values(), alias]
-            yield from _statements(names, name_keys, words)
+            yield from _statements(names, name_keys, statement)
 
 
 def _end_of_lead(text: str, start: int) -> int:
@@ -114,8 +127,8 @@ def _name_at(text: str, start: int, name_keys: Collection[str]) -> str:
 
 
 def _statements(
-    names: Sequence[str], name_keys: Collection[str], words: str
+    names: Sequence[str], name_keys: Collection[str], statement: str
 ) -> Iterator[NameStatement]:
     bearer, *aliases = [name for name in dict.fromkeys(names) if name in name_keys] or [""]
     for alias in aliases:
-        yield NameStatement(bearer, alias, words)
+        yield NameStatement(bearer, alias, statement)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import digest, sanitize
@@ -20,7 +21,6 @@ from lightrag_jsonl.core.types import (
     Extraction,
     Record,
     RelationMention,
-    known_language,
 )
 from lightrag_jsonl.indexing.chunking import provided_chunks
 from lightrag_jsonl.indexing.incoming import IncomingDocument, incoming_document, storable

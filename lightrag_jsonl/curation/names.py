@@ -3,11 +3,12 @@
 import re
 import unicodedata
 
-from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
+from lightrag_jsonl.curation.chinese_names import CHINESE_TITLES
 from lightrag_jsonl.storage.rows import EntityRow
 
 LEGAL_FORMS = "inc incorporated ltd limited llc plc corp corporation co company gmbh ag sa group"
@@ -24,13 +25,10 @@ NAME_NUMBER = re.compile(r"\d+[a-z]*|(?<=\s)[ivxlc]+\b")
 CJK_NUMBER = re.compile(r"[一二三四五六七八九十百千零〇甲乙丙丁]|\d+")
 HIS = re.compile(r"\b(?:mr|sir|lord)\b|先生$")
 HERS = re.compile(r"\b(?:mrs|ms|miss|dame|lady)\b|(?:女士|夫人|太太|小姐)$")
-GHOST = "ghost|spirit|spectre|soul|shade"
+GHOST = "ghost|spirit|spectre|specter|soul|shade"  # in which a dead person appears in stories
 GHOST_OF = re.compile(rf"^(?:the )?(?:{GHOST}) of (.*)|^(.*)['’]s (?:{GHOST})$")
 OWNER = re.compile(r"^.*\w['’]s?\s+(?=\w)")  # "Scrooge's nephew" is no longer name of Scrooge
-CJK_TITLE = re.compile(
-    r"(?:公|侯|贼|氏|某|将军|司徒|太师|丞相|相国|太守|中郎|尚书|刺史|国舅|使君|府君|皇叔|侍郎|校尉|太尉"
-    r"|先生|女士|夫人|太太|小姐|教授|老师|博士|总|经理|主任|校长|院长|部长|市长|主席|总统|總統|將軍|國舅)$"
-)
+CJK_TITLE = re.compile(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
 REVERSED_NAME = re.compile(r"^([^,]+),\s*([^,]+)$")  # "Smith, John"
 ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 
@@ -92,7 +90,7 @@ class ComparedName:
     @property
     def title_start(self) -> int | None:
         """Where the title at the end of a Chinese name begins; None without a title."""
-        title = CJK_TITLE.search(self.row.name) if self.cjk else None
+        title = CJK_TITLE.search(simplified(self.row.name)) if self.cjk else None
         return None if title is None else title.start()
 
     def sentences(self) -> set[str]:

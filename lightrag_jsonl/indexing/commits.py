@@ -34,7 +34,6 @@ from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     NextIds,
-    Override,
     RelationMentionRow,
     StoredChunk,
 )
@@ -215,7 +214,9 @@ def plan_documents(
     targets = aliases.targets
     change = _document_change(documents, delete, ids, view)
     stored_overrides = view.overrides()
-    overrides = _overrides_after(change, stored_overrides)
+    old_chunks = set(change.old_chunks)
+    overrides = {row: stored_overrides[row] for row in stored_overrides if row not in old_chunks}
+    overrides |= change.overrides
     values = hand_values(overrides.values(), targets)
     merger = GraphMerger(view, ids, targets, values)
     changed_chunks = {*change.old_chunks, *[chunk.row for chunk in change.read_again]}
@@ -233,7 +234,11 @@ def plan_documents(
             targets=targets,
             without=changed_chunks,
         )
-    _add_mentions(merger, change, _document_positions(documents), ids)
+    positions = {
+        document.id: _rank(document.id, document.document.date) << CHUNK_BITS
+        for document in documents
+    }
+    _add_mentions(merger, change, positions, ids)
     change.graph = merger.finish(aliases.displays)
     return change
 
@@ -294,13 +299,6 @@ def _better_chunks(document: IncomingDocument, view: StoreView) -> Iterator[Stor
             )
 
 
-def _overrides_after(change: IndexChange, stored: Mapping[int, Override]) -> dict[int, Override]:
-    """The overrides once the old chunks are gone and the new ones are there."""
-    old_chunks = set(change.old_chunks)
-    overrides = {row: override for row, override in stored.items() if row not in old_chunks}
-    return {**overrides, **change.overrides}
-
-
 def _apply_hand_values(
     merger: GraphMerger,
     view: StoreView,
@@ -327,7 +325,9 @@ def _apply_hand_values(
 def _add_mentions(
     merger: GraphMerger, change: IndexChange, positions: Mapping[str, int], ids: NextIds
 ) -> None:
-    """Add the mentions of new chunks, and of chunks that were read again."""
+    """Add the mentions of new chunks, and of chunks that were read again; `positions` are those of
+    the first chunks of documents.
+    """
     entity_mentions: list[EntityMentionRow] = []
     relation_mentions: list[RelationMentionRow] = []
     created: dict[int, float] = {}
@@ -342,14 +342,6 @@ def _add_mentions(
         relation_mentions += chunk_relations
         created[stored.row] = stored.created_at
     merger.add(entity_mentions, relation_mentions, created)
-
-
-def _document_positions(documents: Sequence[IncomingDocument]) -> dict[str, int]:
-    """The position of the first chunk of each document."""
-    return {
-        document.document.id: _rank(document.document.id, document.document.date) << CHUNK_BITS
-        for document in documents
-    }
 
 
 def _rank(document_id: str, day: str | None) -> int:

@@ -1,6 +1,7 @@
 """Retrievers for other programs, and spans for OpenTelemetry, each in a module of its own."""
 
-from lightrag_jsonl.core.types import Chunk, Context
+from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.types import Chunk
 
 CHUNK_FIELDS = ("document_id", "page", "start", "end", "heading", "score")
 

@@ -3,24 +3,43 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from lightrag_jsonl.core.errors import ResponseError, StorageError
+from lightrag_jsonl.core.aio import abandonable
+from lightrag_jsonl.core.errors import (
+    FREE,
+    ConfigError,
+    LightRAGError,
+    LLMError,
+    ResponseError,
+    StorageError,
+    described,
+)
 from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.protocols import LLM
+from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Json, Message
-from lightrag_jsonl.llm.calls import ModelCalls
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
-from lightrag_jsonl.llm.replies import ModelReply
-from lightrag_jsonl.llm.replies import Records as Records
-from lightrag_jsonl.llm.requests import ModelRequest, PieceReceiver
+from lightrag_jsonl.llm.requests import (
+    BROKEN_OFF,
+    ModelReply,
+    ModelRequest,
+    PieceReceiver,
+    Records,
+    request_key,
+)
 from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
+from lightrag_jsonl.llm.streaming import read_stream
 from lightrag_jsonl.llm.thinking import without_prompted_thinking
-from lightrag_jsonl.llm.usage_meter import UsageMeter as UsageMeter
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +54,34 @@ class Cache(Protocol):
     ) -> None: ...
 
     async def delete(self, keys: Sequence[bytes]) -> None: ...
+
+
+class UsageMeter:
+    """Adds up the cost of an operation, also in the meter of its parent; subclasses may set limits."""
+
+    def __init__(self, parent: "UsageMeter | None" = None) -> None:
+        self.spent = Usage()
+        self._parent = parent
+
+    def check(self) -> None:
+        """Raise `BudgetError` if a limit is reached; called before each model call."""
+        if self._parent is not None:
+            self._parent.check()
+
+    def add(self, usage: Usage) -> None:
+        """Count the cost of a call."""
+        self.spent += usage
+        if self._parent is not None:
+            self._parent.add(usage)
+
+    @contextlib.contextmanager
+    def attach_usage(self) -> Iterator[None]:
+        """Set `usage` of an error from this block to the amount spent until then."""
+        try:
+            yield
+        except LightRAGError as error:
+            error.usage = self.spent
+            raise
 
 
 class ModelClient:
@@ -57,14 +104,18 @@ class ModelClient:
         self.scheduler = CallScheduler(max_concurrent_calls)
         self.has_model = llm is not None
         self.stores_answers = store_answers
-        self._calls = ModelCalls(llm, limits or Limits())
+        self._llm = llm
+        self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to check
+        self._limits = limits or Limits()
         self._cache = cache
         self._in_flight: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def llm(self) -> LLM:
         """The model; `ConfigError` if there is none."""
-        return self._calls.llm
+        if self._llm is None:
+            raise ConfigError("this needs a model: pass llm=… (or --llm on the command line)")
+        return self._llm
 
     async def text(
         self,
@@ -178,8 +229,11 @@ class ModelClient:
 
     async def _reply(self, request: ModelRequest, meter: UsageMeter | None) -> ModelReply:
         """The answer from the cache or the model; of equal requests at once, a single one is sent."""
-        request = request.sanitized()
-        key = request.key(self.llm.name)
+        messages = [Message(turn.role, sanitize(turn.content)) for turn in request.messages]
+        request = replace(request, messages=tuple(messages))
+        key = request_key(
+            self.llm.name, request.messages, request.response_type, request.max_tokens
+        )
         lock = self._in_flight.setdefault(key, asyncio.Lock())
         async with lock:
             completion = await self._cache.get(key)
@@ -198,9 +252,17 @@ class ModelClient:
         )
 
     async def _call(self, request: ModelRequest, key: bytes, meter: UsageMeter) -> Completion:
-        """The model's answer, called in its turn, and stored."""
+        """The model's answer, called in its turn, and stored.
+
+        A call that fails in passing is repeated, unless the reader already has pieces of the answer.
+        """
         async with self.scheduler.slot(request.priority):
-            completion = await self._calls.call(request, meter)
+            completion = await with_retries(
+                lambda: self._attempt(request, meter),
+                retries=retries_of(self.llm),
+                may_repeat=lambda: not request.passed_pieces,
+                patience=READER_PATIENCE if request.priority == QUESTION else PATIENCE,
+            )
             try:
                 await self._store(request, key, completion)
             except asyncio.CancelledError:  # a reader who leaves may ask the same again
@@ -218,3 +280,69 @@ class ModelClient:
             if request.priority != QUESTION:
                 raise
             log.warning("%s: the model's answer is not stored: %s", request.prompt, error)
+
+    # ── one call ────────────────────────────────────────────────────────────────
+
+    async def _attempt(self, request: ModelRequest, meter: UsageMeter) -> Completion:
+        """One attempt. A failed attempt costs, too: one call, if nobody knows the tokens."""
+        meter.check()
+        started = time.monotonic()
+        try:
+            completion = checked_completion(
+                await self._complete(request),
+                self.llm.name,
+                longest=self._limits.answer_characters,
+            )
+        except asyncio.CancelledError:
+            meter.add(ONE_CALL)
+            raise
+        except LLMError as error:
+            is_uncounted = request.passed_pieces and not error.cost.calls
+            meter.add(ONE_CALL if is_uncounted else error.cost)
+            raise
+        meter.add(completion.usage)
+        log.debug("%s: %s, %.2f s", request.prompt, completion.usage, time.monotonic() - started)
+        if request.for_reader and not completion.text.strip():
+            raise _no_text_error(self.llm.name, completion)
+        return completion
+
+    async def _complete(self, request: ModelRequest) -> Completion:
+        """The model's completion; any error of a user's own model becomes an `LLMError`."""
+        try:
+            return await abandonable(self._ask(request), timeout=self._limits.call_seconds)
+        except LightRAGError:
+            raise
+        except Exception as error:  # the user's own code may raise anything
+            is_lost = "Timeout" in type(error).__name__ or isinstance(error, ConnectionResetError)
+            raise LLMError(
+                f"{self.llm.name} failed: {described(error)}",
+                transient=isinstance(error, OSError) and not is_lost,
+                cost=ONE_CALL if is_lost else FREE,
+            ) from error
+
+    async def _ask(self, request: ModelRequest) -> Completion:
+        """Ask in the way that fits the request and the model."""
+        llm = self.llm
+        if request.schema is not None and self._constrained is not None:
+            return await self._constrained.complete_records(
+                request.messages,
+                schema=request.schema,
+                names=request.names,
+                max_tokens=request.max_tokens,
+            )
+        if request.on_piece is not None and isinstance(llm, StreamingLLM):
+            stream = llm.stream(request.messages)
+            limit = self._limits.answer_characters
+            return await read_stream(stream, request, max_characters=limit)
+        return await llm.complete(
+            request.messages,
+            response_type=request.response_type,
+            max_tokens=request.max_tokens,
+        )
+
+
+def _no_text_error(model: str, completion: Completion) -> LLMError:
+    """The error of an empty answer; it may pass, unless the reason is known."""
+    reasons = {"length": " before its token limit", "filter": f": {BROKEN_OFF['filter']}"}
+    reason = reasons.get(completion.finish, "")
+    return LLMError(f"{model} wrote nothing{reason}", transient=not reason)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from lightrag_jsonl.core.errors import LLMError, NotFoundError, PromptError
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import ChunkState, Json, JsonlResult, Message, Record, known_language
+from lightrag_jsonl.core.types import ChunkState, Json, JsonlResult, Message, Record
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt import Prompt, make_prompt, parsed_json, read_prompt
 from lightrag_jsonl.llm.reader import parse_jsonl

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from lightrag_jsonl.core import protocols, types
 from lightrag_jsonl.core.address import Address, as_address
+from lightrag_jsonl.core.answers import Answer, Context
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, Turn
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Answer, Document, Record
+from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, gone_files, with_unread
 from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
@@ -360,7 +361,7 @@ class AsyncLightRAG:
         *,
         history: Sequence[Turn] = (),
         **fields: Unpack[QueryFields],
-    ) -> types.Context:
+    ) -> Context:
         """The context sent to the model: ranked entities, relations and chunks, and the prompt text."""
         param = self._param(param, history, fields)
         return await self.engine.retrieval.retrieve(question, param)
@@ -427,7 +428,7 @@ class AsyncLightRAG:
         put_piece: Callable[[str], None] | None = None,
     ) -> Answer:
         """The answer, recorded from the first event to the last; `put_piece` gets the pieces."""
-        recorder = self.engine.tracing.recorder(
+        recorder = self.engine.recorder(
             question,
             mode=param.mode,
             meter=meter,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import LightRAGError, StorageError
-from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.rag import namespaces

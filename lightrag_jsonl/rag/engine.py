@@ -5,12 +5,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
@@ -21,19 +23,18 @@ from lightrag_jsonl.core.protocols import (
     Reranker,
     Tokenizer,
 )
-from lightrag_jsonl.core.types import Document, known_language
+from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.types import Document, Mode
 from lightrag_jsonl.curation.pipeline import CurationPipeline
 from lightrag_jsonl.indexing.extraction import LLMExtractor
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
-from lightrag_jsonl.llm.client import ModelClient
+from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import name_of
 from lightrag_jsonl.providers.settings import RECORDED, Setup
-from lightrag_jsonl.rag.clock import Clock
-from lightrag_jsonl.rag.recording import TraceRecording
 from lightrag_jsonl.rag.settings import (
     EmbedderArgument,
     LLMArgument,
@@ -49,13 +50,37 @@ from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
-from lightrag_jsonl.storage.completion_cache import CompletionCache
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.store import Store, read, write
+from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
 from lightrag_jsonl.tracing.citations import resolve_citations
+from lightrag_jsonl.tracing.events import Session
+from lightrag_jsonl.tracing.recorder import Listener, Recorder
+
+LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
+DIGITS = 6  # of a second's fraction: a datetime holds no more
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Checks the times of a function like `time.time`."""
+
+    function: Callable[[], float]
+
+    def seconds(self) -> float:
+        """The time in seconds since 1970; `ConfigError` if the function returns anything else."""
+        seconds = self.function()
+        if isinstance(seconds, int | float) and 0 <= seconds <= LATEST:
+            return round(seconds, DIGITS)
+        raise ConfigError(
+            f"clock returned {seconds!r}: it must return seconds since 1970, as time.time"
+        )
+
+    def now(self) -> datetime:
+        """The time in UTC."""
+        return datetime.fromtimestamp(self.seconds(), UTC)
 
 
 def random_id() -> str:
@@ -85,7 +110,8 @@ class Engine:
     - `curation`: edits by hand, merges of names and of indexes, and checks.
     - `retrieval`: from a question to a context and an answer.
     - `answers`: stored answers of similar questions.
-    - `tracing`: a recorder for each question.
+
+    `recorder` starts the trace of a question.
 
     `store` may be used from any thread, and blocks. Use everything else from the event loop of the
     index: of a `LightRAG`, in a function for `LightRAG.run`. `close` closes the store and thereby
@@ -155,14 +181,31 @@ class Engine:
             parts=(self.answerer, self.keyword_extractor, self.reranker, self.tokenizer),
         )
 
-    @cached_property
-    def tracing(self) -> TraceRecording:
-        """The recording of questions."""
-        return TraceRecording(
+    def recorder(
+        self,
+        question: str,
+        *,
+        mode: Mode,
+        meter: UsageMeter,
+        listener: Listener | None = None,
+    ) -> Recorder:
+        """The recorder of a question about the present state of the index."""
+        with self.store.view() as view:
+            generation = view.generation
+        session = Session(
+            trace_id=self.new_id(),
+            question=sanitize(question),
+            mode=mode,
+            started_at=self.clock.now(),
+            generation=generation,
+        )
+        return Recorder(
             store=self.store,
-            clock=self.clock,
-            new_id=self.new_id,
-            keep_traces=self.options.keep_traces,
+            session=session,
+            meter=meter,
+            listener=listener,
+            clock=self.clock.now,
+            keep=self.options.keep_traces,
         )
 
     # ── the same pipelines with another model, for batch files and estimates ────

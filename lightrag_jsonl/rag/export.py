@@ -19,16 +19,10 @@ import numpy as np
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import clipped, sanitize
-from lightrag_jsonl.core.types import (
-    Entity,
-    EntityMention,
-    Record,
-    Relation,
-    RelationMention,
-    known_language,
-)
+from lightrag_jsonl.core.types import Entity, EntityMention, Record, Relation, RelationMention
 from lightrag_jsonl.indexing.overrides import mentioned_names
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import rdf

@@ -8,12 +8,12 @@ from typing import Any
 
 from anyio import to_thread
 
+from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
-    Community,
     EditAction,
     Entity,
     Json,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Self
 
-from lightrag_jsonl.core.types import Answer
+from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.client import UsageMeter
 

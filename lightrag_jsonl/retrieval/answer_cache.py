@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
+from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import EmbeddingError, StorageError
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.text import digest
-from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.storage.store import Store, read, write

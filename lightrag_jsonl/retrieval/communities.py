@@ -15,7 +15,7 @@ from threading import Lock
 import graspologic_native
 import numpy as np
 
-from lightrag_jsonl.core.types import Community
+from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import distinct_rows
 from lightrag_jsonl.retrieval.task import SearchTask

@@ -1,4 +1,4 @@
-"""Selects what fits into the token budgets of a context."""
+"""Selects what fits into the token budgets of a context, without repetition."""
 
 import hmac
 import itertools
@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from lightrag_jsonl.core.answers import Context, Dropped
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.types import Chunk, Context, Dropped, Entity, Relation, known_language
-from lightrag_jsonl.retrieval.context_writer import FIXED_WORDS, ContextWriter, escaped
-from lightrag_jsonl.retrieval.repetition import Fact, Passage, without_repetition
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.types import Chunk, Entity, Relation
+from lightrag_jsonl.retrieval.context_writer import ContextWriter, escaped
 from lightrag_jsonl.retrieval.task import SearchResult
 
 # Shares and bounds by reason, not tuned on questions.
@@ -22,6 +24,7 @@ MARK_LENGTH = 8  # hex digits
 MARK_SECRET = "mark_secret"  # the setting from which marks are derived
 REDUCED = 0.9  # if a selection was too long, the next one has at most this share of its budgets
 
+Fact = TypeVar("Fact", Entity, Relation)
 RankedItem = TypeVar("RankedItem")
 
 
@@ -30,6 +33,14 @@ class Line(Generic[Fact]):
     """An entity or a relation as the context shows it: its description may be cut."""
 
     fact: Fact
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk as it will be in the prompt."""
+
+    heading: str
     text: str
 
 
@@ -110,7 +121,6 @@ class ContextSelection:
         tokenizer: Tokenizer,
     ) -> None:
         self._context = result.context
-        self._guaranteed_chunk_id = result.guaranteed_chunk_id
         self._writer = writer
         self._tokenizer = tokenizer
         self._total = int(param.max_total_tokens * share)
@@ -123,6 +133,10 @@ class ContextSelection:
             for chunk, frame_cost in zip(chunks, self._frame_costs, strict=True)
         ]
         self._promised = min(int(self._total * param.chunk_share), sum(self._chunk_costs))
+        leading_ids = {result.guaranteed_chunk_id, *[chunk.id for chunk in chunks[:1]]}
+        self._positions = sorted(  # of the first chunk, of the guaranteed one, and of all the rest
+            range(len(chunks)), key=lambda position: chunks[position].id not in leading_ids
+        )
 
     def fit(self) -> Fit:
         """The selected items, each kind in the order of rank."""
@@ -160,7 +174,7 @@ class ContextSelection:
     def _passages(self, budget: int) -> tuple[Sequence[Chunk], int]:
         """The chunks within a budget, and their tokens; at least the beginning of the first."""
         chunks = self._context.chunks
-        costs = [(position, self._chunk_costs[position]) for position in self._positions()]
+        costs = [(position, self._chunk_costs[position]) for position in self._positions]
         positions, tokens = within(costs, budget)
         if positions or not chunks:
             return [chunks[position] for position in sorted(positions)], tokens
@@ -169,23 +183,13 @@ class ContextSelection:
             return [], 0
         return [beginning], self._frame_costs[0] + chunk_size(beginning, self._tokenizer)
 
-    def _positions(self) -> list[int]:
-        """The positions of the chunks: the first, the guaranteed one, and then the others."""
-        chunks = self._context.chunks
-
-        def precedence(position: int) -> tuple[bool, int]:
-            is_guaranteed = chunks[position].id == self._guaranteed_chunk_id
-            return position > 0 and not is_guaranteed, position
-
-        return sorted(range(len(chunks)), key=precedence)
-
     def _certain_passages(self) -> dict[str, Passage]:
         """The chunks that will be in the prompt whatever the facts need, by id."""
-        positions = self._positions()
-        totals = itertools.accumulate([self._chunk_costs[position] for position in positions])
+        total = 0
         passages: dict[str, Passage] = {}
-        for position, total in zip(positions, totals, strict=True):
+        for position in self._positions:
             chunk = self._context.chunks[position]
+            total += self._chunk_costs[position]
             if total <= self._promised:
                 passages[chunk.id] = Passage(self._writer.heading(0, chunk), chunk.text)
         return passages
@@ -254,3 +258,43 @@ def context_mark(context: Context, secret: str) -> str:
     text = repr((context.question, chunk_ids, facts))
     data = text.encode("utf-8", "backslashreplace")
     return hmac.new(secret.encode(), data, "sha256").hexdigest()[:MARK_LENGTH]
+
+
+# ── descriptions do not repeat the passages ─────────────────────────────────────
+
+
+def without_repetition(fact: Fact, passages: Mapping[str, Passage]) -> Fact:
+    """A fact whose description leaves out the sentences of the fact's own passages (by chunk id)."""
+    names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
+    own_passages = [passages[id] for id in fact.chunk_ids if id in passages]
+    if not own_passages:
+        return fact
+    description = _without_sentences_of(own_passages, fact.description, names)
+    return replace(fact, description=description)
+
+
+def _without_sentences_of(
+    passages: Sequence[Passage], description: str, names: Sequence[str]
+) -> str:
+    """A description without the sentences of the passages; the whole description if a name occurs
+    neither in the sentences to leave out nor in the headings of the passages.
+    """
+    lines: list[list[str]] = []  # the sentences of each line, each with the white space before it
+    for line in description.split("\n"):
+        ends = [0, *[end for _, end in sentence_spans(line)]]
+        lines.append([line[start:end] for start, end in itertools.pairwise(ends)])
+    sentences = [sentence for line in lines for sentence in line]
+    repeated = {
+        sentence
+        for sentence in sentences
+        if not sentence[-1].isalnum()  # a whole sentence
+        and any(sentence.strip() in passage.text for passage in passages)
+    }
+    visible_text = "\n".join([*repeated, *[passage.heading for passage in passages]])
+    if not repeated or not all(name in visible_text for name in names):
+        return description
+    new_lines = [
+        "".join([sentence for sentence in line if sentence not in repeated]).strip()
+        for line in lines
+    ]
+    return "\n".join(filter(None, new_lines))

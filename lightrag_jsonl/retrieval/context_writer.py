@@ -4,72 +4,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lightrag_jsonl.core.answers import Community, Context
+from lightrag_jsonl.core.languages import FixedWords
 from lightrag_jsonl.core.text import on_one_line
-from lightrag_jsonl.core.types import (
-    UNKNOWN_TYPE,
-    Chunk,
-    Community,
-    Context,
-    Entity,
-    Excerpt,
-    Language,
-    Relation,
-)
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Excerpt, Relation
 
 ELLIPSIS = "…"  # for what is left out between two excerpts
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
 
 _OPENED_NUMBER = re.compile(r"(?<!\\)[\[［【](?=[^\w\[\]］】]{0,9}\d)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedWords:
-    """The fixed words and the punctuation of a context in one language."""
-
-    headings: tuple[str, str, str, str]
-    communities: str
-    excerpts: str
-    first_line: str
-    page: str
-    weight: str
-    related: str
-    comma: str
-    list_comma: str
-    keyword_comma: str
-    colon: str
-    brackets: str
-
-
-FIXED_WORDS: Mapping[Language, FixedWords] = {
-    "en": FixedWords(
-        headings=("Passages", "Entities", "Relations", "Sources"),
-        communities="Communities (entities that belong together, and their passages)",
-        excerpts="Excerpts of passages, in the order of the text",
-        first_line="Mark of this context: ",
-        page="page {}",
-        weight="weight {:g}",
-        related="related to",
-        comma=", ",
-        list_comma="; ",
-        keyword_comma=", ",
-        colon=": ",
-        brackets=" ({})",
-    ),
-    "zh": FixedWords(
-        headings=("原文", "实体", "关系", "来源"),
-        communities="社区（关系紧密的实体，及其原文）",
-        excerpts="原文摘录（按原文顺序）",
-        first_line="本资料的标记：",
-        page="第 {} 页",
-        weight="权重 {:g}",
-        related="有关",
-        comma="，",
-        list_comma="、",
-        keyword_comma="、",
-        colon="：",
-        brackets="（{}）",
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +80,12 @@ class ContextWriter:
             f"[{number}] {line}"
             for number, line in enumerate([*entities, *relations], len(chunks) + 1)
         ]
+        passages = [
+            f"{self.heading(number, chunk)}\n{escaped(chunk.text)}"
+            for number, chunk in enumerate(chunks, 1)
+        ]
         sections = (
-            self._passages(chunks),
+            passages,
             facts[: len(entities)],
             facts[len(entities) :],
             self._sources(chunks),
@@ -206,12 +153,6 @@ class ContextWriter:
             text = safe_line(excerpt_text(chunk, excerpts[chunk.id]))
             lines.append(f"[{number}] {place}{self.words.colon if place else ''}{text}")
         return lines
-
-    def _passages(self, chunks: Sequence[Chunk]) -> list[str]:
-        return [
-            f"{self.heading(number, chunk)}\n{escaped(chunk.text)}"
-            for number, chunk in enumerate(chunks, 1)
-        ]
 
     def _sources(self, chunks: Sequence[Chunk]) -> list[str]:
         """A line for each document: its title, and the numbers of its chunks."""

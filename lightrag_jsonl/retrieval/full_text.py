@@ -45,15 +45,15 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
     """
     terms = question_terms(question)
     part_count, counts = snapshot.term_counts(terms)
-
-    def is_rare(term: str) -> bool:
-        share = COMMON_FUNCTION_WORD if term in GRAMMAR_WORDS else COMMON
-        return counts[term] <= share * part_count
-
     # Terms with accents may be counted under another spelling.
     stored = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
     by_rarity = sorted(stored, key=lambda term: (counts[term], term))
-    rare = list(filter(is_rare, by_rarity)) or by_rarity[:1]
+    rare: list[str] = []
+    for term in by_rarity:
+        largest_share = COMMON_FUNCTION_WORD if term in GRAMMAR_WORDS else COMMON
+        if counts[term] <= largest_share * part_count:
+            rare.append(term)
+    rare = rare or by_rarity[:1]
     whole = [term for term in rare if not term.endswith(ANY_END)]
     beginnings = [term for term in rare if term.endswith(ANY_END)]
     useful = [term for term in beginnings if _is_written_otherwise(term, counts)]

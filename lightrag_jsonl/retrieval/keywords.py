@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from lightrag_jsonl.core import user_code
+from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.errors import ResponseError
 from lightrag_jsonl.core.modes import ModePlan
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import KeywordExtractor
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Json, Keywords, Message
+from lightrag_jsonl.core.types import Json, Message
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_keywords
 

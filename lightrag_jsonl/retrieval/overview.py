@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from lightrag_jsonl.core.types import Chunk, Context, Keywords
+from lightrag_jsonl.core.answers import Context, Keywords
+from lightrag_jsonl.core.question_scope import is_of_any_text
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.communities import (
     CommunityMemory,
     CommunityRows,
@@ -18,7 +20,6 @@ from lightrag_jsonl.retrieval.excerpts import content_stems, split_sentences
 from lightrag_jsonl.retrieval.filtering import entity_names, visible_degrees, with_filter
 from lightrag_jsonl.retrieval.full_text import lexical_hits
 from lightrag_jsonl.retrieval.hits import column, distinct_rows
-from lightrag_jsonl.retrieval.scope import is_of_any_text
 from lightrag_jsonl.retrieval.task import Overview, SearchResult, SearchTask
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids

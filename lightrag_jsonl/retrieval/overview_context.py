@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from lightrag_jsonl.core.answers import Community, Context, Dropped
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.types import Community, Context, Dropped, known_language
 from lightrag_jsonl.retrieval.context import REDUCED, context_mark
-from lightrag_jsonl.retrieval.context_writer import FIXED_WORDS, ContextWriter
+from lightrag_jsonl.retrieval.context_writer import ContextWriter
 from lightrag_jsonl.retrieval.excerpts import ExcerptRequest, choose_excerpts
 from lightrag_jsonl.retrieval.task import Overview, SearchResult
 

@@ -1,13 +1,21 @@
-"""Personalized PageRank on a walk graph, and the most probable path to each node."""
+"""The walk: personalized PageRank around the entities, relations and chunks that a question led to.
+
+`walk_around` is the whole step: starts, shares of time, most visited nodes, and the path to each. The
+numbers are measured as those of `retrieval/ranking.py` are; M, C and F are the same questions.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
+from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.retrieval.filtering import entity_names
-from lightrag_jsonl.retrieval.task import SearchTask, Seeds
-from lightrag_jsonl.retrieval.walk_graph import START, WalkGraph
+from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, column
+from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
+from lightrag_jsonl.retrieval.walk_graph import MENTION_EDGE, START, WalkGraph, neighborhood
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 # The probability of following an edge; else the walker starts again. `benchmarks.crossvalidation`
@@ -15,9 +23,196 @@ from lightrag_jsonl.storage.vector_index import Floats, Ids
 DAMPING = 0.7
 CHANGE_LIMIT = 3e-3  # the walk ends when the shares of all nodes together change by less
 
+# So many chunks are found, whatever part of the visits the first chunks hold.
+# M: @10 -1.2 with half; no gain for 793 tokens more with double.
+LEAST_CHUNKS = 10
+
+# The least cosine at which the ends of the nearest relation are starts. F: passages -2.5 without
+# these starts; M, C: none.
+START_RELATION_COSINE = 0.5
+
+# At most so many chunks are starts. M: none (@5 +2.5 with half); C: none.
+NEAR_CHUNKS = 100
+
+# Exponent of a chunk's relevance. C: @2 -8.3, @5 -3.3 with 0, that is, with equal starts; M: @5 +7.1 with 8.
+SHARPNESS = 4
+
+# Relevance of the last chunk that is a start, where the first has 1. M, C, F: none.
+LEAST_RELEVANCE = 0.1
+
+# Weight of all start chunks together, where all other starts have 1; and the most that lexical
+# relevance counts, where dense relevance has 1. `benchmarks.crossvalidation` chooses both in four of five
+# folds (musique-a, hotpotqa-train, zh-cmrc2018). F: passages -5.0 without words, in mode `local`.
+NEAR_WEIGHT = 0.2
+LEXICAL_WEIGHT = 0.75
+
+# First chunks by vectors and by words, whose difference gives words their weight. Not measured alone.
+COMPARED = 10
+
+# In place of these where vectors only count words. In English the starts are mainly the names; in a
+# Chinese question the subject stands in the words, since the nearest relation is often the relation of a
+# name alone. Mix @5 with 0.2 / 0.5 / 1 / 2: musique-a 73.3 / 72.1 / 64.2 / 60.0, hotpotqa-train 85.5 /
+# 87.5 / 84.5 / 83.5; C: @5 -3.3 without. 2 in Chinese: dragonball-zh-multi-a, held-out half.
+NEAR_WEIGHT_OF_WORDS = 0.5
+NEAR_WEIGHT_OF_BIGRAMS = 2.0
+LEXICAL_WEIGHT_OF_WORDS = 2.0  # C: @2 -11.7, @5 -5.0 without
+
+_POSSESSIVES = ("'s ", "' ", "的")  # after an owner, in name keys
 _EDGE_WORDS = ("mentioned with", "related to", "nearly the same as", "also called")  # by edge type
 
 Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, each with the type of the edge to it
+
+
+@dataclass(frozen=True, slots=True)
+class WalkHits:
+    """The chunks of a walk, best first, with reasons, and the entities, if the mode ranks entities so.
+
+    `relevant` are the entities with at least `relevance_floor` times the visits of the most visited
+    entity beyond the starts.
+    """
+
+    entities: Hits
+    chunks: Hits
+    relevant: Ids
+
+
+def walk_around(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkHits:
+    """Ranks entities and chunks by personalized PageRank.
+
+    The walk starts at the entities named in the question, at the ends of the relation nearest to the
+    question and, with little weight, at each chunk near the question. A chunk ranks high if many and
+    specific facts point at the chunk, and if the chunk resembles the question. The last chunk is where
+    `coverage` of the visits of the best chunks is reached, but at least number `LEAST_CHUNKS`.
+    """
+    graph = neighborhood(task, seeds, subgraph)
+    starts = start_weights(task, graph, seeds)
+    shares = walk(graph, starts)
+    steps = last_steps(graph, starts)
+    entity_count = len(graph.entities)
+
+    def explained(hits: Hits, first_node: int, rows: Ids) -> Hits:
+        nodes = first_node + rows.searchsorted(hits.ids)
+        paths = [path_to(graph, steps, node) for node in nodes.tolist()]
+        return Hits.of(hits.ids, hits.scores, describe_paths(task, graph, seeds, paths))
+
+    entities = NO_HITS
+    if task.mode.ranked_by_walk:
+        visited = Hits.ranked(graph.entities, shares[:entity_count], task.param.top_k)
+        entities = explained(visited[visited.scores > 0], 0, graph.entities)
+    visited = Hits.ranked(graph.chunks, shares[entity_count:], task.chunk_limit)
+    visited = visited[visited.scores > 0]
+    is_covered = np.cumsum(visited.scores) < task.param.coverage * visited.scores.sum()
+    chunk_count = max(LEAST_CHUNKS, int(is_covered.sum()) + 1)
+    return WalkHits(
+        entities=entities,
+        chunks=explained(visited[:chunk_count], entity_count, graph.chunks),
+        relevant=_often_visited(task, graph, starts=starts, shares=shares),
+    )
+
+
+# ── where the walk starts ────────────────────────────────────────────────────────
+
+
+def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
+    """The probability of a start at each node; the weights add up to 1, or are all 0.
+
+    An entity weighs by its likeness over its number of mentions, a chunk by its sharpened relevance. So
+    neither the size of the corpus nor the frequency of names matters.
+    """
+    weights = _shares_of_one(_entity_starts(task, graph, seeds))
+    chunks, relevance = chunk_relevance(task, graph, seeds)
+    near_chunks = Hits.ranked(chunks, relevance, NEAR_CHUNKS)
+    near_chunks = near_chunks[near_chunks.scores > 0]
+    nodes = len(graph.entities) + graph.chunks.searchsorted(near_chunks.ids)
+    relative_relevance = np.maximum(_spread(near_chunks.scores), LEAST_RELEVANCE)
+    near_weight = NEAR_WEIGHT
+    if task.query.lexical:
+        is_chinese = has_cjk(task.query.question)
+        near_weight = NEAR_WEIGHT_OF_BIGRAMS if is_chinese else NEAR_WEIGHT_OF_WORDS
+    weights[nodes] = near_weight * _shares_of_one(relative_relevance**SHARPNESS)
+    return _shares_of_one(weights)
+
+
+def chunk_relevance(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> tuple[Ids, Floats]:
+    """The chunks of the graph that the question's text found, and how relevant they are."""
+    chunks = seeds.chunks[np.isin(seeds.chunks, graph.chunks)]
+    cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
+    lexical_scores = {row: score for row, score, _ in seeds.lexical.rows()}
+    lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
+    highest = lexical.max(initial=0.0)
+    if highest == 0:
+        highest = 1.0
+    dense_relevance = _spread(np.nan_to_num(cosines, nan=0.0))
+    lexical_relevance = lexical_weight(task, seeds) * lexical / highest
+    return chunks, dense_relevance + lexical_relevance
+
+
+def lexical_weight(task: SearchTask, seeds: Seeds) -> float:
+    """Words count more, the less they find what vectors find anyway."""
+    if task.query.lexical:
+        return LEXICAL_WEIGHT_OF_WORDS
+    common = np.intersect1d(seeds.dense.ids[:COMPARED], seeds.lexical.ids[:COMPARED])
+    return LEXICAL_WEIGHT * (1 - len(common) / COMPARED)
+
+
+def _entity_starts(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
+    """For each node that is an entity to start at, its likeness over its number of mentions."""
+    likeness_by_row = _likeness_of_starts(task, seeds)
+    rows = column(sorted(likeness_by_row))
+    rows = rows[np.isin(rows, graph.entities)]
+    nodes = graph.entities.searchsorted(rows)
+    mentioning = graph.senders[graph.edge_types == MENTION_EDGE]
+    mention_counts = np.bincount(mentioning, minlength=graph.size)[nodes]
+    likeness = np.array([likeness_by_row[row] for row in rows.tolist()])
+    weights = np.zeros(graph.size)
+    weights[nodes] = likeness / np.maximum(mention_counts, 1)
+    return weights
+
+
+def _likeness_of_starts(task: SearchTask, seeds: Seeds) -> dict[int, float]:
+    """The likeness of the named entities, and of the ends of the relation nearest to the question.
+
+    An end is no start if a named entity owns the end by its name ("Scrooge's partner", if the question
+    names Scrooge).
+    """
+    likeness_by_row = dict(seeds.named)
+    relation = seeds.nearest_relation
+    relation = relation[relation.scores >= START_RELATION_COSINE]
+    ends = task.snapshot.graph.ends(relation.ids).ravel().tolist()
+    names = {end: f" {name_key(name)}" for end, name in entity_names(task, ends).items()}
+    owners: list[str] = []
+    for end, name in names.items():
+        if end in seeds.named:
+            owners += [name + possessive for possessive in _POSSESSIVES]
+    for end, cosine in zip(ends, relation.scores.repeat(2).tolist(), strict=True):
+        is_owned = any(owner in names.get(end, "") for owner in owners)
+        if end in seeds.named or not is_owned:
+            likeness_by_row[end] = max(cosine, likeness_by_row.get(end, 0.0))
+    return likeness_by_row
+
+
+def _often_visited(task: SearchTask, graph: WalkGraph, *, starts: Floats, shares: Floats) -> Ids:
+    """The entities that reach the relevance floor; starts are always visited often."""
+    entity_count = len(graph.entities)
+    is_start = starts[:entity_count] != 0
+    entity_shares = shares[:entity_count]
+    highest = entity_shares[~is_start].max(initial=0.0)
+    relevant: Ids = graph.entities[entity_shares >= task.param.relevance_floor * highest]
+    return relevant
+
+
+def _shares_of_one(values: Floats) -> Floats:
+    return values / (values.sum() or 1.0)
+
+
+def _spread(values: Floats) -> Floats:
+    """Values scaled to the range 0 to 1; all 1 if they are equal."""
+    low = values.min(initial=np.inf)
+    high = values.max(initial=-np.inf)
+    return (values - low) / (high - low) if high > low else np.ones_like(values)
+
+
+# ── the walk ─────────────────────────────────────────────────────────────────────
 
 
 def walk(graph: WalkGraph, starts: Floats, *, change_limit: float = CHANGE_LIMIT) -> Floats:
@@ -75,11 +270,15 @@ def describe_paths(
     """Paths in words: why each begins, then every node on the way and how it is reached."""
     rows = dict(enumerate(graph.entities.tolist()))
     ends = task.snapshot.graph.ends(seeds.nearest_relation.ids).ravel().tolist()
-    passed = {rows[node] for path in paths for node, _ in path if node in rows}
+    passed: set[int] = set()
+    for path in paths:
+        passed.update([rows[node] for node, _ in path if node in rows])
     names = entity_names(task, {*passed, *ends})
     pair = " — ".join([names.get(end, "") for end in ends])
     beginnings = dict.fromkeys(ends, f"end of the relation nearest to the question: {pair}")
-    beginnings |= {row: f"named in the question: {names.get(row, '')}" for row in seeds.named}
+    for row in seeds.named:
+        name = names.get(row, "")
+        beginnings[row] = f"named in the question: {name}"
 
     def step_in_words(node: int, edge_type: int) -> str:
         label = "a passage"

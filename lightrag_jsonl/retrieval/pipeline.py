@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from lightrag_jsonl.core.answers import Answer, Cited, Community, Context
+from lightrag_jsonl.core.citation_markers import CitationNumbering
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.modes import MODES
-from lightrag_jsonl.core.numbering import CitationNumbering
 from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import (
@@ -22,8 +23,9 @@ from lightrag_jsonl.core.protocols import (
     Tokenizer,
     Vectors,
 )
+from lightrag_jsonl.core.question_scope import is_small_talk
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Answer, Cited, Community, Context, Message
+from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval import ranking
@@ -35,7 +37,7 @@ from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
 from lightrag_jsonl.retrieval.overview import find_overview
 from lightrag_jsonl.retrieval.overview_context import fit_overview
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
-from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview, is_small_talk
+from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Store, read, search
@@ -167,7 +169,7 @@ class QueryPipeline:
         selection = await select_edges(result, search_text, param, client=self.client, meter=meter)
         context = await read(
             self.store,
-            lambda view: self._fitted(view, _selected(view, result, selection, param), param),
+            lambda view: self._fitted(view, result, selection, param),
         )
         await observer.selected(selection, context)
         return context
@@ -223,8 +225,20 @@ class QueryPipeline:
         """The reranker, if the question wants one."""
         return self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
 
-    def _fitted(self, view: StoreView, result: SearchResult, param: QueryParam) -> Context:
-        """The part of the result that fits into the budgets, with the prompt."""
+    def _fitted(
+        self,
+        view: StoreView,
+        result: SearchResult,
+        selection: EdgeSelection,
+        param: QueryParam,
+    ) -> Context:
+        """The part of the result that fits into the budgets, with the prompt: the selected relations
+        and, if a model selected them, their sources.
+        """
+        if selection.method == "llm" and not selection.fallback:
+            result = with_sources(view, result, selection, param.chunk_top_k)
+        context = replace(result.context, relations=selection.relations)
+        result = replace(result, context=context)
         secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
         if result.overview is not None:
             return fit_overview(result, param, self.tokenizer, secret)
@@ -354,13 +368,3 @@ class QueryPipeline:
 def _search_text(context: Context) -> str:
     """The text to search for: the question, or the question made to stand without its history."""
     return context.keywords.question or context.question
-
-
-def _selected(
-    view: StoreView, result: SearchResult, selection: EdgeSelection, param: QueryParam
-) -> SearchResult:
-    """The result with the selected relations, and if a model selected them, with their sources."""
-    if selection.method == "llm" and not selection.fallback:
-        result = with_sources(view, result, selection, param.chunk_top_k)
-    context = replace(result.context, relations=selection.relations)
-    return replace(result, context=context)

@@ -1,17 +1,20 @@
-"""The entities that a question names."""
+"""The entities that a question names, also by aliases stated in the visible documents."""
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
+
+import numpy as np
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.retrieval.aliases import entities_called
 from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 # Bounds of the time that a question takes: no name of the question sets is longer, and a question of
 # a hundred words has no more spans.
@@ -24,6 +27,7 @@ _POSSESSIVE = re.compile(r"['’]s?\W*$")
 _SURROUNDINGS = "?!.,;:…？！。，、；：\"“”'‘’()（）[]《》〈〉「」『』【】"
 
 NameSpan: TypeAlias = tuple[int, int, str]  # start, end, name key
+AliasClaims: TypeAlias = Sequence[tuple[int, str]]  # an entity's row and the key of an alias
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,6 @@ def question_names(task: SearchTask) -> QuestionNames:
     visible = task.inside("entity", column(rows_by_key.values()))
     rows_by_key = dict(itertools.compress(rows_by_key.items(), visible))
     return QuestionNames(rows_by_key, _names_as_spelled(task.query.question, spans, rows_by_key))
-
-
-def names_an_entity(task: SearchTask) -> bool:
-    """Whether the name of an entity occurs in the question; words in small letters are no names."""
-    spellings = question_names(task).spellings
-    return not all(spelling.islower() for spelling in spellings.values())
 
 
 def without_common_words(
@@ -112,3 +110,52 @@ def _name_spans(question: str) -> list[NameSpan]:
 
 def _bounded(name: str) -> str:
     return f" {' '.join(search_terms(name))} "
+
+
+# ── aliases ─────────────────────────────────────────────────────────────────────
+
+
+def entities_called(task: SearchTask, keys: Collection[str]) -> dict[str, int]:
+    """For each key that is an alias, the entity that states it; of several, the best connected."""
+    rows_by_key: dict[str, list[int]] = defaultdict(list)
+    for row, key in _visible_claims(task, task.snapshot.alias_claims(keys=keys)):
+        rows_by_key[key].append(row)
+    degrees = task.snapshot.graph.degrees
+    return {key: rows[degrees(column(rows)).argmax()] for key, rows in rows_by_key.items()}
+
+
+def alias_pairs(task: SearchTask, entities: Ids) -> tuple[Ids, Floats]:
+    """Pairs of entities, one of each pair in `entities`, where one has the name of the other as an
+    alias, shape (n, 2); and the certainty of each pair: 1 over the number of entities with the alias.
+    """
+    claims = _visible_claims(task, task.snapshot.alias_claims(entities=entities.tolist()))
+    rows_by_key = task.snapshot.entity_ids({key for _, key in claims})
+    claim_counts = Counter(key for _, key in task.snapshot.alias_claims(keys=rows_by_key))
+    ranked_pairs: list[tuple[int, int, float]] = []
+    for row, key in claims:
+        named_row = rows_by_key.get(key, row)
+        if named_row != row:
+            certainty = 1 / claim_counts[key]
+            ranked_pairs.append((min(row, named_row), max(row, named_row), certainty))
+    certainty_by_pair: dict[tuple[int, int], float] = {}
+    for low, high, certainty in sorted(ranked_pairs):
+        certainty_by_pair[low, high] = certainty  # the highest of several
+    pairs = np.array([*certainty_by_pair], np.int64).reshape(-1, 2)
+    certainties = np.array([*certainty_by_pair.values()], np.float64)
+    visible = task.inside("entity", pairs.ravel()).reshape(-1, 2).all(axis=1)
+    return pairs[visible], certainties[visible]
+
+
+def _visible_claims(task: SearchTask, claims: AliasClaims) -> AliasClaims:
+    """The claims of chunks that the question's filter lets through."""
+    if task.filtered is None or not claims:
+        return claims
+    chunks = set(task.filtered["chunk"].tolist())
+    mentions = task.snapshot.entity_mentions(entities={row for row, _ in claims})
+    visible = {
+        (mention_row.owner, name_key(alias))
+        for mention_row in mentions
+        if mention_row.chunk in chunks
+        for alias in mention_row.mention.aliases
+    }
+    return [claim for claim in claims if claim in visible]

@@ -1,23 +1,21 @@
-"""How a question's entities, relations and chunks are ranked: seeds, expansion, walk, fusion, selection.
+"""How a question's entities, relations and chunks are ranked: seeds, expansion, fusion, selection.
 
-`find` is the whole search. The numbers above each step may be touched; `python -m benchmarks.ablation`
+`find` is the whole search; its walk is in `retrieval/pagerank.py`. The numbers above each step may be touched; `python -m benchmarks.ablation`
 measures each of them. Beside a number stands its measured worth, in recall of mode `mix`: M is musique-a
 (40 questions), C is zh-cmrc2018 (60), both with the hashing embedder, and F the frozen questions of
 tests/retrieval (20). "None" means that no change of the number was more than chance on these sets.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Context, Kind
-from lightrag_jsonl.retrieval.aliases import alias_pairs
+from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval.filtering import (
-    entity_names,
     load_entities,
     load_relations,
     visible_degrees,
@@ -33,11 +31,14 @@ from lightrag_jsonl.retrieval.hits import (
     fuse,
     take_turns,
 )
-from lightrag_jsonl.retrieval.pagerank import describe_paths, last_steps, path_to, walk
-from lightrag_jsonl.retrieval.question_names import question_names, without_common_words
+from lightrag_jsonl.retrieval.pagerank import WalkHits, walk_around
+from lightrag_jsonl.retrieval.question_names import (
+    alias_pairs,
+    question_names,
+    without_common_words,
+)
 from lightrag_jsonl.retrieval.scope import may_answer
-from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask, Seeds, Subgraph
-from lightrag_jsonl.retrieval.walk_graph import MENTION_EDGE, WalkGraph, neighborhood
+from lightrag_jsonl.retrieval.task import SearchResult, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -254,7 +255,8 @@ def relation_degrees(task: SearchTask, relations: Ids) -> Floats:
 def expand_entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
     """Entities that the question names, then seeds and ends of relations, best first.
 
-    All of these are also ranked once more together, by likeness to the question.
+    All of these are also ranked once more together: by likeness to the question, by degree, and by
+    name.
     """
     ends = task.snapshot.graph.ends(relations.ids).ravel()
     first_places = np.sort(np.unique(ends, return_index=True)[1])
@@ -262,19 +264,13 @@ def expand_entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
         ends[first_places], relations.scores[first_places // 2], "an end of a relation found"
     )
     ids = distinct_rows(ends, seeds.entities.ids)
-    scores = entity_relevance(task, seeds, ids)
+    scores = task.snapshot.vector_scores("entity", task.query.vectors[:1], ids)[0]
+    scores += CONNECTED * np.log1p(task.snapshot.graph.degrees(ids))
+    scores += np.isin(ids, seeds.named_rows)
     has_vector = ~np.isnan(scores)
     relevant = Hits.ranked(ids[has_vector], scores[has_vector])
     fused = fuse([seeds.entities, reached, relevant], task.param.fusion)
     return _moved_to_front(fused, seeds.named_rows)
-
-
-def entity_relevance(task: SearchTask, seeds: Seeds, entities: Ids) -> Floats:
-    """Scores by likeness to the question, by degree, and by name; NaN without a vector."""
-    cosines: Floats = task.snapshot.vector_scores("entity", task.query.vectors[:1], entities)[0]
-    cosines += CONNECTED * np.log1p(task.snapshot.graph.degrees(entities))
-    cosines += np.isin(entities, seeds.named_rows)
-    return cosines
 
 
 def _relations_around(task: SearchTask, seeds: Seeds) -> tuple[Ids, Floats]:
@@ -296,200 +292,7 @@ def _moved_to_front(hits: Hits, ids: Ids) -> Hits:
     return raised[np.argsort(~is_moved, kind="stable")]
 
 
-# ── 3. walk: personalized PageRank around the subgraph ──────────────────────────
-
-# So many chunks are found, whatever part of the visits the first chunks hold.
-# M: @10 -1.2 with half; no gain for 793 tokens more with double.
-LEAST_CHUNKS = 10
-
-# The least cosine at which the ends of the nearest relation are starts. F: passages -2.5 without
-# these starts; M, C: none.
-START_RELATION_COSINE = 0.5
-
-# At most so many chunks are starts. M: none (@5 +2.5 with half); C: none.
-NEAR_CHUNKS = 100
-
-# Exponent of a chunk's relevance. C: @2 -8.3, @5 -3.3 with 0, that is, with equal starts; M: @5 +7.1 with 8.
-SHARPNESS = 4
-
-# Relevance of the last chunk that is a start, where the first has 1. M, C, F: none.
-LEAST_RELEVANCE = 0.1
-
-# Weight of all start chunks together, where all other starts have 1; and the most that lexical
-# relevance counts, where dense relevance has 1. `benchmarks.crossvalidation` chooses both in four of five
-# folds (musique-a, hotpotqa-train, zh-cmrc2018). F: passages -5.0 without words, in mode `local`.
-NEAR_WEIGHT = 0.2
-LEXICAL_WEIGHT = 0.75
-
-# First chunks by vectors and by words, whose difference gives words their weight. Not measured alone.
-COMPARED = 10
-
-# In place of these where vectors only count words. In English the starts are mainly the names; in a
-# Chinese question the subject stands in the words, since the nearest relation is often the relation of a
-# name alone. Mix @5 with 0.2 / 0.5 / 1 / 2: musique-a 73.3 / 72.1 / 64.2 / 60.0, hotpotqa-train 85.5 /
-# 87.5 / 84.5 / 83.5; C: @5 -3.3 without. 2 in Chinese: dragonball-zh-multi-a, held-out half.
-NEAR_WEIGHT_OF_WORDS = 0.5
-NEAR_WEIGHT_OF_BIGRAMS = 2.0
-LEXICAL_WEIGHT_OF_WORDS = 2.0  # C: @2 -11.7, @5 -5.0 without
-
-_POSSESSIVES = ("'s ", "' ", "的")  # after an owner, in name keys
-
-
-@dataclass(frozen=True, slots=True)
-class WalkHits:
-    """The chunks of a walk, best first, with reasons, and the entities, if the mode ranks entities so.
-
-    `relevant` are the entities with at least `relevance_floor` times the visits of the most visited
-    entity beyond the starts.
-    """
-
-    entities: Hits
-    chunks: Hits
-    relevant: Ids
-
-
-def walk_around(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkHits:
-    """Ranks entities and chunks by personalized PageRank.
-
-    The walk starts at the entities named in the question, at the ends of the relation nearest to the
-    question and, with little weight, at each chunk near the question. A chunk ranks high if many and
-    specific facts point at the chunk, and if the chunk resembles the question. The last chunk is where
-    `coverage` of the visits of the best chunks is reached, but at least the tenth.
-    """
-    graph = neighborhood(task, seeds, subgraph)
-    starts = start_weights(task, graph, seeds)
-    shares = walk(graph, starts)
-    steps = last_steps(graph, starts)
-    entity_count = len(graph.entities)
-
-    def explained(hits: Hits, first_node: int, rows: Ids) -> Hits:
-        nodes = first_node + rows.searchsorted(hits.ids)
-        paths = [path_to(graph, steps, node) for node in nodes.tolist()]
-        return Hits.of(hits.ids, hits.scores, describe_paths(task, graph, seeds, paths))
-
-    entities = NO_HITS
-    if task.mode.ranked_by_walk:
-        visited = Hits.ranked(graph.entities, shares[:entity_count], task.param.top_k)
-        entities = explained(visited[visited.scores > 0], 0, graph.entities)
-    visited = Hits.ranked(graph.chunks, shares[entity_count:], task.chunk_limit)
-    covering = _covering(visited[visited.scores > 0], task.param.coverage)
-    return WalkHits(
-        entities=entities,
-        chunks=explained(covering, entity_count, graph.chunks),
-        relevant=_often_visited(task, graph, starts=starts, shares=shares),
-    )
-
-
-def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
-    """The probability of a start at each node; the weights add up to 1, or are all 0.
-
-    An entity weighs by its likeness over its number of mentions, a chunk by its sharpened relevance. So
-    neither the size of the corpus nor the frequency of names matters.
-    """
-    weights = _shares_of_one(_entity_starts(task, graph, seeds))
-    chunks, relevance = chunk_relevance(task, graph, seeds)
-    near_chunks = Hits.ranked(chunks, relevance, NEAR_CHUNKS)
-    near_chunks = near_chunks[near_chunks.scores > 0]
-    nodes = len(graph.entities) + graph.chunks.searchsorted(near_chunks.ids)
-    sharpened = np.maximum(_spread(near_chunks.scores), LEAST_RELEVANCE) ** SHARPNESS
-    weights[nodes] = _near_weight(task.query) * _shares_of_one(sharpened)
-    return _shares_of_one(weights)
-
-
-def _near_weight(query: SearchQuery) -> float:
-    """The weight of all start chunks together, where the other starts have 1."""
-    if not query.lexical:
-        return NEAR_WEIGHT
-    return NEAR_WEIGHT_OF_BIGRAMS if has_cjk(query.question) else NEAR_WEIGHT_OF_WORDS
-
-
-def chunk_relevance(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> tuple[Ids, Floats]:
-    """The chunks of the graph that the question's text found, and how relevant they are."""
-    chunks = seeds.chunks[np.isin(seeds.chunks, graph.chunks)]
-    cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
-    lexical_scores = dict(
-        zip(seeds.lexical.ids.tolist(), seeds.lexical.scores.tolist(), strict=True)
-    )
-    lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
-    highest = lexical.max(initial=0.0) or 1.0
-    dense = _spread(np.nan_to_num(cosines, nan=0.0))
-    return chunks, dense + lexical_weight(task, seeds) * lexical / highest
-
-
-def lexical_weight(task: SearchTask, seeds: Seeds) -> float:
-    """Words count more, the less they find what vectors find anyway."""
-    if task.query.lexical:
-        return LEXICAL_WEIGHT_OF_WORDS
-    common = np.intersect1d(seeds.dense.ids[:COMPARED], seeds.lexical.ids[:COMPARED])
-    return LEXICAL_WEIGHT * (1 - len(common) / COMPARED)
-
-
-def _entity_starts(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
-    """For each node that is an entity to start at, its likeness over its number of mentions."""
-    likeness_by_row = _likeness_of_starts(task, seeds)
-    rows = column(sorted(likeness_by_row))
-    rows = rows[np.isin(rows, graph.entities)]
-    nodes = graph.entities.searchsorted(rows)
-    mentioning = graph.senders[graph.edge_types == MENTION_EDGE]
-    mention_counts = np.bincount(mentioning, minlength=graph.size)[nodes]
-    likeness = np.array([likeness_by_row[row] for row in rows.tolist()])
-    weights = np.zeros(graph.size)
-    weights[nodes] = likeness / np.maximum(mention_counts, 1)
-    return weights
-
-
-def _likeness_of_starts(task: SearchTask, seeds: Seeds) -> dict[int, float]:
-    """The likeness of the named entities, and of the ends of the relation nearest to the question.
-
-    An end is no start if a named entity owns the end by its name ("Scrooge's partner", if the question
-    names Scrooge).
-    """
-    likeness_by_row = dict(seeds.named)
-    relation = seeds.nearest_relation
-    relation = relation[relation.scores >= START_RELATION_COSINE]
-    ends = task.snapshot.graph.ends(relation.ids).ravel().tolist()
-    names = {end: f" {name_key(name)}" for end, name in entity_names(task, ends).items()}
-    owners = [
-        name + possessive
-        for end, name in names.items()
-        if end in seeds.named
-        for possessive in _POSSESSIVES
-    ]
-    for end, cosine in zip(ends, relation.scores.repeat(2).tolist(), strict=True):
-        is_owned = any(owner in names.get(end, "") for owner in owners)
-        if end in seeds.named or not is_owned:
-            likeness_by_row[end] = max(cosine, likeness_by_row.get(end, 0.0))
-    return likeness_by_row
-
-
-def _covering(chunks: Hits, coverage: float) -> Hits:
-    """The first chunks that together hold this part of all visits, at least `LEAST_CHUNKS`."""
-    is_covered = np.cumsum(chunks.scores) < coverage * chunks.scores.sum()
-    return chunks[: max(LEAST_CHUNKS, int(is_covered.sum()) + 1)]
-
-
-def _often_visited(task: SearchTask, graph: WalkGraph, *, starts: Floats, shares: Floats) -> Ids:
-    """The entities that reach the relevance floor; starts are always visited often."""
-    entity_count = len(graph.entities)
-    is_start = starts[:entity_count] != 0
-    entity_shares = shares[:entity_count]
-    highest = entity_shares[~is_start].max(initial=0.0)
-    relevant: Ids = graph.entities[entity_shares >= task.param.relevance_floor * highest]
-    return relevant
-
-
-def _shares_of_one(values: Floats) -> Floats:
-    return values / (values.sum() or 1.0)
-
-
-def _spread(values: Floats) -> Floats:
-    """Values scaled to the range 0 to 1; all 1 if they are equal."""
-    low = values.min(initial=np.inf)
-    high = values.max(initial=-np.inf)
-    return (values - low) / (high - low) if high > low else np.ones_like(values)
-
-
-# ── 4. fusion: the chunks of the walk and the chunks of the text search ─────────
+# ── 3. fusion: the chunks of the walk and the chunks of the text search ─────────
 
 # Weight of vectors that only count words, where BM25 has 1. C: none.
 WORD_VECTOR_WEIGHT = 0.1
@@ -529,7 +332,7 @@ def _appended(chunks: Hits, further: Hits) -> Hits:
     return concatenated([chunks, missing])[0]
 
 
-# ── 5. selection: the facts that are shown ──────────────────────────────────────
+# ── 4. selection: the facts that are shown ──────────────────────────────────────
 
 # So many are shown, however seldom the walk visits their ends: a fact that a hub has once is seldom visited.
 # The answer stands in a shown relation in 0 / 0 / 3 / 6 of 40 questions (musique-a, words only) and 7 / 11 /
@@ -610,8 +413,11 @@ def load_result(
     text_chunk_ids = [
         stored_chunks[row].id for row in text_hits.ids.tolist() if row in stored_chunks
     ]
+    guaranteed_chunk_id = ""
+    if text_chunk_ids:
+        guaranteed_chunk_id = text_chunk_ids[0]
     return SearchResult(
         context=with_documents(task.snapshot, context),
         text_chunk_ids=tuple(text_chunk_ids),
-        guaranteed_chunk_id=text_chunk_ids[0] if text_chunk_ids else "",
+        guaranteed_chunk_id=guaranteed_chunk_id,
     )

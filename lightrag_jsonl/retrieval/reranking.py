@@ -22,22 +22,23 @@ async def rerank(
     """
     chunks = result.context.chunks
     texts = [chunk.text for chunk in chunks]
-    scores = np.nan_to_num(await rerank_scores(reranker, question, texts), nan=-np.inf)
-    best = _by_weight(np.arange(len(scores)), scores, param)[: param.chunk_top_k]
+    raw_scores = await rerank_scores(reranker, question, texts)
+    scores = np.nan_to_num(raw_scores, nan=-np.inf)
+    ranked_positions = _by_weight(np.arange(len(scores)), scores, param)
+    best = ranked_positions[: param.chunk_top_k]
     positions_by_id = {chunk.id: position for position, chunk in enumerate(chunks)}
-    by_text = np.array([positions_by_id[id] for id in result.text_chunk_ids], np.int64)
-    by_text = by_text[: RERANKED * param.chunk_top_k]
+    text_positions = [positions_by_id[id] for id in result.text_chunk_ids]
+    by_text = np.array(text_positions[: RERANKED * param.chunk_top_k], np.int64)
     guaranteed = _by_weight(by_text, scores[by_text], param)[:1]
     if len(best) > 1 and not np.isin(guaranteed.ids, best.ids).all():
         last = Hits.of(guaranteed.ids, best.scores[-1:])
         best = concatenated([best[:-1], last])[0]
     ranked = [replace(chunks[position], score=score) for position, score, _ in best.rows()]
-    guaranteed_ids = [chunks[position].id for position in guaranteed.ids.tolist()]
-    return replace(
-        result,
-        context=replace(result.context, chunks=tuple(ranked)),
-        guaranteed_chunk_id=guaranteed_ids[0] if guaranteed_ids else "",
-    )
+    guaranteed_chunk_id = ""
+    if len(guaranteed):
+        guaranteed_chunk_id = chunks[guaranteed.ids[0]].id
+    context = replace(result.context, chunks=tuple(ranked))
+    return replace(result, context=context, guaranteed_chunk_id=guaranteed_chunk_id)
 
 
 def _by_weight(positions: Ids, scores: Floats, param: QueryParam) -> Hits:

@@ -1,32 +1,29 @@
 """Decides whether an index may hold anything about a question; in doubt it does."""
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lightrag_jsonl.core.cjk import CJK, FUNCTION_CHARACTERS, has_cjk, is_lone
+from lightrag_jsonl.core.answers import Keywords
+from lightrag_jsonl.core.cjk import has_cjk, is_lone
 from lightrag_jsonl.core.modes import ModePlan
-from lightrag_jsonl.core.names import folded_text, name_key
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
-from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
+from lightrag_jsonl.core.question_scope import (
+    asks_about_change,
+    asks_about_everything,
+    content_words,
+    is_small_talk,
+)
 from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.text import words
-from lightrag_jsonl.core.types import Keywords
 from lightrag_jsonl.core.user_code import embed_texts
-from lightrag_jsonl.retrieval.question_names import names_an_entity
+from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds
 from lightrag_jsonl.storage.tables.full_text import ANY_END
 
-_CHANGE = re.compile(  # a question about the course of time, not about a single change
-    r"\bhow (?:do|does|did|has|have)\b.{0,80}\b(?:chang|develop|evolv|transform|grow|progress)"
-    r"|\b(?:throughout|in the course of|over the course of|from (?:the )?(?:beginning|start) to (?:the )?end)\b"
-    r"|(?:如何|怎样|怎么|怎么样|是如何|逐步|一步步)[^，。？]{0,12}(?:变化|转变|改变|演变|发展|壮大|衰落|灭亡|成长|兴起)"
-    r"|(?:变化|转变|演变|发展)(?:过程|历程|经过)|从头到尾|自始至终|先后"
-)
 LANGUAGES = ("en", "zh")  # the languages of the word tables below
 MOST_WORDS = 64  # content words of a question that are looked up; bounds the time
 
@@ -72,12 +69,6 @@ UNRELATED_CHINESE = (
     "士兵们在天亮以前过了河。",
     "她把外套送去洗衣店了。",
 )
-
-
-def _longest_first(listed: str, characters: str = "") -> re.Pattern[str]:
-    """A pattern of the words of a table and of single characters, the longest before the others."""
-    alternatives = sorted({*words(listed), *characters}, key=lambda word: (-len(word), word))
-    return re.compile("|".join(alternatives))
 
 
 class LikenessScale:
@@ -142,33 +133,12 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
         return not is_small_talk(query.question)
     if seeds.dense.scores[0] >= query.likeness_floor or asks_about_everything(query.question):
         return True
-    if names_an_entity(task):
+    spellings = question_names(task).spellings.values()
+    if not all(spelling.islower() for spelling in spellings):  # words in small letters are no names
         return True
     if task.snapshot.entity_ids({name_key(keyword) for keyword in query.low}):
         return True
     return _words_occur(task, content)
-
-
-# ── words ───────────────────────────────────────────────────────────────────────
-
-
-def content_words(question: str) -> list[str]:
-    """The words that carry the subject of a question: words of scripts with spaces, and the runs of
-    characters that remain of Chinese text without function words.
-    """
-    text = _CHINESE_FUNCTION_WORDS.sub(" ", folded_text(question))
-    pieces = _CJK_RUN.findall(text)
-    spaced = search_terms(_CJK_RUN.sub(" ", text))
-    return [*dict.fromkeys([*(word for word in spaced if word not in EMPTY_WORDS), *pieces])]
-
-
-def asks_about_everything(question: str) -> bool:
-    """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？").
-
-    All content words of such a question name a text, a part of every text, or a use of texts.
-    """
-    content = [word for word in content_words(question) if not word.isdigit()]
-    return bool(content) and all(map(is_of_any_text, content))
 
 
 def asks_for_overview(mode: ModePlan, param: QueryParam, question: str, keywords: Keywords) -> bool:
@@ -183,25 +153,7 @@ def asks_for_overview(mode: ModePlan, param: QueryParam, question: str, keywords
     return keywords.whole or asks_about_everything(question) or asks_about_change(question)
 
 
-def asks_about_change(question: str) -> bool:
-    """Whether a question asks how something changes in the course of a text."""
-    return _CHANGE.search(folded_text(question)) is not None
-
-
-def is_of_any_text(word: str) -> bool:
-    """Whether a content word fits a text about any subject."""
-    return word in TEXT_WORDS or (has_cjk(word) and not _CHINESE_TEXT_WORDS.sub("", word))
-
-
-def is_small_talk(question: str) -> bool:
-    """Whether a question has no content words, and greets, thanks or addresses the assistant alone
-    ("Can you tell what she did?" may be about a text).
-    """
-    if content_words(question):
-        return False
-    text = folded_text(question)
-    terms = {*search_terms(text), *text}
-    return not terms.isdisjoint(SMALL_TALK) and terms.isdisjoint(THIRD_PERSON)
+# ── words ───────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,53 +204,3 @@ def _units(word: str, *, characters: bool) -> list[_Unit]:
         is_enough = characters or len(word) == 1
         units.append(_Unit(bigrams, [f"{character}{ANY_END}"] if is_enough else []))
     return units
-
-
-TEXT_WORDS = words(
-    """about abstract act anything argument arguments article articles author authors background
-    begin beginning begins book books brief briefly bullet bullets central chapter chapters
-    character characters chronology collection common companies company conclude concluded
-    conclusion conclusions connect connected connection connections contain contains content
-    contents core corpus cover covered covers data describes described detail details dialogue
-    digest discuss discussed discusses document documents dr end ending ends entities entity
-    entire essential essence event events everything example examples fact facts figure
-    figures file files final find finding findings general gist happen happened happens hero
-    heroes heroine highlights idea ideas important information introduce introduction issue
-    issues key lesson lessons line lines locations long main major material materials mention
-    mentioned mentions message messages moral motif motifs names narrative narrator note notes
-    novel occur occurs order organizations outline overall overview page pages paragraph
-    paragraphs part parts passage passages people person persons place places play plot point
-    points principal problem problems protagonist protagonists question questions recap record
-    records relate related relation relations relationship relationships report reports result
-    results say says scene scenes section sections sentence sentences set setting short
-    significant source sources start starts stories story structure style subject subjects
-    summaries summarise summarised summarising summarization summarize summarized summarizing
-    summary sum synopsis table tale tales takeaway takeaways teach text texts theme themes
-    timeline title titles tl tldr topic topics treat treated whole word words work works write
-    writer written wrote one two three four five six seven eight nine ten"""
-)
-SMALL_TALK = words(
-    """hello hi hey goodbye bye thank thanks welcome please ok okay help test tests today you your
-    yours yourself 你 您 谢谢 再见 测试"""
-)
-THIRD_PERSON = words(
-    "he she it they him her them his hers its their this that these those 他 她 它 这 那"
-)
-EMPTY_WORDS = (FUNCTION_WORDS - TEXT_WORDS) | SMALL_TALK
-EMPTY_WORDS |= words("show find search define need want mean means type way use")
-_CHINESE_FUNCTION_WORDS = _longest_first(
-    """什么样 怎么样 是什么 有什么 为什么 什么 怎么 怎样 如何 多少 哪里 哪儿 哪个 哪些 哪位 哪一 为何 是否 何时 何地 何人
-    何处 时候 请问 请 告诉 一下 一个 一种 一些 这个 那个 这些 那些 我们 你们 他们 你好 您好 您 谢谢 再见 测试 可以 没有 不是
-    就是 因为 所以 如果 但是 而且 以及 关于 对于 之间 之后 之前 其中 其他 自己 应该 需要 想要 知道 一 叫 做 要 会 能
-    不 没 很 最 更 只 才 可 所 由 等 让 给 用 请 帮 嘛 啊 呀 呢 几 多 都 去 来 过 着 得 地 个 位 些""",
-    FUNCTION_CHARACTERS,
-)
-_CHINESE_TEXT_WORDS = _longest_first(
-    """总结 概括 概述 概要 概况 摘要 综述 归纳 梗概 大意 全文 全书 全篇 全部 所有 整个 整体 整本 本书 书中 本文 文中 文章 文档
-    文件 文本 文献 资料 材料 内容 故事 小说 情节 剧情 经过 结局 结尾 结果 开头 开始 开篇 开端 主题 主旨 主线 主要 中心 核心
-    思想 重要 关键 要点 重点 观点 看点 人物 角色 主角 主人公 作者 公司 企业 机构 组织 地点 地方 事件 事情 大事 关系 联系
-    讲述 讲解 讲 说明 说 写 介绍 描述 描写 叙述 涉及 提到 提及 出现 包含 包括 发生 结论 寓意 道理 启示 主张 目录 章节 段落
-    列出 列举 列 时间线 来龙去脉 简单 简要 简短 简述 简介 话题 议题 信息 记录 笔记 报告 新闻 消息 特点 背景 有关 相关 共同
-    名字 名称 书 文 篇 章 节 回 段 句 话 字 部 事 人 本 名 主 二 三 四 五 六 七 八 九 十 两 有 在 和"""
-)
-_CJK_RUN = re.compile(f"[{CJK}]+")

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lightrag_jsonl.core.answers import Community, Context
 from lightrag_jsonl.core.modes import MODES, ModePlan
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Chunk, Community, Context, Kind
+from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.retrieval.excerpts import CandidateSentence
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, distinct_rows
 from lightrag_jsonl.storage.vector_index import Ids

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lightrag_jsonl.retrieval.aliases import alias_pairs
 from lightrag_jsonl.retrieval.hits import Hits, distinct_rows
+from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot

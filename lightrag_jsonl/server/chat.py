@@ -9,10 +9,11 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from lightrag_jsonl.core.answers import Answer, Context, source_lines
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Answer, Context, Message, Mode, source_lines
+from lightrag_jsonl.core.types import Message, Mode
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.server.indexes import Index, Indexes
 from lightrag_jsonl.server.routing import Call, Stream, error_body, error_message, error_status

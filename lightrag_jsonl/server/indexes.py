@@ -11,10 +11,10 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from lightrag_jsonl import AsyncLightRAG
+from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.server.jobs import JOB_SECONDS, JobQueue
 from lightrag_jsonl.server.metrics import Metrics

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from lightrag_jsonl.core.types import Answer
+from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.server import chat
 from lightrag_jsonl.server.routing import Call, Route
 

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
-from lightrag_jsonl.core import types
+from lightrag_jsonl.core import answers, types
 from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.usage import Usage
@@ -139,13 +139,13 @@ class AnswerBody(Struct):
     """
 
     text: str
-    citations: tuple[types.Citation, ...]
+    citations: tuple[answers.Citation, ...]
     sources: list[str]
     trace_id: str | None
     usage: Usage
     invented: tuple[int, ...]
     truncated: bool
-    claims: tuple[types.CitedClaim, ...]
+    claims: tuple[answers.CitedClaim, ...]
 
 
 class ListPart(Struct, Generic[ListItem]):
@@ -171,12 +171,12 @@ class ChunkList(Struct):
     documents: dict[str, str]
 
 
-def answer_body(answer: types.Answer) -> AnswerBody:
+def answer_body(answer: answers.Answer) -> AnswerBody:
     """An answer in the form of REST."""
     return AnswerBody(
         text=answer.text,
         citations=answer.citations,
-        sources=list(types.source_lines(answer.citations, answer.context.language)),
+        sources=list(answers.source_lines(answer.citations, answer.context.language)),
         trace_id=answer.trace_id,
         usage=answer.usage,
         invented=answer.invented,
@@ -203,11 +203,11 @@ async def answer_question(call: Call) -> AnswerBody:
         async with contextlib.aclosing(call.index.ask(question, param, explain)) as items:
             collected = [item async for item in items]
     answer = collected[-1]
-    assert isinstance(answer, types.Answer)
+    assert isinstance(answer, answers.Answer)
     return answer_body(answer)
 
 
-async def get_context(call: Call) -> types.Context:
+async def get_context(call: Call) -> answers.Context:
     """The context for a question, as a model would get it."""
     question, param, _ = _question_of(call)
     with call.indexes.question(question):
@@ -224,13 +224,13 @@ async def stream_answer(call: Call) -> Stream:
 
 
 async def _server_sent_events(
-    call: Call, items: AsyncGenerator[events.Event | types.Answer]
+    call: Call, items: AsyncGenerator[events.Event | answers.Answer]
 ) -> AsyncGenerator[str]:
     try:
         async with contextlib.aclosing(items):
             async for item in items:
                 match item:
-                    case types.Answer():
+                    case answers.Answer():
                         yield _server_sent_event("answer", answer_body(item))
                     case events.AnswerChunk():
                         if item.text:
@@ -438,7 +438,7 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/jobs/{{id}}", get_job, result=Job),
     Route("POST", f"{INDEX_PATH}/jobs/{{id}}/cancel", cancel_job, body=Nothing, result=Job),
     Route("POST", f"{INDEX_PATH}/query", answer_question, body=Question, result=AnswerBody),
-    Route("POST", f"{INDEX_PATH}/retrieve", get_context, body=Question, result=types.Context),
+    Route("POST", f"{INDEX_PATH}/retrieve", get_context, body=Question, result=answers.Context),
     Route("POST", f"{INDEX_PATH}/stream", stream_answer, body=Question, media=EVENTS),
     Route("GET", f"{INDEX_PATH}/traces", list_traces, ListParams, result=list[types.TraceSummary]),
     Route("GET", f"{INDEX_PATH}/traces/{{id}}", get_trace, result=Trace),

@@ -7,15 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.sentences import first_words
-from lightrag_jsonl.core.types import (
-    Context,
-    DocumentStatus,
-    ExtractionReport,
-    Failure,
-    Kind,
-    Status,
-)
+from lightrag_jsonl.core.types import DocumentStatus, ExtractionReport, Failure, Kind, Status
 from lightrag_jsonl.storage.rows import ChunkReport, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
 

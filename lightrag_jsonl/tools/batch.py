@@ -28,8 +28,7 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, read_text
-from lightrag_jsonl.llm.replies import BROKEN_OFF
-from lightrag_jsonl.llm.requests import request_key
+from lightrag_jsonl.llm.requests import BROKEN_OFF, request_key
 from lightrag_jsonl.providers.completions import read_completion
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.engine import Engine

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
+from lightrag_jsonl.core.answers import Citation, Cited, CitedClaim, Context
 from lightrag_jsonl.core.citation_markers import (
     CITATION_MARKER,
     CitationMarker,
@@ -18,7 +19,7 @@ from lightrag_jsonl.core.citation_markers import (
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
-from lightrag_jsonl.core.types import Chunk, Citation, Cited, CitedClaim, Context
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing.events import PromptItem, cited_items
@@ -80,13 +81,22 @@ def resolve_citations(
         for citation in citations:
             places.setdefault(citation, len(places))
     numbers = dict.fromkeys(claim.number for claim in claims)
+    cited_claims: list[CitedClaim] = []
+    for claim in claims:
+        if claim.number in items:
+            citations = resolved[claim.key]
+            cited_claim = CitedClaim(
+                number=claim.number,
+                start=claim.start,
+                end=claim.end,
+                marker=claim.marker,
+                supported=any(citation.supported for citation in citations),
+                citations=tuple([places[citation] for citation in citations]),
+            )
+            cited_claims.append(cited_claim)
     return Cited(
         citations=tuple(places),
-        claims=tuple(
-            _cited_claim(claim, resolved[claim.key], places)
-            for claim in claims
-            if claim.number in items
-        ),
+        claims=tuple(cited_claims),
         invented=tuple(number for number in numbers if number not in items),
     )
 
@@ -119,19 +129,6 @@ def _support(
     """The citations in support of a claim, or the unsupported citation of the first chunk."""
     citations = [_citation(claim, item, chunk, context) for chunk in chunks]
     return [citation for citation in citations if citation.supported] or citations[:1]
-
-
-def _cited_claim(
-    claim: _CitingClaim, citations: Sequence[Citation], places: Mapping[Citation, int]
-) -> CitedClaim:
-    return CitedClaim(
-        number=claim.number,
-        start=claim.start,
-        end=claim.end,
-        marker=claim.marker,
-        supported=any(citation.supported for citation in citations),
-        citations=tuple(places[citation] for citation in citations),
-    )
 
 
 def _citing_claims(text: str) -> Iterator[_CitingClaim]:

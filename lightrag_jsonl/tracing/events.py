@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 
 from lightrag_jsonl.core import types as t
+from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import Selection
@@ -117,7 +118,7 @@ class Session(_Event, frozen=True, tag="session"):
 class KeywordsFound(_Event, frozen=True, tag="keywords"):
     """The question's keywords were found."""
 
-    keywords: t.Keywords
+    keywords: Keywords
 
     @property
     def triples(self) -> tuple[Triple, ...]:
@@ -192,12 +193,12 @@ class Answered(_Event, frozen=True, tag="answer"):
     """
 
     answer: str
-    citations: tuple[t.Citation, ...] = ()
+    citations: tuple[Citation, ...] = ()
     invented: tuple[int, ...] = ()
     reused: bool = False
     truncated: bool = False
     prompt_numbers: tuple[int, ...] = ()
-    claims: tuple[t.CitedClaim, ...] = ()
+    claims: tuple[CitedClaim, ...] = ()
 
     @property
     def triples(self) -> tuple[Triple, ...]:

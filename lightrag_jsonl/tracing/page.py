@@ -8,16 +8,12 @@ from importlib import resources
 from itertools import pairwise
 from typing import TypeAlias
 
+from lightrag_jsonl.core.answers import Citation, source_lines, unsupported_lines
 from lightrag_jsonl.core.citation_markers import split_citations
 from lightrag_jsonl.core.edges import Edge
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import (
-    Chunk,
-    Citation,
-    known_language,
-    source_lines,
-    unsupported_lines,
-)
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.tracing.events import cited_items
 from lightrag_jsonl.tracing.trace import Sources, Trace
 

@@ -7,12 +7,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+from lightrag_jsonl.core.answers import Answer, Context, Keywords
 from lightrag_jsonl.core.edges import Edge, EdgeSelection, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.text import on_one_line
-from lightrag_jsonl.core.types import Answer, Chunk, Context, Keywords, Relation, TraceSummary
+from lightrag_jsonl.core.types import Chunk, Relation, TraceSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.store import Store, write
 from lightrag_jsonl.storage.views import Transaction

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from lightrag_jsonl.core import types as t
+from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords
 from lightrag_jsonl.core.display import html_table, short_repr
 from lightrag_jsonl.core.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
@@ -46,7 +47,7 @@ class Trace:
     stages: tuple[e.Stage, ...] = ("session",)
     status: e.TraceStatus = "incomplete"
     error: str | None = None
-    keywords: t.Keywords = t.Keywords()
+    keywords: Keywords = Keywords()
     candidates: tuple[Edge, ...] = ()
     retrieved_chunks: tuple[str, ...] = ()
     method: Selection | None = None
@@ -57,13 +58,13 @@ class Trace:
     fallback: bool = False
     selection_error: str | None = None
     answer: str | None = None
-    citations: tuple[t.Citation, ...] = ()
+    citations: tuple[Citation, ...] = ()
     invented: tuple[int, ...] = ()
     usage: Usage = Usage()
     reused: bool = False
     truncated: bool = False
     prompt_numbers: tuple[int, ...] = ()
-    claims: tuple[t.CitedClaim, ...] = ()
+    claims: tuple[CitedClaim, ...] = ()
     sources: tuple[str, ...] = ()
     ended_at: datetime | None = None
     __repr__ = short_repr

@@ -152,15 +152,29 @@ def test_other_uses_of_the_words_state_nothing(tmp_path: Path, text: str) -> Non
         assert not any(pair.certain for pair in rag.entities.duplicates())
 
 
-def test_a_title_is_proposed_for_whom_it_is_mentioned_with(tmp_path: Path) -> None:
-    """关公 is 关羽, who is in its chapter, and not 关平."""
-    chapters = [("关公、关羽。", ("关公", "关羽")), ("关平。", ("关平",))]
+@pytest.mark.parametrize(
+    ("titled", "bearer", "namesake"),
+    [
+        ("关公", "关羽", "关平"),
+        ("林教头", "林冲", "林如海"),
+        ("贾太太", "贾敏", "贾蓉"),
+        ("陈厅长", "陈立言", "陈思"),
+        ("陳董事長", "陳立言", "陳思"),
+        ("周队长", "周明远", "周川"),
+        ("玄真道长", "玄真", "玄妙"),
+    ],
+)
+def test_a_title_is_proposed_for_whom_it_is_mentioned_with(
+    tmp_path: Path, titled: str, bearer: str, namesake: str
+) -> None:
+    """Titles of the court, the army, the orders and of today, in both scripts; no namesake elsewhere."""
+    chapters = [(f"{titled}、{bearer}。", (titled, bearer)), (f"{namesake}。", (namesake,))]
     with LightRAG(tmp_path, language="zh") as rag:
         for number, (text, names) in enumerate(chapters):
             records = [entity(name, kind="人物") for name in names]
             rag.insert_records(Document(text, id=f"d{number}"), records)
         (pair,) = rag.entities.duplicates()
-        assert {pair.name, pair.into} == {"关公", "关羽"} and not pair.certain
+        assert {pair.name, pair.into} == {titled, bearer} and not pair.certain
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import LightRAG, LLMError
-from lightrag_jsonl.core.types import Context
+from lightrag_jsonl.core.answers import Context
 
 pytest.importorskip("opentelemetry.sdk")
 

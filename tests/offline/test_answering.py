@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from lightrag_jsonl.core.answers import Context, Keywords
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER
-from lightrag_jsonl.core.types import Chunk, Context, Entity, Keywords, Language, Relation
+from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.providers.offline import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.answering import sentence_limit
 
@@ -117,6 +119,44 @@ def test_without_chunks_facts_are_cited() -> None:
 
     assert "They shared a counting-house. [2]" in text
     assert "Marley was the partner of Scrooge. [1]" in text
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "notice"),
+    [
+        (
+            "Summarize the book.",
+            ("The mill stood empty. Ada bought a book of maps.", "Rain fell on the weir."),
+            "No single sentence answers this question about the whole text.",
+        ),
+        (
+            "What are the main themes?",
+            ("The main street was under water.", "Ada sold the mill."),
+            "No single sentence answers this question about the whole text.",
+        ),
+        (
+            "总结全书。",
+            ("磨坊空了很久。阿岚买下了它。", "那年春天雨水很多。"),
+            "这个问题问的是全文，没有哪一句能直接回答。",
+        ),
+    ],
+)
+def test_a_question_about_the_whole_text_shows_the_passages(
+    question: str, texts: tuple[str, ...], notice: str
+) -> None:
+    """Passages were found, so the answer shows their beginnings, and says that none is an answer."""
+    lines = answer(question, context(*texts, facts=False)).split("\n")
+
+    assert lines[0].startswith(notice)
+    assert lines[2:4] == [f"- {text} [{number}]" for number, text in enumerate(texts, 1)]
+
+
+def test_a_sentence_with_most_words_of_a_question_about_the_whole_text_is_quoted() -> None:
+    """The author of a text may be named in it; and without passages nothing is shown."""
+    given = context("The mill stood empty.", "The author is Ada Wren.", facts=False)
+
+    assert answer("Who is the author?", given).startswith("The author is Ada Wren. [2]")
+    assert "[" not in answer("Summarize the book.", Context())
 
 
 @pytest.mark.parametrize("question", ["quantum chromodynamics", "", "👻"])

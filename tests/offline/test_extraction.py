@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.cjk import simplified
+from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES
-from lightrag_jsonl.core.types import Chunk, Language
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.providers.offline import OfflineExtractor
 from lightrag_jsonl.providers.offline.extraction import extract_text
 from tests.kit import unzipped

@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
-from lightrag_jsonl.core.types import Keywords, Language, Message
+from lightrag_jsonl.core.answers import Keywords
+from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.providers.offline import OfflineKeywords
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, Keywords
+from lightrag_jsonl.core.question_scope import asks_about_change
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.excerpts import (
     ExcerptRequest,
@@ -14,7 +15,6 @@ from lightrag_jsonl.retrieval.excerpts import (
     whole_sentences,
 )
 from lightrag_jsonl.retrieval.overview import chunk_weights, is_front_matter
-from lightrag_jsonl.retrieval.scope import asks_about_change
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import index
 

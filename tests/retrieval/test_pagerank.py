@@ -182,9 +182,9 @@ def test_common_names_weigh_less(met: Path) -> None:
         for near in ([], [0.03, 0.01, 0.0], [300.0, 100.0, 0.0]):
             seeds = Seeds(named=named, lexical=Hits.of([1, 2, 3][: len(near)], near))
             graph = walk_graph.neighborhood(task, seeds, found)
-            weights = ranking.start_weights(task, graph, seeds)
+            weights = pagerank.start_weights(task, graph, seeds)
             names, chunks = weights[:-4], weights[-4:]
-            share = ranking.NEAR_WEIGHT / (1 + ranking.NEAR_WEIGHT) if near else 0
+            share = pagerank.NEAR_WEIGHT / (1 + pagerank.NEAR_WEIGHT) if near else 0
             assert chunks.sum() == pytest.approx(share) and chunks[3] == 0
             expected = [(1 - share) * 0.4 / 1.4, (1 - share) * 1 / 1.4]
             assert sorted(names[names > 0].tolist()) == pytest.approx(expected)

@@ -7,9 +7,10 @@ from typing import Literal
 import pytest
 
 from lightrag_jsonl import Document, QueryParam
+from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Answer, Completion, Message, Mode
+from lightrag_jsonl.core.types import Completion, Message, Mode
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.testing import Request, ScriptedLLM

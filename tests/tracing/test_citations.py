@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.citation_markers import CITATION_MARKER, marked_numbers
-from lightrag_jsonl.core.numbering import CitationNumbering
-from lightrag_jsonl.core.types import Chunk, Citation, Cited, Context, Relation
+from lightrag_jsonl.core.answers import Citation, Cited, Context
+from lightrag_jsonl.core.citation_markers import CITATION_MARKER, CitationNumbering, marked_numbers
+from lightrag_jsonl.core.types import Chunk, Relation
 from lightrag_jsonl.tracing.citations import resolve_citations
 
 from .conftest import stored

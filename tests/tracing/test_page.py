@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl.core.answers import Citation, Keywords
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
-from lightrag_jsonl.core.types import Chunk, Citation, Keywords
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.tracing.events import PromptItem
 from lightrag_jsonl.tracing.page import render_page
 from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace

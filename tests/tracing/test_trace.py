@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Keywords
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.tracing.events import (
     Answered,

@@ -3,7 +3,8 @@
 import json
 from importlib.resources import files
 
-from lightrag_jsonl.core.types import Document, Language
+from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.types import Document
 
 SAMPLES = files("lightrag_jsonl.cli").joinpath("samples")
 

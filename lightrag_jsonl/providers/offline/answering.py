@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from anyio import to_thread
 
+from lightrag_jsonl.core.answers import Context, Keywords
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone, simplified
+from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import folded_text, name_key
-from lightrag_jsonl.core.types import Context, Keywords, Language
+from lightrag_jsonl.core.question_scope import asks_about_everything
 from lightrag_jsonl.providers.offline.keywords import offline_keywords
 from lightrag_jsonl.providers.offline.quotes import (
     LONGEST_QUOTE,
@@ -29,6 +31,7 @@ _ALIKE = 0.8  # a sentence without a new term must have so much of the first one
 _IMPLIED = 0.5  # the weight of a term that a sentence has by its pronoun only
 _BRIDGE = 0.5  # the weight of a name from an earlier sentence, next to the question's terms
 _RANK_DECAY = 0.08  # how fast scores fall with the rank of the chunk
+_BEGINNING = 80  # characters of a passage that its first sentences have at least
 _NAME_GAPS = 3  # so many characters may stand between those of a name
 _MOST_DEFINING = 3  # sentences of the answer to "What is …?"
 
@@ -39,6 +42,11 @@ _CLOSING: Mapping[Language, str] = {
 _NO_ANSWER: Mapping[Language, str] = {
     "en": "Nothing about this was found in the sources.",
     "zh": "资料中没有找到与此相关的内容。",
+}
+_WHOLE_TEXT: Mapping[Language, str] = {
+    "en": "No single sentence answers this question about the whole text. The passages found begin "
+    "as follows:",
+    "zh": "这个问题问的是全文，没有哪一句能直接回答。检索到的段落开头如下：",
 }
 _COUNTS: Mapping[str, int] = {
     **{"a": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
@@ -67,7 +75,8 @@ class ExtractiveAnswerer:
     Sentences are scored by the terms of the question and of the low-level keywords, by the rarity of
     the terms in the context and by the rank of the chunk. The names in a chosen sentence count for
     the next one, which must add a term of the question. If no chunk contains any of the terms,
-    descriptions are quoted; if nothing speaks of the keywords, the answer is that nothing was found.
+    descriptions are quoted; if nothing speaks of the keywords, the answer is that nothing was found,
+    or, to a question about the whole text ("Summarize the book."), the beginnings of the passages.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -85,11 +94,30 @@ def select_answer(question: str, context: Context, language: Language) -> str:
     quotes = _best_quotes(question, context.keywords, context)
     if not quotes and context.keywords == Keywords():  # a mode without keywords
         quotes = _best_quotes(question, offline_keywords(question, (), language), context)
-    if not quotes:
-        return _NO_ANSWER[question_language]
+    is_about_everything = asks_about_everything(question)
+    if is_about_everything:  # "the main street" tells nothing of the main themes
+        terms = content_terms(question)
+        quotes = [quote for quote in quotes if 2 * len(terms & quote.terms) > len(terms)]
     limit = sentence_limit(context.response_type)
-    answer = " ".join(f"{quote.text} [{quote.number}]" for quote in quotes[:limit])
+    if quotes:
+        answer = " ".join(f"{quote.text} [{quote.number}]" for quote in quotes[:limit])
+    elif context.chunks and is_about_everything:
+        beginnings = _beginnings(context, language)[: limit or _MOST_SENTENCES]
+        answer = "\n".join([f"{_WHOLE_TEXT[question_language]}\n", *beginnings])
+    else:
+        return _NO_ANSWER[question_language]
     return answer if limit else f"{answer}\n\n{_CLOSING[question_language]}"
+
+
+def _beginnings(context: Context, language: Language) -> list[str]:
+    """A line with the first sentences of each chunk and the citation, in the order of rank."""
+    texts_by_number: dict[int, str] = {}
+    for quote in chunk_quotes(context):
+        text = texts_by_number.get(quote.number, "")
+        if len(text) < _BEGINNING:
+            space = "" if written_in(quote.text, language) == "zh" else " "
+            texts_by_number[quote.number] = f"{text}{space}{quote.text}".strip()
+    return [f"- {text} [{number}]" for number, text in texts_by_number.items()]
 
 
 def sentence_limit(response_type: str) -> int | None:

@@ -9,9 +9,10 @@ from itertools import combinations
 from anyio import CapacityLimiter, to_thread
 
 from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES
-from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, Language, RelationMention
+from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, RelationMention
 from lightrag_jsonl.providers.offline.definitions import is_defined
 from lightrag_jsonl.providers.offline.keywords import PERSONAL_PRONOUN
 from lightrag_jsonl.providers.offline.markup import HEADING, quoted_line

@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 from anyio import to_thread
 
+from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.cjk import has_cjk, is_lone, simplified
+from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Keywords, Language, Message
+from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.providers.offline.chinese import without_fillers
 from lightrag_jsonl.providers.offline.phrases import ContentWord
 from lightrag_jsonl.providers.offline.sentences import find_sentences, written_in

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.cjk import is_cjk, simplified
 from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
-from lightrag_jsonl.core.types import Context
 from lightrag_jsonl.providers.offline.definitions import defines
 from lightrag_jsonl.providers.offline.markup import HEADING, quoted_line, without_markup
 

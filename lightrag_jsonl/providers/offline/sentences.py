@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lightrag_jsonl.core.cjk import is_cjk
+from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.types import Language
 from lightrag_jsonl.providers.offline.chinese import chinese_phrases
 from lightrag_jsonl.providers.offline.english import english_phrases
 from lightrag_jsonl.providers.offline.markup import without_addresses, without_markup

@@ -1,0 +1,272 @@
+"""The nouns of a question and its answer: keywords, context, citations; and the sources in words."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lightrag_jsonl.core.citation_markers import without_citations
+from lightrag_jsonl.core.display import html_table, with_short_repr
+from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
+from lightrag_jsonl.core.text import clipped
+from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Kind, Mode, Relation, relation_rows
+from lightrag_jsonl.core.usage import Usage
+
+QUOTE_LENGTH = 160  # characters of a quoted sentence
+_CLAIM_BORDER = " ,，、;；:：-–—.。*#|"
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """The themes (`high_level`) and named things (`low_level`) of a question.
+
+    `question` rewords a follow-up question to be understood without the conversation, and is
+    searched for instead; empty if the question needs no conversation. `whole` says that the question
+    asks about a text or a collection as a whole.
+    """
+
+    high_level: tuple[str, ...] = ()
+    low_level: tuple[str, ...] = ()
+    question: str = ""
+    whole: bool = False
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """How many ranked items the token budget left out of a context."""
+
+    entities: int = 0
+    relations: int = 0
+    chunks: int = 0
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class Community:
+    """A part of the graph whose entities have more to do with each other than with the rest.
+
+    `title` and `entities` (the most central first) are names; `chunk_ids` are the passages, in the
+    order of the text. Each passage belongs to a single community of a level. `level` is 0 for the
+    communities of the whole graph, 1 for their parts, and so on. `report` is a model's text with
+    numbers of passages, if reports were written; `key` identifies the content.
+    """
+
+    title: str
+    entities: tuple[str, ...] = ()
+    chunk_ids: tuple[str, ...] = ()
+    level: int = 0
+    report: str = ""
+    key: str = ""
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The retrieved items for a question, best first, and the `prompt` for the model.
+
+    Descriptions leave out sentences of the passages in the same context; `entities.get` has the full
+    description. `tokens` is the length of `prompt`, or of all parts together. `documents` maps
+    document ids to titles (or sources) for readers, `dates` to dates; `paged` holds the ids of
+    documents with more than one page. `language` is the index's. With `none_selected`, the model was
+    asked to choose relations and chose nothing: the remaining items match the question's text.
+    `response_type` is the requested form of the answer. An overview has `communities`, chunks in the
+    order of the text, and in `excerpts`, by chunk id, the places in the chunk's text that the prompt
+    shows.
+    """
+
+    question: str = ""
+    mode: Mode = "mix"
+    entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    keywords: Keywords = Keywords()
+    tokens: int = 0
+    dropped: Dropped = Dropped()
+    prompt: str = ""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    dates: Mapping[str, str] = field(default_factory=dict)
+    paged: frozenset[str] = frozenset()
+    language: str = "en"
+    none_selected: bool = False
+    response_type: str = ""
+    communities: tuple[Community, ...] = ()
+    excerpts: Mapping[str, tuple[Excerpt, ...]] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing at all was found."""
+        return not self.items
+
+    @property
+    def items(self) -> int:
+        """The number of chunks, entities and relations."""
+        return len(self.chunks) + len(self.entities) + len(self.relations)
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, ...]] = []
+        for chunk in self.chunks:
+            rows.append(("chunk", self.documents.get(chunk.document_id, ""), chunk.text))
+        for entity in self.entities:
+            rows.append(("entity", entity.name, entity.description))
+        rows += relation_rows(self.relations)
+        return html_table(f"{self.question} ({self.mode}, {self.tokens:,} tokens)", rows)
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One `[number]` of an answer, resolved to the text behind the number.
+
+    `text` is the sentence in support of the answer, at characters `start` to `end` of the page.
+    Without such a sentence, `supported` is false, `text` is empty, and `start` and `end` are the
+    start of the chunk. An entity or a relation has a citation for each supporting chunk, or else for
+    the first chunk, all with the same number. `heading` is the path of headings above the chunk;
+    `paged` says whether the document has more than one page.
+    """
+
+    number: int
+    kind: Kind
+    label: str
+    document_id: str
+    document: str
+    page: int
+    chunk_id: str
+    start: int
+    end: int
+    text: str
+    supported: bool = True
+    heading: str = ""
+    date: str | None = None
+    paged: bool = False
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class CitedClaim:
+    """A claim of an answer, with one of the cited numbers.
+
+    `start` and `end` are the characters of the claim in the answer, `marker` is the place of the
+    bracket with the number. `citations` are places in `Answer.citations`: of the sentences in support
+    of the claim or, unless `supported`, of the cited passage. The same number may support one claim
+    and not another.
+    """
+
+    number: int
+    start: int
+    end: int
+    marker: int
+    supported: bool
+    citations: tuple[int, ...] = ()
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The citations and claims of an answer, and the `invented` numbers of no item of the prompt."""
+
+    citations: tuple[Citation, ...] = ()
+    claims: tuple[CitedClaim, ...] = ()
+    invented: tuple[int, ...] = ()
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with citations and context.
+
+    Citations are numbered in the order of first use; citation n has the number
+    `prompt_numbers[n - 1]` in `context.prompt`. `claims` says whether the cited passage supports the
+    claim before each number. `invented` holds the cited numbers of no item of the prompt.
+    `truncated` means an incomplete answer: the model stopped at the token limit, or a content filter
+    or an error cut the answer off. `str(answer)` is the text, followed by the sources, each place
+    once, and by the claims without support; documents with the same title are distinguished by id.
+    """
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    context: Context = field(default_factory=Context)
+    trace_id: str | None = None
+    usage: Usage = Usage()
+    invented: tuple[int, ...] = ()
+    truncated: bool = False
+    prompt_numbers: tuple[int, ...] = ()
+    claims: tuple[CitedClaim, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.citations:
+            return self.text
+        return "\n".join([self.text, "", *self._lines()])
+
+    def _repr_html_(self) -> str:
+        return html_table(self.text, ([line] for line in self._lines()))
+
+    def _lines(self) -> Iterator[str]:
+        language = self.context.language
+        yield from source_lines(self.citations, language)
+        yield from unsupported_lines(self.text, self.claims, language)
+
+
+# ── the sources of an answer in words ───────────────────────────────────────────
+
+
+def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterator[str]:
+    """The list of sources, each place once: numbers, title, heading path, page (of a document with
+    pages), date, and the sentences in support of the answer.
+    """
+    words = FIXED_WORDS[known_language(language)]
+    ordered = sorted(citations, key=lambda citation: citation.number)
+    document_labels = [(citation.document_id, citation.document) for citation in ordered]
+    labels = unique_labels(document_labels)
+    quotes_by_place: dict[tuple[int, str], dict[str, None]] = {}  # "" for an unsupported citation
+    for citation in ordered:
+        place = _place(citation, labels[citation.document_id], words)
+        text = clipped(citation.text, QUOTE_LENGTH)
+        quote = words.quote.format(text) if citation.supported else ""
+        quotes_by_place.setdefault((citation.number, place), {})[quote] = None
+    numbers_by_line: dict[str, list[int]] = {}
+    for (number, place), quotes in quotes_by_place.items():
+        quoted = " ".join(filter(None, quotes))
+        line = place
+        unsupported = words.unsupported
+        if quoted:
+            line += f"{words.colon}{quoted}"
+            unsupported = words.partly_unsupported
+        if "" in quotes:
+            line += unsupported
+        numbers_by_line.setdefault(line, []).append(number)
+    for line, numbers in numbers_by_line.items():
+        marks = "".join([f"[{number}]" for number in numbers])
+        yield f"{marks} {line}"
+
+
+def _place(citation: Citation, label: str, words: FixedWords) -> str:
+    """The document, the heading path, the page and the date of a citation, on one line."""
+    page = words.page.format(citation.page) if citation.paged else ""
+    parts = dict.fromkeys((label, citation.heading, page, citation.date or ""))
+    return " ".join(words.comma.join(filter(None, parts)).split())
+
+
+def unsupported_lines(
+    text: str, claims: Iterable[CitedClaim], language: str = "en"
+) -> Iterator[str]:
+    """The claims of an answer without support by the cited passages, each with the numbers."""
+    numbers: dict[str, dict[int, None]] = {}
+    for claim in claims:
+        if not claim.supported:
+            claimed = without_citations(text[claim.start : claim.end]).replace("**", "")
+            quote = clipped(" ".join(claimed.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
+            numbers.setdefault(quote, {})[claim.number] = None
+    words = FIXED_WORDS[known_language(language)]
+    for quote, cited in numbers.items():
+        marks = "".join(f"[{number}]" for number in sorted(cited))
+        yield words.unsupported_claim.format(marks, quote)
+
+
+def unique_labels(labels: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Labels by id, from pairs of id and label; a label of several ids gets the id added."""
+    labels_by_id = dict(labels)
+    uses = Counter(labels_by_id.values())
+    return {
+        id: f"{label} ({id})" if uses[label] > 1 else label for id, label in labels_by_id.items()
+    }
