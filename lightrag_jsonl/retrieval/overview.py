@@ -9,7 +9,7 @@ import numpy as np
 
 from lightrag_jsonl.core.answers import Context, Keywords
 from lightrag_jsonl.core.question_scope import is_of_any_text
-from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
 from lightrag_jsonl.retrieval.communities import (
     CommunityMemory,
     CommunityRows,
@@ -17,7 +17,12 @@ from lightrag_jsonl.retrieval.communities import (
     visible_chunks,
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems, split_sentences
-from lightrag_jsonl.retrieval.filtering import entity_names, visible_degrees, with_filter
+from lightrag_jsonl.retrieval.filtering import (
+    entity_names,
+    load_entities,
+    visible_degrees,
+    with_filter,
+)
 from lightrag_jsonl.retrieval.full_text import lexical_hits
 from lightrag_jsonl.retrieval.hits import column, distinct_rows
 from lightrag_jsonl.retrieval.task import Overview, SearchResult, SearchTask
@@ -25,7 +30,7 @@ from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 # Bounds of the time.
-MOST_CHUNKS = 400  # whose sentences are read for one question
+CHUNKS_READ = 400  # whose sentences are read for one question
 MOST_NAMES = 2_000  # of entities; a longer list fits into no prompt
 
 # How much more a sentence counts in the first or last chunk of a document, where texts say what they are about
@@ -56,7 +61,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
         chunks=chunks,
         sentences=tuple(split_sentences(chunks, names_by_chunk)),
         chunk_weights=tuple(chunk_weights(chunks)),
-        question_terms=question_terms(context.question, context.keywords),
+        question_terms=subject_terms(context.question, context.keywords),
         communities=tuple(
             [community for community in load_communities(task, communities) if not community.level]
         ),
@@ -66,7 +71,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     return SearchResult(context, overview=overview)
 
 
-def question_terms(question: str, keywords: Keywords) -> frozenset[str]:
+def subject_terms(question: str, keywords: Keywords) -> frozenset[str]:
     """The words of a question and of its keywords, without those that fit a text about any subject."""
     texts = [keywords.question or question, *keywords.low_level, *keywords.high_level]
     return frozenset([term for term in content_stems(" ".join(texts)) if not is_of_any_text(term)])
@@ -78,13 +83,13 @@ def question_terms(question: str, keywords: Keywords) -> frozenset[str]:
 def _spread_chunks(task: SearchTask) -> dict[int, Chunk]:
     """The visible chunks without front matter, by row id in the order of the text.
 
-    Of more than `MOST_CHUNKS`, the best of each of so many sections of equal length: those that share most
+    Of more than `CHUNKS_READ`, the best of each of so many sections of equal length: those that share most
     with the question, and then those that mention most entities.
     """
     ordered = column(task.snapshot.chunk_names(visible_chunks(task).tolist()))
-    if len(ordered) > MOST_CHUNKS:
+    if len(ordered) > CHUNKS_READ:
         scores = _chunk_scores(task, ordered)
-        sections = np.array_split(np.arange(len(ordered)), MOST_CHUNKS)
+        sections = np.array_split(np.arange(len(ordered)), CHUNKS_READ)
         ordered = ordered[[section[scores[section].argmax()] for section in sections]]
     stored_chunks = task.snapshot.chunks(ordered.tolist())
     chunks_by_row = {row: stored_chunks[row] for row in ordered.tolist()}
@@ -96,7 +101,7 @@ def _chunk_scores(task: SearchTask, chunks: Ids) -> Floats:
     graph = task.snapshot.graph
     positions, _ = graph.entities_of(chunks)
     mentions = np.bincount(positions, minlength=len(chunks))
-    hits = lexical_hits(task, MOST_CHUNKS)
+    hits = lexical_hits(task, CHUNKS_READ)
     likeness = dict(zip(hits.ids.tolist(), hits.scores.tolist(), strict=True))
     from_question = [1 + likeness[row] if row in likeness else 0.0 for row in chunks.tolist()]
     scores: Floats = mentions / (1 + mentions.max(initial=0)) + np.array(from_question)
@@ -143,12 +148,21 @@ def _important_names(
 ) -> tuple[tuple[int, str], ...]:
     """The entities of communities by the number of relations and chunks, each with the position of its
     community; first those that some `chunks` mention, of equal ones the first community's.
+
+    A name without a type that a single chunk mentions is often no name at all, and left out.
     """
     entities = np.concatenate([np.zeros(0, np.int64), *[part.entities for part in communities]])
     homes = np.repeat(np.arange(len(communities)), [len(part.entities) for part in communities])
-    mentioned, _ = task.snapshot.graph.chunks_of(entities)
-    scores = visible_degrees(task, entities) + np.bincount(mentioned, minlength=len(entities))
+    positions, mentioning = task.snapshot.graph.chunks_of(entities)
+    is_visible = task.inside("chunk", mentioning)
+    mentions = np.bincount(positions[is_visible], minlength=len(entities))
+    scores = visible_degrees(task, entities) + mentions
     is_mentioned = np.isin(entities, task.snapshot.graph.entities_of(chunks)[1])
     best = np.lexsort((-scores, ~is_mentioned))[:MOST_NAMES]
-    names = entity_names(task, entities[best].tolist())
-    return tuple([(int(homes[at]), names[int(entities[at])]) for at in best.tolist()])
+    entities_by_row = load_entities(task, entities[best])
+    names: list[tuple[int, str]] = []
+    for at in best.tolist():
+        entity = entities_by_row[int(entities[at])]
+        if mentions[at] > 1 or entity.type != UNKNOWN_TYPE:
+            names.append((int(homes[at]), entity.name))
+    return tuple(names)
