@@ -43,20 +43,39 @@ class Dropped:
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """A statement of a report, and the ids of the chunks that say so."""
+
+    text: str
+    chunk_ids: tuple[str, ...] = ()
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class CommunityReport:
+    """A model's report on a community: what it is about, the whole in a few sentences, and findings."""
+
+    title: str
+    summary: str
+    findings: tuple[Finding, ...] = ()
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
 class Community:
     """A part of the graph whose entities have more to do with each other than with the rest.
 
     `title` and `entities` (the most central first) are names; `chunk_ids` are the passages, in the
     order of the text. Each passage belongs to a single community of a level. `level` is 0 for the
-    communities of the whole graph, 1 for their parts, and so on. `report` is a model's text with
-    numbers of passages, if reports were written; `key` identifies the content.
+    communities of the whole graph, 1 for their parts, and so on. `report` is a model's, if reports were
+    written (`rag.communities.report`); `key` identifies the content.
     """
 
     title: str
     entities: tuple[str, ...] = ()
     chunk_ids: tuple[str, ...] = ()
     level: int = 0
-    report: str = ""
+    report: CommunityReport | None = None
     key: str = ""
 
 

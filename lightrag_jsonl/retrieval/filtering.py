@@ -4,6 +4,7 @@ Without a filter, a value is the stored row. With a filter, a value is made anew
 visible chunks: no name, description or weight comes from a hidden document.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -82,6 +83,16 @@ def entity_names(task: SearchTask, rows: Collection[int]) -> dict[int, str]:
         return task.snapshot.entity_names(rows)
     entities = load_entities(task, column(sorted(rows)))
     return {row: entity.name for row, entity in entities.items()}
+
+
+def names_in_chunks(task: SearchTask, chunks: Ids) -> dict[int, dict[int, str]]:
+    """For each chunk, the names of the entities mentioned there, by row id."""
+    positions, entities = task.snapshot.graph.entities_of(chunks)
+    names = entity_names(task, distinct_rows(entities).tolist())
+    names_by_chunk: dict[int, dict[int, str]] = defaultdict(dict)
+    for position, entity in zip(positions.tolist(), entities.tolist(), strict=True):
+        names_by_chunk[int(chunks[position])][entity] = names[entity]
+    return names_by_chunk
 
 
 def visible_degrees(task: SearchTask, entities: Ids) -> Ids:

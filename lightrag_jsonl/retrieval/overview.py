@@ -1,8 +1,7 @@
 """Questions about a whole corpus: its communities, and sentences from its beginning to its end."""
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,13 +17,14 @@ from lightrag_jsonl.retrieval.communities import (
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems, split_sentences
 from lightrag_jsonl.retrieval.filtering import (
-    entity_names,
     load_entities,
+    names_in_chunks,
     visible_degrees,
     with_filter,
 )
 from lightrag_jsonl.retrieval.full_text import lexical_hits
-from lightrag_jsonl.retrieval.hits import column, distinct_rows
+from lightrag_jsonl.retrieval.hits import column
+from lightrag_jsonl.retrieval.reports import cited_chunk_ids, with_reports
 from lightrag_jsonl.retrieval.task import Overview, SearchResult, SearchTask
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -52,19 +52,21 @@ _FRONT_WORD = re.compile(
 def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -> SearchResult:
     """The communities of the visible graph, and chunks to quote from, in the order of the text."""
     task = with_filter(task)
-    chunks_by_row = _spread_chunks(task)
-    chunk_names = _names_in_chunks(task, column(chunks_by_row))
+    communities = memory.communities(task)
+    top_communities = with_reports(
+        task.snapshot,
+        [community for community in load_communities(task, communities) if not community.level],
+    )
+    chunks_by_row = _spread_chunks(task, cited_chunk_ids(top_communities))
+    chunk_names = names_in_chunks(task, column(chunks_by_row))
     chunks = tuple(chunks_by_row.values())
     names_by_chunk = [chunk_names[row] for row in chunks_by_row]
-    communities = memory.communities(task)
     overview = Overview(
         chunks=chunks,
         sentences=tuple(split_sentences(chunks, names_by_chunk)),
         chunk_weights=tuple(chunk_weights(chunks)),
         question_terms=subject_terms(context.question, context.keywords),
-        communities=tuple(
-            [community for community in load_communities(task, communities) if not community.level]
-        ),
+        communities=top_communities,
         names=_important_names(task, communities, column(chunks_by_row)),
     )
     context = with_documents(task.snapshot, replace(context, chunks=chunks))
@@ -80,20 +82,24 @@ def subject_terms(question: str, keywords: Keywords) -> frozenset[str]:
 # ── chunks ──────────────────────────────────────────────────────────────────────
 
 
-def _spread_chunks(task: SearchTask) -> dict[int, Chunk]:
-    """The visible chunks without front matter, by row id in the order of the text.
+def _spread_chunks(task: SearchTask, cited_ids: Collection[str]) -> dict[int, Chunk]:
+    """The visible chunks without front matter, by row id in the order of the text; always those that
+    reports cite.
 
     Of more than `CHUNKS_READ`, the best of each of so many sections of equal length: those that share most
     with the question, and then those that mention most entities.
     """
-    ordered = column(task.snapshot.chunk_names(visible_chunks(task).tolist()))
+    chunk_ids = task.snapshot.chunk_names(visible_chunks(task).tolist())
+    ordered = column(chunk_ids)
+    cited_rows = {row for row, id in chunk_ids.items() if id in cited_ids}
     if len(ordered) > CHUNKS_READ:
         scores = _chunk_scores(task, ordered)
         sections = np.array_split(np.arange(len(ordered)), CHUNKS_READ)
-        ordered = ordered[[section[scores[section].argmax()] for section in sections]]
+        best_rows = {int(ordered[section[scores[section].argmax()]]) for section in sections}
+        ordered = column([row for row in chunk_ids if row in best_rows | cited_rows])
     stored_chunks = task.snapshot.chunks(ordered.tolist())
     chunks_by_row = {row: stored_chunks[row] for row in ordered.tolist()}
-    return _without_front_matter(chunks_by_row)
+    return _without_front_matter(chunks_by_row, cited_rows)
 
 
 def _chunk_scores(task: SearchTask, chunks: Ids) -> Floats:
@@ -116,8 +122,11 @@ def chunk_weights(chunks: Sequence[Chunk]) -> list[float]:
     return [OUTER_WEIGHT if chunk.id in outer_chunks else 1.0 for chunk in chunks]
 
 
-def _without_front_matter(chunks_by_row: Mapping[int, Chunk]) -> dict[int, Chunk]:
+def _without_front_matter(
+    chunks_by_row: Mapping[int, Chunk], cited_rows: Collection[int]
+) -> dict[int, Chunk]:
     front_rows = {row for row, chunk in chunks_by_row.items() if is_front_matter(chunk)}
+    front_rows -= set(cited_rows)
     if len(front_rows) > MOST_FRONT_MATTER * len(chunks_by_row):
         return dict(chunks_by_row)
     return {row: chunk for row, chunk in chunks_by_row.items() if row not in front_rows}
@@ -131,16 +140,6 @@ def is_front_matter(chunk: Chunk) -> bool:
 
 
 # ── names ───────────────────────────────────────────────────────────────────────
-
-
-def _names_in_chunks(task: SearchTask, chunks: Ids) -> dict[int, dict[int, str]]:
-    """For each chunk, the names of the entities mentioned there, by row id."""
-    positions, entities = task.snapshot.graph.entities_of(chunks)
-    names = entity_names(task, distinct_rows(entities).tolist())
-    names_by_chunk: dict[int, dict[int, str]] = defaultdict(dict)
-    for position, entity in zip(positions.tolist(), entities.tolist(), strict=True):
-        names_by_chunk[int(chunks[position])][entity] = names[entity]
-    return names_by_chunk
 
 
 def _important_names(

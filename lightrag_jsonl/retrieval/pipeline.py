@@ -36,6 +36,7 @@ from lightrag_jsonl.retrieval.filtering import with_filter
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
 from lightrag_jsonl.retrieval.overview import find_overview
 from lightrag_jsonl.retrieval.overview_context import fit_overview
+from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
 from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
@@ -96,7 +97,8 @@ class QueryPipeline:
 
         def load(snapshot: Snapshot) -> tuple[Community, ...]:
             task = with_filter(SearchTask.without_question(snapshot, param))
-            return load_communities(task, self.communities.communities(task))
+            communities = load_communities(task, self.communities.communities(task))
+            return with_reports(snapshot, communities)
 
         return await search(self.store, load)
 
@@ -361,7 +363,8 @@ class QueryPipeline:
             "response_type": form,
             "user_prompt": param.user_prompt,
         }
-        prompt = OVERVIEW_PROMPT if context.excerpts else mode.prompt
+        is_overview = bool(context.excerpts or context.communities)
+        prompt = OVERVIEW_PROMPT if is_overview else mode.prompt
         return prompts.render(prompt, variables)
 
 
