@@ -66,6 +66,21 @@ class ReportRun:
     usage: Usage = Usage()
 
 
+class WrittenFinding(msgspec.Struct):
+    """A finding as the model writes it, normalized."""
+
+    text: str
+    passages: list[int]
+
+
+class WrittenReport(msgspec.Struct):
+    """A report as the model writes it, normalized; other fields are left out."""
+
+    title: str
+    summary: str
+    findings: list[WrittenFinding]
+
+
 def with_reports(view: StoreView, communities: Iterable[Community]) -> tuple[Community, ...]:
     """The communities, each with its stored report, if there is one."""
     described: list[Community] = []
@@ -135,7 +150,8 @@ async def write_reports(
                 normalize=partial(normalized_report, passages=len(report_task.chunk_ids)),
                 document=report_task.document,
             )
-            report = _report(value, report_task.chunk_ids)
+            written = msgspec.convert(value, WrittenReport)
+            report = _report(written, report_task.chunk_ids)
         except LightRAGError as error:
             failures.append(f"{report_task.community.title}: {error}")
             return None
@@ -226,18 +242,17 @@ def _normalized_finding(finding: Json, passages: int) -> Record:
     in_text = " ".join(_CITED.findall(text))
     digits = _NUMBER.findall(f"{fields.get('passages', '')} {in_text}")
     numbers = [number for number in map(int, digits) if 0 < number <= passages]
-    return {"text": on_one_line(_CITED.sub("", text).strip()), "passages": numbers}
+    return {"text": on_one_line(_CITED.sub("", text).strip()), "passages": [*numbers]}
 
 
-def _report(value: Json, chunk_ids: Sequence[str]) -> CommunityReport:
-    """The report of a normalized value, with ids of passages in place of numbers."""
-    fields = value if isinstance(value, dict) else {}
+def _report(written: WrittenReport, chunk_ids: Sequence[str]) -> CommunityReport:
+    """The report with ids of passages in place of numbers."""
     findings: list[Finding] = []
-    for finding in fields["findings"]:
-        cited_ids = [chunk_ids[number - 1] for number in finding["passages"]]
-        findings.append(Finding(finding["text"], tuple(dict.fromkeys(cited_ids))))
+    for finding in written.findings:
+        cited_ids = [chunk_ids[number - 1] for number in finding.passages]
+        findings.append(Finding(finding.text, tuple(dict.fromkeys(cited_ids))))
     return CommunityReport(
-        title=on_one_line(fields["title"]),
-        summary=on_one_line(fields["summary"]),
+        title=on_one_line(written.title),
+        summary=on_one_line(written.summary),
         findings=tuple(findings),
     )

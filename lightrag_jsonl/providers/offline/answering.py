@@ -91,6 +91,8 @@ class ExtractiveAnswerer:
 
 def select_answer(question: str, context: Context, language: Language) -> str:
     """The answer as text, in the question's language."""
+    if context.listing is not None:
+        return ""  # the complete list is appended to the answer
     question_language = written_in(question, language)
     question = context.keywords.question or question
     limit = sentence_limit(context.response_type)
