@@ -14,7 +14,7 @@ PRINTED_NAMES = 8  # of the entities of a community
 
 @main.group()
 def communities_group() -> None:
-    """The communities of the graph: entities and passages that belong together."""
+    """List the communities of the graph, and write reports on them."""
 
 
 @index_command(

@@ -5,7 +5,7 @@ a type of entities, as a predicate, or as a word for documents. In doubt there i
 question is answered like any other.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lightrag_jsonl.core.answers import Context, Keywords, ListedItem, Listing, ListRequest
@@ -30,11 +30,10 @@ from lightrag_jsonl.retrieval.filtering import (
     load_relations,
     with_filter,
 )
-from lightrag_jsonl.retrieval.hits import column
+from lightrag_jsonl.retrieval.hits import column, distinct_rows
 from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.status import titles
-from lightrag_jsonl.storage.vector_index import Ids
 
 MOST_LISTED = 500  # items; of more, the first by name and how many there are
 LONGEST_TYPE = 8  # Chinese characters of a type that is looked for in a question
@@ -60,6 +59,17 @@ class TypedRows:
     type: str
     rows: frozenset[int] | None
     other_words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateMatch:
+    """A relation by row id whose predicates the question names; `is_source` says that they lead from the
+    named entity.
+    """
+
+    relation: int
+    predicates: tuple[str, ...]
+    is_source: bool
 
 
 class EntityTypes:
@@ -90,7 +100,7 @@ def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing
         return None
     task = with_filter(task)
     types = EntityTypes(task)
-    list_words = _requested_words(task, keywords.listed) if keywords.listed else None
+    list_words = _requested_words(task, question, keywords.listed) if keywords.listed else None
     if list_words is None and asks_for_list(question):
         list_words = _question_words(task, types, question)
     if list_words is None or not (list_words.words or list_words.entity is not None):
@@ -100,7 +110,7 @@ def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing
         return _documents(task, list_words.entity)
     typed = _typed_rows(types, list_words.words)
     if list_words.entity is not None:
-        return _related(task, list_words, typed)
+        return _related(task, list_words.entity, typed, name_is_source=list_words.name_first)
     if typed.rows and not typed.other_words:
         return _entities(task, typed)
     return None
@@ -109,7 +119,7 @@ def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing
 # ── what is asked for ───────────────────────────────────────────────────────────
 
 
-def _requested_words(task: SearchTask, request: ListRequest) -> ListWords | None:
+def _requested_words(task: SearchTask, question: str, request: ListRequest) -> ListWords | None:
     """The words of a model's request; None if the index does not know the entity."""
     entity: int | None = None
     if request.of:
@@ -119,7 +129,9 @@ def _requested_words(task: SearchTask, request: ListRequest) -> ListWords | None
             return None
     text = f"{request.items}\n{request.relation}"
     list_words = (*listed_words(text), *listed_characters(text))
-    return ListWords(entity, list_words, name_first=True)
+    _, name, after = question.partition(request.of or question)
+    name_first = not name or bool(listed_words(after) or listed_characters(after))
+    return ListWords(entity, list_words, name_first=name_first)
 
 
 def _question_words(task: SearchTask, types: EntityTypes, question: str) -> ListWords | None:
@@ -150,8 +162,12 @@ def _typed_rows(types: EntityTypes, list_words: Sequence[str]) -> TypedRows:
             for candidate, remainder in _type_candidates(span):
                 type, rows = types.rows(candidate)
                 if rows:
-                    others = (*list_words[:first], *remainder, *list_words[first + length :])
-                    return TypedRows(type, rows, others)
+                    remaining_words = (
+                        *list_words[:first],
+                        *remainder,
+                        *list_words[first + length :],
+                    )
+                    return TypedRows(type, rows, remaining_words)
     return TypedRows("", None, tuple(list_words))
 
 
@@ -188,52 +204,51 @@ def _entities(task: SearchTask, typed: TypedRows) -> Listing:
     return replace(_listing(items), type=typed.type)
 
 
-def _related(task: SearchTask, list_words: ListWords, typed: TypedRows) -> Listing | None:
+def _related(
+    task: SearchTask, entity: int, typed: TypedRows, *, name_is_source: bool
+) -> Listing | None:
     """The entities related to an entity, of a type and by a predicate, as far as the words name these."""
-    if list_words.entity is None:
-        return None
-    relation_rows = task.snapshot.graph.relations_of(column([list_words.entity]))[1]
+    relation_rows = task.snapshot.graph.relations_of(column([entity]))[1]
     relation_rows = relation_rows[task.inside("relation", relation_rows)]
-    other_ends = _other_ends(task, relation_rows, list_words.entity)
     relations = load_relations(task, relation_rows)
-    name = entity_names(task, [list_words.entity])[list_words.entity]
+    name = entity_names(task, [entity])[entity]
     matches = [
-        (row, predicates, is_source)
+        PredicateMatch(row, predicates, is_source)
         for row, relation in relations.items()
         for predicates, is_source in _matching(relation, typed.other_words, name)
     ]
-    used = {
-        word for _, predicates, _ in matches for word in _words_of(predicates, typed.other_words)
-    }
-    if set(typed.other_words) - used or not (matches or typed.rows):
+    predicates = {predicate for match in matches for predicate in match.predicates}
+    if set(typed.other_words) - _words_of(predicates, typed.other_words):
         return None
     if typed.other_words:
-        matches = _in_one_direction(matches, name_is_source=list_words.name_first)
-        rows = {row for row, _, _ in matches}
-    else:
-        rows = set(relations)
-        matches = []
-    items_by_row: dict[int, ListedItem] = {}
-    ends = load_entities(task, column(sorted({other_ends[row] for row in rows})))
-    for row in sorted(rows):
-        end = ends[other_ends[row]]
+        matches = _in_one_direction(matches, name_is_source=name_is_source)
+        relations = {match.relation: relations[match.relation] for match in matches}
+    elif typed.rows is None:
+        return None
+    items = _other_ends(task, relations, entity, typed)
+    if not items:
+        return None
+    visible_predicates = {predicate for match in matches for predicate in match.predicates}
+    return replace(
+        _listing(items), type=typed.type, of=name, predicates=tuple(sorted(visible_predicates))
+    )
+
+
+def _other_ends(
+    task: SearchTask, relations: Mapping[int, Relation], entity: int, typed: TypedRows
+) -> list[ListedItem]:
+    """The entities of a type at the other ends of relations, each once, with a source of the relation."""
+    rows = column(relations)
+    ends = task.snapshot.graph.ends(rows)
+    other_rows = ends.sum(axis=1) - entity
+    entities = load_entities(task, distinct_rows(other_rows))
+    items: dict[int, ListedItem] = {}
+    for row, other_row in zip(rows.tolist(), other_rows.tolist(), strict=True):
+        end = entities[other_row]
         is_of_type = typed.rows is None or end.type.casefold() == typed.type
         if is_of_type and relations[row].chunk_ids:
-            items_by_row[other_ends[row]] = ListedItem(end.name, relations[row].chunk_ids[0])
-    if not items_by_row:
-        return None
-    predicates = sorted({predicate for _, names, _ in matches for predicate in names})
-    listing = _listing(items_by_row.values())
-    return replace(listing, type=typed.type, of=name, predicates=tuple(predicates))
-
-
-def _other_ends(task: SearchTask, relations: Ids, entity: int) -> dict[int, int]:
-    """For each relation of an entity, the entity at the other end."""
-    ends = task.snapshot.graph.ends(relations)
-    other_ends: dict[int, int] = {}
-    for relation, (low, high) in zip(relations.tolist(), ends.tolist(), strict=True):
-        other_ends[relation] = high if low == entity else low
-    return other_ends
+            items[other_row] = ListedItem(end.name, relations[row].chunk_ids[0])
+    return list(items.values())
 
 
 def _matching(
@@ -267,10 +282,10 @@ def _words_of(predicates: Iterable[str], list_words: Sequence[str]) -> set[str]:
 
 
 def _in_one_direction(
-    matches: Sequence[tuple[int, tuple[str, ...], bool]], *, name_is_source: bool
-) -> list[tuple[int, tuple[str, ...], bool]]:
+    matches: Sequence[PredicateMatch], *, name_is_source: bool
+) -> list[PredicateMatch]:
     """If a predicate leads both from and to the named entity, only the direction of the question."""
-    in_direction = [match for match in matches if match[2] == name_is_source]
+    in_direction = [match for match in matches if match.is_source == name_is_source]
     return in_direction or list(matches)
 
 
