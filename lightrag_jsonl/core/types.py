@@ -15,7 +15,8 @@ from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
-Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "overview", "bypass"]
+# "walk" is a former name of "mix", which older traces and programs still have.
+Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "overview", "bypass", "walk"]
 Excerpt: TypeAlias = tuple[int, int]  # start and end, in characters
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]

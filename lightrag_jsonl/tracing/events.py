@@ -11,7 +11,7 @@ import msgspec
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import mode_plan
 from lightrag_jsonl.core.options import Selection
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
@@ -137,9 +137,9 @@ class Retrieval(_Event, frozen=True, tag="retrieval"):
     @property
     def triples(self) -> tuple[Triple, ...]:
         counts = []
-        if MODES[self.mode].graph:
+        if mode_plan(self.mode).graph:
             counts.append(("tg:edgeCount", literal(len(self.candidates))))
-        if MODES[self.mode].chunks:
+        if mode_plan(self.mode).chunks:
             counts.append(("tg:chunkCount", literal(len(self.retrieved_chunks))))
         return self._record("Retrieval", "session", counts)
 
