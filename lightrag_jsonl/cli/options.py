@@ -153,7 +153,7 @@ mode = option(
     "-m --mode",
     f"Where to search: {mode_summaries()}.",
     click.Choice([*MODES, *FORMER_MODES]),
-    metavar="MODE",
+    metavar=f"[{'|'.join(MODES)}]",
     default=DEFAULT_MODE,
     show_default=True,
 )

@@ -219,15 +219,15 @@ class QueryParam:
         return from_mapping(cls, source)
 
     def __post_init__(self) -> None:
+        present_mode = FORMER_MODES.get(str(self.mode))
+        if present_mode is not None:
+            log.warning("the mode %r is now a part of %r, which is used", self.mode, present_mode)
+            object.__setattr__(self, "mode", present_mode)
         check_fields(self)
         history = self.conversation_history
         if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
             raise ConfigError(f"conversation_history must hold turns, not {repr_start(history)}")
         object.__setattr__(self, "conversation_history", self.turns)
-        if self.mode in FORMER_MODES:
-            present_mode = FORMER_MODES[self.mode]
-            log.warning("the mode %r is now a part of %r, which is used", self.mode, present_mode)
-            object.__setattr__(self, "mode", present_mode)
 
     @property
     def turns(self) -> tuple[Message, ...]:

@@ -58,7 +58,8 @@ def find_model(indexes: Indexes, name: str) -> tuple[Index, Mode]:
     index_name, _, mode_name = name.partition(":")
     if mode_name in ("", "latest"):
         mode_name = DEFAULT_MODE
-    mode = next((mode for mode in (*MODES, *FORMER_MODES) if mode == mode_name), None)
+    mode_name = FORMER_MODES.get(mode_name, mode_name)
+    mode = next((mode for mode in MODES if mode == mode_name), None)
     if index_name not in indexes.by_name or mode is None:
         raise NotFoundError(
             f"no such model: {name}; a model is the name of an index, or index:mode"

@@ -100,7 +100,7 @@ class Session(_Event, frozen=True, tag="session"):
     """A question was asked; `generation` is the number of the index's last change."""
 
     question: str
-    mode: t.Mode
+    mode: t.RecordedMode
     started_at: datetime
     generation: int = 0
 
@@ -130,7 +130,7 @@ class KeywordsFound(_Event, frozen=True, tag="keywords"):
 class Retrieval(_Event, frozen=True, tag="retrieval"):
     """The edges of the subgraph, and the chunks found directly, were retrieved; best first."""
 
-    mode: t.Mode
+    mode: t.RecordedMode
     candidates: tuple[Edge, ...] = ()
     retrieved_chunks: tuple[str, ...] = ()
 

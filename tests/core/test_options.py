@@ -101,7 +101,7 @@ def test_what_is_accepted() -> None:
 
 def test_a_former_mode_is_accepted(caplog: pytest.LogCaptureFixture) -> None:
     """Programs that ask in the mode `walk` get the mode that took its place, and a note."""
-    assert QueryParam(mode="walk").mode == "mix"
+    assert QueryParam.from_mapping({"mode": "walk"}).mode == "mix"
     assert "'walk' is now a part of 'mix'" in caplog.text
 
 
