@@ -11,6 +11,9 @@ from lightrag_jsonl.core.answers import (
     Dropped,
     Finding,
     Keywords,
+    ListedItem,
+    Listing,
+    ListRequest,
 )
 from lightrag_jsonl.core.edges import Edge as Edge
 from lightrag_jsonl.core.edges import SelectedEdge as SelectedEdge
@@ -136,7 +139,7 @@ __all__ = [
     "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
     "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "Finding", "FunctionEmbedder",
     "FunctionLLM", "HTTPReranker", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
-    "LLMError", "LightRAG", "LightRAGError", "Limits", "LockedError", "MergeReport", "Message",
+    "LLMError", "LightRAG", "ListRequest", "ListedItem", "Listing", "LightRAGError", "Limits", "LockedError", "MergeReport", "Message",
     "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
     "ProgressCallback", "Prompt", "PromptError", "PromptManager", "QueryParam", "RecordList",
     "Rejection", "Relation", "RelationMention", "ResponseError", "SentenceTransformerEmbedder",

@@ -49,13 +49,13 @@ def asks_for_list(question: str) -> bool:
 
 def listed_words(text: str) -> list[str]:
     """The English words that say what is to be listed, without fillers, in order."""
-    spaced = _CJK_RUN.sub(" ", folded_text(text))
+    spaced = _CHINESE_RUN.sub(" ", folded_text(text))
     return [word for word in search_terms(spaced) if word not in _FILLERS and not word.isdigit()]
 
 
 def listed_characters(text: str) -> list[str]:
     """The Chinese pieces that say what is to be listed, without fillers, in order."""
-    return _CJK_RUN.findall(_CHINESE_FILLERS.sub(" ", folded_text(text)))
+    return _CHINESE_RUN.findall(_CHINESE_FILLERS.sub(" ", folded_text(text)))
 
 
 def word_forms(word: str) -> frozenset[str]:
@@ -78,7 +78,7 @@ def singular_forms(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-_CJK_RUN = re.compile(f"[{CJK}]+")
+_CHINESE_RUN = re.compile(f"[{CJK}]+")
 _PERSON = ("person", "人物", "character", "human", "people")
 _PLACE = ("place", "location", "geo", "地点")
 _ORGANIZATION = ("organization", "organisation", "组织", "机构")

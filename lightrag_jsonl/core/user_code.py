@@ -89,11 +89,11 @@ async def find_keywords(
             low_level=_texts(keywords.low_level),
             question=_text(getattr(keywords, "question", "")),
             whole=getattr(keywords, "whole", False) is True,
-            listed=_list_request(getattr(keywords, "listed", None)),
+            listed=_plain_request(getattr(keywords, "listed", None)),
         )
 
 
-def _list_request(listed: ListRequest | None) -> ListRequest | None:
+def _plain_request(listed: ListRequest | None) -> ListRequest | None:
     if listed is None:
         return None
     return ListRequest(

@@ -35,11 +35,11 @@ REPORT_PROMPT = "community-report"
 PASSAGE_TOKENS = 4_000  # read for a report
 FRAME_TOKENS = 6  # around the excerpts of a passage
 REPORT_TOKENS = 400  # written for a report, as estimated
-MESSAGE_TOKENS = 8  # added by the chat format to the two messages
-MOST_NAMES = 40  # of entities, listed in the prompt
+FRAMING_TOKENS = 8  # added by the chat format to the two messages
+NAMES_LISTED = 40  # of entities, listed in the prompt
 LEAST_ENTITIES = 3  # of a community; its passages say as much as a report on fewer
 
-_NUMBER = re.compile(r"\d{1,6}")
+_PASSAGE_NUMBER = re.compile(r"\d{1,6}")
 _CITED = re.compile(r"\s*[\[［【][\d\s,，、;；-]{1,80}[\]］】]")
 
 
@@ -127,8 +127,8 @@ def estimate_reports(
     _ = client.model("summarize")  # rather than after somebody agreed to the price
     total = Usage()
     for report_task in report_tasks:
-        messages = client.prompts.render(REPORT_PROMPT, _variables(report_task, language))
-        input_tokens = MESSAGE_TOKENS + sum([count(message.content) for message in messages])
+        messages = client.prompts.render(REPORT_PROMPT, _prompt_variables(report_task, language))
+        input_tokens = FRAMING_TOKENS + sum([count(message.content) for message in messages])
         total += Usage(input_tokens, REPORT_TOKENS, calls=1)
     return total
 
@@ -141,7 +141,7 @@ async def write_reports(
     failures: list[str] = []
 
     async def write_report(report_task: ReportTask) -> Community | None:
-        variables = _variables(report_task, language)
+        variables = _prompt_variables(report_task, language)
         try:
             value = await client.json(
                 REPORT_PROMPT,
@@ -201,9 +201,9 @@ def _excerpt_line(chunk: Chunk, spans: Sequence[tuple[int, int]]) -> str:
     return escaped(on_one_line(excerpt_text(chunk, spans)))
 
 
-def _variables(report_task: ReportTask, language: str) -> dict[str, object]:
+def _prompt_variables(report_task: ReportTask, language: str) -> dict[str, object]:
     return {
-        "entities": [on_one_line(name) for name in report_task.community.entities[:MOST_NAMES]],
+        "entities": [on_one_line(name) for name in report_task.community.entities[:NAMES_LISTED]],
         "passages": report_task.passages,
         "language": language,
     }
@@ -240,7 +240,7 @@ def _normalized_finding(finding: Json, passages: int) -> Record:
     if not isinstance(text, str):
         return {"text": "", "passages": []}
     in_text = " ".join(_CITED.findall(text))
-    digits = _NUMBER.findall(f"{fields.get('passages', '')} {in_text}")
+    digits = _PASSAGE_NUMBER.findall(f"{fields.get('passages', '')} {in_text}")
     numbers = [number for number in map(int, digits) if 0 < number <= passages]
     return {"text": on_one_line(_CITED.sub("", text).strip()), "passages": [*numbers]}
 

@@ -11,7 +11,7 @@ from lightrag_jsonl.providers.offline.quotes import Quote, chunk_quotes, content
 SECTIONS = 6  # sentences of an answer
 LEAST_TERMS = 6  # of a sentence that can be understood alone
 ENOUGH_NAMES = 3  # in a sentence; with more it is rather a list
-ELLIPSIS = "…"  # of a long sentence that was cut
+CUT_MARK = "…"  # of a long sentence that was cut
 SPEECH = "\"'“‘「『"  # a sentence that begins so needs to be told who speaks
 
 _OPENING: Mapping[Language, str] = {
@@ -55,7 +55,7 @@ def _excerpt_quotes(context: Context) -> list[Quote]:
 
 def _is_understandable(quote: Quote) -> bool:
     begins_well = not quote.text[0].islower() and quote.text[0] not in SPEECH
-    is_whole = not quote.text[-1].isalnum() and quote.text[-1] != ELLIPSIS
+    is_whole = not quote.text[-1].isalnum() and quote.text[-1] != CUT_MARK
     return begins_well and is_whole and len(quote.terms) >= LEAST_TERMS
 
 
