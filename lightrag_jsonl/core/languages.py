@@ -23,6 +23,9 @@ class FixedWords:
     related: str
     comma: str
     keyword_comma: str
+    semicolon: str
+    full_stop: str
+    also_called: str
     colon: str
     brackets: str
     quote: str
@@ -40,6 +43,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         related="related to",
         comma=", ",
         keyword_comma=", ",
+        semicolon="; ",
+        full_stop=". ",
+        also_called="also called {}",
         colon=": ",
         brackets=" ({})",
         quote="“{}”",
@@ -55,6 +61,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         related="有关",
         comma="，",
         keyword_comma="、",
+        semicolon="；",
+        full_stop="。",
+        also_called="又名{}",
         colon="：",
         brackets="（{}）",
         quote="“{}”",

@@ -1,20 +1,33 @@
 """Writes a context as the text that a model reads: passages, entities, relations, sources."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from lightrag_jsonl.core.answers import Context
-from lightrag_jsonl.core.languages import FixedWords
-from lightrag_jsonl.core.text import on_one_line
+from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
+from lightrag_jsonl.core.names import name_key, nfkc_casefold
+from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.core.text import cut, on_one_line
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Relation
 
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
 
+# Bounds by reason, not tuned on questions: a line stays a line.
+SHOWN_ALIASES = 5  # other names beside an entity
+SHOWN_ATTRIBUTES = 5  # statements with a value beside an entity
+VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
+
+_WORD = re.compile(r"[^\W_]+")
+_PUNCTUATION = ".!?…。！？｡;；:：,，、"
+_CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
+_EMPTY_WORDS = frozenset(("a", "an", "the", "is", "are", "was", "were"))
 _OPENED_NUMBER = re.compile(r"(?<!\\)[\[［【](?=[^\w\[\]］】]{0,9}\d)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContextWriter:
     """Writes items, without their numbers, and complete contexts in one language.
 
@@ -27,11 +40,21 @@ class ContextWriter:
     mark: str
 
     def entity(self, entity: Entity) -> str:
-        """An entity on one line."""
-        entity_type = ""
+        """An entity on one line: name, type, other names, description, statements with a value."""
+        remarks: list[str] = []
         if entity.type and entity.type != UNKNOWN_TYPE:
-            entity_type = self.words.brackets.format(safe_line(entity.type))
-        return f"{safe_line(entity.name)}{entity_type}{self._described(entity.description)}"
+            remarks.append(entity.type)
+        aliases = other_names(entity)
+        if aliases:
+            remarks.append(self.words.also_called.format(self.words.keyword_comma.join(aliases)))
+        brackets = ""
+        if remarks:
+            brackets = self.words.brackets.format(safe_line(self.words.semicolon.join(remarks)))
+        texts = entity.description.split("\n")
+        statements = self._statements(entity)
+        if statements:
+            texts.append(self.words.semicolon.join(statements))
+        return f"{safe_line(entity.name)}{brackets}{self._described(texts)}"
 
     def relation(self, relation: Relation) -> str:
         """A relation on one line."""
@@ -42,7 +65,7 @@ class ContextWriter:
             reverse = f"{target} — {self._predicate(relation.reverse_keywords)} → {source}"
             directions += f"{self.words.comma}{reverse}"
         weight = self.words.brackets.format(self.words.weight.format(relation.weight))
-        return f"{directions}{weight}{self._described(relation.description)}"
+        return f"{directions}{weight}{self._described(new_statements(relation))}"
 
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entry among the sources."""
@@ -113,9 +136,78 @@ class ContextWriter:
         date = safe_line(self.context.dates.get(document_id, ""))[:LABEL_LENGTH]
         return title + (self.words.brackets.format(date) if date else "")
 
-    def _described(self, description: str) -> str:
-        text = safe_line(description)
+    @cached_property
+    def _question_terms(self) -> frozenset[str]:
+        return frozenset(search_terms(self.context.question))
+
+    def _statements(self, entity: Entity) -> list[str]:
+        """The statements with a value, such as "serves: 4 people"; of many, those first that have
+        words of the question.
+        """
+        statements: list[str] = []
+        for attribute, value in entity.attributes:
+            name = cut(attribute, VALUE_LENGTH)
+            statements.append(self.words.colon.join(filter(None, [name, cut(value, VALUE_LENGTH)])))
+        if len(statements) > SHOWN_ATTRIBUTES:
+            statements.sort(key=self._strangeness)
+        return statements[:SHOWN_ATTRIBUTES]
+
+    def _strangeness(self, statement: str) -> int:
+        """How few words a statement has in common with the question, as a number to sort by."""
+        return -len(self._question_terms.intersection(search_terms(statement)))
+
+    def _described(self, texts: Sequence[str]) -> str:
+        text = safe_line(as_sentences(texts))
         return f"{self.words.colon}{text}" if text else ""
+
+
+def other_names(entity: Entity) -> list[str]:
+    """The first aliases of an entity that are more than another spelling of the name."""
+    names_by_key: dict[str, str] = {}
+    for alias in entity.aliases:
+        names_by_key.setdefault(name_key(alias), alias)
+    names_by_key.pop(name_key(entity.name), None)
+    return [cut(name, VALUE_LENGTH) for name in names_by_key.values()][:SHOWN_ALIASES]
+
+
+def as_sentences(texts: Sequence[str]) -> str:
+    """Texts one after the other; each but the last ends with punctuation, in the text's language."""
+    complete_texts = [text.strip() for text in texts if text.strip()]
+    sentences: list[str] = []
+    for text in complete_texts[:-1]:
+        bare = text.rstrip(_CLOSING_MARKS)
+        language: Language = "zh" if has_cjk(bare.rstrip(_PUNCTUATION)[-1:]) else "en"
+        full_stop = FIXED_WORDS[language].full_stop
+        if bare.endswith(tuple(_PUNCTUATION)):
+            full_stop = " " if language == "en" else ""
+        sentences.append(f"{text}{full_stop}")
+    return "".join([*sentences, *complete_texts[-1:]])
+
+
+def new_statements(relation: Relation) -> list[str]:
+    """The lines of a relation's description that say more than source, predicate and target, which
+    the relation's own line says already.
+    """
+    triples = set(_own_triples(relation))
+    return [text for text in relation.description.split("\n") if _bare_words(text) not in triples]
+
+
+def _own_triples(relation: Relation) -> Iterator[str]:
+    """Each triple that a relation's line states, as bare words; also with all keywords at once."""
+    for source, target, keywords in (
+        (relation.source, relation.target, relation.keywords),
+        (relation.target, relation.source, relation.reverse_keywords),
+    ):
+        for predicate in (*keywords, " ".join(keywords)):
+            yield _bare_words(f"{source} {predicate} {target}")
+
+
+def _bare_words(text: str) -> str:
+    """The words of a text in order, closed up, without articles and forms of "be", to compare texts
+    by words whatever the punctuation and the spaces.
+    """
+    words = _WORD.findall(nfkc_casefold(text))
+    return "".join([word for word in words if word not in _EMPTY_WORDS])
 
 
 def escaped(text: str) -> str:
