@@ -12,7 +12,11 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
-from lightrag_jsonl.retrieval.context_writer import ContextWriter, escaped
+from lightrag_jsonl.retrieval.context_writer import (
+    ContextWriter,
+    escaped,
+    readable_description,
+)
 from lightrag_jsonl.retrieval.task import SearchResult
 
 # Shares and bounds by reason, not tuned on questions.
@@ -65,7 +69,7 @@ def fit_context(
     - Sections and passages begin with a mark, derived from the question, the items found and the
       index's `secret`: no document can know the mark, and equal prompts have equal marks.
     - In texts, a bracket before a number is escaped by a backslash, lest text look like an item.
-    - Descriptions do not repeat the passages. Too long descriptions and passages are cut, both in the
+    - Descriptions repeat neither the passages nor a relation's own triple, and are on one line. Too long descriptions and passages are cut, both in the
       prompt and in the returned items.
     - The tokens of items are added up. Unless the tokenizer is `additive`, the tokens of the prompt are
       counted, too; if the prompt is too long, items are selected anew with smaller budgets.
@@ -210,6 +214,7 @@ class ContextSelection:
         lines: list[tuple[Line[Fact], int]] = []
         for fact in facts:
             visible = without_repetition(fact, passages)
+            visible = replace(visible, description=readable_description(visible))
             text = write(visible)
             tokens = self._tokenizer.count(text)
             if tokens > limit and self._tokenizer.count(visible.description) > limit:

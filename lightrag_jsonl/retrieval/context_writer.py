@@ -40,21 +40,18 @@ class ContextWriter:
     mark: str
 
     def entity(self, entity: Entity) -> str:
-        """An entity on one line: name, type, other names, description, statements with a value."""
+        """An entity on one line: name, type, other names, statements with a value, description."""
         remarks: list[str] = []
         if entity.type and entity.type != UNKNOWN_TYPE:
             remarks.append(entity.type)
         aliases = other_names(entity)
         if aliases:
             remarks.append(self.words.also_called.format(self.words.keyword_comma.join(aliases)))
+        remarks += self._statements(entity)
         brackets = ""
         if remarks:
             brackets = self.words.brackets.format(safe_line(self.words.semicolon.join(remarks)))
-        texts = entity.description.split("\n")
-        statements = self._statements(entity)
-        if statements:
-            texts.append(self.words.semicolon.join(statements))
-        return f"{safe_line(entity.name)}{brackets}{self._described(texts)}"
+        return f"{safe_line(entity.name)}{brackets}{self._described(entity.description)}"
 
     def relation(self, relation: Relation) -> str:
         """A relation on one line."""
@@ -65,7 +62,7 @@ class ContextWriter:
             reverse = f"{target} — {self._predicate(relation.reverse_keywords)} → {source}"
             directions += f"{self.words.comma}{reverse}"
         weight = self.words.brackets.format(self.words.weight.format(relation.weight))
-        return f"{directions}{weight}{self._described(new_statements(relation))}"
+        return f"{directions}{weight}{self._described(relation.description)}"
 
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entry among the sources."""
@@ -156,9 +153,15 @@ class ContextWriter:
         """How few words a statement has in common with the question, as a number to sort by."""
         return -len(self._question_terms.intersection(search_terms(statement)))
 
-    def _described(self, texts: Sequence[str]) -> str:
-        text = safe_line(as_sentences(texts))
+    def _described(self, description: str) -> str:
+        text = safe_line(description)
         return f"{self.words.colon}{text}" if text else ""
+
+
+def readable_description(fact: Entity | Relation) -> str:
+    """A description on one line, each text of it a sentence; of a relation, without the triple."""
+    texts = new_statements(fact) if isinstance(fact, Relation) else fact.description.split("\n")
+    return as_sentences(texts)
 
 
 def other_names(entity: Entity) -> list[str]:

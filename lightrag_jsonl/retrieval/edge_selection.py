@@ -15,7 +15,7 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.text import clipped
 from lightrag_jsonl.core.types import Chunk, JsonlResult, Rejection
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
-from lightrag_jsonl.retrieval.context_writer import as_sentences, new_statements
+from lightrag_jsonl.retrieval.context_writer import readable_description
 from lightrag_jsonl.retrieval.task import SearchResult
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
@@ -49,7 +49,9 @@ async def select_edges(
     by_rank = EdgeSelection("llm", best, fallback=True)
     edges = candidate_edges(relations)
     relations_by_id = {edge.id: relation for edge, relation in zip(edges, relations, strict=True)}
-    lines = [_candidate_line(edge, new_statements(relations_by_id[edge.id])) for edge in edges]
+    lines = [
+        _candidate_line(edge, readable_description(relations_by_id[edge.id])) for edge in edges
+    ]
     variables = {"query": question, "edges": lines}
     try:
         records = await client.jsonl("kg-edge-selection", variables, meter=meter)
@@ -117,10 +119,9 @@ def with_sources(
     return replace(result, context=with_documents(view, narrowed))
 
 
-def _candidate_line(edge: Edge, statements: Sequence[str]) -> str:
-    """A relation as the model is shown it, with the statements beyond the triple: a line of JSON."""
+def _candidate_line(edge: Edge, description: str) -> str:
+    """A relation as the model is shown it: a line of JSON."""
     fields = {"id": edge.id, "s": edge.source, "p": edge.predicate, "o": edge.target}
-    description = as_sentences(statements)
     if description:
         fields["d"] = clipped(description, DESCRIPTION_LENGTH)
     return json.dumps(fields, ensure_ascii=False)

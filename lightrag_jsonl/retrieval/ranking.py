@@ -16,6 +16,7 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval.filtering import (
+    joined_entities,
     load_entities,
     load_relations,
     visible_degrees,
@@ -394,10 +395,10 @@ def load_result(
     relations = load_relations(task, facts.relations.ids)
     degrees = visible_degrees(task, facts.entities.ids).tolist()
     stored_chunks = task.snapshot.chunks(chunks.ids.tolist())
-    ranked_entities = [
-        replace(entities[row], degree=degree, score=score, why=why)
+    ranked_entities = {
+        row: replace(entities[row], degree=degree, score=score, why=why)
         for (row, score, why), degree in zip(facts.entities.rows(), degrees, strict=True)
-    ]
+    }
     ranked_relations = [
         replace(relations[row], score=score, why=why) for row, score, why in facts.relations.rows()
     ]
@@ -406,7 +407,7 @@ def load_result(
     ]
     context = replace(
         context,
-        entities=tuple(ranked_entities),
+        entities=tuple(joined_entities(task, ranked_entities)),
         relations=tuple(ranked_relations),
         chunks=tuple(ranked_chunks),
     )

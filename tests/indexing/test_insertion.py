@@ -11,9 +11,9 @@ import pytest
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError
 from lightrag_jsonl.core.types import Document, Extraction, Record
-from lightrag_jsonl.indexing.merging import POSITION_BITS
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.indexing.reading_queue import AHEAD
+from lightrag_jsonl.storage.rows import POSITION_BITS
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests import kit

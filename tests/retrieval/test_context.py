@@ -232,12 +232,12 @@ def test_a_description_does_not_repeat_a_passage() -> None:
     ],
 )
 def test_a_relation_does_not_say_its_own_triple_again(relation: Relation) -> None:
-    """What is no more than the two names and the predicate is left out of the line, in both languages
-    and directions; the item itself keeps its description, which can be quoted.
+    """What is no more than the two names and the predicate is left out, in both languages and
+    directions.
     """
     context = fitted(Context(relations=(relation,)))
     assert context.prompt.endswith("(weight 1)")
-    assert context.relations == (relation,)
+    assert context.relations == (replace(relation, description=""),)
 
 
 @pytest.mark.parametrize(
@@ -282,11 +282,11 @@ def test_statements_with_a_value_stand_beside_the_entity() -> None:
     """Those that the question asks about come first if there are many."""
     cake = Entity("Plum cake", "dish", "Gran's", attributes=(("serves", "8"), ("with", "cardamom")))
     assert fitted(Context(entities=(cake,))).prompt.endswith(
-        "Plum cake (dish): Gran's. serves: 8; with: cardamom"
+        "Plum cake (dish; serves: 8; with: cardamom): Gran's"
     )
     bare = Entity("梅子蛋糕", "unknown", "", attributes=(("份量", "八人份"),))
     assert fitted(Context(entities=(bare,)), language="zh").prompt.endswith(
-        "梅子蛋糕：份量：八人份"
+        "梅子蛋糕（份量：八人份）"
     )
     attributes = tuple((f"part {number:02}", "long " * 99) for number in range(40))
     many = replace(cake, attributes=(*attributes, ("weight", "2 kg")))

@@ -91,9 +91,10 @@ class Dialect(ABC):
     @abstractmethod
     def descriptions(
         self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
-    ) -> Iterable[tuple[int, int, str]]:
+    ) -> Iterable[tuple[int, int, int, str]]:
         """For each id in `after`, the first descriptions in mentions with a greater row id than
-        `after[id]`, outside some chunks, as (id, position, description), ordered by position.
+        `after[id]`, outside some chunks, as (id, position, row id of the chunk, description), ordered
+        by position.
         """
 
     @abstractmethod
