@@ -115,3 +115,33 @@ async def test_descriptions_come_in_the_order_of_reading(
     brig = next(entity for entity in context.entities if entity.name == "星")
     days = " ".join(f"Day {word}." for word in words)
     assert brig.description == f"Year 1901. Year 1902. {days}"
+
+
+async def test_equal_titles_are_told_apart(tmp_path: Path, pipelines: Pipelines) -> None:
+    """By the folder of the file, or else by the id; other titles stay as they are."""
+    text = "Turnover of the {} branch rose."
+    documents: list[Given] = [
+        (Document(text.format(id), id=id, title=title, source=source), [])
+        for id, title, source in [
+            ("n", "report.txt", "/data/2023/north/report.txt"),
+            ("s", "report.txt", "/data/2023/south/report.txt"),
+            ("e", "minutes", "/data/2022/east/minutes.txt"),
+            ("w", "minutes", "/data/2023/east/minutes.txt"),
+            ("x", "summary", None),
+            ("y", "summary", "/data/summary.txt"),
+            ("z", "budget", "/data/budget.txt"),
+        ]
+    ]
+    fill(tmp_path, documents)
+    question = "How did the turnover of the branch develop?"
+    context = await pipelines(tmp_path).retrieve(question, QueryParam(mode="naive"))
+    assert context.documents == {
+        "n": "report.txt (north)",
+        "s": "report.txt (south)",
+        "e": "minutes (2022/east)",
+        "w": "minutes (2023/east)",
+        "x": "summary (x)",
+        "y": "summary (y)",
+        "z": "budget",
+    }
+    assert "report.txt (south)" in context.prompt
