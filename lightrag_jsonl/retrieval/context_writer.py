@@ -66,8 +66,11 @@ class ContextWriter:
 
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entry among the sources."""
-        title = self._title(chunk.document_id)
-        return f"{self.heading(99, chunk)}\n- {title}{self.words.colon}[99]"
+        sources = [
+            f"- {self._title(document_id)}{self.words.colon}[99]"
+            for document_id in self._documents_of(chunk)
+        ]
+        return "\n".join([self.heading(99, chunk), *sources])
 
     def headings(self) -> list[str]:
         """The first line, and the headings of all sections."""
@@ -114,15 +117,22 @@ class ContextWriter:
         return "\n\n".join([first_line, *texts]) if texts else ""
 
     def _sources(self, chunks: Sequence[Chunk]) -> list[str]:
-        """A line for each document: its title, and the numbers of its chunks."""
+        """A line for each document: its title, and the numbers of its chunks, also of those that are
+        shown as chunks of another document.
+        """
         numbers_by_document: dict[str, str] = {}
         for number, chunk in enumerate(chunks, 1):
-            numbers = numbers_by_document.get(chunk.document_id, "")
-            numbers_by_document[chunk.document_id] = f"{numbers}[{number}]"
+            for document_id in self._documents_of(chunk):
+                numbers = numbers_by_document.get(document_id, "")
+                numbers_by_document[document_id] = f"{numbers}[{number}]"
         return [
             f"- {self._title(document_id)}{self.words.colon}{numbers}"
             for document_id, numbers in numbers_by_document.items()
         ]
+
+    def _documents_of(self, chunk: Chunk) -> tuple[str, ...]:
+        """The ids of the documents that have a passage; the chunk's own first."""
+        return chunk.document_id, *self.context.copies.get(chunk.id, ())
 
     def _predicate(self, keywords: Sequence[str]) -> str:
         return safe_line(self.words.keyword_comma.join(keywords)) or self.words.related

@@ -14,6 +14,7 @@ from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, column
+from lightrag_jsonl.retrieval.passages import SPARE_CHUNKS
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.retrieval.walk_graph import MENTION_EDGE, START, WalkGraph, neighborhood
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -67,12 +68,13 @@ Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, each with the type of the 
 class WalkHits:
     """The chunks of a walk, best first, with reasons, and the entities, if the mode ranks entities so.
 
-    `relevant` are the entities with at least `relevance_floor` times the visits of the most visited
+    Of the chunks, `chunk_count` are enough, and spare ones follow. `relevant` are the entities with at least `relevance_floor` times the visits of the most visited
     entity beyond the starts.
     """
 
     entities: Hits
     chunks: Hits
+    chunk_count: int
     relevant: Ids
 
 
@@ -99,13 +101,16 @@ def walk_around(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkHits:
     if task.mode.ranked_by_walk:
         visited = Hits.ranked(graph.entities, shares[:entity_count], task.param.top_k)
         entities = explained(visited[visited.scores > 0], 0, graph.entities)
-    visited = Hits.ranked(graph.chunks, shares[entity_count:], task.chunk_limit)
+    limit = task.chunk_limit + SPARE_CHUNKS
+    visited = Hits.ranked(graph.chunks, shares[entity_count:], limit)
     visited = visited[visited.scores > 0]
-    is_covered = np.cumsum(visited.scores) < task.param.coverage * visited.scores.sum()
+    visits = visited.scores[: task.chunk_limit]
+    is_covered = np.cumsum(visits) < task.param.coverage * visits.sum()
     chunk_count = max(LEAST_CHUNKS, int(is_covered.sum()) + 1)
     return WalkHits(
         entities=entities,
-        chunks=explained(visited[:chunk_count], entity_count, graph.chunks),
+        chunks=explained(visited[: chunk_count + SPARE_CHUNKS], entity_count, graph.chunks),
+        chunk_count=min(chunk_count, task.chunk_limit),
         relevant=_often_visited(task, graph, starts=starts, shares=shares),
     )
 

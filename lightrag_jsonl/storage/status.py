@@ -37,10 +37,13 @@ def titles(view: StoreView, documents: Collection[StoredDocument]) -> dict[str, 
 
 
 def with_documents(view: StoreView, context: Context) -> Context:
-    """The context with titles (or the like) and dates of the documents of the chunks, and the ids of
-    documents that have pages.
+    """The context with titles (or the like) and dates of the documents of the chunks and of their
+    copies, and the ids of documents that have pages.
     """
-    documents = view.documents({chunk.document_id for chunk in context.chunks})
+    ids = {chunk.document_id for chunk in context.chunks}
+    for chunk in context.chunks:
+        ids.update(context.copies.get(chunk.id, ()))
+    documents = view.documents(ids)
     titles_by_id = titles(view, documents)
     second_pages = view.pages([document.id for document in documents], 2)
     labels = {

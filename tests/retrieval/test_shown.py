@@ -145,3 +145,90 @@ async def test_equal_titles_are_told_apart(tmp_path: Path, pipelines: Pipelines)
         "z": "budget",
     }
     assert "report.txt (south)" in context.prompt
+
+
+NOTICE = "Read this before you start the pump. Close the green valve,  then wait for a minute."
+
+
+def pumps(text: str, *, count: int) -> list[Given]:
+    """Documents that begin with one text and have a page of their own."""
+    return [
+        (
+            Document(
+                "", id=f"pump {number}", pages=(text, f"Pump {number} starts with lever {number}.")
+            ),
+            [],
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("mode", ["naive", "mix"])
+async def test_one_copy_of_a_text_stands_for_all(
+    tmp_path: Path, pipelines: Pipelines, mode: str
+) -> None:
+    """Whatever its white space and capitals; with all sources, and with other passages in the room that
+    the copies would have taken.
+    """
+    documents = pumps(NOTICE, count=12)
+    loud = Document(NOTICE.upper().replace("  ", "\n"), id="loud")
+    fill(tmp_path, [*documents, (loud, [])])
+    param = QueryParam(mode=mode, chunk_top_k=6)
+    context = await pipelines(tmp_path).retrieve("Which valve before I start the pump?", param)
+    notices = [chunk for chunk in context.chunks if "valve" in chunk.text.casefold()]
+    assert len(notices) == 1 and len(context.chunks) == 6
+    (notice,) = notices
+    owners = {f"pump {number}" for number in range(12)} | {"loud"}
+    assert {notice.document_id, *context.copies[notice.id]} == owners
+    number = context.chunks.index(notice) + 1
+    sources = context.prompt.rpartition("Sources:")[2]
+    assert all(f"- {owner}: [{number}]" in sources for owner in owners)
+
+
+NEAR = "The hall by the lake is open from spring to autumn, and the warden lives in the small house behind"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shown"),
+    [
+        (f"{NEAR} it, with two dogs and a very old cat.", f"{NEAR} it, with two dogs and a old cat.", 1),
+        (f"{NEAR} number 14, with two dogs and a cat.", f"{NEAR} number 15, with two dogs and a cat.", 2),
+        (f"{NEAR} Ann Moor, with two dogs and a cat.", f"{NEAR} Eve Moor, with two dogs and a cat.", 2),
+        ("湖边的礼堂从春天开到秋天，管理员住在后面的小屋里，养了狗和老猫。",
+         "湖边的礼堂从春天开到秋天，管理员住在后面的小屋里，养了狗和老猫！", 1),
+        ("湖边的礼堂从三月开到十月，管理员住在后面的小屋里。", "湖边的礼堂从三月开到九月，管理员住在后面的小屋里。", 2),
+    ],
+)  # fmt: skip
+async def test_near_copies_are_copies_unless_a_number_or_a_name_differs(
+    tmp_path: Path, pipelines: Pipelines, first: str, second: str, shown: int
+) -> None:
+    """So that no fact is lost with the copy."""
+    given: list[Given] = []
+    for id, text in (("a", first), ("b", second)):
+        records = [entity(name) for name in ("Ann Moor", "Eve Moor") if name in text]
+        given.append((Document(text, id=id), records))
+    fill(tmp_path, given)
+    question = "Who lives behind the hall by the lake? 礼堂开到几月，管理员住在哪里？"
+    context = await pipelines(tmp_path).retrieve(question, QueryParam(mode="naive"))
+    assert len(context.chunks) == shown
+    assert len(context.documents) == 2
+
+
+LICENCE = """You may copy and distribute this tale, modified or not, under this licence, if each copy
+keeps the copyright notice of Hollow Oak. The tale of the miller comes without warranty; the authors are
+not liable for damages. By law or agreement, other permissions may apply. Trademarks are not licensed."""
+
+
+@pytest.mark.parametrize("mode", ["naive", "mix"])
+async def test_front_matter_comes_last(tmp_path: Path, pipelines: Pipelines, mode: str) -> None:
+    """Unless the question asks for it, or for something that stands nowhere else."""
+    lines = ["The miller had a daughter.", "A tale of the winter flood.", "The miller kept bees."]
+    fill(tmp_path, [(Document("", id="tale", pages=(LICENCE, *lines)), [])])
+
+    async def places(question: str) -> list[int]:
+        context = await pipelines(tmp_path).retrieve(question, QueryParam(mode=mode))
+        return [chunk.page for chunk in context.chunks]
+
+    assert (await places("What is the tale of the miller?"))[-1] == 1
+    assert (await places("May I distribute a copy of the tale?"))[0] == 1
+    assert (await places("What has the tale to do with Hollow Oak?"))[0] == 1
