@@ -1,7 +1,15 @@
 """LightRAG with JSONL extraction: texts to a knowledge graph, questions to answers with sources."""
 
 from lightrag_jsonl.core.address import Address as Address
-from lightrag_jsonl.core.answers import Answer, Citation, CitedClaim, Context, Dropped, Keywords
+from lightrag_jsonl.core.answers import (
+    Answer,
+    Citation,
+    CitedClaim,
+    Community,
+    Context,
+    Dropped,
+    Keywords,
+)
 from lightrag_jsonl.core.edges import Edge as Edge
 from lightrag_jsonl.core.edges import SelectedEdge as SelectedEdge
 from lightrag_jsonl.core.errors import (
@@ -87,6 +95,7 @@ from lightrag_jsonl.providers import (
     CrossEncoderReranker,
     FunctionEmbedder,
     FunctionLLM,
+    HTTPReranker,
     OpenAIEmbedder,
     OpenAILLM,
     SentenceTransformerEmbedder,
@@ -121,10 +130,10 @@ __version__ = "0.1.0"
 # Ports and types are left out, so that `import *` cannot replace a user's own names.
 __all__ = [
     "Answer", "AnswerStream", "AsyncAnswerStream", "AsyncLightRAG", "BudgetError", "Chunk",
-    "Citation", "CitedClaim", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
+    "Citation", "CitedClaim", "Community", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
     "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
     "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "FunctionEmbedder",
-    "FunctionLLM", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
+    "FunctionLLM", "HTTPReranker", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
     "LLMError", "LightRAG", "LightRAGError", "Limits", "LockedError", "MergeReport", "Message",
     "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
     "ProgressCallback", "Prompt", "PromptError", "PromptManager", "QueryParam", "RecordList",

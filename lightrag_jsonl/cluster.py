@@ -84,7 +84,7 @@ async def insert_on_ray(
     )
     with _cluster(address) as ray:
         await run.insert(ray, shards(pending, shard_characters))
-    if engine.client.has_model and not run.report.stopped:
+    if engine.client.has_model("summarize") and not run.report.stopped:
         usage = await rag.admin.summarize()  # with the summaries of an interrupted call
         run.report = replace(run.report, usage=run.report.usage + usage)
     report = with_unread(run.report, run.unread)

@@ -9,10 +9,21 @@ from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import CommandOutput, command, index_command
 from lightrag_jsonl.cli.options import models, option
 from lightrag_jsonl.core.tokens import tokenizer_for
+from lightrag_jsonl.providers.addresses import remember_addresses
 from lightrag_jsonl.providers.connection import OPENAI_URL, checked_url
-from lightrag_jsonl.providers.model_names import NO_MODEL, make_embedder
-from lightrag_jsonl.providers.settings import Setup, chosen_setting, endpoint
-from lightrag_jsonl.rag.opening import completed, open_index
+from lightrag_jsonl.providers.model_names import make_embedder
+from lightrag_jsonl.providers.settings import (
+    EMBEDDER,
+    RERANKER,
+    TASK_PREFIXES,
+    Endpoint,
+    Setup,
+    chosen_models,
+    chosen_setting,
+    endpoint,
+    has_endpoint,
+)
+from lightrag_jsonl.rag.opening import completed, given_addresses, open_index
 from lightrag_jsonl.rag.settings import recorded_settings
 
 
@@ -41,6 +52,7 @@ def reembed_command(setup: Setup) -> CommandOutput:
     new_embedder = make_embedder(str(completed(setup, {}).embedder), setup)
     with open_index(Setup(setup.working_dir)) as rag:
         texts = rag.admin.reembed(new_embedder)
+    remember_addresses(setup.working_dir, given_addresses(setup))
     return CommandOutput({"embedder": new_embedder.name, "dim": new_embedder.dim, "texts": texts})
 
 
@@ -89,24 +101,41 @@ def doctor_command(setup: Setup, full: bool) -> CommandOutput:
 
 
 def _models_in_use(setup: Setup, settings: Mapping[str, str] | None) -> dict[str, str]:
-    """The model, the embedder and both endpoints, each with the source of the setting."""
+    """The models, the embedder and their endpoints, each with the source of the setting."""
     complete_setup = completed(setup, settings)
     models_in_use: dict[str, str] = {}
-    for part in ("llm", "embedder"):
+    for part, prefix in (("llm", ""), ("embedder", EMBEDDER)):
         name = str(getattr(complete_setup, part))
         models_in_use[part] = name
         models_in_use[f"{part}_from"] = chosen_setting(part, setup, settings)[1]
-        if _has_endpoint(part, name):
-            at = endpoint(complete_setup, "" if part == "llm" else "embedder_")
-            key = f"from {at.key_from}" if at.key_from else "none"
-            models_in_use[f"{part}_endpoint"] = checked_url(at.url or OPENAI_URL)
-            models_in_use[f"{part}_endpoint_from"] = at.url_from
-            models_in_use[f"{part}_key"] = at.refused or key
+        models_in_use |= _endpoint_in_use(part, endpoint(complete_setup, prefix, model=name), name)
+    reranker, source = chosen_setting("reranker", setup)
+    server = endpoint(complete_setup, RERANKER)
+    if reranker or server.url:
+        models_in_use["reranker"] = reranker or ""
+        models_in_use["reranker_from"] = source
+        models_in_use |= _endpoint_in_use("reranker", server, reranker or "")
+    _, source = chosen_models(setup, settings)
+    for task, name in complete_setup.models.items():
+        part = f"{task}_llm"
+        models_in_use[part] = name
+        models_in_use[f"{part}_from"] = "argument" if task in setup.models else source
+        server = endpoint(complete_setup, TASK_PREFIXES[task], model=name)
+        models_in_use |= _endpoint_in_use(part, server, name)
     return models_in_use
 
 
-def _has_endpoint(part: str, name: str) -> bool:
-    """Whether a model or an embedder is at an endpoint; a function of the user may have any."""
-    if part == "llm":
-        return name != NO_MODEL and not name.startswith("custom:")
-    return name.startswith("openai:")
+def _endpoint_in_use(part: str, server: Endpoint, name: str) -> dict[str, str]:
+    """The endpoint of a model at a server, with key and further settings, and the sources of all."""
+    if not has_endpoint(EMBEDDER if part == "embedder" else "", name):
+        return {}
+    key = f"from {server.key_from}" if server.key_from else "none"
+    in_use = {
+        f"{part}_endpoint": checked_url(server.url or ("" if part == "reranker" else OPENAI_URL)),
+        f"{part}_endpoint_from": server.url_from,
+        f"{part}_key": server.refused or key,
+    }
+    if server.settings_from:
+        settings = [f"{setting} from {source}" for setting, source in server.settings_from.items()]
+        in_use[f"{part}_settings"] = ", ".join(settings)
+    return in_use

@@ -11,6 +11,7 @@ import click
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES, mode_summaries
 from lightrag_jsonl.core.options import ExtractionPrompt, IndexOptions
+from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.providers.model_names import EMBEDDERS
 from lightrag_jsonl.providers.settings import Setup, chosen_setting
 from lightrag_jsonl.readers.limits import FileLimits
@@ -83,6 +84,22 @@ def _index_address(
     return as_address(value or chosen_setting("working_dir", Setup())[0] or "kb")
 
 
+def _task_models(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[ModelTask, str]:
+    """The names of models by task, from TASK=MODEL."""
+    models: dict[ModelTask, str] = {}
+    for value in values:
+        name, _, model = value.partition("=")
+        task = next((task for task in MODEL_TASKS if task == name), None)
+        if task is None or not model:
+            raise click.BadParameter(
+                f"{value!r} is not TASK=MODEL; the tasks are {', '.join(MODEL_TASKS)}"
+            )
+        models[task] = model
+    return models
+
+
 def _take_file_limits(parameters: Parameters) -> FileLimits:
     values: dict[str, Any] = {}
     for field in fields(FileLimits):
@@ -101,6 +118,14 @@ llm = option(
     "--llm",
     "A model at an OpenAI-compatible endpoint, whose name the index remembers. Without a model (or "
     "with `none`) language rules are used.",
+)
+llm_for = option(
+    "--llm-for models",
+    f"A model for one task only, which the index remembers, too: {', '.join(MODEL_TASKS)} (such as "
+    "`--llm-for answer=gpt-4o`; `none` for language rules); may be repeated.",
+    metavar="TASK=MODEL",
+    multiple=True,
+    callback=_task_models,
 )
 base_url = option(
     "--base-url", "The endpoint of the model (default: OPENAI_BASE_URL, or OpenAI's)."
@@ -121,7 +146,9 @@ prompts_folder = option(
     "A folder of prompt files, which replace packaged files of the same name.",
     DIRECTORY,
 )
-models = together(working_dir, llm, base_url, embedder, embedder_base_url, language, prompts_folder)
+models = together(
+    working_dir, llm, llm_for, base_url, embedder, embedder_base_url, language, prompts_folder
+)
 mode = option(
     "-m --mode",
     f"Where to search: {mode_summaries()}.",
@@ -150,7 +177,11 @@ file_limit_options = collected(
     option("--max-file-pages", "Pages, slides or sheets in one file (default 100,000).", POSITIVE),
 )
 limit_options = together(
-    option("--concurrency max_concurrent_calls", "Concurrent model calls (default 16).", POSITIVE),
+    option(
+        "--concurrency max_concurrent_calls",
+        "The most concurrent model calls (default 16).",
+        POSITIVE,
+    ),
     option("--max-calls", "Maximum number of model calls; their answers are kept.", POSITIVE),
     option("--max-input-tokens", "Maximum number of input tokens.", POSITIVE),
     option("--max-output-tokens", "Maximum number of output tokens.", POSITIVE),

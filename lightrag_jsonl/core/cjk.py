@@ -1,7 +1,7 @@
 """Chinese, Japanese and Korean characters, and simplified Chinese."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.text import sanitize
@@ -20,6 +20,7 @@ FUNCTION_CHARACTERS = (  # Chinese ones that mean little alone
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
 
 
+@lru_cache(10_000)  # the same characters come again and again
 def is_cjk(char: str) -> bool:
     """Whether a character is Han, kana or Hangul, the scripts with bigrams as search terms."""
     return _CJK_CHARACTER.match(char) is not None
@@ -41,11 +42,23 @@ def simplified(text: str) -> str:
     Words decide (乾隆, but 干燥), unlike in keys and search terms.
     """
     converted = _simplifier().convert(sanitize(text)) if has_cjk(text) else text
-    return converted if len(converted) == len(text) else text.translate(simple_characters())
+    return converted if len(converted) == len(text) else with_simple_characters(text)
+
+
+def with_simple_characters(text: str) -> str:
+    """The text with each traditional character replaced, whatever stands beside the character."""
+    if _traditional_characters().isdisjoint(text):  # a third of the time; most texts have none
+        return text
+    return text.translate(_simple_characters())
 
 
 @cache
-def simple_characters() -> dict[int, str]:
+def _traditional_characters() -> frozenset[str]:
+    return frozenset(map(chr, _simple_characters()))
+
+
+@cache
+def _simple_characters() -> dict[int, str]:
     """The simplified characters by traditional ones, a table for `str.translate`."""
     characters = [chr(code) for code in (*range(0x3400, 0xA000), *range(0x20000, 0x32000))]
     simple = _simplifier().convert("\n".join(characters)).split("\n")

@@ -39,6 +39,8 @@ class LLMError(LightRAGError, RuntimeError):
     - `refused`: the server took the request and refused it, or failed; different requests may
       succeed.
     - `rate_limited`: the server asked for fewer requests; nothing is wrong with this one.
+    - `timed_out`: no answer in time. `overloaded`: the reason may be that other calls were in flight, and
+      fewer will be from now on.
     - `cost`: the known or assumed cost of the call.
     """
 
@@ -51,10 +53,13 @@ class LLMError(LightRAGError, RuntimeError):
         permanent: bool = False,
         refused: bool = False,
         rate_limited: bool = False,
+        timed_out: bool = False,
         cost: Usage = FREE,
     ) -> None:
         super().__init__(message)
         self.transient = transient
+        self.timed_out = timed_out
+        self.overloaded = False
         self.retry_after = retry_after
         self.permanent = permanent
         self.refused = refused

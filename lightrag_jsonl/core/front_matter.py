@@ -10,8 +10,8 @@ from lightrag_jsonl.core.text import words
 # are of words: a contract has fewer about copies and rights, a biography fewer about editions.
 LICENCE_SHARE = 0.05
 IMPRINT_SHARE = 0.08
-DISTINCT_WORDS = 4  # of an imprint, and on average of each kind in a licence: one word is a subject
-FEW_WORDS = 2
+DISTINCT_WORDS = 4  # of an imprint: one word said often is a subject
+LICENCE_WORDS = 6  # different ones of both kinds together, at least two of each
 MOST_OF_A_TEXT = 0.6  # of the characters that belong to such paragraphs
 LONGEST_ENTRY = 160  # characters of a paragraph of a list of contents, or of a line of an imprint
 ENTRIES = 6  # of a list of contents, at least
@@ -89,7 +89,7 @@ def _is_licence(folded: str) -> bool:
     copying = _COPYING.findall(folded)
     rights = _RIGHTS.findall(folded)
     different = (len(set(copying)), len(set(rights)))
-    is_varied = min(different) >= FEW_WORDS and sum(different) >= 2 * DISTINCT_WORDS
+    is_varied = min(different) >= 2 and sum(different) >= LICENCE_WORDS
     return is_varied and len(copying) + len(rights) >= LICENCE_SHARE * _word_count(folded)
 
 

@@ -5,7 +5,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from lightrag_jsonl.core.cjk import has_cjk, simple_characters
+from lightrag_jsonl.core.cjk import has_cjk, with_simple_characters
 from lightrag_jsonl.core.text import sanitize
 
 
@@ -50,7 +50,7 @@ def folded_text(text: str) -> str:
 def nfkc_casefold(text: str) -> str:
     """NFKC, casefold and simplified characters, repeated until nothing changes."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    folded = folded.translate(simple_characters()) if has_cjk(folded) else folded
+    folded = with_simple_characters(folded) if has_cjk(folded) else folded
     return folded if folded == text else nfkc_casefold(folded)
 
 

@@ -83,7 +83,8 @@ class IndexOptions:
     - `max_resumes`: how often the model is asked to go on with a cut-off answer.
     - `max_extract_tokens`: the longest answer about a chunk. The limit of an answer is four tokens
       for each token of the chunk, at least 1,024 and at most this number; None sets no maximum.
-    - `max_concurrent_calls`: model calls in flight at a time.
+    - `max_concurrent_calls`: the most calls of a model in flight at a time; fewer if its server gains
+      nothing by more, or is overloaded.
     - `embed_batch_size`: texts embedded in one call.
     - `relation_vectors`: whether relations have vectors of their own.
     - `summarize_fragments`, `summarize_tokens`: an entity or relation gets a summary if it has so
@@ -147,7 +148,8 @@ class QueryParam:
     """Settings of one question. Budgets are in tokens; invalid values raise `ConfigError`.
 
     - `mode`: how the index is searched; see the README's table.
-    - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for.
+    - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for
+      (an overview has as many as the budget holds).
     - `max_entity_tokens`, `max_relation_tokens`, `max_total_tokens`: budgets of the context.
       `chunk_share` is the part of the total reserved for chunks.
     - `response_type`, `user_prompt`: the form of the answer, and further wishes, for the model.

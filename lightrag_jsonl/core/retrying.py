@@ -10,6 +10,7 @@ MAX_RETRIES = 2  # of parts that do not name their own number
 FIRST_PAUSE = 0.5  # seconds before the second attempt
 PAUSE_GROWTH = 4  # a rate limit that passes within seconds is outlasted by two more attempts
 LONGEST_PAUSE = 120.0  # seconds; a server that asks for more is not asked again
+MOST_OVERLOADS = 5  # each halves the calls at a time: after so many, even 32 were reduced to one
 PATIENCE = 900.0  # seconds of pauses, in all, that rate limits may ask of one request of an insert
 READER_PATIENCE = 60.0  # the same, where somebody waits for the answer to a question
 
@@ -26,11 +27,12 @@ async def with_retries(
     Only transient errors lead to another attempt, after the pause requested by the server, or else
     after growing pauses. Instead of a pause longer than `LONGEST_PAUSE`, the error is raised.
     Unless `retries` is 0, attempts refused by a rate limit with a pause are not counted, up to
-    `patience` seconds of pauses.
+    `patience` seconds of pauses, and neither are a few attempts of an overloaded server.
     """
     pause = FIRST_PAUSE
     patience_left = patience
     retries_left = retries
+    overloads_left = MOST_OVERLOADS
     while True:
         try:
             return await attempt()
@@ -38,14 +40,17 @@ async def with_retries(
             wait = pause if error.retry_after is None else error.retry_after
             if not error.transient or wait > LONGEST_PAUSE or not may_repeat():
                 raise
-            is_counted = not error.rate_limited or error.retry_after is None
+            is_overload = isinstance(error, LLMError) and error.overloaded and overloads_left > 0
+            is_counted = not (is_overload or (error.rate_limited and error.retry_after is not None))
             if not is_counted:
                 wait = max(wait, FIRST_PAUSE)
             if retries == 0 or (is_counted and retries_left == 0):
                 raise
             if not is_counted and wait > patience_left:
                 raise
-        if is_counted:
+        if is_overload:
+            overloads_left -= 1
+        elif is_counted:
             retries_left -= 1
             pause *= PAUSE_GROWTH
         else:

@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import zip_longest
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
-Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "bypass"]
+Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "overview", "bypass"]
+Excerpt: TypeAlias = tuple[int, int]  # start and end, in characters
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
 EditAction: TypeAlias = Literal["create", "edit", "delete"]  # of a person
@@ -30,6 +31,8 @@ UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 Record: TypeAlias = dict[str, Json]
 ResponseType: TypeAlias = Literal["text", "json", "jsonl"]
+ModelTask: TypeAlias = Literal["extract", "summarize", "keywords", "select", "answer", "judge"]
+MODEL_TASKS: tuple[ModelTask, ...] = get_args(ModelTask)
 RejectionReason: TypeAlias = Literal[
     "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
     "schema", "unknown_id", "duplicate_id", "self_relation", "empty_name", "ontology",
@@ -450,7 +453,10 @@ class DocumentStatus:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The index as a whole; `documents` maps states to counts, `dim` is the length of vectors."""
+    """The index as a whole; `documents` maps states to counts, `dim` is the length of vectors.
+
+    `models` has the names of models for single tasks, where those differ from `llm`.
+    """
 
     working_dir: str
     documents: Mapping[str, int]
@@ -465,6 +471,7 @@ class Status:
     format: int
     bytes_on_disk: int
     extraction: ExtractionReport = ExtractionReport()
+    models: Mapping[ModelTask, str] = field(default_factory=dict)
 
 
 @with_short_repr

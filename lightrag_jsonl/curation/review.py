@@ -44,7 +44,7 @@ def estimate_review(
     pairs: Sequence[Duplicate], client: ModelClient, count: Callable[[str], int]
 ) -> Usage:
     """The calls and tokens of a review; `ConfigError` without a model."""
-    _ = client.llm  # rather than after somebody agreed to the price
+    _ = client.model("judge")  # rather than after somebody agreed to the price
     total = Usage()
     for batch in _pair_batches(pairs):
         messages = client.prompts.render(REVIEW_PROMPT, {"pairs": _numbered_lines(batch)})

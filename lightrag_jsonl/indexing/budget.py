@@ -36,6 +36,10 @@ class Budget(UsageMeter):
                 )
         self._calls += 1
 
+    def uncount(self) -> None:
+        """Take back the count of a call that a rate limit refused, for it will be made again."""
+        self._calls -= 1
+
     def add(self, usage: Usage) -> None:
         """Count the cost of a call, and each request of a repeated call."""
         self._calls += max(0, usage.calls - 1)

@@ -1,16 +1,42 @@
-"""Divides documents into pages, and pages into overlapping chunks at exact character offsets."""
+"""Divides documents into pages, and pages into overlapping chunks at exact character offsets.
 
-from collections.abc import Iterable, Sequence
+Chunks are of about equal sizes, and end at borders of paragraphs and sentences.
+"""
 
+import math
+import os
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.tokens import character_boundary
 from lightrag_jsonl.core.types import Chunk, Document, Page, chunk_id
 from lightrag_jsonl.indexing.headings import Outline
-from lightrag_jsonl.indexing.page_cutting import PageCutter, Span, unchanged_spans
 
 MOST_CHARACTERS = 8  # for each token of `size`; longer pages are not tried as a single chunk
 NO_PAGE = Page("", 0, "")
+SPARE = 0.06  # of a chunk: the share that good borders may cost before one chunk more is needed
+PARAGRAPH_PENALTY = 0.0  # of a border, in shares of the distance between borders
+SENTENCE_PENALTY = 0.07
+WORD_PENALTY = 0.6
+LONG_SENTENCE = 100  # characters; longer sentences are divided, too
+WORD_GROUPS = re.compile(r"(?s).{1,60}[\s，、；：,;:]|.{60}")  # the parts of a long sentence
+VISIBLE = re.compile(r"\S")
+
+
+class Span(NamedTuple):
+    """A stretch of a page, in characters, and the number of tokens."""
+
+    start: int
+    end: int
+    tokens: int = 0
 
 
 def document_pages(document_id: str, document: Document) -> tuple[Page, ...]:
@@ -122,3 +148,171 @@ def _chunks(spans: Iterable[tuple[Page, Span]], pages: Iterable[Page]) -> tuple[
         )
         chunks.append(chunk)
     return tuple(chunks)
+
+
+def unchanged_spans(text: str, old_text: str, chunks: Sequence[Chunk], *, size: int) -> list[Span]:
+    """The places in the new text of old chunks before the first change and after the last change."""
+    prefix = len(os.path.commonprefix([text, old_text]))  # noqa: RUF071
+    endings = [text[prefix:][::-1], old_text[prefix:][::-1]]
+    suffix = len(os.path.commonprefix(endings))  # noqa: RUF071
+    spans: list[Span] = []
+    for chunk in chunks:
+        is_before = chunk.end <= prefix
+        is_after = chunk.start >= len(old_text) - suffix
+        shift = 0 if is_before else len(text) - len(old_text)
+        span = Span(chunk.start + shift, chunk.end + shift, chunk.tokens)
+        fits = (is_before or is_after) and span.tokens <= size
+        if fits and _can_cut(text, span.start) and _can_cut(text, span.end):
+            spans.append(span)
+    if spans and _should_grow(spans[-1], text, size=size):
+        spans.pop()
+    return spans
+
+
+def _should_grow(last: Span, text: str, *, size: int) -> bool:
+    """Whether the last span is short, and text follows."""
+    has_successor = bool(text[last.end :].strip())
+    return has_successor and 2 * last.tokens < size
+
+
+def _can_cut(text: str, position: int) -> bool:
+    """Whether a position is inside neither a character nor a word between spaces."""
+    if character_boundary(text, position) != position:
+        return False
+    neighbors = text[max(position - 1, 0) : position + 1]
+    if len(neighbors) < 2 or any(map(is_cjk, neighbors)):
+        return True
+    return not neighbors.isalnum()
+
+
+# ── borders ─────────────────────────────────────────────────────────────────────
+
+
+class PageCutter:
+    """Cuts a page, or parts of a page, at borders: the beginnings of paragraphs, sentences or words."""
+
+    def __init__(self, text: str, tokenizer: Tokenizer, *, size: int, overlap: int) -> None:
+        self._text = text
+        self._tokenizer = tokenizer
+        self._size = size
+        self._overlap = overlap
+        self._borders: list[int] = []
+        self._penalties: list[float] = []
+        for position, penalty in _borders(text):
+            self._borders.append(position)
+            self._penalties.append(penalty)
+        counts = (self._count(start, end) for start, end in pairwise(self._borders))
+        self._tokens_before = list(accumulate(counts, initial=0))
+
+    def spans(self, previous: Span, *, until: int) -> Iterator[Span]:
+        """Spans that follow `previous` and cover the text up to `until`."""
+        while (fresh := self._next_visible(previous.end)) < until:
+            start = self._overlap_start(previous, fresh)
+            span = self._cut(start, fresh, until)
+            if span.end <= fresh:  # the overlap left no room
+                span = self._cut(fresh, fresh, until)
+            yield span
+            previous = span
+
+    def _overlap_start(self, previous: Span, fresh: int) -> int:
+        """The start of the next span: a border in `previous`, so that the end is repeated."""
+        blank_tokens = self._count(previous.end, fresh)
+        if 4 * blank_tokens > self._size:
+            return fresh  # skip a long run of white space
+        if not self._overlap:
+            return previous.end
+        goal = self._tokens_to(previous.end) - self._overlap
+        first_near_goal = bisect_left(self._tokens_before, goal)
+        first_in_previous = bisect_right(self._borders, previous.start)
+        low = max(first_near_goal, first_in_previous)
+        high = bisect_left(self._borders, previous.end)
+        border = self._best_border(low, high, goal=goal, share=self._overlap)
+        return border or previous.end
+
+    def _cut(self, start: int, fresh: int, until: int) -> Span:
+        """A span from `start` with an end after `fresh`, unless the overlap leaves no room."""
+        end = self._good_end(start, fresh, until)
+        if end is None or self._count(start, end) > self._size:
+            fitting = self._tokenizer.truncate(self._text[start:until], self._size)
+            end = character_boundary(self._text, start + len(fitting))
+            if end <= fresh == start:  # a single character, even if larger than the size
+                end = self._character_end(fresh, until)
+        return Span(start, end, self._count(start, end))
+
+    def _character_end(self, start: int, until: int) -> int:
+        end = start + 1
+        while character_boundary(self._text, end) < end < until:
+            end += 1
+        return end
+
+    def _good_end(self, start: int, fresh: int, until: int) -> int | None:
+        """The border nearest to an even share of the rest; `until` if the rest fits into one span."""
+        begin = self._tokens_to(fresh)
+        room = self._size - self._count(start, fresh)
+        remaining = self._tokens_to(until) - begin
+        if remaining <= room:
+            return until
+        fresh_tokens = self._size - self._overlap
+        spans = max(2, math.ceil(remaining / fresh_tokens + SPARE))
+        share = min(remaining / spans, room)
+        low = bisect_right(self._borders, fresh)
+        border_limit = bisect_left(self._borders, until)
+        high = bisect_right(self._tokens_before, begin + room, hi=border_limit)
+        return self._best_border(low, high, goal=begin + share, share=share)
+
+    def _best_border(self, low: int, high: int, *, goal: float, share: float) -> int | None:
+        """The best border near `goal`, in tokens, of those numbered from `low` to below `high`."""
+        if low >= high:
+            return None
+
+        def cost(index: int) -> float:
+            distance = abs(self._tokens_before[index] - goal)
+            return distance / share + self._penalties[index]
+
+        return self._borders[min(range(low, high), key=cost)]
+
+    def _tokens_to(self, position: int) -> int:
+        """The number of tokens before a position, added up over borders."""
+        index = bisect_right(self._borders, position) - 1
+        return self._tokens_before[index] + self._count(self._borders[index], position)
+
+    def _count(self, start: int, end: int) -> int:
+        return self._tokenizer.count(self._text[start:end]) if end > start else 0
+
+    def _next_visible(self, position: int) -> int:
+        match = VISIBLE.search(self._text, position)
+        boundary = len(self._text)
+        if match:
+            boundary = character_boundary(self._text, match.start())
+        return max(position, boundary)
+
+
+def _borders(text: str) -> Iterator[tuple[int, float]]:
+    """The places where a text can be cut, beginning and end included, and the penalty for each.
+
+    White space belongs to the sentence before it.
+    """
+    yield 0, PARAGRAPH_PENALTY
+    begin = 0
+    sentences = [*sentence_spans(text), (len(text), len(text))]
+    for (_, sentence_end), (start, _) in pairwise(sentences):
+        if start - begin > LONG_SENTENCE:
+            for words in WORD_GROUPS.finditer(text, begin, start):
+                end = words.end()
+                if end < start and character_boundary(text, end) == end:
+                    yield end, WORD_PENALTY
+        if character_boundary(text, start) == start:
+            yield start, _sentence_penalty(text, sentence_end, start)
+        begin = start
+
+
+def _sentence_penalty(text: str, sentence_end: int, start: int) -> float:
+    """The penalty of a border between two sentences: of a paragraph if they stand apart.
+
+    Chinese paragraphs follow each other without a blank line.
+    """
+    breaks = text.count("\n", sentence_end, start)
+    ends_in_ascii = text[sentence_end - 1].isascii()
+    is_chinese = is_cjk(text[start : start + 1]) or not ends_in_ascii
+    is_paragraph = breaks > 1 or (breaks > 0 and is_chinese)
+    return PARAGRAPH_PENALTY if is_paragraph else SENTENCE_PENALTY

@@ -37,7 +37,6 @@ from lightrag_jsonl.storage.rows import (
     NO_DAY,
     EntityMentionRow,
     NextIds,
-    Override,
     RelationMentionRow,
     StoredChunk,
 )
@@ -46,6 +45,8 @@ from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
 
 CommitProgress: TypeAlias = Callable[[str, int, int], None]  # the step, items done, all items
+
+PERSON_POSITION = 0  # of an edit by hand, so that it is cited first
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,8 @@ class IndexWriter:
             writer.put_aliases(change.aliases)
         if change.rebuilt:
             writer.rebuild_terms()
+        stored_ids = {document.id for document, _ in change.documents}
+        writer.outdate_answers(set(change.pending) - stored_ids)
         if change.purge is not None:
             change.purged = writer.purge(change.purge)
 
@@ -215,7 +218,9 @@ def plan_documents(
     targets = aliases.targets
     change = _document_change(documents, delete, ids, view)
     stored_overrides = view.overrides()
-    overrides = _overrides_after(change, stored_overrides)
+    old_chunks = set(change.old_chunks)
+    overrides = {row: stored_overrides[row] for row in stored_overrides if row not in old_chunks}
+    overrides |= change.overrides
     values = hand_values(overrides.values(), targets)
     merger = GraphMerger(view, ids, targets, values)
     changed_chunks = {*change.old_chunks, *[chunk.row for chunk in change.read_again]}
@@ -233,7 +238,11 @@ def plan_documents(
             targets=targets,
             without=changed_chunks,
         )
-    _add_mentions(merger, change, _document_positions(documents), ids)
+    positions = {
+        document.id: document_position(document.id, document.document.date)
+        for document in documents
+    }
+    _add_mentions(merger, change, positions, ids)
     change.graph = merger.finish(aliases.displays)
     return change
 
@@ -294,13 +303,6 @@ def _better_chunks(document: IncomingDocument, view: StoreView) -> Iterator[Stor
             )
 
 
-def _overrides_after(change: IndexChange, stored: Mapping[int, Override]) -> dict[int, Override]:
-    """The overrides once the old chunks are gone and the new ones are there."""
-    old_chunks = set(change.old_chunks)
-    overrides = {row: override for row, override in stored.items() if row not in old_chunks}
-    return {**overrides, **change.overrides}
-
-
 def _apply_hand_values(
     merger: GraphMerger,
     view: StoreView,
@@ -327,14 +329,16 @@ def _apply_hand_values(
 def _add_mentions(
     merger: GraphMerger, change: IndexChange, positions: Mapping[str, int], ids: NextIds
 ) -> None:
-    """Add the mentions of new chunks, and of chunks that were read again."""
+    """Add the mentions of new chunks, and of chunks that were read again; `positions` are those of
+    the first chunks of documents.
+    """
     entity_mentions: list[EntityMentionRow] = []
     relation_mentions: list[RelationMentionRow] = []
     created: dict[int, float] = {}
     for stored in (*change.chunks, *change.read_again):
         position = positions[stored.chunk.document_id] + stored.chunk.index
         if stored.extraction.extractor == PERSON:
-            position = 0  # so that it is cited first
+            position = PERSON_POSITION
         chunk_entities, chunk_relations = merging.mention_rows(
             stored.extraction, stored.row, position, ids
         )
@@ -344,12 +348,9 @@ def _add_mentions(
     merger.add(entity_mentions, relation_mentions, created)
 
 
-def _document_positions(documents: Sequence[IncomingDocument]) -> dict[str, int]:
-    """The position of the first chunk of each document."""
-    return {
-        document.document.id: _rank(document.document.id, document.document.date) << CHUNK_BITS
-        for document in documents
-    }
+def document_position(document_id: str, day: str | None) -> int:
+    """The position of the first chunk of a document; the next chunks follow one by one."""
+    return _rank(document_id, day) << CHUNK_BITS
 
 
 def _rank(document_id: str, day: str | None) -> int:

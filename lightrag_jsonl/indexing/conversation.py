@@ -7,18 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import ChunkState, Extraction, Message, Rejection
-from lightrag_jsonl.indexing.answers import (
-    INTENDED,
-    LOST,
-    declared_records,
-    is_cut_off,
-    is_loop,
-    some_are_refused,
-    statement_count,
-)
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector
-from lightrag_jsonl.llm.client import ModelClient, Records, UsageMeter
+from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import repair_graph_record
+from lightrag_jsonl.llm.requests import Records
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
 STILL_CUT_OFF = (
@@ -28,55 +20,25 @@ STILL_CUT_OFF = (
 REPEATING = (
     "the model repeated itself until the answer was ended: use another model or smaller chunks"
 )
+STATEMENTS = frozenset({"entity", "relationship"})  # records about the text, not about the answer
+LOST = frozenset({"array", "multiline", "malformed", "too_deep", "schema"})  # instead of a record
+INTENDED = frozenset(
+    {"ontology", "self_relation", "limit"}
+)  # refusals that a better answer repeats
 NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkCalls:
-    """The model calls about a chunk; `names` limits entity names if the server can enforce that."""
+@dataclass(slots=True, kw_only=True)
+class Conversation:
+    """The conversation about a chunk so far; `names` limits entity names if the server can enforce that."""
 
     client: ModelClient
-    prompt: str
+    options: IndexOptions
     variables: Mapping[str, object]
     names: Sequence[str] | None
     meter: UsageMeter
     priority: int
     document: str
-
-    async def records(self, messages: Sequence[Message], *, max_tokens: int | None) -> Records:
-        """The records of the next answer."""
-        return await self.client.jsonl(
-            self.prompt,
-            self.variables,
-            messages=messages,
-            normalize=repair_graph_record if self.prompt == GRAPH_PROMPT else None,
-            names=self.names,
-            max_tokens=max_tokens,
-            meter=self.meter,
-            priority=self.priority,
-            document=self.document,
-        )
-
-    async def text(self, messages: Sequence[Message], *, max_tokens: int | None) -> str:
-        """The text of the next answer."""
-        reply = await self.client.text(
-            self.prompt,
-            self.variables,
-            messages=messages,
-            max_tokens=max_tokens,
-            meter=self.meter,
-            priority=self.priority,
-            document=self.document,
-        )
-        return reply.text_without_thinking
-
-
-@dataclass(slots=True, kw_only=True)
-class Conversation:
-    """The conversation about a chunk so far."""
-
-    calls: ChunkCalls
-    options: IndexOptions
     collector: MentionCollector
     messages: list[Message]
     most_records: int
@@ -100,7 +62,7 @@ class Conversation:
         """Ask for the mentions; an answer without a readable record is asked for once more."""
         answer = await self._ask()
         if self._problem(answer):
-            if is_cut_off(answer):  # a model that thinks at length needs more room
+            if _is_cut_off(answer):  # a model that thinks at length needs more room
                 self.max_tokens = self.options.max_extract_tokens
             answer = await self._ask()
         self.error = self._problem(answer)
@@ -134,7 +96,7 @@ class Conversation:
             truncated=self.truncated,
             resumed=self.resumed,
             gleaned=tuple(self.gleaned),
-            usage=self.calls.meter.spent,
+            usage=self.meter.spent,
             error=self.error,
         )
 
@@ -146,7 +108,7 @@ class Conversation:
         ]
         if self.error and not has_entities:
             return "failed"
-        if self.error or some_are_refused(lost) or self.collector.rejections:
+        if self.error or _some_are_refused(lost) or self.collector.rejections:
             return "partial"
         return "ok" if has_entities else "empty"
 
@@ -163,9 +125,20 @@ class Conversation:
 
     async def _ask(self) -> Records:
         """The next answer; an unusable answer leaves the cache."""
-        answer = await self.calls.records(self.messages, max_tokens=self.max_tokens)
+        prompt = self.options.extraction
+        answer = await self.client.jsonl(
+            prompt,
+            self.variables,
+            messages=self.messages,
+            normalize=repair_graph_record if prompt == GRAPH_PROMPT else None,
+            names=self.names,
+            max_tokens=self.max_tokens,
+            meter=self.meter,
+            priority=self.priority,
+            document=self.document,
+        )
         if self._problem(answer):
-            await self.calls.client.forget(answer.reply)
+            await self.client.forget(answer.reply)
         return answer
 
     def _problem(self, answer: Records) -> str:
@@ -180,14 +153,18 @@ class Conversation:
         asks = self.options.extraction == GRAPH_PROMPT and bool(self.collector.text.strip())
         if is_first and asks and not answer.reply.text_without_thinking.strip():
             return "the answer was empty, twice"
-        if answer.result.records and not is_cut_off(answer):
+        if answer.result.records and not _is_cut_off(answer):
             return _lost_records(answer, is_first=is_first)
-        if some_are_refused(answer.result.rejections) or is_cut_off(answer):
+        if _some_are_refused(answer.result.rejections) or _is_cut_off(answer):
             return ALL_REFUSED
         return ""
 
     def _statements(self, answer: Records) -> int:
-        return statement_count(answer, prompt=self.options.extraction)
+        """The number of records that state something about the text."""
+        records = answer.result.records
+        if self.options.extraction != GRAPH_PROMPT:
+            return len(records)
+        return len([record for record in records if record.get("type") in STATEMENTS])
 
     async def _read(self, answer: Records) -> int:
         """Add an answer's mentions; after a cut-off answer, let the model go on after the last whole
@@ -195,9 +172,9 @@ class Conversation:
         """
         new = await self._add(answer)
         for _ in range(self.options.max_resumes):
-            if self.error or is_loop(answer):
+            if self.error or _is_loop(answer):
                 break
-            if not is_cut_off(answer) or not answer.result.records:
+            if not _is_cut_off(answer) or not answer.result.records:
                 break
             self._go_on(_json_lines(answer.result.records), "resume-extract")
             self.resumed += 1
@@ -206,17 +183,17 @@ class Conversation:
             new += brought
             if not brought:  # the model only repeats what is there
                 break
-        if is_cut_off(answer):
+        if _is_cut_off(answer):
             self.unfinished = True
-            reason = REPEATING if is_loop(answer) else STILL_CUT_OFF.format(self.resumed)
+            reason = REPEATING if _is_loop(answer) else STILL_CUT_OFF.format(self.resumed)
             await self._fail(reason, answer)
         return new
 
     async def _fail(self, problem: str, answer: Records) -> None:
         """Note why the rest of the chunk is missing; a retry asks for the answer again."""
         self.error = self.error or problem
-        if self.calls.client.stores_answers:  # a rehearsal leaves the answer for the real reading
-            await self.calls.client.forget(answer.reply)
+        if self.client.stores_answers:  # a rehearsal leaves the answer for the real reading
+            await self.client.forget(answer.reply)
 
     async def _add(self, answer: Records) -> int:
         """Add an answer's mentions; returns the number of new names and pairs."""
@@ -246,21 +223,29 @@ class Conversation:
             self.rejections.append(Rejection(line, "", "limit", detail))
         records = records[:room]
         self.records += len(records)
-        self.truncated += int(is_cut_off(answer))
+        self.truncated += int(_is_cut_off(answer))
         self.rejections += result.rejections
         self.last_answer = answer.reply.text
         return self.collector.add(records)
 
     async def _nothing_is_missing(self) -> bool:
         """Whether the model says so, once as much was read as the model declared."""
-        question = self.calls.client.prompts.render("glean-check", {})
+        question = self.client.prompts.render("glean-check", {})
         messages = [*self.messages, Message("assistant", self.last_answer), *question]
-        text = await self.calls.text(messages, max_tokens=self.max_tokens)
-        return NO.match(text) is not None
+        reply = await self.client.text(
+            self.options.extraction,
+            self.variables,
+            messages=messages,
+            max_tokens=self.max_tokens,
+            meter=self.meter,
+            priority=self.priority,
+            document=self.document,
+        )
+        return NO.match(reply.text_without_thinking) is not None
 
     def _go_on(self, answer: str, prompt: str) -> None:
         self.messages.append(Message("assistant", answer))
-        self.messages += self.calls.client.prompts.render(prompt, {})
+        self.messages += self.client.prompts.render(prompt, {})
 
 
 def _json_lines(records: Iterable[object]) -> str:
@@ -275,5 +260,28 @@ def _lost_records(answer: Records, *, is_first: bool) -> str:
     lost = sum(line.reason in LOST for line in answer.result.rejections)
     if lost:
         return f"none of the {lost} records of the answer could be read"
-    declared = declared_records(answer) if is_first else 0
+    if not is_first:
+        return ""
+    counts = [
+        record.get(kind)
+        for record in answer.result.records
+        if record.get("type") == "done"
+        for kind in ("entities", "relationships")
+    ]
+    declared = sum(count for count in counts if isinstance(count, int) and count > 0)
     return f"the answer declares {declared} records and holds none" if declared else ""
+
+
+def _is_cut_off(answer: Records) -> bool:
+    """Whether the end of the answer is missing."""
+    return answer.result.truncated or answer.reply.cut_off
+
+
+def _is_loop(answer: Records) -> bool:
+    """Whether the model repeated itself until the reading ended: it would go on repeating."""
+    return any(rejection.reason == "repeated" for rejection in answer.result.rejections)
+
+
+def _some_are_refused(rejections: Iterable[Rejection]) -> bool:
+    """Whether a line was refused, not only repaired."""
+    return any(rejection.reason != "repaired" for rejection in rejections)

@@ -5,13 +5,14 @@ somebody in the text. Words of the text alone cannot tell: of the true records 2
 with the text (translations, abstractions). So a copy must also be made of the example's words.
 """
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+import msgspec
+
 from lightrag_jsonl.core.cjk import has_cjk
-from lightrag_jsonl.core.names import folded_text, name_key
+from lightrag_jsonl.core.names import QUOTE_FORMS, folded_text, name_key, nfkc_casefold
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Message, Record
@@ -100,11 +101,12 @@ class Examples:
         )
 
     def _shares_words(self, record: Record) -> bool:
-        """Whether a record has a word of an example at all; without a closer look, texts in other
-        scripts than ASCII count as having one.
-        """
-        text = json.dumps(record, ensure_ascii=False)
-        return not text.isascii() or not self.words.isdisjoint(search_terms(text))
+        """Whether a record has a word of an example at all, in other scripts also inside a word."""
+        text = msgspec.json.encode(record).decode()
+        if text.isascii():
+            return not self.words.isdisjoint(search_terms(text))
+        folded = nfkc_casefold(text).translate(QUOTE_FORMS).replace("'", "")
+        return any(word in folded for word in self.words)
 
     def _names_a_stranger(self, statement: RecordStatement, source: "TextWords") -> bool:
         """Whether a name is an example's and not in the text.

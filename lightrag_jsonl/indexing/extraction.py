@@ -1,16 +1,26 @@
-"""The extractor that reads the entities and relations of a chunk with a model."""
+"""Reads the entities and relations of chunks, with a model or with an extractor of a user's own."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lightrag_jsonl.core.errors import LLMError
+import msgspec
+
+from lightrag_jsonl.core.aio import abandonable
+from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES, LANGUAGE_NAMES, IndexOptions
+from lightrag_jsonl.core.protocols import Extractor
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk, Extraction
-from lightrag_jsonl.indexing.conversation import ChunkCalls, Conversation
+from lightrag_jsonl.indexing.budget import Budget
+from lightrag_jsonl.indexing.conversation import Conversation
 from lightrag_jsonl.indexing.examples import Examples
+from lightrag_jsonl.indexing.incoming import storable_json
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector, graph_records
+from lightrag_jsonl.indexing.progress import ProgressCounter
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 
@@ -55,7 +65,8 @@ class LLMExtractor:
     def name(self) -> str:
         """The prompt with the revision, and the model."""
         prompt = self._options.extraction
-        return f"{prompt} {self._client.prompts.prompt(prompt).revision}/{self._client.llm.name}"
+        revision = self._client.prompts.prompt(prompt).revision
+        return f"{prompt} {revision}/{self._client.model('extract').name}"
 
     async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
         """Ask about a chunk; if the model fails, the extraction has an `error`, and nothing is raised.
@@ -79,15 +90,6 @@ class LLMExtractor:
         variables = {**self._variables, "text": chunk.text}
         if "background" in self._inputs:
             variables["background"] = chunk.background
-        calls = ChunkCalls(
-            client=self._client,
-            prompt=options.extraction,
-            variables=variables,
-            names=None if self._names_in is None else self._names_in(chunk.text),
-            meter=meter,
-            priority=self._client.scheduler.next_priority(),
-            document=chunk.document_id,
-        )
         collector = MentionCollector(
             text=chunk.text,
             prompt=options.extraction,
@@ -97,8 +99,13 @@ class LLMExtractor:
             background=chunk.background,
         )
         return Conversation(
-            calls=calls,
+            client=self._client,
             options=options,
+            variables=variables,
+            names=None if self._names_in is None else self._names_in(chunk.text),
+            meter=meter,
+            priority=self._client.next_priority(),
+            document=chunk.document_id,
             collector=collector,
             messages=[*self._client.prompts.render(options.extraction, variables)],
             most_records=max(LEAST_RECORDS, int(chunk.tokens * options.limits.records_per_token)),
@@ -126,3 +133,78 @@ def answer_limit(tokens: int, *, ceiling: int | None) -> int:
     """The most tokens of an answer about a chunk of so many tokens; never more than the `ceiling`."""
     limit = max(LEAST_ANSWER, ANSWER_PER_TOKEN * tokens)
     return limit if ceiling is None else min(limit, ceiling)
+
+
+# ── within a budget ─────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class ChunkReader:
+    """Reads chunks within a budget.
+
+    After `most_unanswered` chunks in a row without an answer the budget stops; None is no limit.
+    `unanswered` counts the chunks without an answer since the last answer.
+    """
+
+    extractor: Extractor
+    budget: Budget
+    progress: ProgressCounter
+    most_unanswered: int | None
+    unanswered: int = 0
+
+    async def read(self, chunk: Chunk) -> Extraction | None:
+        """The extraction of a chunk; None if the insert has to end."""
+        if self.budget.stopped:
+            return None
+        try:
+            if isinstance(self.extractor, LLMExtractor):
+                extraction = await self.extractor.extract(chunk, self.budget)
+            else:
+                extraction = await _extract_by_user(self.extractor, chunk)
+                self.budget.add(extraction.usage)
+        except BudgetError as error:
+            self.budget.exhaust(error)
+            return None
+        except LLMError as error:  # permanent, or a rate limit that did not pass
+            self.budget.stop(error)
+            return None
+        self._count_unanswered(extraction)
+        self.progress.chunk_done()
+        return replace(extraction, extractor=self.extractor.name)
+
+    def _count_unanswered(self, extraction: Extraction) -> None:
+        """End the insert if too many chunks in a row got no answer."""
+        has_answer = extraction.records or extraction.rejections or extraction.truncated
+        if extraction.state != "failed" or not extraction.error or has_answer:
+            self.unanswered = 0
+            return
+        self.unanswered += 1
+        if self.most_unanswered is not None and self.unanswered >= self.most_unanswered:
+            chunks = f"{self.unanswered} chunks in a row got no answer"
+            self.budget.stop(LLMError(f"{chunks} ({extraction.error})", transient=True))
+
+
+async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:
+    """The result of a user's extractor, or a `failed` extraction; a permanent `LLMError` or a rate
+    limit is raised.
+    """
+    try:
+        result = await abandonable(extractor.extract(chunk))
+        extraction = msgspec.convert(storable_json(msgspec.to_builtins(result)), Extraction)
+        _check_names(extraction)
+        return extraction
+    except LLMError as error:
+        if error.permanent or error.rate_limited:
+            raise
+        return Extraction(state="failed", error=str(error))
+    except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
+        reason = f"{extractor.name} failed: {type(error).__name__}: {error}"
+        return Extraction(state="failed", error=sanitize(reason))
+
+
+def _check_names(extraction: Extraction) -> None:
+    names = {name_key(mention.name) for mention in extraction.entities}
+    sources = {name_key(mention.source) for mention in extraction.relations}
+    targets = {name_key(mention.target) for mention in extraction.relations}
+    if "" in names or (sources | targets) - names:
+        raise ValueError("an entity has no name, or an end of a relation is no entity")

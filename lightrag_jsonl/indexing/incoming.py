@@ -1,4 +1,4 @@
-"""Documents on the way into the index: what the store can hold, and the parts that are added."""
+"""Documents on the way into the index: as the store can hold them, and cut into chunks."""
 
 import json
 from collections.abc import Sequence
@@ -7,10 +7,12 @@ from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import digest, sanitize
-from lightrag_jsonl.core.types import Chunk, Document, Extraction, Page
-from lightrag_jsonl.indexing.chunking import document_pages
+from lightrag_jsonl.core.types import PERSON, PROVIDED, Chunk, Document, Extraction, Page
+from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, provided_chunks
 from lightrag_jsonl.storage.rows import Override, PendingDocument, StoredDocument
+from lightrag_jsonl.storage.views import StoreView
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,10 @@ def storable(pending: PendingDocument) -> PendingDocument:
     `ConfigError` if the id has no visible character, or if a value cannot be stored.
     """
     document = pending.document
-    _check_id(document.id)
+    if document.id and not name_key(document.id):
+        raise ConfigError(f"the id {document.id!r} has no character that can be seen")
+    if document.id and sanitize(document.id) != document.id:
+        raise ConfigError(f"the id {document.id!r} has characters that cannot be stored")
     texts = [page.text for page in document_pages("", document)]
     metadata, records = storable_json((dict(document.metadata), pending.records))
     return replace(
@@ -72,7 +77,7 @@ def incoming_document(pending: PendingDocument) -> IncomingDocument:
         source=document.source,
         date=document.date,
         metadata=document.metadata,
-        content=_content_digest(pending, texts),
+        content=content_digest(pending, texts),
         state="done",
         characters=sum(map(len, texts)),
         created_at=pending.created_at,
@@ -95,13 +100,6 @@ def storable_json(value: object) -> Any:
         ) from error
 
 
-def _check_id(id: str | None) -> None:
-    if id and not name_key(id):
-        raise ConfigError(f"the id {id!r} has no character that can be seen")
-    if id and sanitize(id) != id:
-        raise ConfigError(f"the id {id!r} has characters that cannot be stored")
-
-
 def _derived_id(texts: Sequence[str]) -> str:
     return "doc-" + digest(*texts)
 
@@ -110,7 +108,7 @@ def _sanitized(text: str | None) -> str | None:
     return text and sanitize(text)
 
 
-def _content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
+def content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
     """A digest of the texts and of all that is stored with them.
 
     Without an id chosen by the caller, title and source do not count: the same text is the same
@@ -120,3 +118,74 @@ def _content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
     names = [document.title, document.source] if document.id != _derived_id(texts) else []
     content = [*names, document.date, document.metadata, pending.records, pending.chunks]
     return digest(*texts, json.dumps(content, ensure_ascii=False, sort_keys=True))
+
+
+# ── compared with the stored version ────────────────────────────────────────────
+
+
+def stored_version(view: StoreView, document_id: str) -> StoredDocument | None:
+    """The stored document with an id, if there is one."""
+    return next(iter(view.documents([document_id])), None)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCutter:
+    """Cuts documents into chunks, by default of `size` tokens with an `overlap`."""
+
+    tokenizer: Tokenizer
+    size: int
+    overlap: int
+
+    def cut(
+        self, document: IncomingDocument, pending: PendingDocument, view: StoreView
+    ) -> tuple[StoredDocument | None, IncomingDocument]:
+        """The stored version of a document, if there is one, and the document with its chunks; without
+        chunks if the stored version has the same content.
+
+        A new version has as many chunks of the stored version as possible.
+        """
+        stored = stored_version(view, document.id)
+        if stored is not None and stored.content == document.document.content:
+            return stored, document
+        title = document.document.title or ""
+        chunks = self._chunks(document, pending, view)
+        titled_chunks = [replace(chunk, title=title) for chunk in chunks]
+        return stored, replace(document, chunks=tuple(titled_chunks))
+
+    def _chunks(
+        self, document: IncomingDocument, pending: PendingDocument, view: StoreView
+    ) -> tuple[Chunk, ...]:
+        if pending.chunks is not None:
+            return provided_chunks(document.pages, pending.chunks, self.tokenizer)
+        size, overlap = pending.chunk_size or (self.size, self.overlap)
+        return chunk_pages(
+            document.pages,
+            old_pages=view.pages([document.id]),
+            old_chunks=tuple(view.chunks(documents=[document.id]).values()),
+            tokenizer=self.tokenizer,
+            size=size,
+            overlap=overlap,
+        )
+
+
+def unfinished_document(
+    stored: StoredDocument, view: StoreView, *, current: str | None = None
+) -> IncomingDocument:
+    """A stored document with its unfinished chunks, to be read again."""
+    chunks = unfinished_chunks(stored.id, view, current=current)
+    return IncomingDocument(stored, chunks=tuple(chunks.values()), rows=tuple(chunks))
+
+
+def unfinished_chunks(
+    document_id: str, view: StoreView, *, current: str | None = None
+) -> dict[int, Chunk]:
+    """The chunks of a stored document that a retry asks about, by row id; given the name of the
+    `current` extractor, also the chunks that another extractor read.
+    """
+    final = (current, PERSON, PROVIDED)
+    rows = [
+        report.row
+        for report in view.chunk_reports([document_id])
+        if report.unfinished or (current is not None and report.extractor not in final)
+    ]
+    return view.chunks(rows)

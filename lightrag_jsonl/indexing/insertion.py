@@ -10,18 +10,18 @@ from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
-from lightrag_jsonl.core.types import Chunk, Extraction, Failure, InsertReport
+from lightrag_jsonl.core.types import Failure, InsertReport
 from lightrag_jsonl.indexing.budget import Budget
-from lightrag_jsonl.indexing.chunk_reading import ChunkReader
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
-from lightrag_jsonl.indexing.incoming import IncomingDocument, incoming_document
-from lightrag_jsonl.indexing.merging import GraphKey, IndexChange
-from lightrag_jsonl.indexing.outcome import InsertOutcome
-from lightrag_jsonl.indexing.preparation import (
+from lightrag_jsonl.indexing.extraction import ChunkReader
+from lightrag_jsonl.indexing.incoming import (
     DocumentCutter,
-    storable_documents,
+    IncomingDocument,
+    incoming_document,
     unfinished_document,
 )
+from lightrag_jsonl.indexing.merging import GraphKey, IndexChange
+from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import ProgressCallback, ProgressCounter
 from lightrag_jsonl.indexing.provided_records import provided_extractions
 from lightrag_jsonl.indexing.reading_queue import DocumentGroup, ReadingQueue
@@ -61,14 +61,16 @@ class Insertion:
         self._record_schema = record_schema
         self._deferred: set[GraphKey] | None = set() if summarize else None
         self._budget = Budget(options)
+        self._progress = ProgressCounter(progress, meter=self._budget)
+        most_unanswered = max(UNANSWERED, 2 * options.max_concurrent_calls)
         self._chunk_reader = ChunkReader(
-            extractor,
-            self._budget,
-            most_unanswered=None if patient else _most_unanswered(options),
+            extractor=extractor,
+            budget=self._budget,
+            progress=self._progress,
+            most_unanswered=None if patient else most_unanswered,
         )
         self._queue = ReadingQueue(self._read_document)
         self._outcome = InsertOutcome()
-        self._progress = ProgressCounter(progress)
 
     async def insert(
         self, pending_documents: Iterable[PendingDocument], *, tolerant: bool
@@ -95,7 +97,7 @@ class Insertion:
         self, pending_documents: Iterable[PendingDocument]
     ) -> AsyncIterator[IncomingDocument]:
         """The documents that have chunks to read, or records to add."""
-        for pending in storable_documents(pending_documents, self._outcome):
+        for pending in self._outcome.storable_documents(pending_documents):
             document = incoming_document(pending)
             if document.id in self._queue:  # an earlier version, to be replaced by this document
                 await self._commit_all()
@@ -125,6 +127,8 @@ class Insertion:
             if pending.chunks is None:  # if this insert is killed, the text is cut alike again
                 sizes = (self._cutter.size, self._cutter.overlap)
                 pending = replace(pending, chunk_size=pending.chunk_size or sizes)
+        if stored is not None:  # what is cached so far is about the earlier version
+            await write(store, methodcaller("outdate_answers", [document.id]), durable=False)
         await write(store, methodcaller("put_pending", pending), durable=False)
         return document
 
@@ -174,17 +178,11 @@ class Insertion:
         """The document with its extractions; None if the insert ended before the last one."""
         if document.extractions:
             return document
-        extractions = await gather_all(map(self._read_chunk, document.chunks))
+        extractions = await gather_all(map(self._chunk_reader.read, document.chunks))
         complete = tuple(extraction for extraction in extractions if extraction is not None)
         if len(complete) < len(extractions):
             return None
         return replace(document, extractions=complete)
-
-    async def _read_chunk(self, chunk: Chunk) -> Extraction | None:
-        extraction = await self._chunk_reader.read(chunk)
-        if extraction is not None:
-            self._progress.chunk_done()
-        return extraction
 
     # ── commits ─────────────────────────────────────────────────────────────────
 
@@ -237,20 +235,13 @@ class Insertion:
         unanswered = self._chunk_reader.unanswered
         if unanswered and unanswered == report.chunks:
             log.warning("no chunk got an answer: %s", report.failures[0].reason)
-        await self._record_stop(report.stopped)
+        store = self._writer.store
+        settings = await read(store, methodcaller("settings"))
+        if settings.get(STOPPED, "") != report.stopped:
+            await write(store, methodcaller("put_settings", {STOPPED: report.stopped}))
         error = self._budget.error
         if error is not None:
             error.usage = self._budget.spent
             error.report = report
             raise error
         return report
-
-    async def _record_stop(self, reason: str) -> None:
-        store = self._writer.store
-        settings = await read(store, methodcaller("settings"))
-        if settings.get(STOPPED, "") != reason:
-            await write(store, methodcaller("put_settings", {STOPPED: reason}))
-
-
-def _most_unanswered(options: IndexOptions) -> int:
-    return max(UNANSWERED, 2 * options.max_concurrent_calls)

@@ -95,27 +95,23 @@ class MentionCollector:
         self.rejections.append(Rejection(line, text, reason, detail))
 
     def _add_record(self, line: int, record: Record) -> None:
+        """Add the mentions in a record, or refuse the record."""
         parts = [record] if self.prompt == GRAPH_PROMPT else [*graph_records(record)]
         if any(self.examples.is_copy(part, self._source_words) for part in parts):
             self.reject(line, record, "example", COPIED)
             return
         for part in parts:
-            if problem := self._add(part):
+            problem: RecordProblem | None = None
+            match part.get("type"):  # the keywords of the whole text are not used
+                case "entity":
+                    problem = self._add_entity(part)
+                case "relationship":
+                    problem = self._add_relation(part)
+                case "done":
+                    self.declared = part.get("entities"), part.get("relationships")
+            if problem is not None:
                 reason, detail = problem
                 self.reject(line, record, reason, detail)
-
-    def _add(self, record: Record) -> RecordProblem | None:
-        """Add the mention in a record of `extract-graph`; returns a problem of the record. The
-        keywords of the whole text are not used.
-        """
-        type = record.get("type")
-        if type == "entity":
-            return self._add_entity(record)
-        if type == "relationship":
-            return self._add_relation(record)
-        if type == "done":
-            self.declared = record.get("entities"), record.get("relationships")
-        return None
 
     def _add_entity(self, record: Record) -> RecordProblem | None:
         name = clean_name(_plain_text(record.get("name")))

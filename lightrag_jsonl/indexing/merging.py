@@ -196,14 +196,18 @@ class GraphMerger:
         counted_relations = self._counted(relation_mentions)
         entity_keys = [name_keys(row.mention, self._targets)[0] for row in counted_entities]
         relation_keys = [name_keys(row.mention, self._targets) for row in counted_relations]
-        self._load_entities({*entity_keys, *chain.from_iterable(relation_keys)})
+        keys = {*entity_keys, *chain.from_iterable(relation_keys)} - self._entities_by_key.keys()
+        for entity in self._view.entity_rows(keys=keys).values():
+            self._entities_by_key[entity.key] = entity
         for entity_mention, key in zip(counted_entities, entity_keys, strict=True):
             self._add_entity(entity_mention, key, created[entity_mention.chunk])
         self._add_relations(counted_relations, relation_keys, created)
 
     def finish(self, displays: Mapping[str, str]) -> GraphChange:
         """The whole change; `displays` holds the display names that a person chose, by key."""
-        keys_by_id = self._overridden_keys()
+        edited_entities = self._view.entity_rows(keys=end_keys(self._hand_values))
+        entities = [*edited_entities.values(), *self.change.entities.values()]
+        keys_by_id = {entity.id: entity.key for entity in entities}
         for entity in self.change.entities.values():
             entity.edited = dict(self._hand_values.get((entity.key,), {}))
             entity.decide(displays.get(entity.key, ""))
@@ -215,23 +219,12 @@ class GraphMerger:
 
     # ── steps ───────────────────────────────────────────────────────────────────
 
-    def _overridden_keys(self) -> dict[int, str]:
-        """The keys of the changed entities, and of all entities with values set by hand, by row id."""
-        stored = self._view.entity_rows(keys=end_keys(self._hand_values))
-        entities = [*stored.values(), *self.change.entities.values()]
-        return {entity.id: entity.key for entity in entities}
-
     def _counted(self, mentions: Sequence[AnyMentionRow]) -> Sequence[AnyMentionRow]:
         """The mentions of entities and relations that no person deleted."""
         deleted = deleted_subjects(self._hand_values)
         if not deleted:
             return mentions
         return [row for row in mentions if not is_about(row.mention, deleted, self._targets)]
-
-    def _load_entities(self, keys: Collection[str]) -> None:
-        missing = set(keys) - self._entities_by_key.keys()
-        for entity in self._view.entity_rows(keys=missing).values():
-            self._entities_by_key[entity.key] = entity
 
     def _add_entity(self, mention: EntityMentionRow, key: str, created_at: float) -> None:
         row = self._entities_by_key.get(key)
@@ -260,7 +253,10 @@ class GraphMerger:
             target_id = self._entity_id(target)
             if source_id is not None and target_id is not None:
                 ends_by_mention[mention.id] = (source_id, target_id)
-        self._load_relations(ends_by_mention.values())
+        pairs = {_ordered_pair(source, target) for source, target in ends_by_mention.values()}
+        pairs -= self._relations_by_ends.keys()
+        for relation in self._view.relation_rows(pairs=pairs).values():
+            self._relations_by_ends[relation.low, relation.high] = relation
         for mention in mentions:
             ends = ends_by_mention.get(mention.id)
             if ends is not None:
@@ -269,12 +265,6 @@ class GraphMerger:
     def _entity_id(self, key: str) -> int | None:
         entity = self._entities_by_key.get(key)
         return entity.id if entity is not None and entity.mentions else None
-
-    def _load_relations(self, ends: Iterable[tuple[int, int]]) -> None:
-        pairs = {_ordered_pair(source, target) for source, target in ends}
-        missing = pairs - self._relations_by_ends.keys()
-        for relation in self._view.relation_rows(pairs=missing).values():
-            self._relations_by_ends[relation.low, relation.high] = relation
 
     def _add_relation(
         self, mention: RelationMentionRow, ends: tuple[int, int], created_at: float
@@ -371,6 +361,12 @@ def stored_times(
     return {row: stored_at(chunk) for row, chunk in view.chunks(rows).items()}
 
 
+def mention_positions(chunk_position: int, count: int) -> list[int]:
+    """The positions of so many mentions of one kind in a chunk, in the order of the mentions."""
+    last_offset = (1 << POSITION_BITS) - 1
+    return [(chunk_position << POSITION_BITS) + min(n, last_offset) for n in range(count)]
+
+
 def mention_rows(
     extraction: Extraction, chunk: int, position: int, ids: NextIds
 ) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
@@ -378,8 +374,8 @@ def mention_rows(
 
     `position` orders the chunk among all others, whenever they are inserted.
     """
-    first_position = position << POSITION_BITS
-    last_offset = (1 << POSITION_BITS) - 1
+    entity_positions = mention_positions(position, len(extraction.entities))
+    relation_positions = mention_positions(position, len(extraction.relations))
     entity_mentions: list[EntityMentionRow] = []
     for offset, entity in enumerate(extraction.entities):
         entity_mentions.append(
@@ -387,7 +383,7 @@ def mention_rows(
                 id=ids.entity_mentions + offset,
                 owner=None,
                 chunk=chunk,
-                position=first_position + min(offset, last_offset),
+                position=entity_positions[offset],
                 mention=entity,
             )
         )
@@ -398,7 +394,7 @@ def mention_rows(
                 id=ids.relation_mentions + offset,
                 owner=None,
                 chunk=chunk,
-                position=first_position + min(offset, last_offset),
+                position=relation_positions[offset],
                 mention=relation,
             )
         )

@@ -1,15 +1,16 @@
 """The outcome of an insert: documents, graph rows, failures, and the report."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, ExtractionReport, Failure, InsertReport
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.incoming import IncomingDocument
+from lightrag_jsonl.indexing.incoming import IncomingDocument, storable
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
+from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
 BLANK_DOCUMENT = "the document has no text"
@@ -30,15 +31,28 @@ class InsertOutcome:
     extraction: ExtractionReport = ExtractionReport()
     refusal: ConfigError | None = None  # of the last document that cannot be indexed
 
+    def storable_documents(
+        self, pending_documents: Iterable[PendingDocument]
+    ) -> Iterator[PendingDocument]:
+        """The documents that can be indexed, as the store can hold them; others are failures."""
+        for pending in pending_documents:
+            self.received += 1
+            try:
+                storable_document = storable(pending)
+            except ConfigError as error:
+                self.refuse(pending.document, error)
+                continue
+            document = storable_document.document
+            if any(text.strip() for text in document.pages or document.text.split("\f")):
+                yield storable_document
+            else:
+                self.failures.append(Failure(document.id or "", None, BLANK_DOCUMENT))
+
     def refuse(self, document: Document, error: ConfigError) -> None:
         """Add a document that cannot be indexed."""
         name = sanitize(document.id or document.source or "")
         self.failures.append(Failure(name, None, str(error)))
         self.refusal = error
-
-    def fail_without_text(self, document: Document) -> None:
-        """Add a blank document."""
-        self.failures.append(Failure(document.id or "", None, BLANK_DOCUMENT))
 
     def add_change(self, change: IndexChange) -> None:
         """Add the entities and relations of a commit."""

@@ -34,8 +34,7 @@ def mentioned_names(mention: GraphMention) -> tuple[str, ...]:
 
 
 def _resolved_keys(names: Iterable[str], targets: Mapping[str, str]) -> tuple[str, ...]:
-    keys = [name_key(name) for name in names]
-    return tuple([targets.get(key, key) for key in keys])
+    return tuple([targets.get(key, key) for key in map(name_key, names)])
 
 
 def is_about(

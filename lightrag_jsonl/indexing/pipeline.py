@@ -14,16 +14,16 @@ from lightrag_jsonl.core.types import Chunk, DeleteReport, Failure, InsertReport
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing import commits
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
-from lightrag_jsonl.indexing.incoming import incoming_document, storable
-from lightrag_jsonl.indexing.insertion import Insertion
-from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
-from lightrag_jsonl.indexing.outcome import InsertOutcome
-from lightrag_jsonl.indexing.preparation import (
+from lightrag_jsonl.indexing.incoming import (
     DocumentCutter,
-    storable_documents,
+    incoming_document,
+    storable,
     stored_version,
     unfinished_chunks,
 )
+from lightrag_jsonl.indexing.insertion import Insertion
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
+from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
@@ -151,7 +151,7 @@ class IndexPipeline:
         """
         outcome = InsertOutcome()
         async with self.writer.exclusive():
-            waiting = list(storable_documents(pending_documents, outcome))
+            waiting = list(outcome.storable_documents(pending_documents))
             outcome.unchanged += await write(self._store, partial(_defer, waiting))
         return outcome.unchanged, outcome.failures
 
@@ -235,8 +235,7 @@ def _with_failures(report: InsertReport, failures: Iterable[Failure]) -> InsertR
 
 def _plan_deletion(ids: Collection[str], purge: bool, view: StoreView) -> IndexChange:
     """The change that removes documents; `NotFoundError` names ids without a document."""
-    present = {document.id for document in view.documents(ids)}
-    present |= {pending.document.id or "" for pending in view.pending()}
+    present = view.existing_ids(ids)
     if missing := [id for id in ids if id not in present]:
         raise NotFoundError(f"no such document: {', '.join(missing)}")
     change = commits.plan_documents((), ids, view)
@@ -258,6 +257,8 @@ def _defer(waiting: Iterable[PendingDocument], transaction: Transaction) -> list
             unchanged.append(document.id)
             transaction.delete_pending([document.id])
         else:
+            if stored is not None:
+                transaction.outdate_answers([document.id])
             transaction.put_pending(pending)
     return unchanged
 

@@ -49,7 +49,7 @@ class Describer:
         if `deferred` is None, or if there is no model.
         """
         due_summaries: list[DueSummary] = []
-        asks_model = deferred is not None and self._client.has_model
+        asks_model = deferred is not None and self._client.has_model("summarize")
         for kind in GRAPH_KINDS:
             for row in self._describe_kind(view, change, kind):
                 key = (kind, row.id)

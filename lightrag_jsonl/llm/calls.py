@@ -1,50 +1,124 @@
 """Calls of a model: repeated after passing errors, limited in time and length, and counted."""
 
 import asyncio
+import contextlib
 import logging
 import time
+from collections.abc import Iterator
 
 from lightrag_jsonl.core.aio import abandonable
-from lightrag_jsonl.core.errors import FREE, ConfigError, LightRAGError, LLMError, described
+from lightrag_jsonl.core.errors import FREE, LightRAGError, LLMError, described
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
-from lightrag_jsonl.core.retrying import PATIENCE, READER_PATIENCE, retries_of, with_retries
+from lightrag_jsonl.core.retrying import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    PATIENCE,
+    READER_PATIENCE,
+    retries_of,
+    with_retries,
+)
 from lightrag_jsonl.core.types import Completion
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
-from lightrag_jsonl.llm.replies import BROKEN_OFF
-from lightrag_jsonl.llm.requests import ModelRequest
-from lightrag_jsonl.llm.scheduler import QUESTION
+from lightrag_jsonl.llm.requests import BROKEN_OFF, ModelRequest
+from lightrag_jsonl.llm.scheduler import FIRST_LIMIT, QUESTION, CallScheduler, CallSlot
 from lightrag_jsonl.llm.streaming import read_stream
-from lightrag_jsonl.llm.usage_meter import UsageMeter
+
+BYTES_PER_TOKEN = 4  # of a request, for a first estimate
 
 log = logging.getLogger(__name__)
 
 
-class ModelCalls:
-    """Calls a model, or raises `ConfigError` if there is none."""
+class UsageMeter:
+    """Adds up the cost of an operation, also in the meter of its parent; subclasses may set limits."""
 
-    def __init__(self, llm: LLM | None, limits: Limits) -> None:
-        self._llm = llm
+    def __init__(self, parent: "UsageMeter | None" = None) -> None:
+        self.spent = Usage()
+        self._parent = parent
+
+    def check(self) -> None:
+        """Raise `BudgetError` if a limit is reached; called before each model call."""
+        if self._parent is not None:
+            self._parent.check()
+
+    def uncount(self) -> None:
+        """Take back the count of a checked call: the server's rate limit refused the call."""
+        if self._parent is not None:
+            self._parent.uncount()
+
+    def add(self, usage: Usage) -> None:
+        """Count the cost of a call."""
+        self.spent += usage
+        if self._parent is not None:
+            self._parent.add(usage)
+
+    @contextlib.contextmanager
+    def attach_usage(self) -> Iterator[None]:
+        """Set `usage` of an error from this block to the amount spent until then."""
+        try:
+            yield
+        except LightRAGError as error:
+            error.usage = self.spent
+            raise
+
+
+class ModelCalls:
+    """Calls a model, in the order and at the pace of its scheduler.
+
+    Optional attributes of a model limit the pace: `requests_per_minute`, `tokens_per_minute`, and
+    `first_concurrent_calls`, the calls in flight before anything is known about the server.
+    """
+
+    def __init__(self, llm: LLM, limits: Limits, *, max_concurrent_calls: int) -> None:
+        self.llm = llm
+        self.scheduler = CallScheduler(
+            max_concurrent_calls,
+            first=getattr(llm, "first_concurrent_calls", FIRST_LIMIT),
+            requests_per_minute=getattr(llm, "requests_per_minute", None),
+            tokens_per_minute=getattr(llm, "tokens_per_minute", None),
+        )
         self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to check
         self._limits = limits
-
-    @property
-    def llm(self) -> LLM:
-        """The model; `ConfigError` if there is none."""
-        if self._llm is None:
-            raise ConfigError("this needs a model: pass llm=… (or --llm on the command line)")
-        return self._llm
 
     async def call(self, request: ModelRequest, meter: UsageMeter) -> Completion:
         """The model's completion; a call that fails in passing is repeated, unless the reader
         already has pieces of the answer.
         """
         return await with_retries(
-            lambda: self._attempt(request, meter),
+            lambda: self._call_in_turn(request, meter),
             retries=retries_of(self.llm),
             may_repeat=lambda: not request.passed_pieces,
             patience=READER_PATIENCE if request.priority == QUESTION else PATIENCE,
         )
+
+    async def _call_in_turn(self, request: ModelRequest, meter: UsageMeter) -> Completion:
+        """One attempt, after waiting for a free slot."""
+        tokens = sum(len(message.content.encode()) for message in request.messages)
+        estimate = tokens // BYTES_PER_TOKEN
+        async with self.scheduler.slot(request.priority, tokens=estimate) as slot:
+            try:
+                completion = await self._attempt(request, meter)
+            except LLMError as error:
+                self._report(slot, error, meter)
+                raise
+            usage = completion.usage or ONE_CALL
+            slot.finish(
+                output_tokens=usage.output_tokens,
+                all_tokens=usage.input_tokens + usage.output_tokens,
+            )
+        return completion
+
+    def _report(self, slot: CallSlot, error: LLMError, meter: UsageMeter) -> None:
+        """Slow down after a timeout in the server's queue and after a rate limit."""
+        if error.timed_out and slot.may_have_waited:
+            slot.report_overload()
+            error.overloaded = True
+            error.transient = True
+        elif error.rate_limited:
+            meter.uncount()
+            slot.report_overload()
+            self.scheduler.hold(min(error.retry_after or FIRST_PAUSE, LONGEST_PAUSE))
 
     async def _attempt(self, request: ModelRequest, meter: UsageMeter) -> Completion:
         """One attempt. A failed attempt costs, too: one call, if nobody knows the tokens."""
@@ -80,6 +154,7 @@ class ModelCalls:
             raise LLMError(
                 f"{self.llm.name} failed: {described(error)}",
                 transient=isinstance(error, OSError) and not is_lost,
+                timed_out="Timeout" in type(error).__name__,
                 cost=ONE_CALL if is_lost else FREE,
             ) from error
 

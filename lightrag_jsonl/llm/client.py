@@ -2,25 +2,42 @@
 
 import asyncio
 import contextlib
+import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from lightrag_jsonl.core.errors import ResponseError, StorageError
+from lightrag_jsonl.core.errors import ConfigError, ResponseError, StorageError
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import Completion, Json, Message
+from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.types import MODEL_TASKS, Completion, Json, Message, ModelTask
 from lightrag_jsonl.llm.calls import ModelCalls
+from lightrag_jsonl.llm.calls import UsageMeter as UsageMeter
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
-from lightrag_jsonl.llm.replies import ModelReply
-from lightrag_jsonl.llm.replies import Records as Records
-from lightrag_jsonl.llm.requests import ModelRequest, PieceReceiver
-from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
+from lightrag_jsonl.llm.requests import (
+    ModelReply,
+    ModelRequest,
+    PieceReceiver,
+    Records,
+    request_key,
+)
+from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, QUESTION
 from lightrag_jsonl.llm.thinking import without_prompted_thinking
-from lightrag_jsonl.llm.usage_meter import UsageMeter as UsageMeter
+
+TASKS: Mapping[str, ModelTask] = {  # of the prompts that do not extract
+    "summarize-descriptions": "summarize",
+    "keywords": "keywords",
+    "kg-edge-selection": "select",
+    "chat": "answer",
+    "similarity-check": "judge",
+    "review-names": "judge",
+}
 
 log = logging.getLogger(__name__)
 
@@ -38,9 +55,10 @@ class Cache(Protocol):
 
 
 class ModelClient:
-    """Asks one model with one set of prompts, with a limit on calls in flight.
+    """Asks models with one set of prompts, with a limit on calls in flight.
 
-    With `store_answers` false the cache is read but never written, for rehearsals.
+    `llm` does every task that is not in `models`. With `store_answers` false the cache
+    is read but never written, for rehearsals.
     """
 
     def __init__(
@@ -50,21 +68,40 @@ class ModelClient:
         cache: Cache,
         *,
         max_concurrent_calls: int,
+        models: Mapping[ModelTask, LLM | None] = MappingProxyType({}),
         store_answers: bool = True,
         limits: Limits | None = None,
     ) -> None:
         self.prompts = prompts
-        self.scheduler = CallScheduler(max_concurrent_calls)
-        self.has_model = llm is not None
         self.stores_answers = store_answers
-        self._calls = ModelCalls(llm, limits or Limits())
+        self._calls = _calls_by_task(
+            llm, models, limits or Limits(), max_concurrent_calls=max_concurrent_calls
+        )
+        self._chunk_priorities = itertools.count(FIRST_CHUNK)
         self._cache = cache
         self._in_flight: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
+    def has_model(self, task: ModelTask) -> bool:
+        """Whether a model does this task."""
+        return task in self._calls
+
+    def model(self, task: ModelTask) -> LLM:
+        """The model for a task; `ConfigError` if there is none."""
+        return self._calls_for(task).llm
+
+    def next_priority(self) -> int:
+        """The priority of all calls about one more chunk: earlier chunks are finished first."""
+        return next(self._chunk_priorities)
+
     @property
-    def llm(self) -> LLM:
-        """The model; `ConfigError` if there is none."""
-        return self._calls.llm
+    def calls_in_flight(self) -> int:
+        """The number of calls that the models are working on."""
+        return sum(calls.scheduler.in_use for calls in set(self._calls.values()))
+
+    def _calls_for(self, task: ModelTask) -> ModelCalls:
+        if task not in self._calls:
+            raise ConfigError("this needs a model: pass llm=… (or --llm on the command line)")
+        return self._calls[task]
 
     async def text(
         self,
@@ -178,8 +215,12 @@ class ModelClient:
 
     async def _reply(self, request: ModelRequest, meter: UsageMeter | None) -> ModelReply:
         """The answer from the cache or the model; of equal requests at once, a single one is sent."""
-        request = request.sanitized()
-        key = request.key(self.llm.name)
+        messages = [Message(turn.role, sanitize(turn.content)) for turn in request.messages]
+        request = replace(request, messages=tuple(messages))
+        calls = self._calls_for(TASKS.get(request.prompt, "extract"))
+        key = request_key(
+            calls.llm.name, request.messages, request.response_type, request.max_tokens
+        )
         lock = self._in_flight.setdefault(key, asyncio.Lock())
         async with lock:
             completion = await self._cache.get(key)
@@ -188,7 +229,7 @@ class ModelClient:
             )
             paid = UsageMeter(meter)
             if completion is None or not cached:
-                completion = await self._call(request, key, paid)
+                completion = await self._call(calls, request, key, paid)
         return ModelReply(
             messages=request.messages,
             completion=completion,
@@ -197,15 +238,16 @@ class ModelClient:
             usage=paid.spent,
         )
 
-    async def _call(self, request: ModelRequest, key: bytes, meter: UsageMeter) -> Completion:
+    async def _call(
+        self, calls: ModelCalls, request: ModelRequest, key: bytes, meter: UsageMeter
+    ) -> Completion:
         """The model's answer, called in its turn, and stored."""
-        async with self.scheduler.slot(request.priority):
-            completion = await self._calls.call(request, meter)
-            try:
-                await self._store(request, key, completion)
-            except asyncio.CancelledError:  # a reader who leaves may ask the same again
-                await self._store(request, key, completion)
-                raise
+        completion = await calls.call(request, meter)
+        try:
+            await self._store(request, key, completion)
+        except asyncio.CancelledError:  # a reader who leaves may ask the same again
+            await self._store(request, key, completion)
+            raise
         return completion
 
     async def _store(self, request: ModelRequest, key: bytes, completion: Completion) -> None:
@@ -218,3 +260,25 @@ class ModelClient:
             if request.priority != QUESTION:
                 raise
             log.warning("%s: the model's answer is not stored: %s", request.prompt, error)
+
+
+def _calls_by_task(
+    llm: LLM | None,
+    models: Mapping[ModelTask, LLM | None],
+    limits: Limits,
+    *,
+    max_concurrent_calls: int,
+) -> dict[ModelTask, ModelCalls]:
+    """The calls of the model for each task that has a model; a model has one scheduler."""
+    calls_by_task: dict[ModelTask, ModelCalls] = {}
+    calls_by_model: dict[int, ModelCalls] = {}
+    for task in MODEL_TASKS:
+        model = models.get(task, llm)
+        if model is None:
+            continue
+        if id(model) not in calls_by_model:
+            calls_by_model[id(model)] = ModelCalls(
+                model, limits, max_concurrent_calls=max_concurrent_calls
+            )
+        calls_by_task[task] = calls_by_model[id(model)]
+    return calls_by_task

@@ -82,7 +82,7 @@ def repair_graph_record(record: Record) -> tuple[Record, ...]:
     Keys may have capitals, spaces and hyphens. A missing entity type is unknown; an entity with a
     type needs no description, a relation with keywords neither.
     """
-    folded = _with_folded_keys(record)
+    folded = record if _OUR_KEYS.issuperset(record) else _with_folded_keys(record)
     has_new_keys = folded != record
     repaired_records: list[Record] = []
     for normalized in normalize_graph_record(folded):
@@ -151,6 +151,7 @@ def normalize_keywords(value: Json) -> Json:
         return value
     names = dict.fromkeys(_KEYWORD_LISTS.values())
     keywords: Record = {name: split_keywords(lists.get(name) or []) for name in names}
+    keywords |= {key: value[key] for key in ("whole",) if isinstance(value.get(key), bool)}
     for key in _QUESTION_KEYS:
         if value.get(key) is not None:
             return {**keywords, "question": value[key]}

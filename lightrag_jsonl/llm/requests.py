@@ -1,17 +1,30 @@
-"""A request to a model, and the key of its answer in the cache."""
+"""A request to a model, the key of its answer in the cache, and the reply with its records."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import msgspec
 
-from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Json, Message, ResponseType
+from lightrag_jsonl.core.types import (
+    Completion,
+    Finish,
+    Json,
+    JsonlResult,
+    Message,
+    ResponseType,
+)
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.scheduler import QUESTION
+from lightrag_jsonl.llm.thinking import without_thinking
 
 PieceReceiver: TypeAlias = Callable[[str], Awaitable[None]]
+
+BROKEN_OFF: Mapping[Finish, str] = {
+    "filter": "a content filter of the model's server cut the answer off",
+    "error": "the model's server broke the answer off",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +51,6 @@ class ModelRequest:
     on_piece: PieceReceiver | None = None
     passed_pieces: list[str] = field(default_factory=list)
 
-    def sanitized(self) -> "ModelRequest":
-        """The request without characters that UTF-8 cannot hold."""
-        messages = [Message(turn.role, sanitize(turn.content)) for turn in self.messages]
-        return replace(self, messages=tuple(messages))
-
-    def key(self, model: str) -> bytes:
-        """The cache key of the answer of a model."""
-        return request_key(model, self.messages, self.response_type, self.max_tokens)
-
     async def pass_on(self, piece: str) -> None:
         """Hand a piece of the answer to the reader."""
         if piece and self.on_piece is not None:
@@ -60,3 +64,50 @@ def request_key(
     """The cache key of a completion: a hash of the model's name and the whole request."""
     request = msgspec.json.encode([model, response_type, max_tokens, messages])
     return hashlib.sha256(request).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """A completion, new or `cached` under `key`, with the messages of its request.
+
+    `usage` is the cost now, failed attempts included: nothing for a cached completion.
+    """
+
+    messages: tuple[Message, ...]
+    completion: Completion
+    key: bytes
+    cached: bool
+    usage: Usage = Usage()
+
+    @property
+    def text(self) -> str:
+        """The whole text of the model."""
+        return self.completion.text
+
+    @property
+    def text_without_thinking(self) -> str:
+        """The text without the thinking at its beginning; "" if there is nothing else."""
+        return without_thinking(self.text)
+
+    @property
+    def readable_text(self) -> str:
+        """The text for readers: without thinking, or the whole text if there is nothing else."""
+        return self.text_without_thinking or self.text
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the model stopped at its token limit."""
+        return self.completion.finish == "length"
+
+    @property
+    def broken_off(self) -> str:
+        """Why the rest of the answer was withheld or lost; "" for a whole answer."""
+        return BROKEN_OFF.get(self.completion.finish, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A reply in JSONL and the records read from it."""
+
+    reply: ModelReply
+    result: JsonlResult

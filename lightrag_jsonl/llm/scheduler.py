@@ -1,59 +1,264 @@
-"""Limits the model calls in flight, and decides which call is next."""
+"""Limits the calls of a model, in flight and per minute, and decides which call is next."""
 
 import asyncio
 import contextlib
 import heapq
 import itertools
-from collections.abc import AsyncIterator
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 QUESTION: Final = 0  # somebody waits for the answer
 SUMMARY: Final = 1  # a document that has been read waits for it to become visible
-FIRST_CHUNK: Final = 2  # the first of the priorities of chunks: see `next_priority`
+FIRST_CHUNK: Final = 2  # the first of the priorities of chunks
 INSERTS_TURN: Final = 5  # every so many calls, the next is no question's: no insert waits forever
 
-Queue: TypeAlias = list[tuple[int, int, asyncio.Future[None]]]  # a heap
+FIRST_LIMIT: Final = 8  # calls in flight before anything is known about the server
+WORTHWHILE: Final = 1.2  # times the output per second: twice the calls that bring less only wait
+MEASURABLE: Final = 0.05  # seconds; a shorter round says nothing about the server
+FIRST_REST: Final = 8  # rounds without a further try, after a try that brought nothing
+MINUTE: Final = 60.0
+
+log = logging.getLogger(__name__)
+
+MonotonicClock: TypeAlias = Callable[[], float]
+
+
+class AdaptiveLimit:
+    """How many calls may be in flight, `current`: at `first` few, at most `maximum`.
+
+    After each round (as many finished calls as may be in flight) the limit is doubled, as long as the
+    output per second grows with it; otherwise it goes back, and rests. A sign of overload halves it.
+    """
+
+    def __init__(
+        self, maximum: int, *, first: int = FIRST_LIMIT, clock: MonotonicClock = time.monotonic
+    ) -> None:
+        self.maximum = maximum
+        self.current = min(maximum, first)
+        self.reductions = 0
+        self._clock = clock
+        self._smaller_limit = 0  # the limit before the last doubling; 0 if it is not on trial
+        self._smaller_rate = 0.0
+        self._next_rest = FIRST_REST
+        self._rounds_to_rest = 0
+        self.start_round()
+
+    def start_round(self) -> None:
+        """Measure anew."""
+        self._round_started = self._clock()
+        self._finished_calls = 0
+        self._tokens = 0
+
+    def finished(self, tokens: int, *, is_full: bool) -> None:
+        """Count a finished call with its output; `is_full` says whether other calls wait."""
+        self._finished_calls += 1
+        self._tokens += max(tokens, 1)
+        if self._finished_calls < self.current:
+            return
+        if is_full:
+            self._end_round(self._clock() - self._round_started)
+        self.start_round()
+
+    def reduce(self) -> None:
+        """Halve the limit; the next try to grow comes later than after the last reduction."""
+        self.current = max(1, self.current // 2)
+        self.reductions += 1
+        self._smaller_limit = 0
+        self._rounds_to_rest = self._next_rest
+        self._next_rest *= 2
+        self.start_round()
+
+    def _end_round(self, seconds: float) -> None:
+        if self._rounds_to_rest > 0:
+            self._rounds_to_rest -= 1
+            return
+        rate = self._tokens / max(seconds, MEASURABLE)
+        is_on_trial = self._smaller_limit > 0 and seconds > MEASURABLE
+        if is_on_trial and rate < WORTHWHILE * self._smaller_rate:
+            self.current = self._smaller_limit
+            self._smaller_limit = 0
+            self._rounds_to_rest = FIRST_REST
+            return
+        self._smaller_limit = self.current if self.current < self.maximum else 0
+        self._smaller_rate = rate
+        self.current = min(self.maximum, 2 * self.current)
+
+
+@dataclass
+class StartedCall:
+    """A call in the count of a minute; `tokens` are estimated until the call has ended."""
+
+    started_at: float
+    tokens: int
+
+
+class MinuteLimits:
+    """The requests and the tokens (input and output) that may be used in any sixty seconds."""
+
+    def __init__(
+        self, *, requests: int | None, tokens: int | None, clock: MonotonicClock = time.monotonic
+    ) -> None:
+        self._requests = requests
+        self._tokens = tokens
+        self._clock = clock
+        self._started_calls: deque[StartedCall] = deque()
+
+    def start(self, tokens: int) -> StartedCall:
+        """Count a call that begins now."""
+        call = StartedCall(self._clock(), tokens)
+        if self._requests is not None or self._tokens is not None:
+            self._started_calls.append(call)
+        return call
+
+    def seconds_to_wait(self, tokens: int) -> float:
+        """How long a call with so many tokens has to wait; a call alone never waits."""
+        now = self._clock()
+        while self._started_calls and self._started_calls[0].started_at <= now - MINUTE:
+            self._started_calls.popleft()
+        requests = len(self._started_calls)
+        total = sum(call.tokens for call in self._started_calls) + tokens
+        seconds = 0.0
+        for call in self._started_calls:
+            has_room = self._requests is None or requests < self._requests
+            if has_room and (self._tokens is None or total <= self._tokens):
+                break
+            requests -= 1
+            total -= call.tokens
+            seconds = call.started_at + MINUTE - now
+        return seconds
+
+
+class CallSlot:
+    """A call in flight."""
+
+    def __init__(self, scheduler: "CallScheduler", counted: StartedCall) -> None:
+        self._scheduler = scheduler
+        self._counted = counted
+        self._calls_at_start = scheduler.in_use
+        self._finished_at_start = scheduler.finished_calls
+        self._reductions_at_start = scheduler.limit.reductions
+
+    def finish(self, *, output_tokens: int, all_tokens: int) -> None:
+        """Report the success of the call."""
+        if all_tokens:
+            self._counted.tokens = all_tokens
+        self._scheduler.finish(output_tokens)
+
+    @property
+    def may_have_waited(self) -> bool:
+        """Whether the server may have let this call wait behind others that were sent before.
+
+        The server had its time for this call if twice as many calls as were in flight at the start
+        have finished since: then the call is slow by itself.
+        """
+        finished_calls = self._scheduler.finished_calls - self._finished_at_start
+        calls_at_once = max(self._calls_at_start, self._scheduler.in_use)
+        return calls_at_once > 1 and finished_calls < 2 * self._calls_at_start
+
+    def report_overload(self) -> None:
+        """Reduce the calls in flight, unless that happened since this call began."""
+        limit = self._scheduler.limit
+        if limit.reductions == self._reductions_at_start:
+            limit.reduce()
+            log.info("the server is overloaded: %d calls at a time from now on", limit.current)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WaitingCall:
+    """A call that waits for a slot; the smallest is next."""
+
+    priority: int
+    number: int
+    turn: asyncio.Future[None]
+    tokens: int
 
 
 class CallScheduler:
-    """At most `limit` calls at a time. Among waiting calls the lowest priority goes next, then the
-    earliest; every fifth call is not a question's, if another waits.
+    """At most `maximum` calls at a time, or fewer if the server cannot do as many.
+
+    Among waiting calls the lowest priority goes next, then the earliest; every fifth call is not a
+    question's, if another waits.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(
+        self,
+        maximum: int,
+        *,
+        first: int = FIRST_LIMIT,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        clock: MonotonicClock = time.monotonic,
+    ) -> None:
+        self.limit = AdaptiveLimit(maximum, first=first, clock=clock)
         self.in_use = 0
+        self.finished_calls = 0
+        self._minute = MinuteLimits(
+            requests=requests_per_minute, tokens=tokens_per_minute, clock=clock
+        )
+        self._clock = clock
+        self._held_until = 0.0  # no call of an insert starts earlier
+        self._timer: asyncio.TimerHandle | None = None
         self._started_calls = 0
-        self._questions: Queue = []
-        self._inserts: Queue = []
-        self._order = itertools.count()
-        self._chunks = itertools.count(FIRST_CHUNK)
-
-    def next_priority(self) -> int:
-        """The priority of all calls about one more chunk: earlier chunks are finished first."""
-        return next(self._chunks)
+        self._questions: list[WaitingCall] = []  # a heap
+        self._inserts: list[WaitingCall] = []  # a heap
+        self._numbers = itertools.count()
 
     @contextlib.asynccontextmanager
-    async def slot(self, priority: int) -> AsyncIterator[None]:
-        """Hold one of the calls, after waiting for a free one if necessary."""
+    async def slot(self, priority: int, *, tokens: int = 0) -> AsyncIterator[CallSlot]:
+        """Hold one of the calls, after waiting for a free one if necessary; `tokens` is an estimate."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         queue = self._questions if priority == QUESTION else self._inserts
-        heapq.heappush(queue, (priority, next(self._order), turn))
+        call = WaitingCall(priority, next(self._numbers), turn=turn, tokens=tokens)
+        heapq.heappush(queue, call)
         self._start_waiting_calls()
         try:
             await turn
-            yield
+            yield CallSlot(self, self._minute.start(tokens))
         finally:
             if not turn.cancelled():
                 self.in_use -= 1
                 self._start_waiting_calls()
 
+    def finish(self, output_tokens: int) -> None:
+        """Count a successful call."""
+        self.finished_calls += 1
+        self.limit.finished(output_tokens, is_full=bool(self._questions or self._inserts))
+
+    def hold(self, seconds: float) -> None:
+        """Start no call of an insert for so long; the server asked for it."""
+        self._held_until = max(self._held_until, self._clock() + seconds)
+        self.limit.start_round()
+
     def _start_waiting_calls(self) -> None:
-        while self.in_use < self.limit and (queue := self._questions or self._inserts):
-            if self._inserts and self._started_calls % INSERTS_TURN == 0:
-                queue = self._inserts
-            *_, turn = heapq.heappop(queue)
-            if not turn.cancelled():
+        while self.in_use < self.limit.current and (queue := self._next_queue()):
+            call = queue[0]
+            seconds = 0.0 if call.turn.cancelled() else self._minute.seconds_to_wait(call.tokens)
+            if seconds > 0:
+                self._start_later(seconds)
+                return
+            heapq.heappop(queue)
+            if not call.turn.cancelled():
                 self._started_calls += 1
                 self.in_use += 1
-                turn.set_result(None)
+                call.turn.set_result(None)
+
+    def _next_queue(self) -> list[WaitingCall]:
+        """The queue with the next call; empty if no call may start now."""
+        seconds = self._held_until - self._clock()
+        if seconds > 0 and self._inserts:
+            self._start_later(seconds)
+            return self._questions
+        is_inserts_turn = self._started_calls % INSERTS_TURN == 0
+        if self._inserts and (is_inserts_turn or not self._questions):
+            return self._inserts
+        return self._questions
+
+    def _start_later(self, seconds: float) -> None:
+        """Look for calls to start again after a while; an earlier appointment is replaced."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._start_waiting_calls)

@@ -1,7 +1,7 @@
 """Compiled JSON Schemas (Draft 2020-12) that say in words what is wrong with a record, and where."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -34,18 +34,19 @@ class Schema:
             reason = getattr(error, "message", "") or str(error)
             raise PromptError(f"not a valid JSON Schema: {_short(reason)}") from error
         self._branches = _branches(self.source)
-        self._list_limits = dict(_list_limits(self.source, self._branches))
+        self._list_limits = _list_limits(self.source, self._branches)
 
     def with_short_lists(self, record: Record) -> Record:
         """A record whose lists end where the schema says: one long list costs no whole record."""
         branch = record.get(self._branches.key) if self._branches.key else None
         constant = branch if isinstance(branch, str) else None
-        shortened = dict(record)
-        for name, value in record.items():
-            limit = self._list_limits.get((constant, name))
-            if limit is not None and isinstance(value, list):
-                shortened[name] = value[:limit]
-        return shortened
+        limits = self._list_limits.get(constant, {})
+        long_lists = {
+            name: value[:limit]
+            for name, limit in limits.items()
+            if isinstance(value := record.get(name), list) and len(value) > limit
+        }
+        return {**record, **long_lists} if long_lists else record
 
     def error(self, record: Json) -> str | None:
         """None for a valid value; otherwise what is wrong and where.
@@ -105,16 +106,18 @@ def _branch_validators(
 
 def _list_limits(
     schema: Mapping[str, Any], branches: _Branches
-) -> Iterator[tuple[tuple[str | None, str], int]]:
-    """The `maxItems` of each list, by the constant of its branch, if any, and its field."""
+) -> dict[str | None, dict[str, int]]:
+    """The `maxItems` of each list, by the constant of its branch, if any, and by its field."""
     name = branches.key
+    limits: dict[str | None, dict[str, int]] = {}
     for branch in schema["oneOf"] if name else [schema]:
         properties = branch.get("properties", {})
         constant = properties[name]["const"] if name else None
         for list_name, settings in properties.items():
             limit = settings.get("maxItems") if isinstance(settings, dict) else None
             if isinstance(limit, int):
-                yield (constant, list_name), limit
+                limits.setdefault(constant, {})[list_name] = limit
+    return limits
 
 
 def _faults(validator: Draft202012Validator, record: Json) -> str:

@@ -1,6 +1,7 @@
 """Models and embedders; heavy packages are loaded by the first call that needs them."""
 
 from lightrag_jsonl.providers.functions import FunctionEmbedder, FunctionLLM, as_embedder, as_llm
+from lightrag_jsonl.providers.http_reranker import HTTPReranker
 from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
 from lightrag_jsonl.providers.openai_llm import OpenAILLM
 from lightrag_jsonl.providers.sentence_transformers import (
@@ -12,6 +13,7 @@ __all__ = [
     "CrossEncoderReranker",
     "FunctionEmbedder",
     "FunctionLLM",
+    "HTTPReranker",
     "OpenAIEmbedder",
     "OpenAILLM",
     "SentenceTransformerEmbedder",

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -25,6 +25,7 @@ SECONDS_TO_CONNECT = 10.0
 NOT_ABOUT_THE_TEXT = frozenset({401, 402, 404, 405, 407, 408, 409, 425, 429})  # refusals of HTTP
 MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
 HTTP_TOO_MANY_REQUESTS = 429
+SHORTEST_KEY = 8  # characters of a header that may be a key, and is not shown
 JSON_WEB_TOKEN = "eyJ"  # how a token begins, unlike a key
 AZURE_DEPLOYMENT = "/openai/deployments/"
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
@@ -37,6 +38,7 @@ class ServerFailure:
     advice: str
     transient: bool = False
     permanent: bool = False
+    timed_out: bool = False
     cost: Usage = FREE
 
 
@@ -62,7 +64,13 @@ _NO_CONNECTION = ServerFailure(
 _BROKEN_OFF = ServerFailure(
     "the connection was closed before the response was complete", transient=True, cost=ONE_CALL
 )
-_TOO_SLOW = ServerFailure("timed out; raise the timeout or use smaller chunks", cost=ONE_CALL)
+_TOO_SLOW = ServerFailure(
+    "timed out; raise the timeout (timeout= in Python, or the setting LIGHTRAG_JSONL_TIMEOUT), lower "
+    "--concurrency (max_concurrent_calls) if the server does one thing after the other, or use smaller "
+    "chunks (--chunk-tokens)",
+    timed_out=True,
+    cost=ONE_CALL,
+)
 _NO_CREDIT = ServerFailure("the account has no credit left", permanent=True)
 _FAILURES: Mapping[object, ServerFailure] = {  # by code, status and its hundreds, exception's name
     "insufficient_quota": _NO_CREDIT,
@@ -82,7 +90,9 @@ _FAILURES: Mapping[object, ServerFailure] = {  # by code, status and its hundred
     408: ServerFailure("the server waited too long for the request", transient=True),
     409: ServerFailure("the server is busy with the same thing", transient=True),
     429: ServerFailure(
-        "too many requests; lower max_concurrent_calls or try later", transient=True
+        "too many requests; set LIGHTRAG_JSONL_REQUESTS_PER_MINUTE or …_TOKENS_PER_MINUTE to the limits "
+        "of your account (requests_per_minute= and tokens_per_minute= in Python), or try later",
+        transient=True,
     ),
     504: _TOO_SLOW,
     3: ServerFailure("check the base URL, from which it leads elsewhere", permanent=True),
@@ -112,6 +122,7 @@ class ServerConnection:
     api_key: str | None
     timeout: float
     max_bytes: int | None = None  # of a reply's body, or of one event of a stream
+    headers: Mapping[str, str] = field(default_factory=dict)  # of every request
     _client: "openai.AsyncOpenAI | None" = None
     _loop: asyncio.AbstractEventLoop | None = None  # of the client
 
@@ -140,11 +151,18 @@ class ServerConnection:
     def _new_client(self) -> "openai.AsyncOpenAI":
         import openai
 
+        key = self.api_key or os.environ.get("OPENAI_API_KEY", "")
+        if not all(value.isascii() for value in (key, *self.headers.values())):
+            raise ConfigError(
+                f"the key or a header for {self.host} has characters beyond ASCII, which no request "
+                "can hold: copy the key again, whole"
+            )
         try:
             return openai.AsyncOpenAI(
                 api_key=self.api_key or ("no-key" if gets_no_key(self.url) else None),
                 base_url=_request_base(self.url),
                 default_query=dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True)),
+                default_headers=self.headers,
                 max_retries=0,  # `core.retrying` repeats requests; two loops would multiply
                 timeout=openai.Timeout(self.timeout, connect=min(self.timeout, SECONDS_TO_CONNECT)),
                 http_client=openai.DefaultAsyncHttpxClient(
@@ -223,12 +241,15 @@ class ServerConnection:
             permanent=failure.permanent,
             refused=is_refusal and not failure.permanent,
             retry_after=_pause_named(headers, text),
+            timed_out=failure.timed_out,
             rate_limited=status == HTTP_TOO_MANY_REQUESTS and not failure.permanent,
             cost=failure.cost,
         )
 
     def _without_keys(self, message: str) -> str:
-        for key in filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY"))):
+        secrets = [value for value in self.headers.values() if len(value) >= SHORTEST_KEY]
+        secrets += filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY")))
+        for key in secrets:
             message = message.replace(key, "***")
         return message
 
@@ -308,11 +329,15 @@ def _request_base(url: str) -> str:
 
 def gets_no_key(url: str) -> bool:
     """Whether a server is in one's own network, and not named by `OPENAI_BASE_URL` beside a key."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
+    named_server = urlsplit(os.environ.get("OPENAI_BASE_URL", "")).netloc
+    is_named = named_server == urlsplit(url).netloc
+    return is_in_own_network(url) and not (is_named and os.environ.get("OPENAI_API_KEY"))
+
+
+def is_in_own_network(url: str) -> bool:
+    """Whether a server is on this machine or in a private network."""
+    host = urlsplit(url).hostname or ""
     try:
-        is_own = ipaddress.ip_address(host).is_private
+        return ipaddress.ip_address(host).is_private
     except ValueError:
-        is_own = "." not in host or host.endswith((".local", ".internal", ".localhost"))
-    is_named = urlsplit(os.environ.get("OPENAI_BASE_URL", "")).netloc == parts.netloc
-    return is_own and not (is_named and os.environ.get("OPENAI_API_KEY"))
+        return "." not in host or host.endswith((".local", ".internal", ".localhost"))

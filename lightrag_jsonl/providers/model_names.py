@@ -2,19 +2,27 @@
 
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError
 from lightrag_jsonl.core.protocols import LLM, Embedder, Vectors
-from lightrag_jsonl.core.types import Completion
+from lightrag_jsonl.core.types import Completion, ModelTask
+from lightrag_jsonl.providers.http_reranker import HTTPReranker
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
 from lightrag_jsonl.providers.openai_llm import OpenAILLM
 from lightrag_jsonl.providers.sentence_transformers import SentenceTransformerEmbedder
-from lightrag_jsonl.providers.settings import Setup, endpoint
+from lightrag_jsonl.providers.settings import (
+    EMBEDDER,
+    RERANKER,
+    TASK_PREFIXES,
+    Setup,
+    chosen_setting,
+    endpoint,
+)
 
 NO_MODEL = "none"
 EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
 
 
-def make_llm(name: str, setup: Setup) -> LLM | None:
-    """The model of a name at the user's endpoint; None for "none".
+def make_llm(name: str, setup: Setup, task: ModelTask | None = None) -> LLM | None:
+    """The model of a name at the user's endpoint, with the user's settings; None for "none".
 
     A model without a way to make it here raises `ConfigError` at the first call.
     """
@@ -24,10 +32,10 @@ def make_llm(name: str, setup: Setup) -> LLM | None:
     if kind == "custom":
         reason = "only a program can make it: give it with llm=…, or name another with --llm NAME"
         return _missing_llm(own_name, reason, recorded_as=name)
-    server = endpoint(setup)
+    server = endpoint(setup, TASK_PREFIXES[task] if task else "", model=name)
     if server.refused:
         return _missing_llm(name, server.refused, recorded_as=name)
-    return OpenAILLM(name, base_url=server.url, api_key=server.api_key)
+    return OpenAILLM(name, base_url=server.url, api_key=server.api_key, **server.settings)
 
 
 def make_embedder(name: str, setup: Setup, dim: int | None = None) -> Embedder:
@@ -39,16 +47,46 @@ def make_embedder(name: str, setup: Setup, dim: int | None = None) -> Embedder:
     if kind == "st" and own_name:
         return SentenceTransformerEmbedder(own_name)
     if kind == "openai" and own_name:
-        server = endpoint(setup, "embedder_")
-        if server.refused:
-            return _missing_embedder(own_name, server.refused, recorded_as=name, dim=dim)
-        return OpenAIEmbedder(own_name, dim=dim, base_url=server.url, api_key=server.api_key)
+        return _embedder_at_endpoint(name, own_name, setup, dim)
     if kind == "custom":
         reason = "the program that made the index has it"
         return _missing_embedder(own_name, reason, recorded_as=name, dim=dim)
     if name != "hash":
         raise ConfigError(f"{name!r} is not an embedder: it must be {EMBEDDERS}")
     return HashEmbedder()
+
+
+def _embedder_at_endpoint(name: str, model: str, setup: Setup, dim: int | None) -> Embedder:
+    """The embedder of a name at the user's endpoint, with the user's settings."""
+    server = endpoint(setup, EMBEDDER, model=name)
+    if server.refused:
+        return _missing_embedder(model, server.refused, recorded_as=name, dim=dim)
+    settings = dict(server.settings)
+    if dim is not None:
+        settings["dim"] = dim
+    embedder = OpenAIEmbedder(model, base_url=server.url, api_key=server.api_key, **settings)
+    embedder.spec = name  # the rest is in the user's settings
+    return embedder
+
+
+def make_reranker(setup: Setup) -> HTTPReranker | None:
+    """The reranker of the user's settings; None if there is none."""
+    name, _ = chosen_setting("reranker", setup)
+    server = endpoint(setup, RERANKER)
+    if name is None and server.url is None:
+        return None
+    if server.url is None:
+        raise ConfigError(
+            f"the reranker {name} has no address: set reranker_base_url (LIGHTRAG_JSONL_RERANKER_BASE_URL)"
+        )
+    if server.refused:
+        raise ConfigError(f"the reranker {name or ''} cannot be asked: {server.refused}")
+    return HTTPReranker(name or "", base_url=server.url, api_key=server.api_key, **server.settings)
+
+
+def model_name(model: LLM | None) -> str:
+    """The name of a model for people and cache keys, "none" for no model."""
+    return NO_MODEL if model is None else model.name
 
 
 def name_of(part: object) -> str:

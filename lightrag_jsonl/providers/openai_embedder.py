@@ -30,8 +30,10 @@ class OpenAIEmbedder:
 
     - `dim`: known for OpenAI's own models; a smaller number asks text-embedding-3-* for shorter
       vectors. For models of other makers name it, or reading `.dim` sends a request and waits.
-    - `query_prefix`, `passage_prefix`: put before every text.
-    - `max_tokens`: the longest text the model reads.
+    - `dimensions`: the length of vectors to ask the server for, if it can shorten vectors.
+    - `query_prefix`, `passage_prefix`: put before every text. `query_input_type`,
+      `passage_input_type`: sent as `input_type`, which some servers ask for instead of prefixes.
+    - `max_tokens`: the longest text the model reads. `batch_size`: the most texts of one request.
     - `max_retries`: the repetitions of a request after a passing error, by an index with this
       embedder; a call of `embed` is a single request.
     - `max_answer_bytes`: a longer answer is not read to its end, and fails.
@@ -49,27 +51,43 @@ class OpenAIEmbedder:
         dim: int | None = None,
         api_key: str | None = None,
         base_url: str | None = None,
+        dimensions: int | None = None,
         query_prefix: str = "",
         passage_prefix: str = "",
+        query_input_type: str = "",
+        passage_input_type: str = "",
         max_tokens: int | None = None,
+        batch_size: int | None = None,
         timeout: float = 60.0,
         max_retries: int = 2,
         max_answer_bytes: int = 100_000_000,
         extra_body: Mapping[str, Json] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
     ) -> None:
         model_dim = DIMS.get(model)
+        input_types = {"query": query_input_type, "passage": passage_input_type}
         self.model = model
+        self._batch_size = batch_size
         self.max_tokens = max_tokens or (OPENAI_MAX_TOKENS if model_dim else None)
         self.max_retries = max_retries
-        self.name = f"{model} + {passage_prefix!r}" if passage_prefix else model
-        self.spec = "" if query_prefix or passage_prefix or extra_body else f"openai:{model}"
-        self._dim = dim or model_dim
+        passage_form = passage_prefix or passage_input_type
+        is_named_only = not (query_prefix or query_input_type or passage_form or extra_body)
+        self.name = f"{model} + {passage_form!r}" if passage_form else model
+        self.spec = f"openai:{model}" if is_named_only else ""
+        self._dim = dim or dimensions or model_dim
         self._prefixes = {"query": query_prefix, "passage": passage_prefix}
-        self._extra_body = dict(extra_body or {})
-        if model_dim and self._dim != model_dim:
-            self._extra_body.setdefault("dimensions", dim)
+        self._extra_bodies = {kind: dict(extra_body or {}) for kind in ("query", "passage")}
+        for kind, body in self._extra_bodies.items():
+            if dimensions or (model_dim and self._dim != model_dim):
+                body.setdefault("dimensions", dimensions or dim)
+            if input_types[kind]:
+                body.setdefault("input_type", input_types[kind])
         self._connection = ServerConnection(
-            base_url=base_url, api_key=api_key, timeout=timeout, max_bytes=max_answer_bytes
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            max_bytes=max_answer_bytes,
+            headers=dict(extra_headers or {}),
         )
 
     @property
@@ -91,7 +109,15 @@ class OpenAIEmbedder:
         """float32 of shape (len(texts), dim), rows of unit length, in the order of `texts`."""
         if not texts:
             return np.zeros((0, self._dim or 0), dtype=np.float32)
-        items = await self._create(texts, self._prefixes[kind])
+        size = self._batch_size or len(texts)
+        starts = range(0, len(texts), size)
+        batches = [await self._embed_batch(texts[at : at + size], kind) for at in starts]
+        return np.concatenate(batches)
+
+    async def _embed_batch(
+        self, texts: Sequence[str], kind: Literal["query", "passage"]
+    ) -> Vectors:
+        items = await self._create(texts, kind)
         host = self._connection.host
         try:
             rows = {item.get("index", at): item["embedding"] for at, item in enumerate(items)}
@@ -100,7 +126,8 @@ class OpenAIEmbedder:
             raise EmbeddingError(f"{host}: the response is not a list of vectors") from error
         return normalize_vectors(ordered, count=len(texts), dim=self._dim, source=host)
 
-    async def _create(self, texts: Sequence[str], prefix: str) -> Any:
+    async def _create(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> Any:
+        prefix = self._prefixes[kind]
         embeddings: Any = self._connection.client().embeddings.with_raw_response
         try:
             with self._connection.failures():
@@ -108,7 +135,7 @@ class OpenAIEmbedder:
                     model=self.model,
                     input=[prefix + sanitize(text) or " " for text in texts],  # never empty
                     encoding_format="float",
-                    extra_body=self._extra_body,
+                    extra_body=self._extra_bodies[kind],
                 )
                 self._connection.check_length(response.content)
                 return json.loads(response.content).get("data")

@@ -14,15 +14,18 @@ from lightrag_jsonl.core.types import Completion, Finish, Json, Message, Respons
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
 from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
-from lightrag_jsonl.providers.connection import ServerConnection
+from lightrag_jsonl.providers.connection import ServerConnection, is_in_own_network
 from lightrag_jsonl.providers.context_window import WindowCheck
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 
 JsonObject: TypeAlias = dict[str, Json]
 
+FIRST_CALLS_IN_OWN_NETWORK = 2  # a server on a laptop may do one thing after the other
+FIRST_CALLS_OF_A_PROVIDER = 8
 _REFUSABLE = {  # fields that a server may refuse, each with words of the refusal
     "max_tokens": "max_completion_tokens",
     "temperature": "temperature",
+    "reasoning_effort": "reasoning_effort|reasoning effort",
     "stream_options": "stream_options",
     "response_format": "response_format|schema|grammar",
 }
@@ -33,6 +36,11 @@ _NO_SYSTEM_ROLE = re.compile(  # the words of chat templates (Gemma, Mistral) an
     r"|only.{0,10}user.{0,10}assistant.{0,10}roles|roles must alternate",
     re.IGNORECASE | re.DOTALL,
 )
+_STREAM_ONLY = re.compile(  # the words of DashScope (QwQ, Qwen3 with thinking) and of gateways
+    r"only supports? stream|stream(?:ing)? mode only|non-stream(?:ing)? (?:calls?|requests?|mode)"
+    r"|\bstream(?:ing)? (?:is required|must be (?:set to )?true)|set [`'\"]?stream\W{0,4}true",
+    re.IGNORECASE,
+)
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +48,14 @@ log = logging.getLogger(__name__)
 class OpenAILLM:
     """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
 
-    - `temperature`: None leaves the choice to the server. `extra_body`: merged into every request.
+    - `temperature`: None leaves the choice to the server. `reasoning_effort`: as the server calls it
+      ("low", "none", …). `extra_body`: merged into every request; `extra_headers`: sent with each.
+    - `max_tokens`: the longest answer that the model can write; no request asks for more.
     - `timeout`: seconds of silence after which a request fails.
     - `max_retries`: the repetitions of a request after a passing error, by an index with this
       model; a call of a method here is a single request.
+    - `requests_per_minute`, `tokens_per_minute`: limits of the account, which an index with this model
+      keeps; tokens are those of requests and answers.
     - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, by which the
       server forces the format of the answer, unless the server refuses. "grounded" also limits the
       names of entities to a list.
@@ -62,7 +74,12 @@ class OpenAILLM:
         temperature: float | None = 0.0,
         timeout: float = 180.0,
         max_retries: int = 2,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        max_tokens: int | None = None,
+        reasoning_effort: str | None = None,
         extra_body: Mapping[str, Json] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
         constrain: Literal["auto", "off", "grounded"] = "off",
         max_answer_bytes: int = 4_000_000,
         name: str | None = None,
@@ -72,15 +89,31 @@ class OpenAILLM:
         self.model = model
         self.name = name or model
         self.max_retries = max_retries
+        self.requests_per_minute = requests_per_minute
+        self.tokens_per_minute = tokens_per_minute
         self.constrain = constrain
         self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._reasoning_effort = reasoning_effort
         self._extra_body = dict(extra_body or {})
         self._connection = ServerConnection(
-            base_url=base_url, api_key=api_key, timeout=timeout, max_bytes=max_answer_bytes
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            max_bytes=max_answer_bytes,
+            headers=dict(extra_headers or {}),
         )
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
         self._window_check = WindowCheck(self.name)
+        self._streams_only = False  # whether the model refuses to answer in one piece
         self._has_system_role = True  # whether the model's chat template takes a system message
+
+    @property
+    def first_concurrent_calls(self) -> int:
+        """The calls in flight before anything is known about the server: one's own may have one slot."""
+        if is_in_own_network(self._connection.url):
+            return FIRST_CALLS_IN_OWN_NETWORK
+        return FIRST_CALLS_OF_A_PROVIDER
 
     async def complete(
         self,
@@ -94,7 +127,9 @@ class OpenAILLM:
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> "ChatStream":
         """The answer piece by piece; a broken connection raises `LLMError`."""
-        body = self.request_body(messages, max_tokens=max_tokens)
+        return self._stream(self.request_body(messages, max_tokens=max_tokens))
+
+    def _stream(self, body: JsonObject) -> "ChatStream":
         body = {"stream_options": {"include_usage": True}, **body}
         open_stream = partial(self._create, body, stream=True)
         return ChatStream(
@@ -130,18 +165,36 @@ class OpenAILLM:
         body: JsonObject = {"model": self.model, "messages": turns}
         if self._temperature is not None:
             body["temperature"] = self._temperature
-        if max_tokens is not None:
-            body["max_tokens"] = max_tokens
+        token_limits = [limit for limit in (max_tokens, self._max_tokens) if limit is not None]
+        if token_limits:
+            body["max_tokens"] = min(token_limits)
+        if self._reasoning_effort is not None:
+            body["reasoning_effort"] = self._reasoning_effort
         return body | self._extra_body
 
     async def _complete(self, body: JsonObject) -> Completion:
-        response = await self._create(body)
+        """The whole answer; from a stream, if the model writes in no other way."""
+        if self._streams_only:
+            return await self._streamed_completion(body)
+        try:
+            response = await self._create(body)
+        except LLMError as error:
+            if error.permanent or not _STREAM_ONLY.search(str(error)):
+                raise
+            log.warning("%s: asking for a stream from now on", error)
+            self._streams_only = True
+            return await self._streamed_completion(body)
         self._connection.check_length(response.content)
         with self._connection.failures():
             answer = json.loads(response.content)
         completion = read_completion(answer)
         self._window_check.check(body["messages"], completion.usage)
         return completion
+
+    async def _streamed_completion(self, body: JsonObject) -> Completion:
+        stream = self._stream(body)
+        pieces = [piece async for piece in stream]
+        return Completion("".join(pieces), finish=stream.finish, usage=stream.usage)
 
     async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
         """The SDK's raw response or stream, asked for again without refused fields."""

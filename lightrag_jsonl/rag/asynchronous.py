@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from anyio import to_thread
+
 from lightrag_jsonl.core import protocols, types
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.answers import Answer, Context
@@ -21,10 +23,11 @@ from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import offline
-from lightrag_jsonl.providers.model_names import NO_MODEL
+from lightrag_jsonl.providers.model_names import NO_MODEL, model_name
 from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
 from lightrag_jsonl.rag.export import network
-from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
+from lightrag_jsonl.rag.job_records import purge_ended_jobs
+from lightrag_jsonl.rag.namespaces import Admin, Communities, Entities, Traces
 from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument, adopt_settings
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
 from lightrag_jsonl.readers import Readers
@@ -44,7 +47,11 @@ class AsyncLightRAG:
 
     `working_dir` is the folder, or the URL of a PostgreSQL database (see docs/postgres.md).
 
-    An index remembers the names of its model, embedder and language, and the prompts and options
+    `models` names or holds models for single tasks, in place of `llm`: "extract" (chunks),
+    "summarize" (descriptions), "keywords" (of a question), "select" (relations), "answer", and "judge"
+    (whether names, or questions, mean the same). Arguments without a task of their own use `llm`.
+
+    An index remembers the names of its models, embedder and language, and the prompts and options
     of the command line; arguments override the recorded names. A model is an object, a function,
     or a name; a name is asked at the endpoint in the user's settings (see `providers.settings`;
     the settings are read for endpoints alone). Without a model ("none", and the default of a new
@@ -68,6 +75,7 @@ class AsyncLightRAG:
         working_dir: str | Address,
         *,
         llm: LLMArgument | None = None,
+        models: Mapping[types.ModelTask, LLMArgument] | None = None,
         embedder: EmbedderArgument | None = None,
         tokenizer: protocols.Tokenizer | None = None,
         reranker: protocols.Reranker | None = None,
@@ -84,6 +92,7 @@ class AsyncLightRAG:
         self.engine: Engine = open_engine(
             working_dir,
             llm=llm,
+            models=models,
             embedder=embedder,
             tokenizer=tokenizer,
             reranker=reranker,
@@ -101,6 +110,7 @@ class AsyncLightRAG:
         self.options: IndexOptions = self.engine.options
         self.language: str = self.engine.language
         self.entities = Entities(self.engine)
+        self.communities = Communities(self.engine)
         self.traces = Traces(self.engine)
         self.admin = Admin(self.engine)
         self._network: tuple[int, nx.Graph] | None = None  # with the generation that it shows
@@ -223,11 +233,15 @@ class AsyncLightRAG:
     async def delete(self, *ids: str, purge: bool = False) -> types.DeleteReport:
         """Remove documents by id; `NotFoundError` names unknown ids, and then nothing is removed.
 
-        With `purge` no text of these documents, or of documents deleted earlier, remains in the
-        folder: cached answers, unused vectors and traces that may quote a document are deleted, and
-        the database is rewritten. `LockedError` if another process still reads an earlier state: the
-        documents are deleted then, and `admin.vacuum` does the rest.
+        With `purge` no text of these documents, or of documents and versions deleted earlier, remains
+        in the folder: cached answers, unused vectors and traces that may quote a document are
+        deleted, and so are a server's records of ended jobs; the database is rewritten. `LockedError`
+        if another process still reads an earlier state: the documents are deleted then, and
+        `admin.vacuum` does the rest.
         """
+        address = self.engine.working_dir
+        if purge and isinstance(address, Path):
+            await to_thread.run_sync(purge_ended_jobs, address)
         return await self.engine.indexing.delete(checked_texts(ids), purge=purge)
 
     @names_replacements
@@ -277,6 +291,7 @@ class AsyncLightRAG:
         async with AsyncLightRAG(
             into,
             llm=self.engine.llm or NO_MODEL,
+            models={task: model or NO_MODEL for task, model in self.engine.models.items()},
             embedder=self.engine.embedder,
             tokenizer=self.engine.tokenizer,
             options=self.options,
@@ -300,7 +315,8 @@ class AsyncLightRAG:
             status,
             working_dir=str(self.working_dir),
             language=self.language,
-            llm=engine.client.llm.name if engine.client.has_model else "none",
+            llm=model_name(engine.llm),
+            models={task: model_name(model) for task, model in engine.models.items()},
             embedder=engine.embedder.name,
             tokenizer=engine.tokenizer.name,
             bytes_on_disk=engine.store.size(),
@@ -488,7 +504,7 @@ class AsyncLightRAG:
             name: value for name, value in fields.items() if value is not None
         }
         param = replace(QueryParam.from_mapping(param or {}), **overrides)
-        if explain and param.selection == "score" and self.engine.client.has_model:
+        if explain and param.selection == "score" and self.engine.client.has_model("select"):
             param = replace(param, selection="llm")
         if history:
             param = replace(param, conversation_history=tuple(history))

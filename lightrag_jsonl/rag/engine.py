@@ -4,7 +4,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from lightrag_jsonl.core.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Document, Mode
+from lightrag_jsonl.core.types import Document, Mode, ModelTask
 from lightrag_jsonl.curation.pipeline import CurationPipeline
 from lightrag_jsonl.indexing.extraction import LLMExtractor
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, load_documents
@@ -34,13 +34,14 @@ from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import name_of
-from lightrag_jsonl.providers.settings import RECORDED, Setup
+from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS, Setup
 from lightrag_jsonl.rag.settings import (
     EmbedderArgument,
     LLMArgument,
     check_settings,
     choose_embedder,
     choose_llm,
+    choose_models,
     choose_tokenizer,
     recorded_options,
     recorded_settings,
@@ -50,10 +51,9 @@ from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
-from lightrag_jsonl.storage.completion_cache import CompletionCache
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.store import Store, read, write
+from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
 from lightrag_jsonl.tracing.citations import resolve_citations
 from lightrag_jsonl.tracing.events import Session
 from lightrag_jsonl.tracing.recorder import Listener, Recorder
@@ -98,15 +98,16 @@ class Engine:
 
     - `working_dir`: the folder or the database; `store`: the open store there.
     - `options`, `language`, `prompts`: the rules for reading documents, and the words for models.
-    - `llm`: the model; `embedder`: texts to vectors; `tokenizer`: counts and cuts; `reranker`:
-      scores of chunks. `llm` and `reranker` may be `None`.
+    - `llm`: the model, and `models`: the models for single tasks, in place of `llm`; `embedder`: texts
+      to vectors; `tokenizer`: counts and cuts; `reranker`: scores of chunks. `llm`, the values of
+      `models` and `reranker` may be `None`.
     - `extractor`, `keyword_extractor`, `answerer`: the user's replacements for the model in a single
       step, or `None`; without a model, language rules take all three places.
     - `clock`: the time; `new_id`: the ids of traces.
 
     Pipelines, made at first use:
 
-    - `client`: every call of the model, with cache, retries and a limit of calls in flight.
+    - `client`: every call of the models, with cache, retries and a limit of calls in flight.
     - `indexing`: every change of documents.
     - `curation`: edits by hand, merges of names and of indexes, and checks.
     - `retrieval`: from a question to a context and an answer.
@@ -128,6 +129,7 @@ class Engine:
     llm: LLM | None
     embedder: Embedder
     tokenizer: Tokenizer
+    models: Mapping[ModelTask, LLM | None] = field(default_factory=dict)
     reranker: Reranker | None = None
     extractor: Extractor | None = None
     keyword_extractor: KeywordExtractor | None = None
@@ -142,8 +144,8 @@ class Engine:
 
     @cached_property
     def client(self) -> ModelClient:
-        """The client of the model."""
-        return self.client_for(self.llm)
+        """The client of the models."""
+        return self._client(self.llm, self.models, store_answers=True)
 
     @cached_property
     def indexing(self) -> IndexPipeline:
@@ -212,12 +214,18 @@ class Engine:
     # ── the same pipelines with another model, for batch files and estimates ────
 
     def client_for(self, llm: LLM | None, *, store_answers: bool = True) -> ModelClient:
-        """A client of another model, with the prompts, the cache and the limits of the index."""
+        """A client of another model for all tasks, with prompts, cache and limits of the index."""
+        return self._client(llm, {}, store_answers=store_answers)
+
+    def _client(
+        self, llm: LLM | None, models: Mapping[ModelTask, LLM | None], *, store_answers: bool
+    ) -> ModelClient:
         return ModelClient(
             llm,
             self.prompts,
             CompletionCache(self.store),
             max_concurrent_calls=self.options.max_concurrent_calls,
+            models=models,
             store_answers=store_answers,
             limits=self.options.limits,
         )
@@ -234,7 +242,7 @@ class Engine:
             self.options,
             language=self.language,
             ontology=ontology,
-            names_in=_name_finder(self.llm, self.language),
+            names_in=_name_finder(self.models.get("extract", self.llm), self.language),
         )
 
     def indexing_for(self, client: ModelClient, *, patient: bool = False) -> IndexPipeline:
@@ -287,18 +295,23 @@ class Engine:
         }
 
     def model_settings(self) -> dict[str, str]:
-        """The names of model and embedder, for later openings to make both again."""
-        return {
+        """The names of models and embedder, for later openings to make them again."""
+        settings = {
             RECORDED["llm"]: name_of(self.llm),
             RECORDED["embedder"]: name_of(self.embedder),
         }
+        for task, key in RECORDED_TASKS.items():
+            settings[key] = name_of(self.models[task]) if task in self.models else ""
+        return settings
 
     async def record_models(self, *, overwrite: bool = True) -> None:
-        """Record the names of model and embedder; without `overwrite`, recorded names stay."""
+        """Record the names of models and embedder; without `overwrite`, recorded names stay."""
         settings = self.model_settings()
         if not overwrite:
             recorded = await read(self.store, lambda view: view.settings())
-            settings = {name: value for name, value in settings.items() if name not in recorded}
+            has_models = RECORDED["llm"] in recorded
+            kept_names = {*recorded, *(RECORDED_TASKS.values() if has_models else ())}
+            settings = {name: value for name, value in settings.items() if name not in kept_names}
         await write(self.store, lambda writer: writer.put_settings(settings))
 
     # ── changes of the engine itself ────────────────────────────────────────────
@@ -318,6 +331,7 @@ def open_engine(
     working_dir: str | Address,
     *,
     llm: LLMArgument | None = None,
+    models: Mapping[ModelTask, LLMArgument] | None = None,
     embedder: EmbedderArgument | None = None,
     tokenizer: Tokenizer | None = None,
     reranker: Reranker | None = None,
@@ -341,15 +355,18 @@ def open_engine(
     options = IndexOptions.from_mapping(recorded_options(recorded) if options is None else options)
     language = language or recorded.get("language", "en")
     chosen_llm = choose_llm(llm, recorded, setup)
+    task_models = choose_models(models or {}, {} if llm is not None else recorded, setup)
     chosen_embedder = choose_embedder(embedder, recorded, setup)
     chosen_tokenizer = choose_tokenizer(tokenizer, recorded)
     if not isinstance(prompts, PromptManager):
         folder = prompts or recorded.get(RECORDED["prompts"]) or None
         prompts = PromptManager.load(language, folder)
-    if chosen_llm is None:
-        rules = known_language(language)
+    rules = known_language(language)
+    if task_models.get("extract", chosen_llm) is None:
         extractor = extractor or offline.OfflineExtractor(rules)
+    if task_models.get("keywords", chosen_llm) is None:
         keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
+    if task_models.get("answer", chosen_llm) is None:
         answerer = answerer or offline.ExtractiveAnswerer(rules)
     expected = {"embedder": chosen_embedder.name, "language": language}
     if tokenizer is not None:
@@ -361,6 +378,7 @@ def open_engine(
         language=language,
         prompts=prompts,
         llm=chosen_llm,
+        models=task_models,
         embedder=chosen_embedder,
         tokenizer=chosen_tokenizer,
         reranker=reranker,

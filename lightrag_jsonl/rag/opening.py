@@ -8,8 +8,18 @@ from typing import Any
 
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.options import IndexOptions
-from lightrag_jsonl.providers.model_names import NO_MODEL, make_llm
-from lightrag_jsonl.providers.settings import RECORDED, Setup, chosen_setting
+from lightrag_jsonl.providers.addresses import forget_addresses, remember_addresses
+from lightrag_jsonl.providers.model_names import NO_MODEL, make_llm, make_reranker
+from lightrag_jsonl.providers.settings import (
+    EMBEDDER,
+    RECORDED,
+    TASK_PREFIXES,
+    Setup,
+    chosen_models,
+    chosen_setting,
+    endpoint,
+    has_endpoint,
+)
 from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 from lightrag_jsonl.rag.blocking import LightRAG
 from lightrag_jsonl.rag.settings import (
@@ -34,6 +44,8 @@ def index_arguments(
     if recorded is None and not create:
         advice = f"make one with: lightrag-jsonl insert -w {folder} FILES"
         raise StorageError(f"no index in {folder}; {advice}", path=str(folder))
+    if recorded is None:
+        forget_addresses(folder)  # of an earlier index in this place
     setup = completed(setup, recorded)
     index_options = _plain(options or {})
     if recorded and not create:
@@ -41,10 +53,13 @@ def index_arguments(
     embedder = choose_embedder(setup.embedder, recorded or {}, setup)
     if recorded is None:
         _ = embedder.dim  # an embedder that is not available fails before a folder is created
+    models = {task: make_llm(name, setup, task) for task, name in setup.models.items()}
     return {
         "working_dir": folder,
         "llm": make_llm(str(setup.llm), setup) or NO_MODEL,
+        "models": {task: model or NO_MODEL for task, model in models.items()},
         "embedder": embedder,
+        "reranker": make_reranker(setup),
         "language": setup.language,
         "options": IndexOptions.from_mapping(index_options),
         "prompts": setup.prompts,
@@ -70,6 +85,7 @@ def open_index(
         }
         with rag.engine.store.transaction() as transaction:
             transaction.put_settings(settings)
+        remember_addresses(setup.working_dir, given_addresses(setup))
     return rag
 
 
@@ -81,16 +97,31 @@ def open_async(folder: Path) -> AsyncLightRAG:
 def completed(setup: Setup, recorded: Mapping[str, str] | None) -> Setup:
     """A setup without gaps: names come from the setup, or else the index, or the user's defaults."""
     llm, _ = chosen_setting("llm", setup, recorded)
+    models, _ = chosen_models(setup, recorded)
     embedder, _ = chosen_setting("embedder", setup, recorded)
     language, _ = chosen_setting("language", setup, recorded)
     prompts, _ = chosen_setting("prompts", setup, recorded)
     return replace(
         setup,
         llm=llm or NO_MODEL,
+        models=models,
         embedder=embedder or "hash",
         language=language or "en",
         prompts=Path(prompts).resolve() if prompts else None,
     )
+
+
+def given_addresses(setup: Setup) -> dict[str, str]:
+    """The addresses that are arguments, by the names of the models there."""
+    complete_setup = completed(setup, recorded_settings(setup.working_dir))
+    names = {"": str(complete_setup.llm), EMBEDDER: str(complete_setup.embedder)}
+    names |= {TASK_PREFIXES[task]: name for task, name in complete_setup.models.items()}
+    addresses: dict[str, str] = {}
+    for prefix, name in names.items():
+        server = endpoint(setup, prefix, model=name)
+        if has_endpoint(prefix, name) and server.url and server.url_from == "argument":
+            addresses[name] = server.url
+    return addresses
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,14 @@ from contextlib import closing
 from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.address import Address
-from lightrag_jsonl.core.errors import SettingsError
+from lightrag_jsonl.core.errors import ConfigError, SettingsError
 from lightrag_jsonl.core.protocols import LLM, Embedder, Tokenizer
 from lightrag_jsonl.core.tokens import tokenizer_for
+from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.core.user_code import CheckedTokenizer
 from lightrag_jsonl.providers import as_embedder, as_llm
 from lightrag_jsonl.providers.model_names import NO_MODEL, make_embedder, make_llm
-from lightrag_jsonl.providers.settings import RECORDED, Setup
+from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS, Setup
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import OWN_SETTINGS, Store
 
@@ -73,6 +74,28 @@ def choose_llm(
     if isinstance(argument, str):
         return make_llm(argument, setup)
     return as_llm(argument)
+
+
+def choose_models(
+    arguments: Mapping[ModelTask, LLMArgument], recorded: Mapping[str, str], setup: Setup
+) -> dict[ModelTask, LLM | None]:
+    """The models for single tasks: of the arguments, or else the recorded models.
+
+    `ConfigError` for a task that does not exist.
+    """
+    for task in sorted(set(arguments) - set(MODEL_TASKS)):
+        raise ConfigError(
+            f"models: there is no task {task!r}; the tasks are {', '.join(MODEL_TASKS)}"
+        )
+    models: dict[ModelTask, LLM | None] = {}
+    for task in MODEL_TASKS:
+        argument = arguments.get(task) or recorded.get(RECORDED_TASKS[task])
+        if isinstance(argument, str):
+            if argument:
+                models[task] = make_llm(argument, setup, task)
+        elif argument is not None:
+            models[task] = as_llm(argument)
+    return models
 
 
 def choose_embedder(

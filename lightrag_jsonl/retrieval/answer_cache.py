@@ -16,12 +16,14 @@ from lightrag_jsonl.core.errors import EmbeddingError, StorageError
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.core.types import ModelTask
 from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import Transaction
 
 SAME_MEANING = 0.8  # the least score by which the model says that two questions mean the same
+ANSWER_TASKS: tuple[ModelTask, ...] = ("keywords", "select", "answer", "judge")
 MOST_SIMILAR = 3  # at most so many similar questions are put to the model
 _LIKENESS = re.compile(r"\s*(0?\.\d+|0|1(?:\.0+)?)[.。]?\s*")  # from 0 to 1, and nothing else
 
@@ -90,7 +92,7 @@ class AnswerCache:
 
     async def _mean_the_same(self, question_a: str, question_b: str, meter: UsageMeter) -> bool:
         """Whether the model says that two questions mean the same; False without a model."""
-        if not self.client.has_model:
+        if not self.client.has_model("judge"):
             return False
         variables = {"question_a": question_a, "question_b": question_b}
         reply = await self.client.text("similarity-check", variables, meter=meter)
@@ -99,8 +101,11 @@ class AnswerCache:
 
     def _signature(self, param: QueryParam) -> str:
         """A digest of everything except the question that an answer depends on."""
-        model = self.client.llm.name if self.client.has_model else "none"
+        models = [
+            self.client.model(task).name if self.client.has_model(task) else "none"
+            for task in ANSWER_TASKS
+        ]
         parts = [str(getattr(part, "name", type(part).__qualname__)) for part in self.parts]
         settings = msgspec.json.encode(param).decode()
         prompts = self.client.prompts.text
-        return digest(settings, model, self.embedder.name, *parts, prompts)
+        return digest(settings, *models, self.embedder.name, *parts, prompts)

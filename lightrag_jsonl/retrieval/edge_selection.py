@@ -45,7 +45,7 @@ async def select_edges(
     best = relations[: param.top_k]
     if param.selection == "all":
         return EdgeSelection("all", relations)
-    if param.selection == "score" or not best or not client.has_model:
+    if param.selection == "score" or not best or not client.has_model("select"):
         return EdgeSelection("score", best)
     by_rank = EdgeSelection("llm", best, fallback=True)
     edges = candidate_edges(relations)

@@ -160,7 +160,7 @@ async def _answer_from(index: Index, question: str, param: QueryParam) -> Answer
 async def _side_task(index: Index, prompt: str) -> AnswerPieces:
     """The answer to a chat program's own request, such as for a title: without the index."""
     meter = UsageMeter()
-    if index.rag.engine.client.has_model:
+    if index.rag.engine.client.has_model("answer"):
         reply = await index.rag.engine.client.chat([Message("user", prompt)], meter)
         text = reply.readable_text
     else:

@@ -10,9 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
-from lightrag_jsonl.storage.tables.aliases import AliasReads, AliasWrites
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
-from lightrag_jsonl.storage.tables.chunks import ChunkReads, ChunkWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
 from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
@@ -26,10 +24,8 @@ from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorSearch
 
 class StoreView(
     DocumentReads,
-    ChunkReads,
     MentionReads,
     GraphReads,
-    AliasReads,
     OverrideReads,
     VectorReads,
     AnswerReads,
@@ -85,10 +81,8 @@ class Snapshot(StoreView):
 class Transaction(
     StoreView,
     DocumentWrites,
-    ChunkWrites,
     MentionWrites,
     GraphWrites,
-    AliasWrites,
     OverrideWrites,
     VectorWrites,
     AnswerWrites,

@@ -28,8 +28,7 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, read_text
-from lightrag_jsonl.llm.replies import BROKEN_OFF
-from lightrag_jsonl.llm.requests import request_key
+from lightrag_jsonl.llm.requests import BROKEN_OFF, request_key
 from lightrag_jsonl.providers.completions import read_completion
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.engine import Engine
@@ -153,7 +152,7 @@ async def export_batch(
     writes the requests in the form for reasoning models. `ConfigError` without a model.
     """
     engine = rag.engine
-    llm = engine.client.llm
+    _ = engine.client.model("extract")  # before documents are added
     unread: list[UnreadSource] = []
     pending = list(engine.pending_documents(documents, unread))
     unchanged, unreadable = await engine.indexing.defer(pending)
@@ -161,6 +160,7 @@ async def export_batch(
     if work.answered_documents:
         await _insert_answered(engine, work, finish=False)
         work = await _open_work(engine)
+    llm = engine.client.model("summarize" if work.round == "summaries" else "extract")
     lines = [
         _request_line(llm, request_id, request, reasoning=reasoning)
         for request_id, request in work.requests.items()
@@ -226,7 +226,7 @@ async def _open_work(engine: Engine) -> _OpenWork:
 
 async def _open_extraction(engine: Engine) -> _OpenWork:
     """Extract every pending chunk as an insert would, up to the first request without an answer."""
-    collector = _Collector(engine.client.llm.name, BudgetError)
+    collector = _Collector(engine.client.model("extract").name, BudgetError)
     extractor = engine.extractor_for(engine.client_for(collector, store_answers=False))
     work = _OpenWork(requests=collector.requests)
     for document, chunks in engine.indexing.pending_work():
@@ -255,7 +255,7 @@ async def _is_answered(chunk: Chunk, extractor: Extractor) -> bool:
 
 async def _open_summaries(engine: Engine) -> dict[str, _OpenRequest]:
     """The unanswered requests of all due summaries; answered summaries are stored on the way."""
-    collector = _Collector(engine.client.llm.name, LLMError)
+    collector = _Collector(engine.client.model("summarize").name, LLMError)
     indexing = engine.indexing_for(engine.client_for(collector))
     await indexing.summarize()
     return collector.requests
@@ -276,7 +276,7 @@ async def _store_answers(engine: Engine, work: _OpenWork, results: _Results) -> 
 
 async def _insert_answered(engine: Engine, work: _OpenWork, *, finish: bool) -> InsertReport:
     """Insert the documents with all their answers (with `finish` all), and retry failed chunks."""
-    collector = _Collector(engine.client.llm.name, LLMError)
+    collector = _Collector(engine.client.model("extract").name, LLMError)
     indexing = engine.indexing_for(engine.client_for(collector), patient=True)
     retried = await indexing.retry()
     if finish:

@@ -140,7 +140,8 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
     """The cost of `insert` with a model; no model is called, nothing is stored."""
     engine = rag.engine
     failures: list[Failure] = []
-    model = engine.client.llm.name if engine.client.has_model else "none"
+    has_model = engine.client.has_model("extract")
+    model = engine.client.model("extract").name if has_model else "none"
     chunks_of_documents = _cut_documents(engine, documents, failures)
     total = await _estimate_chunks(engine, chunks_of_documents, model)
     return replace(total, failures=tuple(failures))
@@ -149,7 +150,7 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
 async def estimate_upgrade(rag: AsyncLightRAG) -> Estimate:
     """The cost of `retry(upgrade=True)`; nothing is stored. `ConfigError` without a model."""
     engine = rag.engine
-    model = engine.client.llm.name
+    model = engine.client.model("extract").name
     return await _estimate_chunks(engine, engine.indexing.upgradable(), model)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.types import Chunk, Completion, Extraction, Json, Record
+from lightrag_jsonl.indexing.examples import Examples, TextWords
 from lightrag_jsonl.indexing.extraction import (
     ANSWER_PER_TOKEN,
     LEAST_ANSWER,
@@ -16,6 +17,7 @@ from lightrag_jsonl.indexing.extraction import (
 )
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.llm.client import ModelClient
+from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.testing import Script, ScriptedLLM
 from tests.kit import entity, jsonl, prompts, relation
@@ -274,3 +276,16 @@ async def test_a_loop_is_not_resumed() -> None:
 
     assert len(llm.requests) == 1 and names(extraction) == {"Ann", "Tobias Reed"}
     assert extraction.state == "partial" and reasons(extraction) == {"repeated": 1}
+
+
+def test_a_copy_in_another_spelling_is_refused() -> None:
+    """Traditional characters and full-width digits do not hide a copy of the example."""
+    messages = prompts("zh").render(
+        "extract-graph",
+        {"entity_types": ["人物"], "language": "中文", "text": "", "background": ""},
+    )
+    examples = Examples.of(messages, normalize_graph_record)
+    source = TextWords(TEXTS["zh"])
+    copies = [entity("林梅婆", "１９３１年起看守鷗角的燈塔。"), entity("燈塔", "一座燈塔。")]
+    assert all(examples.is_copy(copy, source) for copy in copies)
+    assert not any(examples.is_copy(record, source) for record in TRUE["zh"])

@@ -180,7 +180,7 @@ async def test_a_transient_error_is_retried_and_others_are_not() -> None:
     assert isinstance(caught.value.__cause__, KeyError) and not caught.value.transient
     assert (await client.text("extract-graph", TEXT)).text == "yes"
     client = connect(None)
-    assert not client.has_model
+    assert not client.has_model("extract")
     with pytest.raises(ConfigError, match="llm="):
         await client.text("extract-graph", TEXT)
 

@@ -16,6 +16,7 @@ from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.types import Completion, Document, Message
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.llm.scheduler import FIRST_LIMIT
 from lightrag_jsonl.providers import FunctionEmbedder, FunctionLLM, as_embedder, as_llm
 
 GLEANING = (
@@ -146,7 +147,7 @@ def test_lightrags_embedding_func_is_understood(kind: Callable[..., object]) -> 
 
 
 async def test_plain_functions_wait_for_nobody(tmp_path: Path) -> None:
-    """All slots are used, and a question that needs no model does not wait for one that answers."""
+    """Calls run side by side, and a question that needs no model does not wait for one that answers."""
     under_way = threading.Semaphore(0)
     go_on = threading.Event()
 
@@ -155,9 +156,9 @@ async def test_plain_functions_wait_for_nobody(tmp_path: Path) -> None:
         go_on.wait(240)
         return '{"type": "done", "entities": 0, "relationships": 0}'
 
-    options = IndexOptions(max_concurrent_calls=40, max_gleanings=0)
+    options = IndexOptions(max_gleanings=0)
     async with AsyncLightRAG(tmp_path, llm=model, options=options) as rag:
-        texts = [Document(f"Ann met Bob {number}.") for number in range(40)]
+        texts = [Document(f"Ann met Bob {number}.") for number in range(FIRST_LIMIT)]
         inserting = asyncio.create_task(rag.insert(texts))
         try:
             for _ in texts:

@@ -475,3 +475,30 @@ async def test_names_count_only_when_grounded(tmp_path: Path) -> None:
         with LightRAG(tmp_path, llm=model(server, constrain="grounded")) as rag:
             rag.insert("Marie Curie discovered radium.")
         assert '["Marie Curie", "radium"]' in json.dumps(server.bodies[0])
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "This model only support stream mode, please enable the stream parameter to access the model.",
+        "parameter.enable_thinking must be set to false for non-streaming calls",
+        "stream must be set to true",
+    ],
+)
+async def test_a_model_that_only_streams_answers_whole_questions(refusal: str) -> None:
+    """It is asked for a stream, from then on at once; text, end and cost are those of the stream."""
+
+    def respond(request: Request) -> Reply:
+        if not request.json.get("stream"):
+            return error_reply(400, refusal)
+        usage = {"prompt_tokens": 9, "completion_tokens": 4}
+        return stream_reply(["镭", " radium"], finish="length", usage=usage)
+
+    with ScriptedServer(respond=respond) as server:
+        llm = OpenAILLM("qwq", base_url=server.base_url)
+        answers = [await llm.complete([Message("user", "?")], max_tokens=5) for _ in range(2)]
+        records = await llm.complete_records([Message("user", "?")], schema={"type": "object"})
+    for answer in (*answers, records):
+        assert (answer.text, answer.finish) == ("镭 radium", "length")
+        assert answer.usage == Usage(input_tokens=9, output_tokens=4, calls=1)
+    assert len(server.requests) == 4

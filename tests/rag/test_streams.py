@@ -119,7 +119,7 @@ async def test_leaving_stops_the_model(tmp_path: Path) -> None:
         assert llm.begun == llm.ended and len(llm.ended) == 1
         assert {trace.status for trace in await rag.traces.list()} == {"incomplete"}
         assert await rag.traces.verify() == ()
-        assert rag.engine.client.scheduler.in_use == 0
+        assert rag.engine.client.calls_in_flight == 0
 
 
 def test_closing_stops_the_model(tmp_path: Path) -> None:

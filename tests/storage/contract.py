@@ -163,6 +163,10 @@ def stored_content(store: Store) -> list[object]:
             snapshot.documents(),
             snapshot.chunks(),
             snapshot.chunk_reports(),
+            snapshot.extraction_totals(),
+            snapshot.document_labels(),
+            snapshot.new_pending_ids(),
+            snapshot.existing_ids(["d1", "none"]),
             snapshot.rejections(),
             snapshot.aliases(),
             snapshot.alias_claims(),
@@ -303,6 +307,13 @@ class StoreContract:
             assert not view.listed("relation", offset=1)
             assert view.relation_rows(ends=[2, 9]).keys() == {1}
             assert not view.relation_rows(ends=[9])
+
+    def test_totals_are_the_sums_of_reports(self, tmp_path: Path) -> None:
+        """Added up by the database, for chunks with and without rejections."""
+        store = self.filled(tmp_path, 2)
+        with store.view() as view:
+            reports = [chunk.report for chunk in view.chunk_reports()]
+            assert view.extraction_totals() == sum(reports, t.ExtractionReport())
 
     def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
         """Their chunks by time, what they changed with its row, and mentions that count no longer; an

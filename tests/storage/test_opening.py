@@ -335,3 +335,18 @@ def test_link_to_a_folder_opens_the_index_in_it(kb: Path, tmp_path: Path) -> Non
     link.symlink_to(kb)
     with contextlib.closing(SQLiteStore(link)) as store, store.view() as view:
         assert view.documents()
+
+
+@pytest.mark.parametrize("statement", [b"CREATE TABLE chunks (", b"CREATE INDEX chunks_document "])
+def test_a_damaged_schema_is_an_error_in_words(kb: Path, statement: bytes) -> None:
+    """Also where SQLite's own message quotes bytes that are no text."""
+    file = kb / FILE_NAME
+    file.write_bytes(
+        file.read_bytes().replace(statement, statement[:12] + b"\xe5\xb6" + statement[14:])
+    )
+    with (
+        pytest.raises(StorageError, match=r"index\.sqlite") as caught,
+        SQLiteStore(kb).view() as view,
+    ):
+        view.documents()
+    assert "damaged" in str(caught.value)

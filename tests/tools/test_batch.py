@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, IndexOptions, LightRAG, Message, OpenAILLM
-from lightrag_jsonl.llm.replies import BROKEN_OFF
+from lightrag_jsonl.llm.requests import BROKEN_OFF
 from lightrag_jsonl.testing import ReplayLLM, Request, ScriptedLLM
 from lightrag_jsonl.tools import batch
 from lightrag_jsonl.tools.batch import export_batch, import_batch

@@ -221,6 +221,9 @@ class SQLiteStore(Store):
                 if re.search(pattern, text):
                     raise kind(f"{self._path} {words.format(text)}", path=self._path) from error
             raise StorageError(f"{self._path}: {text}", path=self._path) from error
+        except UnicodeDecodeError as error:  # SQLite's message quotes damaged text
+            message = f"{self._path} {DAMAGED.format('no text in UTF-8')}"
+            raise CorruptError(message, path=self._path) from error
 
     def _close_free(self) -> None:
         with contextlib.suppress(IndexError):

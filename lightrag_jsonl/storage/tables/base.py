@@ -1,7 +1,7 @@
 """What all tables share: rows are read and written by the names of columns."""
 
 from collections import namedtuple
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -116,7 +116,3 @@ class WritableTables(Tables):
     def _delete_all(self, table: str) -> int:
         """Delete all rows; returns the number."""
         return self._execute(f"DELETE FROM {table}").rowcount
-
-    def _touch(self, kind: Kind, rows: Collection[int]) -> None:
-        """Note that rows were changed."""
-        self.touched[kind].update(rows)

@@ -1,15 +1,54 @@
-"""Documents, visible or waiting, with their pages."""
+"""Documents, visible or waiting, with their pages; and chunks, with the results of the extraction."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from msgspec.json import Decoder
 
-from lightrag_jsonl.core.types import Document, Page
-from lightrag_jsonl.storage.rows import Counts, Names, PendingDocument, StoredDocument
-from lightrag_jsonl.storage.tables.base import Tables, WritableTables, by_name, json_text
+from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.storage.filters import OWN_FIELDS, Condition
+from lightrag_jsonl.storage.rows import (
+    ChunkReport,
+    Counts,
+    DocumentLabel,
+    Names,
+    PendingDocument,
+    RowIds,
+    StoredChunk,
+    StoredDocument,
+)
+from lightrag_jsonl.storage.tables.base import (
+    Tables,
+    WritableTables,
+    by_name,
+    json_text,
+    only_column,
+)
+from lightrag_jsonl.storage.tables.dialect import Dialect
 
 COLUMNS = "id, name, title, source, date, metadata, content, state, characters, created_at"
+CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
+TEXT_ORDER = "d.id, c.position"
+CHUNK = """c.id, c.name, d.name AS document_id, c.position, c.page, c.start, c.stop,
+    c.text, c.tokens, c.created_at, c.heading, d.title"""
+REPORT = """c.id, c.name AS chunk_id, d.name AS document_id, c.tokens, c.state, c.error,
+    c.report, c.extractor"""
+SET_STATES = """UPDATE documents SET state = (
+    SELECT CASE WHEN count(CASE WHEN state = 'failed' OR error <> '' THEN 1 END) = 0 THEN 'done'
+        WHEN count(CASE state WHEN 'failed' THEN 1 END) = count(*) THEN 'failed' ELSE 'partial' END
+    FROM chunks WHERE document = documents.id)
+    WHERE id"""
+USAGE_NUMBERS = tuple([field.name for field in fields(Usage)])
+REPORT_NUMBERS = tuple(
+    [
+        field.name
+        for field in fields(ExtractionReport)
+        if field.name not in ("rejections", "gleaned", "usage")
+    ]
+)
 
 Provided: TypeAlias = tuple[  # records, chunks, and the size of the chunks
     tuple[dict[str, Any], ...] | None, tuple[str, ...] | None, tuple[int, int] | None
@@ -17,10 +56,13 @@ Provided: TypeAlias = tuple[  # records, chunks, and the size of the chunks
 parse_metadata = Decoder(dict[str, Any]).decode
 parse_document = Decoder(Document).decode
 parse_provided = Decoder(Provided).decode
+parse_report = Decoder(ExtractionReport).decode
+parse_counts = Decoder(dict[str, int]).decode
+parse_numbers = Decoder(tuple[int, ...]).decode
 
 
 class DocumentReads(Tables):
-    """Reads documents."""
+    """Reads documents and chunks."""
 
     def documents(
         self, ids: Names = None, *, limit: int | None = None, offset: int = 0
@@ -49,10 +91,35 @@ class DocumentReads(Tables):
             for page in by_name(rows)
         )
 
-    def pending(self) -> list[PendingDocument]:
-        """Documents that were inserted and are not visible yet, oldest first."""
-        statement = "SELECT document, provided, created_at FROM pending ORDER BY created_at, id"
-        return [_pending(row) for row in by_name(self._execute(statement))]
+    def pending(self, ids: Names = None) -> list[PendingDocument]:
+        """Documents that were inserted and are not visible yet, oldest first: all, or some by id."""
+        columns = "document, provided, created_at"
+        rows = self._select(columns, "pending", "name", ids, order="created_at, id")
+        return [_pending(row) for row in by_name(rows)]
+
+    def new_pending_ids(self) -> list[str]:
+        """The ids of the waiting documents that are no new versions of visible ones, oldest first."""
+        return only_column(
+            self._execute(
+                "SELECT name FROM pending p "
+                "WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.name = p.name) "
+                "ORDER BY created_at, id"
+            )
+        )
+
+    def document_labels(self) -> list[DocumentLabel]:
+        """What people search a visible document by, in the order of storing."""
+        statement = "SELECT name AS id, title, source, state FROM documents ORDER BY id"
+        return [
+            DocumentLabel(id=row.id, title=row.title, source=row.source, state=row.state)
+            for row in by_name(self._execute(statement))
+        ]
+
+    def existing_ids(self, ids: Collection[str]) -> set[str]:
+        """Those of the ids that belong to a visible or waiting document."""
+        visible = self._select("name", "documents", "name", ids)
+        waiting = self._select("name", "pending", "name", ids)
+        return {*only_column(visible), *only_column(waiting)}
 
     def counts(self) -> Counts:
         """How much the index holds."""
@@ -74,9 +141,114 @@ class DocumentReads(Tables):
             relations=row.relations,
         )
 
+    # ── chunks ──────────────────────────────────────────────────────────────────
+
+    def has_chunks(self) -> bool:
+        """Whether there is a chunk; quick."""
+        return bool(only_column(self._execute("SELECT 1 FROM chunks LIMIT 1")))
+
+    def chunks(
+        self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
+    ) -> dict[int, Chunk]:
+        """Chunks by row id, in the order of documents and text: all chunks, or some by row ids, public
+        ids or documents.
+        """
+        if documents is not None:
+            cursor = self._select(CHUNK, CHUNKS, "d.name", documents, order=TEXT_ORDER)
+        elif rows is not None:
+            cursor = self._select(CHUNK, CHUNKS, "c.id", rows, order=TEXT_ORDER)
+        else:
+            cursor = self._select(CHUNK, CHUNKS, "c.name", ids, order=TEXT_ORDER)
+        return {row.id: _chunk(row) for row in by_name(cursor)}
+
+    def chunk_names(self, rows: RowIds = None) -> dict[int, str]:
+        """The public ids of chunks by row id, all or some, in the order of time and text: documents
+        without a date first, then by date, documents of one date in the order of storing.
+        """
+        cursor = self._select("c.id, c.name, d.date", CHUNKS, "c.id", rows, order=TEXT_ORDER)
+        chunks = sorted(by_name(cursor), key=lambda chunk: chunk.date or "")
+        return {chunk.id: chunk.name for chunk in chunks}
+
+    def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
+        """The results of the extraction of each chunk, of all documents or some."""
+        cursor = self._select(REPORT, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
+        return [_chunk_report(row) for row in by_name(cursor)]
+
+    def extraction_totals(self) -> ExtractionReport:
+        """The sum of the extraction reports of all chunks, added up by the database."""
+        rejections = self.dialect.json_field("report", "rejections")
+        gleaned = self.dialect.json_field("report", "gleaned")
+        usage = self.dialect.json_field("report", "usage")
+        numbers = [_sum_of(self.dialect, "report", name) for name in REPORT_NUMBERS]
+        tokens = [_sum_of(self.dialect, f"({usage})", name) for name in USAGE_NUMBERS]
+        statement = (
+            f"SELECT {rejections} AS rejections, {gleaned} AS gleaned, count(*) AS chunks, "
+            f"{', '.join(numbers + tokens)} FROM chunks GROUP BY 1, 2"
+        )
+        reports = [_summed_report(row) for row in by_name(self._execute(statement))]
+        return sum(reports, ExtractionReport())
+
+    def edited_chunks(self) -> list[int]:
+        """Row ids of the chunks that hold an edit by hand (of the extractor "person"), by time."""
+        statement = f"SELECT id FROM chunks WHERE extractor = '{PERSON}' ORDER BY created_at, name"
+        return only_column(self._execute(statement))
+
+    def rejections(self, document_ids: Names = None) -> list[tuple[str, str, Rejection]]:
+        """Refused lines as (document id, chunk id, rejection)."""
+        columns = (
+            """d.name AS document_id, c.name AS chunk_id, r.line, r.text, r.reason, r.detail"""
+        )
+        tables = f"{CHUNKS} JOIN rejections r ON r.chunk = c.id"
+        cursor = self._select(columns, tables, "d.name", document_ids, order=f"{TEXT_ORDER}, r.id")
+        return [
+            (
+                row.document_id,
+                row.chunk_id,
+                Rejection(line=row.line, text=row.text, reason=row.reason, detail=row.detail),
+            )
+            for row in by_name(cursor)
+        ]
+
+    def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
+        """Row ids, ascending, of the chunks of documents that meet all conditions."""
+        tests = ["true"]
+        parameters: list[object] = []
+        for condition in conditions:
+            test, test_parameters = self._compiled(condition)
+            tests.append(test)
+            parameters += test_parameters
+        documents = f"SELECT d.id FROM documents d WHERE {' AND '.join(tests)}"
+        statement = f"SELECT id FROM chunks WHERE document IN ({documents}) ORDER BY id"
+        return only_column(self.dialect.execute(statement, parameters))
+
+    def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
+        """A condition on the documents `d` as an SQL expression, and the values of its parameters."""
+        field = condition.field
+        fields = self.dialect.OWN_FIELDS if field in OWN_FIELDS else self.dialect.METADATA
+        present = self.dialect.is_present(fields)
+        meets = self.dialect.meets(fields, condition.comparator.replace("!=", "="))
+        values = json_text([value for value in condition.values if value is not None])
+        parameters: list[object] = [field, *[values] * (meets.count("?") - 1)]
+        if condition.comparator == "!=":
+            return f"({present} AND NOT {meets})", [field, *parameters]
+        if condition.comparator == "=" and None in condition.values:
+            return f"({meets} OR NOT {present})", [*parameters, field]
+        return meets, parameters
+
+    def wrong_terms(self, limit: int | None) -> list[str]:
+        """A line for each chunk, of `limit` random chunks or all, that the full text does not hold with
+        all terms.
+        """
+        statement = f"SELECT id, name, text FROM chunks ORDER BY random() {self._page(limit)}"
+        return [
+            f"chunk {row.name} has other terms in the full text than in its own"
+            for row in by_name(self._execute(statement))
+            if not self.dialect.full_text.holds(row.id, row.text)
+        ]
+
 
 class DocumentWrites(DocumentReads, WritableTables):
-    """Writes documents."""
+    """Writes documents and chunks."""
 
     def put_document(self, document: StoredDocument, pages: Iterable[Page]) -> None:
         """Store a new document with its pages."""
@@ -106,7 +278,7 @@ class DocumentWrites(DocumentReads, WritableTables):
         """Delete documents with their pages, chunks, mentions, vectors and full-text rows."""
         chunks: dict[int, str] = dict(self._select("id, text", "chunks", "document", rows))
         self.dialect.full_text.remove(chunks.items())
-        self._touch("chunk", chunks)
+        self.touched["chunk"].update(chunks)
         if self._delete("documents", "id", rows):
             self.changed = True
 
@@ -123,6 +295,31 @@ class DocumentWrites(DocumentReads, WritableTables):
     def delete_pending(self, ids: Collection[str]) -> None:
         """Delete waiting documents; unknown ids are ignored."""
         self._delete("pending", "name", ids)
+
+    # ── chunks ──────────────────────────────────────────────────────────────────
+
+    def put_chunks(self, chunks: Sequence[StoredChunk]) -> None:
+        """Store chunks with rejections and terms; a chunk that is there already was read again.
+
+        Such a chunk loses the earlier mentions. The states of documents follow from the chunks.
+        """
+        rows = [chunk.row for chunk in chunks]
+        stored = set(only_column(self._select("id", "chunks", "id", rows)))
+        for table in ("rejections", "entity_mentions", "relation_mentions"):
+            self._delete(table, "chunk", stored)
+        self._put("chunks", [_chunk_columns(chunk) for chunk in chunks])
+        texts = {chunk.row: chunk.chunk.text for chunk in chunks if chunk.row not in stored}
+        self.dialect.full_text.add(texts.items())
+        self._insert("rejections", [row for chunk in chunks for row in _rejection_columns(chunk)])
+        documents = {chunk.document for chunk in chunks}
+        self._execute(f"{SET_STATES} {self.dialect.among()}", self.dialect.array(documents))
+        self.touched["chunk"].update(rows)
+
+    def rebuild_terms(self) -> None:
+        """Make the full text anew from the chunks."""
+        texts = self._execute("SELECT id, text FROM chunks")
+        self.dialect.full_text.clear()
+        self.dialect.full_text.add((id, text) for id, text in texts)
 
 
 def _document(row: Any) -> StoredDocument:
@@ -149,3 +346,84 @@ def _pending(row: Any) -> PendingDocument:
         chunks=chunks,
         chunk_size=chunk_size,
     )
+
+
+def _chunk(row: Any) -> Chunk:
+    return Chunk(
+        id=row.name,
+        document_id=row.document_id,
+        index=row.position,
+        page=row.page,
+        start=row.start,
+        end=row.stop,
+        text=row.text,
+        tokens=row.tokens,
+        created_at=datetime.fromtimestamp(row.created_at, UTC),
+        heading=row.heading,
+        title=row.title or "",
+    )
+
+
+def _sum_of(dialect: Dialect, column: str, field: str) -> str:
+    """The sum of a number in the JSON of a column, called like the number."""
+    return f"coalesce(sum(CAST({dialect.json_field(column, field)} AS BIGINT)), 0) AS {field}"
+
+
+def _summed_report(row: Any) -> ExtractionReport:
+    """The report on chunks that have the same rejections and the same number of gleanings each."""
+    rejections = parse_counts(row.rejections or "{}")
+    gleaned = parse_numbers(row.gleaned or "[]")
+    return ExtractionReport(
+        **{name: int(getattr(row, name)) for name in REPORT_NUMBERS},
+        rejections={reason: count * row.chunks for reason, count in rejections.items()},
+        gleaned=tuple([count * row.chunks for count in gleaned]),
+        usage=Usage(**{name: int(getattr(row, name)) for name in USAGE_NUMBERS}),
+    )
+
+
+def _chunk_report(row: Any) -> ChunkReport:
+    return ChunkReport(
+        row=row.id,
+        chunk_id=row.chunk_id,
+        document_id=row.document_id,
+        tokens=row.tokens,
+        state=row.state,
+        error=row.error,
+        report=parse_report(row.report),
+        extractor=row.extractor,
+    )
+
+
+def _chunk_columns(stored: StoredChunk) -> dict[str, object]:
+    chunk = stored.chunk
+    extraction = stored.extraction
+    return {
+        "id": stored.row,
+        "name": chunk.id,
+        "document": stored.document,
+        "position": chunk.index,
+        "page": chunk.page,
+        "start": chunk.start,
+        "stop": chunk.end,
+        "tokens": chunk.tokens,
+        "created_at": stored.created_at,
+        "state": extraction.state,
+        "error": extraction.error,
+        "report": json_text(extraction.report),
+        "text": chunk.text,
+        "heading": chunk.heading,
+        "extractor": extraction.extractor,
+    }
+
+
+def _rejection_columns(stored: StoredChunk) -> list[dict[str, object]]:
+    return [
+        {
+            "chunk": stored.row,
+            "line": rejection.line,
+            "text": rejection.text,
+            "reason": rejection.reason,
+            "detail": rejection.detail,
+        }
+        for rejection in stored.extraction.rejections
+    ]

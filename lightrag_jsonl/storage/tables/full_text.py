@@ -72,7 +72,7 @@ def term_parts(chunks: ChunkTexts) -> Iterator[tuple[int, list[str]]]:
 
 def _length_in_words(terms: Sequence[str]) -> float:
     """The length of a text in English words."""
-    if all(term.isascii() for term in terms):
+    if "".join(terms).isascii():
         return len(terms)
-    bigrams = sum(is_cjk(term[0]) for term in terms)
+    bigrams = sum(map(is_cjk, [term[0] for term in terms]))
     return len(terms) - (1 - WORDS_PER_BIGRAM) * bigrams

@@ -1,4 +1,4 @@
-"""Entities and relations: the rows merged from mentions."""
+"""Entities and relations: the rows merged from mentions, and the merges of names."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
@@ -12,6 +12,7 @@ from lightrag_jsonl.core.types import Entity, Kind, Relation
 from lightrag_jsonl.storage.graph_index import GraphRows
 from lightrag_jsonl.storage.rows import (
     MILLION,
+    Aliases,
     EntityRow,
     Names,
     NextIds,
@@ -34,6 +35,10 @@ ENTITY = """id, key, name, type, description, names, types, attributes, aliases,
 RELATION = """id, low, high, reversed, description, keywords, low_names, high_names, forward,
     backward, weight, mentions, summary, summarized_to, summarized_mentions, created_at, edited"""
 MENTIONS = "(SELECT entity, chunk FROM entity_mentions WHERE entity IS NOT NULL) m"
+CLAIMS_AROUND = """WITH RECURSIVE own (key) AS (SELECT key FROM entities WHERE id {among} UNION
+    SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
+    SELECT entity, key FROM stated_aliases WHERE entity {among} OR key IN (SELECT key FROM own)
+    ORDER BY entity, key"""
 # Two texts in one key of stored votes: between the name and the value of an attribute, and before
 # the keywords of mentions that lead from the high to the low end.
 SEPARATOR = "\0"
@@ -141,6 +146,10 @@ class GraphReads(Tables):
         """The names of entities by row id."""
         return dict(self._select("id, name", "entities", "id", rows))
 
+    def entity_keys(self, rows: RowIds = None) -> dict[int, str]:
+        """The name keys of entities by row id: of all entities, or of some."""
+        return dict(self._select("id, key", "entities", "id", rows))
+
     def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
         """Relations for readers, each with the public ids of its first chunks."""
         relations = self.relation_rows(ids=rows)
@@ -184,6 +193,44 @@ class GraphReads(Tables):
             mentions=np.stack([mentions["entity"], mentions["chunk"]], axis=1),
         )
 
+    # ── merges of names, and stated aliases ─────────────────────────────────────
+
+    def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
+        """Row ids of the entities with these name keys; merged names count, too."""
+        ends = {key: key for key in keys}
+        unread = set(keys)
+        test = f"target <> key AND key {self.dialect.among()}"
+        while unread:
+            statement = f"SELECT key, target FROM aliases WHERE {test}"
+            targets: dict[str, str] = dict(self._execute(statement, self.dialect.array(unread)))
+            ends = {key: targets.get(end, end) for key, end in ends.items()}
+            unread = set(targets.values())
+        ids: dict[str, int] = dict(self._select("key, id", "entities", "key", set(ends.values())))
+        return {key: ids[end] for key, end in ends.items() if end in ids}
+
+    def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
+        """Which entity states which alias, as (row id, name key): all claims, or the claims of some
+        keys, or those by some entities or about the names of these.
+        """
+        if entities is not None:
+            statement = CLAIMS_AROUND.format(among=self.dialect.among("?1"))
+            cursor = self._execute(statement, self.dialect.array(entities))
+        else:
+            cursor = self._select("entity, key", "stated_aliases", "key", keys, order="entity, key")
+        return [(entity, key) for entity, key in cursor]
+
+    def aliases(self) -> Aliases:
+        """The merges of names."""
+        links: dict[str, str] = {}
+        displays: dict[str, str] = {}
+        statement = "SELECT key, target, display FROM aliases ORDER BY key"
+        for row in by_name(self._execute(statement)):
+            if row.target != row.key:
+                links[row.key] = row.target
+            if row.display is not None:
+                displays[row.target] = row.display
+        return Aliases(links, displays)
+
 
 class GraphWrites(GraphReads, WritableTables):
     """Writes entities and relations."""
@@ -198,12 +245,25 @@ class GraphWrites(GraphReads, WritableTables):
         aliases = {(row.id, name_key(alias)) for row in entities for alias in row.aliases}
         stated = [{"entity": entity, "key": key} for entity, key in sorted(aliases)]
         self._insert("stated_aliases", stated)
-        self._touch(kind, {row.id for row in rows})
+        self.touched[kind].update({row.id for row in rows})
 
     def delete_graph_rows(self, kind: Kind, rows: Collection[int]) -> None:
         """Delete entities or relations with all vectors; mentions stay."""
         self._delete(TABLE_NAMES[kind], "id", rows)
-        self._touch(kind, rows)
+        self.touched[kind].update(rows)
+
+    def put_aliases(self, aliases: Aliases) -> None:
+        """Store merges of names in place of all earlier merges."""
+        targets = dict(aliases.links)
+        for key in sorted(aliases.displays.keys() - set(aliases.links.values())):
+            targets.setdefault(key, key)
+        self._delete_all("aliases")
+        rows = [
+            {"key": key, "target": target, "display": aliases.displays.get(target)}
+            for key, target in targets.items()
+        ]
+        self._insert("aliases", rows)
+        self.changed = True
 
 
 def _entity_row(row: Any) -> EntityRow:

@@ -101,7 +101,7 @@ class MentionWrites(MentionReads, WritableTables):
         """Store mentions, in place of mentions with the same row ids."""
         self._put("entity_mentions", [_entity_mention_columns(row) for row in entities])
         self._put("relation_mentions", [_relation_mention_columns(row) for row in relations])
-        self._touch("chunk", {row.chunk for row in entities})
+        self.touched["chunk"].update({row.chunk for row in entities})
 
 
 def _entity_mention(row: Any) -> EntityMentionRow:

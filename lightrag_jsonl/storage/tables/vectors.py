@@ -49,7 +49,7 @@ class VectorWrites(VectorReads, WritableTables):
         for id, (digest, vector) in sorted(vectors.items()):
             rows.append({"id": id, "digest": digest, "data": self.dialect.pack(vector)})
         self._put(f"{kind}_vectors", rows)
-        self._touch(kind, vectors)
+        self.touched[kind].update(vectors)
 
     def put_cached_vectors(self, vectors: Mapping[bytes, Vectors]) -> None:
         """Keep vectors that were paid for until these are used."""
