@@ -53,7 +53,7 @@ _ASKED = _word_pattern(
     trademark warranty disclaimer distribute redistribute ebook""",
     "许可 许可证 版权 著作权 授权 转载 免责 声明 出版社 出版 版次 印次 书号 目录 编辑 译者 校对 定价 商标",
 )
-_WORD = re.compile(rf"[{CJK}]{{2}}|[^\W_{CJK}]+")
+_COUNTED_WORD = re.compile(rf"[{CJK}]{{2}}|[^\W_{CJK}]+")
 _ENTRY = re.compile(r"(?:^|\D[\s.…·_-])(?P<page>\d{1,4})$")
 _CHAPTER = re.compile(
     r"(?:第[〇零一二三四五六七八九十百千两\d]+[卷部篇集编章回幕节]"
@@ -90,12 +90,12 @@ def _is_licence(folded: str) -> bool:
     rights = _RIGHTS.findall(folded)
     different = (len(set(copying)), len(set(rights)))
     is_varied = min(different) >= 2 and sum(different) >= LICENCE_WORDS
-    return is_varied and len(copying) + len(rights) >= LICENCE_SHARE * _word_count(folded)
+    return is_varied and len(copying) + len(rights) >= LICENCE_SHARE * _length_in_words(folded)
 
 
 def _is_imprint(folded: str) -> bool:
     makers = _MAKING.findall(folded)
-    length = _word_count(folded)
+    length = _length_in_words(folded)
     return len(set(makers)) >= DISTINCT_WORDS and len(makers) >= IMPRINT_SHARE * length
 
 
@@ -122,5 +122,5 @@ def _paragraphs(text: str) -> list[str]:
     return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", text) if paragraph.strip()]
 
 
-def _word_count(folded: str) -> int:
-    return max(len(_WORD.findall(folded)), 1)
+def _length_in_words(folded: str) -> int:
+    return max(len(_COUNTED_WORD.findall(folded)), 1)

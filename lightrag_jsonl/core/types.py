@@ -128,7 +128,7 @@ class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
     `index` counts from 0 in the document. `title` is the document's, `heading` the path of headings
-    above the start, such as "Report › Costs". `score` and `why` are set in search results only.
+    above the start, such as "Report › Costs"; within a table it ends with the header of the table. `score` and `why` are set in search results only.
     """
 
     id: str

@@ -17,7 +17,7 @@ from lightrag_jsonl.retrieval.context_writer import (
     escaped,
     readable_description,
 )
-from lightrag_jsonl.retrieval.task import SearchResult
+from lightrag_jsonl.retrieval.task import Fact, SearchResult
 
 # Shares and bounds by reason, not tuned on questions.
 CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take
@@ -28,7 +28,6 @@ MARK_LENGTH = 8  # hex digits
 MARK_SECRET = "mark_secret"  # the setting from which marks are derived
 REDUCED = 0.9  # if a selection was too long, the next one has at most this share of its budgets
 
-Fact = TypeVar("Fact", Entity, Relation)
 RankedItem = TypeVar("RankedItem")
 
 

@@ -21,8 +21,8 @@ SHOWN_ALIASES = 5  # other names beside an entity
 SHOWN_ATTRIBUTES = 5  # statements with a value beside an entity
 VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
 
-_WORD = re.compile(r"[^\W_]+")
-_PUNCTUATION = ".!?…。！？｡;；:：,，、"
+_BARE_WORD = re.compile(r"[^\W_]+")
+_ENDING_MARKS = ".!?…。！？｡;；:：,，、"
 _CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
 _EMPTY_WORDS = frozenset(("a", "an", "the", "is", "are", "was", "were"))
 _OPENED_NUMBER = re.compile(r"(?<!\\)[\[［【](?=[^\w\[\]］】]{0,9}\d)")
@@ -250,9 +250,9 @@ def as_sentences(texts: Sequence[str]) -> str:
     sentences: list[str] = []
     for text in complete_texts[:-1]:
         bare = text.rstrip(_CLOSING_MARKS)
-        language: Language = "zh" if has_cjk(bare.rstrip(_PUNCTUATION)[-1:]) else "en"
+        language: Language = "zh" if has_cjk(bare.rstrip(_ENDING_MARKS)[-1:]) else "en"
         full_stop = FIXED_WORDS[language].full_stop
-        if bare.endswith(tuple(_PUNCTUATION)):
+        if bare.endswith(tuple(_ENDING_MARKS)):
             full_stop = " " if language == "en" else ""
         sentences.append(f"{text}{full_stop}")
     return "".join([*sentences, *complete_texts[-1:]])
@@ -280,7 +280,7 @@ def _bare_words(text: str) -> str:
     """The words of a text in order, closed up, without articles and forms of "be", to compare texts
     by words whatever the punctuation and the spaces.
     """
-    words = _WORD.findall(nfkc_casefold(text))
+    words = _BARE_WORD.findall(nfkc_casefold(text))
     return "".join([word for word in words if word not in _EMPTY_WORDS])
 
 

@@ -19,7 +19,7 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.hits import column, distinct_rows
 from lightrag_jsonl.retrieval.question_names import alias_pairs
-from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.retrieval.task import Fact, SearchTask
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
@@ -36,7 +36,6 @@ from lightrag_jsonl.storage.views import Snapshot
 MENTION_LIMIT = 20  # mentions that describe an entity or a relation: bounds the length and the time
 DESCRIPTION_LIMIT = 50  # stored descriptions that are put in order for reading: bounds the time
 
-Fact = TypeVar("Fact", Entity, Relation)
 AnyMention = TypeVar("AnyMention", EntityMentionRow, RelationMentionRow)
 
 
@@ -145,11 +144,11 @@ def joined_entities(task: SearchTask, entities: Mapping[int, Entity]) -> list[En
     pairs, certainties = alias_pairs(task, column(sorted(entities)))
     for pair in pairs[certainties == 1].tolist():
         if entities.keys() >= set(pair) and _may_be_one(*[entities[row] for row in pair]):
-            _join(leaders, list(entities), pair)
+            _share_leader(leaders, list(entities), pair)
     groups: defaultdict[int, list[Entity]] = defaultdict(list)
     for row, entity in entities.items():
         groups[leaders[row]].append(entity)
-    return [_joined(group) for group in groups.values()]
+    return [_as_one(group) for group in groups.values()]
 
 
 def _may_be_one(entity: Entity, namesake: Entity) -> bool:
@@ -157,7 +156,7 @@ def _may_be_one(entity: Entity, namesake: Entity) -> bool:
     return len(types) < 2
 
 
-def _join(leaders: dict[int, int], ranking: Sequence[int], pair: Sequence[int]) -> None:
+def _share_leader(leaders: dict[int, int], ranking: Sequence[int], pair: Sequence[int]) -> None:
     """Give the groups of two rows one leader, the row that is ranked best."""
     pair_leaders = {leaders[row] for row in pair}
     best = min(pair_leaders, key=ranking.index)
@@ -166,7 +165,7 @@ def _join(leaders: dict[int, int], ranking: Sequence[int], pair: Sequence[int]) 
             leaders[row] = best
 
 
-def _joined(group: Sequence[Entity]) -> Entity:
+def _as_one(group: Sequence[Entity]) -> Entity:
     """One value of entities that are one; all of them are cited, the best one first."""
     best = group[0]
     if len(group) == 1:

@@ -115,13 +115,13 @@ def _is_alike(text: str, further_text: str) -> bool:
     lengths = sorted((len(text), len(further_text)))
     if lengths[0] < ALIKE * lengths[1]:
         return False
-    words = _distinct_words(text)
-    further_words = _distinct_words(further_text)
+    words = _words_or_pairs(text)
+    further_words = _words_or_pairs(further_text)
     return len(words & further_words) >= ALIKE * len(words | further_words)
 
 
 @lru_cache(1_000)  # most are compared several times
-def _distinct_words(text: str) -> frozenset[str]:
+def _words_or_pairs(text: str) -> frozenset[str]:
     """The words of a folded text; of a text in Chinese, pairs of characters."""
     if has_cjk(text):
         characters = "".join(filter(str.isalnum, text))
