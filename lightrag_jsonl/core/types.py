@@ -195,6 +195,7 @@ class Extraction:
     `truncated` counts cut-off answers, `resumed` the requests to go on with a cut-off answer.
     `gleaned` holds the number of new names and pairs of each gleaning round. `error` says why the
     chunk, or the rest of it, could not be read; `extractor` names the model or the extractor.
+    `content_keywords` are the themes of the whole text.
     """
 
     entities: tuple[EntityMention, ...] = ()
@@ -208,6 +209,7 @@ class Extraction:
     usage: Usage = Usage()
     error: str = ""
     extractor: str = ""
+    content_keywords: tuple[str, ...] = ()
 
     @property
     def unfinished(self) -> bool:
@@ -228,6 +230,7 @@ class Extraction:
             resumed=self.resumed,
             gleaned=self.gleaned,
             usage=self.usage,
+            content_keywords=dict.fromkeys(sorted(self.content_keywords), 1),
         )
 
 
@@ -333,7 +336,8 @@ class ExtractionReport:
 
     `ok`, `empty`, `partial` and `failed` count chunks by state, `rejections` refused lines by reason,
     `repaired` repaired records, `ungrounded` entity mentions with a name that does not occur in the
-    chunk. The remaining fields are sums of the fields of `Extraction`.
+    chunk. `content_keywords` counts the chunks with each theme. The remaining fields are sums of the
+    fields of `Extraction`.
     """
 
     ok: int = 0
@@ -348,20 +352,23 @@ class ExtractionReport:
     resumed: int = 0
     gleaned: tuple[int, ...] = ()
     usage: Usage = Usage()
+    content_keywords: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, report: "ExtractionReport") -> "ExtractionReport":
         names = [field.name for field in fields(self)]
         sums = {
             name: getattr(self, name) + getattr(report, name)
             for name in names
-            if name not in ("rejections", "gleaned")
+            if name not in ("rejections", "gleaned", "content_keywords")
         }
         rejections = Counter(self.rejections) + Counter(report.rejections)
+        content_keywords = Counter(self.content_keywords) + Counter(report.content_keywords)
         gleaned = zip_longest(self.gleaned, report.gleaned, fillvalue=0)
         return ExtractionReport(
             **sums,
             rejections=dict(sorted(rejections.items())),
             gleaned=tuple(map(sum, gleaned)),
+            content_keywords=dict(sorted(content_keywords.items())),
         )
 
 
@@ -435,7 +442,10 @@ class DeleteReport:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """A document and the state of extraction; the title of an untitled text is the first sentence."""
+    """A document and the state of extraction; the title of an untitled text is the first sentence.
+
+    `content_keywords` are its themes, the most frequent first.
+    """
 
     id: str
     title: str | None
@@ -448,6 +458,7 @@ class DocumentStatus:
     extraction: ExtractionReport = ExtractionReport()
     failures: tuple[Failure, ...] = ()
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    content_keywords: tuple[str, ...] = ()
 
 
 @with_short_repr

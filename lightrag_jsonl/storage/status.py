@@ -264,6 +264,8 @@ def _visible_status(
         for report in reports
         if report.unfinished
     ]
+    extraction = sum((report.report for report in reports), ExtractionReport())
+    keyword_counts = Counter(extraction.content_keywords)
     return DocumentStatus(
         id=document.id,
         title=title,
@@ -273,9 +275,10 @@ def _visible_status(
         chunks=len(reports),
         characters=document.characters,
         created_at=datetime.fromtimestamp(document.created_at, UTC),
-        extraction=sum((report.report for report in reports), ExtractionReport()),
+        extraction=extraction,
         failures=(*unread, *refused),
         metadata=document.metadata,  # type: ignore[arg-type]
+        content_keywords=tuple([keyword for keyword, _ in keyword_counts.most_common()]),
     )
 
 

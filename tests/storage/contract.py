@@ -109,7 +109,10 @@ def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> N
             tokens=5,
             heading="Report › 第一章",
         )
-        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, EXTRACTION)])
+        extraction = EXTRACTION
+        if number == 2:
+            extraction = replace(EXTRACTION, content_keywords=("化学", f"part {index}"))
+        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, extraction)])
         put_sample_mentions(transaction, row)
     transaction.put_graph_rows("entity", sample_entities())
     transaction.put_graph_rows("relation", [sample_relation()])
@@ -250,7 +253,7 @@ class StoreContract:
             assert transaction.pending() == [first]
 
     def test_filters_find_the_chunks_of_documents(self, tmp_path: Path) -> None:
-        """A condition on the metadata, or on a document's own fields, finds its chunks."""
+        """A condition on the metadata, on a document's own fields or on its themes finds its chunks."""
         cases: list[tuple[dict[str, Json], list[int]]] = [
             ({}, [1, 2, 3, 4]),
             ({"id": "d2"}, [3, 4]),
@@ -258,6 +261,10 @@ class StoreContract:
             ({"year": {"$gte": 2002}}, [3, 4]),
             ({"year": "2002"}, []),
             ({"tags": 1}, [1, 2]),
+            ({"content_keywords": ["none", "part 1"]}, [3, 4]),
+            ({"content_keywords": "化学"}, [3, 4]),
+            ({"content_keywords": {"$ne": "化学"}}, []),
+            ({"content_keywords": None}, [1, 2]),
             ({"absent": {"$ne": 1}}, []),
             ({"absent": [None, 1]}, [1, 2, 3, 4]),
         ]

@@ -47,6 +47,9 @@ class PostgresDialect(Dialect):
         "jsonb_build_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
     )
     METADATA = "d.metadata::jsonb"
+    CONTENT_KEYWORDS = """jsonb_build_object('content_keywords', (SELECT jsonb_agg(DISTINCT keyword)
+        FROM chunks c, jsonb_object_keys(c.report::jsonb -> 'content_keywords') keyword
+        WHERE c.document = d.id))"""
     NO_VECTOR = "'[0]'::halfvec"
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:

@@ -26,6 +26,9 @@ class SQLiteDialect(Dialect):
     NO_LIMIT = "-1"
     OWN_FIELDS = "json_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
     METADATA = "d.metadata"
+    CONTENT_KEYWORDS = """json_object('content_keywords', (SELECT json(nullif(
+        json_group_array(DISTINCT keyword.key), '[]')) FROM chunks c,
+        json_each(c.report, '$.content_keywords') keyword WHERE c.document = d.id))"""
     NO_VECTOR = "x'0000'"
 
     def __init__(self, connection: sqlite3.Connection) -> None:

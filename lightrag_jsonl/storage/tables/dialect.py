@@ -36,6 +36,7 @@ class Dialect(ABC):
     NO_LIMIT: ClassVar[str]  # after LIMIT
     OWN_FIELDS: ClassVar[str]  # of a document `d`, as a JSON object
     METADATA: ClassVar[str]  # of a document `d`, as a JSON object
+    CONTENT_KEYWORDS: ClassVar[str]  # of a document `d`, as a JSON object with a list, or null
     NO_VECTOR: ClassVar[str]  # the vector that stands for a refused text
     full_text: FullText
 
