@@ -16,7 +16,7 @@ MOST_OF_A_TEXT = 0.6  # of the characters that belong to such paragraphs
 LONGEST_ENTRY = 160  # characters of a paragraph of a list of contents, or of a line of an imprint
 ENTRIES = 6  # of a list of contents, at least
 PAGES = range(1, 1000)  # greater numbers at the end of a line are years or amounts
-HINTS = words("licen copyright isbn publish edition right 版权 著作权 许可 出版 免责 授权 保留")
+HINTS = words("licen copyright isbn publish edition rights 版权 著作权 许可 出版 免责 授权 保留")
 
 
 def _word_pattern(english: str, chinese: str) -> re.Pattern[str]:
@@ -90,12 +90,12 @@ def _is_licence(folded: str) -> bool:
     rights = _RIGHTS.findall(folded)
     different = (len(set(copying)), len(set(rights)))
     is_varied = min(different) >= 2 and sum(different) >= LICENCE_WORDS
-    return is_varied and len(copying) + len(rights) >= LICENCE_SHARE * _length_in_words(folded)
+    return is_varied and len(copying) + len(rights) >= LICENCE_SHARE * _number_of_words(folded)
 
 
 def _is_imprint(folded: str) -> bool:
     makers = _MAKING.findall(folded)
-    length = _length_in_words(folded)
+    length = _number_of_words(folded)
     return len(set(makers)) >= DISTINCT_WORDS and len(makers) >= IMPRINT_SHARE * length
 
 
@@ -122,5 +122,5 @@ def _paragraphs(text: str) -> list[str]:
     return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", text) if paragraph.strip()]
 
 
-def _length_in_words(folded: str) -> int:
+def _number_of_words(folded: str) -> int:
     return max(len(_COUNTED_WORD.findall(folded)), 1)

@@ -42,9 +42,11 @@ def arrange_passages(task: SearchTask, walked: Hits, text_hits: Hits) -> Passage
     """The passages in the order to show them; of several copies, the one that the walk ranks best.
 
     Front matter keeps its place if the question asks for such, or has a word that only it has. Of the
-    hits by text, the leading ones are looked at.
+    hits by text, those that may be shown are looked at.
     """
-    leading = text_hits[: task.chunk_limit + SPARE_CHUNKS]
+    is_by_text = not len(walked) or task.chunk_limit > task.param.chunk_top_k
+    text_limit = SPARE_CHUNKS + (task.chunk_limit if is_by_text else 0)
+    leading = text_hits[:text_limit]
     rows = dict.fromkeys([*walked.ids.tolist(), *leading.ids.tolist()])
     stored_chunks = task.snapshot.chunks(rows)
     chunks = {row: stored_chunks[row] for row in rows if row in stored_chunks}
