@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, relation
-from tests.retrieval.conftest import Given, Pipelines, fill
+from tests.retrieval.conftest import Given, Pipelines, Words, fill
 
 NAMESAKES: list[Given] = [
     (
@@ -232,3 +234,41 @@ async def test_front_matter_comes_last(tmp_path: Path, pipelines: Pipelines, mod
     assert (await places("What is the tale of the miller?"))[-1] == 1
     assert (await places("May I distribute a copy of the tale?"))[0] == 1
     assert (await places("What has the tale to do with Hollow Oak?"))[0] == 1
+
+
+def two_claims(request: Request) -> str:
+    """An answer that cites the line of the joined entity and a passage, whatever their numbers."""
+    if request.response_type == "json":
+        return (
+            '{"high_level_keywords": [], "low_level_keywords": ["Mary Ann Evans", "George Eliot"]}'
+        )
+    lines = request.text.split("\n")
+    (line,) = [line for line in lines if "also called" in line]
+    number = line.removeprefix("[").partition("]")[0]
+    return f"She wrote Middlemarch [{number}]. She had a house in Chelsea [{number}]."
+
+
+def test_what_is_joined_is_cited_and_traced(tmp_path: Path) -> None:
+    """A citation of the one line leads to the sentences of both entities, and the trace holds."""
+    fill(tmp_path, NAMESAKES)
+    with LightRAG(tmp_path, llm=ScriptedLLM(two_claims), tokenizer=Words()) as rag:
+        answer = rag.query(QUESTION, mode="mix")
+        assert {citation.document_id for citation in answer.citations} == {"life", "house"}
+        assert all(citation.supported for citation in answer.citations)
+        assert answer.invented == ()
+        assert rag.traces.verify() == ()
+        trace = rag.traces.get(str(answer.trace_id))
+        (author,) = [item for item in trace.shown if item.id in ("Mary Ann Evans", "George Eliot")]
+        assert rag.entities.get(author.id).name == author.label
+        assert len(author.chunk_ids) == 2
+
+
+def test_a_copy_is_cited_as_one_of_its_documents(tmp_path: Path) -> None:
+    """Also in the list of sources of an answer, and in the trace."""
+    fill(tmp_path, pumps(NOTICE, count=4))
+    script = ScriptedLLM(["Close the green valve [1]."])
+    with LightRAG(tmp_path, llm=script, tokenizer=Words()) as rag:
+        answer = rag.query("Which valve before I start the pump?", mode="naive")
+        (citation,) = answer.citations
+        assert citation.supported and citation.document_id.startswith("pump ")
+        assert rag.traces.verify() == ()

@@ -287,6 +287,8 @@ class StoreContract:
             descriptions = view.descriptions("entity", {1: 0, 2: 6}, without=[1], limit=2)
             assert descriptions[1] == [(2000, "a chemist"), (3000, "a chemist")]
             assert descriptions[2] == [(4000, "an element")]
+            in_order = view.descriptions_as_they_came("entity", [1, 2, 9], 3)
+            assert in_order == {1: ["a chemist"] * 3, 2: ["an element"] * 3, 9: []}
             entity, relation = view.entities([1], chunk_limit=3)[1], view.relations([1])[1]
             assert (entity.name, entity.attributes) == ("Curie", BORN)
             assert entity.aliases == ("居里",) and view.entity_ids(["居里"]) == {}
