@@ -15,7 +15,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.hits import column, distinct_rows
 from lightrag_jsonl.retrieval.question_names import alias_pairs
@@ -141,13 +140,16 @@ def joined_entities(task: SearchTask, entities: Mapping[int, Entity]) -> list[En
     Entities of different types are not joined: an alias may be no more than a part of a name.
     """
     leaders = {row: row for row in entities}
+    ranking = list(entities)
     pairs, certainties = alias_pairs(task, column(sorted(entities)))
-    for pair in pairs[certainties == 1].tolist():
-        if entities.keys() >= set(pair) and _may_be_one(*[entities[row] for row in pair]):
-            _share_leader(leaders, list(entities), pair)
+    for row, namesake in pairs[certainties == 1].tolist():
+        is_shown = row in entities and namesake in entities
+        if is_shown and _may_be_one(entities[row], entities[namesake]):
+            _share_leader(leaders, ranking, (row, namesake))
     groups: defaultdict[int, list[Entity]] = defaultdict(list)
     for row, entity in entities.items():
-        groups[leaders[row]].append(entity)
+        leader = leaders[row]
+        groups[leader].append(entity)
     return [_as_one(group) for group in groups.values()]
 
 
@@ -170,19 +172,24 @@ def _as_one(group: Sequence[Entity]) -> Entity:
     best = group[0]
     if len(group) == 1:
         return best
-    names = [name for entity in group for name in (entity.name, *entity.aliases)]
-    aliases = {name_key(name): name for name in reversed(names)}
-    aliases.pop(name_key(best.name), None)
-    descriptions = [entity.description for entity in group if entity.description]
+    types: list[str] = []
+    aliases: list[str] = []
+    attributes: set[tuple[str, str]] = set()
+    descriptions: list[str] = []
+    for entity in group:
+        if entity.type != UNKNOWN_TYPE:
+            types.append(entity.type)
+        aliases += [entity.name, *entity.aliases]
+        attributes.update(entity.attributes)
+        descriptions += entity.description.split("\n")
     chunk_ids = chain.from_iterable(zip_longest(*[entity.chunk_ids for entity in group]))
-    attributes = {pair for entity in group for pair in entity.attributes}
     return replace(
         best,
-        type=next((entity.type for entity in group if entity.type != UNKNOWN_TYPE), best.type),
-        description="\n".join(dict.fromkeys("\n".join(descriptions).split("\n"))),
-        chunk_ids=tuple(dict.fromkeys(filter(None, chunk_ids))),
+        type=types[0] if types else best.type,
+        description="\n".join(filter(None, dict.fromkeys(descriptions))),
+        chunk_ids=tuple(filter(None, dict.fromkeys(chunk_ids))),
         attributes=tuple(sorted(attributes)),
-        aliases=tuple(reversed(aliases.values())),
+        aliases=tuple([name for name in dict.fromkeys(aliases) if name != best.name]),
     )
 
 

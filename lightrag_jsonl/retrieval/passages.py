@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -44,21 +44,22 @@ def arrange_passages(task: SearchTask, walked: Hits, text_hits: Hits) -> Passage
     Front matter keeps its place if the question asks for such, or has a word that only it has. Of the
     hits by text, those that may be shown are looked at.
     """
-    is_by_text = not len(walked) or task.chunk_limit > task.param.chunk_top_k
-    text_limit = SPARE_CHUNKS + (task.chunk_limit if is_by_text else 0)
+    text_limit = SPARE_CHUNKS
+    if len(walked) == 0 or task.chunk_limit > task.param.chunk_top_k:
+        text_limit += task.chunk_limit
     leading = text_hits[:text_limit]
     rows = dict.fromkeys([*walked.ids.tolist(), *leading.ids.tolist()])
     stored_chunks = task.snapshot.chunks(rows)
     chunks = {row: stored_chunks[row] for row in rows if row in stored_chunks}
     originals = find_originals(task, chunks)
-    copies: dict[int, list[int]] = {}
+    rows_by_original: defaultdict[int, list[int]] = defaultdict(list)
     for row, original in originals.items():
-        copies.setdefault(original, []).append(row)
-    last = column(_unasked_boilerplate(task.query.question, chunks, copies))
+        rows_by_original[original].append(row)
+    last_rows = column(_unasked_boilerplate(task.query.question, chunks, rows_by_original))
     return Passages(
-        walked=_arranged(walked, originals, last),
-        by_text=_arranged(text_hits, originals, last),
-        copies={original: rows[1:] for original, rows in copies.items() if len(rows) > 1},
+        walked=_arranged(walked, originals, last_rows),
+        by_text=_arranged(text_hits, originals, last_rows),
+        copies={original: rows[1:] for original, rows in rows_by_original.items()},
     )
 
 
@@ -67,14 +68,15 @@ def folded_passage(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _arranged(hits: Hits, originals: Mapping[int, int], last: Ids) -> Hits:
+def _arranged(hits: Hits, originals: Mapping[int, int], last_rows: Ids) -> Hits:
     """The hits with each original once, in the place of the best copy, and some rows at the end."""
     ids = column([originals.get(row, row) for row in hits.ids.tolist()])
-    first_places = np.sort(np.unique(ids, return_index=True)[1])
-    ids = ids[first_places]
-    order = np.argsort(np.isin(ids, last), kind="stable")
-    scores = hits.scores[first_places][order]
-    return Hits(ids[order], np.minimum.accumulate(scores), hits.why[first_places][order])
+    _, first_places = np.unique(ids, return_index=True)
+    first_places.sort()
+    is_last = np.isin(ids[first_places], last_rows)
+    places = first_places[np.argsort(is_last, kind="stable")]
+    falling_scores = np.minimum.accumulate(hits.scores[places])
+    return Hits(ids[places], falling_scores, hits.why[places])
 
 
 # ── copies ──────────────────────────────────────────────────────────────────────
@@ -87,28 +89,28 @@ def find_originals(task: SearchTask, chunks: Mapping[int, Chunk]) -> dict[int, i
     rows_by_text: dict[str, int] = {}
     originals: dict[int, int] = {}
     for row, chunk in chunks.items():
-        originals[row] = rows_by_text.setdefault(folded_passage(chunk.text), row)
-    near_copies = _near_copies(task, {row: text for text, row in rows_by_text.items()})
-    return {row: near_copies.get(original, original) for row, original in originals.items()}
+        text = folded_passage(chunk.text)
+        originals[row] = rows_by_text.setdefault(text, row)
+    near_copies = _near_copies(task, rows_by_text)
+    for row, original in originals.items():
+        originals[row] = near_copies.get(original, original)
+    return originals
 
 
-def _near_copies(task: SearchTask, texts: Mapping[int, str]) -> dict[int, int]:
+def _near_copies(task: SearchTask, rows_by_text: Mapping[str, int]) -> dict[int, int]:
     """The rows of near copies, each with the first row of the same kind."""
-    entities_by_row: dict[int, frozenset[int]] = {}
     near_copies: dict[int, int] = {}
-    firsts_by_numbers: defaultdict[str, list[int]] = defaultdict(list)
-    for row, text in texts.items():
-        firsts = firsts_by_numbers["".join(_NUMERAL.findall(text))]
-        for first in firsts:
-            if _is_alike(text, texts[first]):
-                for member in (row, first):
-                    if member not in entities_by_row:
-                        entities_by_row[member] = _mentioned_entities(task, member)
-                if entities_by_row[row] == entities_by_row[first]:
-                    near_copies[row] = first
-                    break
+    firsts_by_numbers: defaultdict[str, list[str]] = defaultdict(list)
+    for text, row in rows_by_text.items():
+        numbers = "".join(_NUMERAL.findall(text))
+        firsts = firsts_by_numbers[numbers]
+        for first_text in firsts:
+            first_row = rows_by_text[first_text]
+            if _is_alike(text, first_text) and _mention_the_same(task, row, first_row):
+                near_copies[row] = first_row
+                break
         else:
-            firsts.append(row)
+            firsts.append(text)
     return near_copies
 
 
@@ -131,37 +133,40 @@ def _words_or_pairs(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _mentioned_entities(task: SearchTask, chunk: int) -> frozenset[int]:
-    return frozenset(task.snapshot.graph.entities_of(column([chunk]))[1].tolist())
+def _mention_the_same(task: SearchTask, chunk: int, further_chunk: int) -> bool:
+    """Whether two chunks mention the same entities."""
+    _, entities = task.snapshot.graph.entities_of(column([chunk]))
+    _, further_entities = task.snapshot.graph.entities_of(column([further_chunk]))
+    return set(entities.tolist()) == set(further_entities.tolist())
 
 
 # ── front matter ────────────────────────────────────────────────────────────────
 
 
 def _unasked_boilerplate(
-    question: str, chunks: Mapping[int, Chunk], copies: Mapping[int, Sequence[int]]
+    question: str, chunks: Mapping[int, Chunk], rows_by_original: Mapping[int, Sequence[int]]
 ) -> list[int]:
     """The rows of front matter and of passages that many documents repeat, unless asked for."""
     if asks_for_front_matter(question):
         return []
-    boilerplate = [
-        row
-        for row, rows in copies.items()
-        if len({chunks[row].document_id for row in rows}) >= REPEATED
-        or is_front_matter(chunks[row].text)
-    ]
+    boilerplate: dict[int, str] = {}
+    proper_texts: list[str] = []
+    for original, rows in rows_by_original.items():
+        text = chunks[original].text
+        document_ids = {chunks[row].document_id for row in rows}
+        if len(document_ids) >= REPEATED or is_front_matter(text):
+            boilerplate[original] = text.casefold()
+        else:
+            proper_texts.append(text)
     if not boilerplate:
         return []
-    proper_texts = [chunks[row].text.casefold() for row in copies.keys() - frozenset(boilerplate)]
-    missing_words = _missing_words(question, proper_texts)
-    return [row for row in boilerplate if not _has_any(chunks[row].text.casefold(), missing_words)]
+    missing_words = _missing_words(question, "\n".join(proper_texts).casefold())
+    return [
+        row for row, text in boilerplate.items() if not any(word in text for word in missing_words)
+    ]
 
 
-def _missing_words(question: str, texts: Collection[str]) -> list[str]:
-    """The words of a question that none of the texts has, without words for texts and their parts."""
-    stems = [stem(word) for word in content_words(question) if word not in TEXT_WORDS]
-    return [word for word in stems if not any(word in text for text in texts)]
-
-
-def _has_any(text: str, words: Iterable[str]) -> bool:
-    return any(word in text for word in words)
+def _missing_words(question: str, text: str) -> list[str]:
+    """The words of a question that a text does not have, without words for texts and their parts."""
+    words = [stem(word) for word in content_words(question) if word not in TEXT_WORDS]
+    return [word for word in words if word not in text]
