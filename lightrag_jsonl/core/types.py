@@ -336,8 +336,8 @@ class ExtractionReport:
 
     `ok`, `empty`, `partial` and `failed` count chunks by state, `rejections` refused lines by reason,
     `repaired` repaired records, `ungrounded` entity mentions with a name that does not occur in the
-    chunk. `content_keywords` counts the chunks of a document with each theme; a whole index has none. The remaining fields are sums of the
-    fields of `Extraction`.
+    chunk. `content_keywords` counts the chunks of a document with each theme; a whole index has none.
+    The remaining fields are sums of the fields of `Extraction`.
     """
 
     ok: int = 0
