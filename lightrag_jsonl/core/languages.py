@@ -31,6 +31,9 @@ class FixedWords:
     comma: str
     list_comma: str
     keyword_comma: str
+    semicolon: str
+    full_stop: str
+    also_called: str
     colon: str
     brackets: str
     quote: str
@@ -56,6 +59,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         comma=", ",
         list_comma="; ",
         keyword_comma=", ",
+        semicolon="; ",
+        full_stop=". ",
+        also_called="also called {}",
         colon=": ",
         brackets=" ({})",
         quote="“{}”",
@@ -79,6 +85,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         comma="，",
         list_comma="、",
         keyword_comma="、",
+        semicolon="；",
+        full_stop="。",
+        also_called="又名{}",
         colon="：",
         brackets="（{}）",
         quote="“{}”",
