@@ -57,13 +57,13 @@ class ListedItem:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A complete list from the graph: entities of `type`, related to the entity `of` by `predicates`; or
+    """A complete list from the graph: entities of `types`, related to the entity `of` by `predicates`; or
     documents, if `documents` is true. `total` counts all items; `items` are the first by name.
     """
 
     items: tuple[ListedItem, ...]
     total: int
-    type: str = ""
+    types: tuple[str, ...] = ()
     of: str = ""
     predicates: tuple[str, ...] = ()
     documents: bool = False

@@ -26,7 +26,7 @@ _CHINESE_FILLERS = re.compile(
         sorted(
             words(
                 """有哪些 哪些 一共 总共 共有 列出 列举 列一下 所有 全部 全都 分别 清单 名单 请问 请给出 请 给出 告诉我
-                图谱 知识库 文中 书中 库中 其中 出现过 出现 提到 提及 涉及 包括 包含 存在 数量 数目 个数 过 了 的 是 在 都
+                图谱 知识库 文中 书中 库中 其中 出现过 出现 提到 提及 涉及 包括 包含 存在 有关 相关 数量 数目 个数 过 了 的 是 在 都
                 和 与 被 谁 吗 呢 啊 这 那 我"""
             ),
             key=lambda filler: (-len(filler), filler),
@@ -36,7 +36,8 @@ _CHINESE_FILLERS = re.compile(
 _FILLERS = GRAMMAR_WORDS | words(
     """list name all many much exist exists mentioned mention mentions different give show tell enumerate
     every each total number count complete full known appear appears occur occurs contain contains
-    graph index collection please entities entity items belong belongs"""
+    graph index collection please entities entity items belong belongs
+    related relation relations connected connection connections linked associated"""
 )
 _AGENT_ENDING = re.compile(r"(?<=[a-z]{3})(?:ers?|ors?|ees?)$")  # founders found, employees employ
 
@@ -79,8 +80,8 @@ def singular_forms(word: str) -> tuple[str, ...]:
 
 
 _CHINESE_RUN = re.compile(f"[{CJK}]+")
-_PERSON = ("person", "人物", "character", "human", "people")
-_PLACE = ("place", "location", "geo", "地点")
+_PERSON = ("person", "人物", "character", "human", "people", "人")
+_PLACE = ("place", "location", "geo", "地点", "地方")
 _ORGANIZATION = ("organization", "organisation", "组织", "机构")
 SAME_TYPES = {  # names of one type in indexes by different prompts, and words of questions
     **dict.fromkeys(

@@ -54,9 +54,9 @@ class ListWords:
 
 @dataclass(frozen=True, slots=True)
 class TypedRows:
-    """The entities of a type that some words of a question name; without such words, all."""
+    """The entities of types that some words of a question name; without such words, all."""
 
-    type: str
+    types: tuple[str, ...]
     rows: frozenset[int] | None
     other_words: tuple[str, ...]
 
@@ -82,16 +82,17 @@ class EntityTypes:
             for row, entity in load_entities(task, task.filtered["entity"]).items():
                 self._rows.setdefault(entity.type.casefold(), set()).add(row)
 
-    def rows(self, types: Iterable[str]) -> tuple[str, frozenset[int]]:
-        """The first of some types that has entities, and these; "" if none has."""
+    def rows(self, types: Iterable[str]) -> tuple[tuple[str, ...], frozenset[int]]:
+        """Those of some types that have entities, and all their entities."""
+        rows_by_type: dict[str, frozenset[int]] = {}
         for type in types:
             if self._task.filtered is None:
                 rows = frozenset(self._task.snapshot.listed("entity", type=type))
             else:
                 rows = frozenset(self._rows.get(type, ()))
             if rows:
-                return type, rows
-        return "", frozenset()
+                rows_by_type[type] = rows
+        return tuple(rows_by_type), frozenset().union(*rows_by_type.values())
 
 
 def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing | None:
@@ -160,15 +161,15 @@ def _typed_rows(types: EntityTypes, list_words: Sequence[str]) -> TypedRows:
         for length in (2, 1):
             span = list_words[first : first + length]
             for candidate, remainder in _type_candidates(span):
-                type, rows = types.rows(candidate)
+                named_types, rows = types.rows(candidate)
                 if rows:
                     remaining_words = (
                         *list_words[:first],
                         *remainder,
                         *list_words[first + length :],
                     )
-                    return TypedRows(type, rows, remaining_words)
-    return TypedRows("", None, tuple(list_words))
+                    return TypedRows(named_types, rows, remaining_words)
+    return TypedRows((), None, tuple(list_words))
 
 
 def _type_candidates(
@@ -199,9 +200,9 @@ def _entities(task: SearchTask, typed: TypedRows) -> Listing:
     items = [
         ListedItem(entity.name, entity.chunk_ids[0])
         for entity in entities.values()
-        if entity.chunk_ids and entity.type.casefold() == typed.type
+        if entity.chunk_ids and entity.type.casefold() in typed.types
     ]
-    return replace(_listing(items), type=typed.type)
+    return replace(_listing(items), types=typed.types)
 
 
 def _related(
@@ -230,7 +231,7 @@ def _related(
         return None
     visible_predicates = {predicate for match in matches for predicate in match.predicates}
     return replace(
-        _listing(items), type=typed.type, of=name, predicates=tuple(sorted(visible_predicates))
+        _listing(items), types=typed.types, of=name, predicates=tuple(sorted(visible_predicates))
     )
 
 
@@ -245,7 +246,7 @@ def _other_ends(
     items: dict[int, ListedItem] = {}
     for row, other_row in zip(rows.tolist(), other_rows.tolist(), strict=True):
         end = entities[other_row]
-        is_of_type = typed.rows is None or end.type.casefold() == typed.type
+        is_of_type = typed.rows is None or end.type.casefold() in typed.types
         if is_of_type and relations[row].chunk_ids:
             items[other_row] = ListedItem(end.name, relations[row].chunk_ids[0])
     return list(items.values())
@@ -345,8 +346,9 @@ def _heading(listing: Listing, words: FixedWords) -> str:
     parts: list[str] = []
     if listing.documents:
         parts.append(words.listed_documents)
-    if listing.type:
-        parts.append(words.listed_type.format(safe_line(listing.type)))
+    if listing.types:
+        types = words.keyword_comma.join(listing.types)
+        parts.append(words.listed_type.format(safe_line(types)))
     if listing.of:
         predicates = words.keyword_comma.join(listing.predicates) or words.related
         parts.append(words.listed_relations.format(safe_line(predicates), safe_line(listing.of)))

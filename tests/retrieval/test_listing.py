@@ -28,6 +28,7 @@ async def _insert(rag: AsyncLightRAG) -> None:
         entity("Ada Orne", kind="person"),
         entity("Odo Lind", kind="person"),
         entity("Dunmere", kind="place"),
+        entity("Lindow", kind="location"),
         relation("Brisk", "Kettle", keywords=["makes"]),
         relation("Tolva", "Kettle", keywords=["repairs"]),
         relation("Ada Orne", "Tolva", keywords=["founded"]),
@@ -55,6 +56,8 @@ async def _insert(rag: AsyncLightRAG) -> None:
         ("Which companies own Tolva?", ("Guildhall",)),
         ("List the founders of Tolva.", ("Ada Orne",)),
         ("How many people are mentioned?", ("Ada Orne", "Odo Lind")),
+        ("How many people are related to Tolva?", ("Ada Orne", "Odo Lind")),
+        ("Which places are there?", ("Dunmere", "Lindow")),
         ("How many documents mention Ada Orne?", ("people",)),
     ],
 )
