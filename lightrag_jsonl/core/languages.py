@@ -46,7 +46,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
     "en": FixedWords(
         headings=("Passages", "Entities", "Relations", "Sources"),
         communities="Communities (entities that belong together, and their passages)",
-        listing="Complete list from the graph ({}): {} in all",
+        listing="Complete list from the graph ({}), {} in all",
         listed_documents="documents",
         listed_type="type {}",
         listed_relations="{} of {}",
