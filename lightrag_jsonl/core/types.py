@@ -126,8 +126,9 @@ class Page:
 class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
-    `index` counts from 0 in the document. `title` is the document's, `heading` the path of headings
-    above the start, such as "Report › Costs". `score` and `why` are set in search results only.
+    `index` counts from 0 in the document. `title` and `date` are the document's, `heading` is the path
+    of headings above the start, such as "Report › Costs". `score` and `why` are set in search results
+    only.
     """
 
     id: str
@@ -143,6 +144,7 @@ class Chunk:
     why: str = ""
     heading: str = ""
     title: str = ""
+    date: str = ""
 
     @property
     def background(self) -> str:

@@ -90,6 +90,8 @@ class LLMExtractor:
         variables = {**self._variables, "text": chunk.text}
         if "background" in self._inputs:
             variables["background"] = chunk.background
+        if "date" in self._inputs:
+            variables["date"] = chunk.date
         collector = MentionCollector(
             text=chunk.text,
             prompt=options.extraction,
@@ -117,7 +119,7 @@ class LLMExtractor:
         """The statements of the prompt's own examples, in whatever set of prompts."""
         prompt = self._options.extraction
         variables = dict(self._variables)
-        for name in ("text", "background"):
+        for name in ("text", "background", "date"):
             if name in self._inputs:
                 variables[name] = ""
         messages = self._client.prompts.render(prompt, variables)

@@ -169,7 +169,9 @@ def _cut_documents(
             size=engine.options.chunk_tokens,
             overlap=engine.options.chunk_overlap,
         )
-        yield [replace(chunk, title=document.title or "") for chunk in chunks]
+        title = document.title or ""
+        date = document.date or ""
+        yield [replace(chunk, title=title, date=date) for chunk in chunks]
 
 
 async def _estimate_chunks(
