@@ -130,7 +130,9 @@ async def test_extraction_is_told_of_the_date_of_a_document(
     llm = ScriptedLLM(lambda request: next(answers))
     more = {"language": language, "prompts": prompts(language)}
     async with index(tmp_path, llm, options=OPTIONS, **more) as rag:
-        await rag.insert(Document("Rents in Bern rose last year. 去年涨了。", id="x", date="2019-03-07"))
+        await rag.insert(
+            Document("Rents in Bern rose last year. 去年涨了。", id="x", date="2019-03-07")
+        )
         assert not (await rag.retry()).failures
         dated_questions = [request.question for request in llm.requests]
         await rag.insert(Document("Rents in Biel fell last year. 去年跌了。", id="y"))
