@@ -35,7 +35,7 @@ MODEL_TASKS: tuple[ModelTask, ...] = get_args(ModelTask)
 RejectionReason: TypeAlias = Literal[
     "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
     "schema", "unknown_id", "duplicate_id", "self_relation", "empty_name", "ontology",
-    "limit", "example", "repeated",
+    "limit", "example", "repeated", "unnamed_ends",
 ]  # fmt: skip
 
 
@@ -70,7 +70,10 @@ class Completion:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A line of model output, counted from 1, that is no record, or was a record after repair."""
+    """A line of model output, counted from 1, that is no record, or a doubtful one.
+
+    With the reason "repaired" or "unnamed_ends" the record is kept.
+    """
 
     line: int
     text: str

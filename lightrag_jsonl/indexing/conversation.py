@@ -114,7 +114,11 @@ class Conversation:
 
     def _stored_rejections(self) -> tuple[Rejection, ...]:
         """As many rejections as are stored, with the number of the others."""
-        rejections = [*self.rejections, *self.collector.rejections]
+        rejections = [
+            *self.rejections,
+            *self.collector.rejections,
+            *self.collector.doubtful_relations(),
+        ]
         limit = self.options.limits.rejections
         surplus = len(rejections) - limit
         rejections = rejections[:limit]
