@@ -91,6 +91,17 @@ class MentionCollector:
         entities = sorted(self.entities, key=self._order)
         return Extraction(tuple(entities), tuple(relations))
 
+    def lacks_any(self, names: Iterable[str]) -> bool:
+        """Whether one of the names is in no record, neither whole nor as a part of a longer name."""
+        ends = [end for relation in self.relations for end in (relation.source, relation.target)]
+        aliases = [alias for entity in self.entities for alias in entity.aliases]
+        recorded = [*(entity.name for entity in self.entities), *ends, *aliases]
+        keys = {name_key(name) for name in recorded}
+        return not all(
+            any(key in recorded_key or recorded_key in key for recorded_key in keys)
+            for key in map(name_key, names)
+        )
+
     def doubtful_relations(self) -> list[Rejection]:
         """The relations whose description names neither end, by any name or alias; these are kept.
 

@@ -3,10 +3,10 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +242,8 @@ class Engine:
             self.options,
             language=self.language,
             ontology=ontology,
-            names_in=_name_finder(self.models.get("extract", self.llm), self.language),
+            names_in=partial(_names_in, known_language(self.language)),
+            grounded=getattr(self.models.get("extract", self.llm), "constrain", "") == "grounded",
         )
 
     def indexing_for(self, client: ModelClient, *, patient: bool = False) -> IndexPipeline:
@@ -403,9 +404,6 @@ def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) 
     return store
 
 
-def _name_finder(llm: LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:
-    """A function for the names in a text, if the model may write names from the text only."""
-    if getattr(llm, "constrain", "") != "grounded":
-        return None
-    rules = known_language(language)
-    return lambda text: [entity.name for entity in offline.extract_text(text, rules).entities]
+def _names_in(language: str, text: str) -> list[str]:
+    """The names in a text, found by the rules of a language."""
+    return [entity.name for entity in offline.extract_text(text, language).entities]
