@@ -218,6 +218,12 @@ class Extraction:
         """Whether the chunk, or the end of the chunk, was not read and a retry makes sense."""
         return self.state == "failed" or bool(self.error)
 
+    def as_records(self, chunk: int = 0) -> list[Record]:
+        """The mentions as records for `insert_records`, of the chunk with this index."""
+        entities = [_entity_record(mention) for mention in self.entities]
+        relations = [_relation_record(mention) for mention in self.relations]
+        return [{**record, "chunk": chunk} for record in (*entities, *relations)]
+
     @property
     def report(self) -> "ExtractionReport":
         """How the extraction went, in numbers."""
@@ -233,6 +239,30 @@ class Extraction:
             gleaned=self.gleaned,
             usage=self.usage,
         )
+
+
+def _entity_record(mention: EntityMention) -> Record:
+    record: Record = {
+        "type": "entity",
+        "name": mention.name,
+        "entity_type": mention.type,
+        "description": mention.description,
+        "aliases": list(mention.aliases),
+    }
+    for name, value in mention.attributes:
+        record["attribute"] = [name, value]
+    return record
+
+
+def _relation_record(mention: RelationMention) -> Record:
+    return {
+        "type": "relationship",
+        "source": mention.source,
+        "target": mention.target,
+        "keywords": list(mention.keywords),
+        "description": mention.description,
+        "strength": mention.strength,
+    }
 
 
 @with_short_repr

@@ -175,11 +175,7 @@ class ChunkReader:
         if self.budget.stopped:
             return None
         try:
-            if isinstance(self.extractor, LLMExtractor):
-                extraction = await self.extractor.extract(chunk, self.budget)
-            else:
-                extraction = await _extract_by_user(self.extractor, chunk)
-                self.budget.add(extraction.usage)
+            extraction = await extract_chunk(self.extractor, chunk, self.budget)
         except BudgetError as error:
             self.budget.exhaust(error)
             return None
@@ -188,7 +184,7 @@ class ChunkReader:
             return None
         self._count_unanswered(extraction)
         self.progress.chunk_done()
-        return replace(extraction, extractor=self.extractor.name)
+        return extraction
 
     def _count_unanswered(self, extraction: Extraction) -> None:
         """End the insert if too many chunks in a row got no answer."""
@@ -200,6 +196,16 @@ class ChunkReader:
         if self.most_unanswered is not None and self.unanswered >= self.most_unanswered:
             chunks = f"{self.unanswered} chunks in a row got no answer"
             self.budget.stop(LLMError(f"{chunks} ({extraction.error})", transient=True))
+
+
+async def extract_chunk(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -> Extraction:
+    """The extraction of a chunk; a permanent `LLMError` or a rate limit is raised."""
+    if isinstance(extractor, LLMExtractor):
+        extraction = await extractor.extract(chunk, meter)
+    else:
+        extraction = await _extract_by_user(extractor, chunk)
+        meter.add(extraction.usage)
+    return replace(extraction, extractor=extractor.name)
 
 
 async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:

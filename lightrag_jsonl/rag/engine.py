@@ -4,13 +4,14 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl.core.address import Address, as_address
+from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import IndexOptions
@@ -24,9 +25,10 @@ from lightrag_jsonl.core.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Document, Mode, ModelTask
+from lightrag_jsonl.core.types import Chunk, Document, Extraction, Mode, ModelTask
 from lightrag_jsonl.curation.pipeline import CurationPipeline
-from lightrag_jsonl.indexing.extraction import LLMExtractor
+from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
+from lightrag_jsonl.indexing.extraction import LLMExtractor, extract_chunk
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
@@ -245,6 +247,27 @@ class Engine:
             names_in=partial(_names_in, known_language(self.language)),
             grounded=getattr(self.models.get("extract", self.llm), "constrain", "") == "grounded",
         )
+
+    def chunks_of(self, document: Document) -> list[Chunk]:
+        """The chunks of a document, cut as an insert cuts a new one."""
+        chunks = chunk_pages(
+            document_pages(document.id or "", document),
+            tokenizer=self.tokenizer,
+            size=self.options.chunk_tokens,
+            overlap=self.options.chunk_overlap,
+        )
+        title = document.title or ""
+        date = document.date or ""
+        return [replace(chunk, title=title, date=date) for chunk in chunks]
+
+    async def extract(self, document: Document, meter: UsageMeter) -> list[Extraction]:
+        """The extraction of each chunk of a document; nothing is stored, not even answers."""
+        extractor = self.extractor
+        if extractor is None:
+            model = self.client.model("extract")
+            extractor = self.extractor_for(self.client_for(model, store_answers=False))
+        chunks = self.chunks_of(document)
+        return await gather_all([extract_chunk(extractor, chunk, meter) for chunk in chunks])
 
     def indexing_for(self, client: ModelClient, *, patient: bool = False) -> IndexPipeline:
         """The indexing pipeline with the model of a client; a `patient` one goes on whatever fails."""
