@@ -110,8 +110,8 @@ class MentionCollector:
         """
         aliases_by_key: dict[str, list[str]] = {}
         for entity in self.entities:
-            aliases = map(name_key, entity.aliases)
-            aliases_by_key.setdefault(name_key(entity.name), []).extend(aliases)
+            own_aliases = aliases_by_key.setdefault(name_key(entity.name), [])
+            own_aliases.extend(map(name_key, entity.aliases))
         doubtful: list[Rejection] = []
         for mention, line in self._relation_lines.items():
             ends = [name_key(mention.source), name_key(mention.target)]
