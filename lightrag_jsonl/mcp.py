@@ -1,11 +1,14 @@
-"""A server of the Model Context Protocol: an index as tools for agents, on stdio or mounted as ASGI."""
+"""A server of the Model Context Protocol: an index as tools, resources and prompts for agents, on stdio
+or mounted as ASGI.
+"""
 
 import functools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import Field
@@ -52,13 +55,30 @@ NOTES = {
         "nothing": "没有找到相关内容",
     },
 }
+PROMPTS = {
+    "en": {
+        "answer": "Answer the question below from the documents of this index only. Call search, with "
+        "other words where the first result leaves something open, and read on with source where a "
+        "passage is cut. Name the document behind each statement. Say what the documents leave "
+        "open.\n\nQuestion: {question}",
+        "summarize": "Read the document {document_id} page by page with source, and summarize it: its "
+        "subject, its main statements with their pages, and the entities that it is about.",
+    },
+    "zh": {
+        "answer": "请仅依据此索引中的文档回答下面的问题。先调用 search，若结果不足以回答，换用其他词语再次检索；"
+        "段落被截断时用 source 继续阅读。每个论断都要注明出自哪篇文档，文档没有说明的内容也请指出。\n\n问题：{question}",
+        "summarize": "请用 source 逐页阅读文档 {document_id}，并撰写摘要：主题、主要论断（注明页码），以及涉及的实体。",
+    },
+}
+MOST_DOCUMENTS = 1_000  # in the list as a resource
 
 
 def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) -> MCPServer:
     """A server with the tools `search`, `ask`, `entity`, `source` and `documents` of an index.
 
     With `allow_write` also `insert` and `delete`. An error of this package becomes a result for
-    the agent to read.
+    the agent to read. The resources are the list of documents, pages and entities; the prompts ask
+    for an answer with sources, and for a summary of a document.
     """
     server = MCPServer(
         "lightrag-jsonl", instructions=INSTRUCTIONS, version=lightrag_jsonl.__version__
@@ -72,7 +92,21 @@ def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) 
     if allow_write:
         _add_tool(server, tools.insert)
         _add_tool(server, tools.delete, destroys=True)
+    _add_resources(server, Resources(rag))
+    prompts = AgentPrompts(known_language(rag.language))
+    server.prompt()(prompts.answer)
+    server.prompt()(prompts.summarize)
     return server
+
+
+def _add_resources(server: MCPServer, resources: "Resources") -> None:
+    """Names and ids may look like paths, but only look up rows of the index."""
+    any_text = ResourceSecurity(exempt_params={"document_id", "name"})
+    server.resource("index://documents", name="documents")(resources.documents)
+    server.resource("index://documents/{document_id}/pages/{page}", name="page", security=any_text)(
+        resources.page
+    )
+    server.resource("index://entities/{name}", name="entity", security=any_text)(resources.entity)
 
 
 def _add_tool(
@@ -250,6 +284,52 @@ class Tools:
             note = self._notes["more"].format(left=len(lines) - end, start=end)
             listed.append(note)
         return "\n".join(listed) or self._notes["nothing"]
+
+
+class Resources:
+    """The resources, in full; agents read the docstrings."""
+
+    def __init__(self, rag: lightrag_jsonl.AsyncLightRAG) -> None:
+        self._rag = rag
+
+    async def documents(self) -> str:
+        """The documents of the index, a line each (the first 1,000)."""
+        documents = await self._rag.documents(limit=MOST_DOCUMENTS)
+        return "\n".join([_document_line(document) for document in documents])
+
+    async def page(self, document_id: str, page: int) -> str:
+        """The text of a page of a document; most texts have a single page, 1."""
+        try:
+            pages = await self._rag.pages(document_id)
+        except LightRAGError as error:
+            raise ResourceNotFoundError(str(error)) from error
+        if not 1 <= page <= len(pages):
+            raise ResourceNotFoundError(f"{document_id} has {len(pages)} pages")
+        return pages[page - 1].text
+
+    async def entity(self, name: str) -> str:
+        """An entity: its type, other names, description and relations."""
+        try:
+            entity, relations = await self._rag.entities.neighbours(name)
+        except LightRAGError as error:
+            raise ResourceNotFoundError(str(error)) from error
+        lines = [f"{entity.name} ({entity.type})", *entity.aliases, entity.description, ""]
+        return "\n".join([*lines, *map(_relation_line, relations)])
+
+
+class AgentPrompts:
+    """The prompts, in the language of the index; agents read the docstrings."""
+
+    def __init__(self, language: str) -> None:
+        self._texts = PROMPTS[language]
+
+    def answer(self, question: str) -> str:
+        """Answer a question from the documents, with sources."""
+        return self._texts["answer"].format(question=question)
+
+    def summarize(self, document_id: str) -> str:
+        """Summarize a document."""
+        return self._texts["summarize"].format(document_id=document_id)
 
 
 def _relation_line(relation: Relation) -> str:

@@ -170,3 +170,49 @@ def test_without_the_extra_it_says_which_one(folder: Path, tmp_path: Path) -> No
     done = run_python(code, cwd=tmp_path)
     assert done.stderr.strip().endswith("pip install 'lightrag-jsonl[mcp]'"), done.stderr
     assert "Traceback" not in done.stderr and done.stdout == ""
+
+
+async def test_resources_are_listed_and_read(folder: Path) -> None:
+    """The documents, a page and an entity, also with an id that looks like a path; unknown ones are
+    errors in words.
+    """
+    async with AsyncLightRAG(folder) as rag:
+        await rag.insert(Document("Ada met Bob. 水 😀", id="/data/../a b.txt", title="Notes"))
+        async with Client(mcp_server(rag)) as client:
+            listed = (await client.list_resources()).resources
+            assert [str(resource.uri) for resource in listed] == ["index://documents"]
+            templates = (await client.list_resource_templates()).resource_templates
+            assert {template.name for template in templates} == {"page", "entity"}
+
+            async def text(uri: str) -> str:
+                (content,) = (await client.read_resource(uri)).contents
+                return str(content.text)  # type: ignore[union-attr]
+
+            assert "Niels Bohr" not in await text("index://documents")
+            assert "bohr, Bohr" in await text("index://documents")
+            assert "Town7ville" in await text("index://documents/curie/pages/2")
+            id = "%2Fdata%2F..%2Fa%20b.txt"
+            assert await text(f"index://documents/{id}/pages/1") == "Ada met Bob. 水 😀"
+            assert "radium" in await text("index://entities/Marie%20Curie")
+            for uri in ("documents/none/pages/1", "documents/curie/pages/3", "entities/Nobody"):
+                with pytest.raises(Exception, match=r"none|2 pages|Nobody"):
+                    await text(f"index://{uri}")
+        await rag.delete("/data/../a b.txt")
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "Question: "), ("zh", "问题：")])
+async def test_prompts_are_in_the_language_of_the_index(
+    tmp_path: Path, language: str, words: str
+) -> None:
+    """With the question, or the document, that the agent's user names."""
+    async with (
+        AsyncLightRAG(tmp_path / language, language=language) as rag,
+        Client(mcp_server(rag)) as client,
+    ):
+        names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        assert names == ["answer", "summarize"]
+        given = await client.get_prompt("answer", {"question": "谁是 Ada {x}？"})
+        content = given.messages[0].content
+        assert content.type == "text" and content.text.endswith(f"{words}谁是 Ada {{x}}？")
+        given = await client.get_prompt("summarize", {"document_id": "d1"})
+        assert given.messages[0].content.type == "text" and "d1" in given.messages[0].content.text

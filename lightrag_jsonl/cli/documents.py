@@ -84,8 +84,7 @@ def full_ids(rag: LightRAG, arguments: Sequence[str]) -> list[str]:
     """The full ids of documents; for the id of a file, a relative path will do."""
     path_ids = {argument: path_id(Path(argument)) for argument in arguments}
     with rag.engine.store.view() as view:
-        stored_ids = {row.id for row in view.documents([*path_ids, *path_ids.values()])}
-        stored_ids |= {pending.document.id or "" for pending in view.pending()}
+        stored_ids = view.existing_ids([*path_ids, *path_ids.values()])
     missing = [
         argument for argument, id in path_ids.items() if stored_ids.isdisjoint((argument, id))
     ]

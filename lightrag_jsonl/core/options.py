@@ -1,5 +1,6 @@
 """How to index (`IndexOptions`) and how to ask (`QueryParam`)."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypedDict
 from msgspec import Meta
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.modes import FORMER_MODES
 from lightrag_jsonl.core.types import Json, Message, Mode
 from lightrag_jsonl.core.validation import (
     check_fields,
@@ -22,6 +24,8 @@ Fusion = Literal["rrf", "round_robin"]
 Selection = Literal["llm", "score", "all"]
 Turn = Message | Mapping[str, str]
 Role = Literal["system", "user", "assistant"]
+
+log = logging.getLogger(__name__)
 
 OVERLAP = 100  # tokens; a twelfth of a chunk
 
@@ -150,7 +154,8 @@ class QueryParam:
     """Settings of one question. Budgets are in tokens; invalid values raise `ConfigError`.
 
     - `mode`: how the index is searched; see the README's table.
-    - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for.
+    - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for
+      (an overview has as many as the budget holds).
     - `max_entity_tokens`, `max_relation_tokens`, `max_total_tokens`: budgets of the context.
       `chunk_share` is the part of the total reserved for chunks.
     - `response_type`, `user_prompt`: the form of the answer, and further wishes, for the model.
@@ -216,6 +221,10 @@ class QueryParam:
         return from_mapping(cls, source)
 
     def __post_init__(self) -> None:
+        present_mode = FORMER_MODES.get(str(self.mode))
+        if present_mode is not None:
+            log.warning("the mode %r is now a part of %r, which is used", self.mode, present_mode)
+            object.__setattr__(self, "mode", present_mode)
         check_fields(self)
         history = self.conversation_history
         if isinstance(history, str | Mapping) or not isinstance(history, Iterable):

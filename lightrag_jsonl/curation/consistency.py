@@ -1,22 +1,34 @@
 """Checks derived data: merges stored mentions again, and compares with the stored rows."""
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
 from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.types import Chunk, Kind, chunk_id
+from lightrag_jsonl.core.types import (
+    PERSON,
+    PROVIDED,
+    Chunk,
+    Document,
+    ExtractionReport,
+    Kind,
+    Page,
+    chunk_id,
+)
 from lightrag_jsonl.indexing import merging
-from lightrag_jsonl.indexing.commits import index_texts
+from lightrag_jsonl.indexing.commits import PERSON_POSITION, document_position, index_texts
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
+from lightrag_jsonl.indexing.incoming import content_digest
 from lightrag_jsonl.indexing.merging import GraphChange, IndexChange
 from lightrag_jsonl.storage.rows import (
+    ChunkReport,
     EntityMentionRow,
     EntityRow,
     GraphRow,
+    PendingDocument,
     RelationMentionRow,
     RelationRow,
     StoredDocument,
@@ -156,14 +168,101 @@ def _alias_problems(view: StoreView, entities: Mapping[int, EntityRow]) -> Itera
 # ── chunks and vectors ──────────────────────────────────────────────────────────
 
 
-def _chunk_problems(view: StoreView, chunks: Mapping[int, Chunk]) -> Iterator[str]:
-    for document in view.documents({chunk.document_id for chunk in chunks.values()}):
-        pages = {page.number: page.text for page in view.pages([document.id])}
-        if sum(map(len, pages.values())) != document.characters:
-            yield f"document {document.id!r} does not have {document.characters} characters"
-        for chunk in chunks.values():
-            if chunk.document_id == document.id and not _is_text_of(chunk, pages, document):
+def _chunk_problems(view: StoreView, checked_chunks: Mapping[int, Chunk]) -> Iterator[str]:
+    for document in view.documents({chunk.document_id for chunk in checked_chunks.values()}):
+        pages = view.pages([document.id])
+        texts = {page.number: page.text for page in pages}
+        chunks = view.chunks(documents=[document.id])
+        reports = view.chunk_reports([document.id])
+        yield from _document_problems(document, pages, chunks.values(), reports)
+        for row, chunk in chunks.items():
+            if row in checked_chunks and not _is_text_of(chunk, texts, document):
                 yield f"chunk {chunk.id} is not the text of its document"
+        yield from _position_problems(view, document, chunks, reports)
+
+
+def _document_problems(
+    document: StoredDocument,
+    pages: Sequence[Page],
+    chunks: Collection[Chunk],
+    reports: Sequence[ChunkReport],
+) -> Iterator[str]:
+    """Whether a document fits its pages and chunks."""
+    if sum(len(page.text) for page in pages) != document.characters:
+        yield f"document {document.id!r} does not have {document.characters} characters"
+    if [page.number for page in pages] != list(range(1, len(pages) + 1)):
+        yield f"document {document.id!r} lacks a page"
+    is_from_texts = not {report.extractor for report in reports} & {"", PERSON, PROVIDED}
+    if is_from_texts and document.content != _content_of(document, pages):
+        yield f"document {document.id!r} has other texts or properties than its digest"
+    if document.state != _state_of(reports):
+        yield f"document {document.id!r} is not {document.state}, by the states of its chunks"
+    by_place = sorted(chunks, key=lambda chunk: (chunk.page, chunk.start))
+    if [chunk.index for chunk in by_place] != list(range(len(by_place))):
+        yield f"the chunks of document {document.id!r} are not in the order of its text"
+    for report in reports:
+        if report.state not in _counted_states(report.report):
+            yield f"chunk {report.chunk_id} is not {report.state}, by its report"
+
+
+def _content_of(document: StoredDocument, pages: Sequence[Page]) -> str:
+    """The digest of a document that was read from its texts."""
+    texts = [page.text for page in pages]
+    pending = PendingDocument(
+        document=Document(
+            "",
+            id=document.id,
+            title=document.title,
+            source=document.source,
+            date=document.date,
+            metadata=document.metadata,
+        ),
+        created_at=document.created_at,
+    )
+    return content_digest(pending, texts)
+
+
+def _state_of(reports: Sequence[ChunkReport]) -> str:
+    failed = sum(report.state == "failed" for report in reports)
+    if not failed and not any(report.error for report in reports):
+        return "done"
+    return "failed" if failed == len(reports) else "partial"
+
+
+def _counted_states(report: ExtractionReport) -> set[str]:
+    """The states that a report counts; all for a chunk without any."""
+    counts = {
+        "ok": report.ok,
+        "empty": report.empty,
+        "partial": report.partial,
+        "failed": report.failed,
+    }
+    return {state for state, count in counts.items() if count} or set(counts)
+
+
+def _position_problems(
+    view: StoreView,
+    document: StoredDocument,
+    chunks: Mapping[int, Chunk],
+    reports: Sequence[ChunkReport],
+) -> Iterator[str]:
+    """Mentions whose positions are not those of their chunks, which decide what is cited first."""
+    extractors = {report.row: report.extractor for report in reports}
+    first_position = document_position(document.id, document.date)
+    mentions_by_chunk: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    for entity_mention in view.entity_mentions(chunks=chunks):
+        place = (entity_mention.id, entity_mention.position)
+        mentions_by_chunk["entity", entity_mention.chunk].append(place)
+    for relation_mention in view.relation_mentions(chunks=chunks):
+        place = (relation_mention.id, relation_mention.position)
+        mentions_by_chunk["relation", relation_mention.chunk].append(place)
+    for (kind, row), places in mentions_by_chunk.items():
+        position = first_position + chunks[row].index
+        if extractors[row] == PERSON:
+            position = PERSON_POSITION
+        expected = merging.mention_positions(position, len(places))
+        if [position for _, position in sorted(places)] != expected:
+            yield f"the {kind} mentions of chunk {chunks[row].id} have wrong positions"
 
 
 def _is_text_of(chunk: Chunk, pages: Mapping[int, str], document: StoredDocument) -> bool:

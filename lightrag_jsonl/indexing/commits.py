@@ -44,6 +44,7 @@ from lightrag_jsonl.storage.views import StoreView, Transaction
 CommitProgress: TypeAlias = Callable[[str, int, int], None]  # the step, items done, all items
 
 CHUNK_BITS = 18  # of a position: room for the index of a chunk in its document
+PERSON_POSITION = 0  # of an edit by hand, so that it is cited first
 DAY_SHIFT = 13  # bits of a position: room for documents of one day
 
 
@@ -158,6 +159,8 @@ class IndexWriter:
             writer.put_aliases(change.aliases)
         if change.rebuilt:
             writer.rebuild_terms()
+        stored_ids = {document.id for document, _ in change.documents}
+        writer.outdate_answers(set(change.pending) - stored_ids)
         if change.purge is not None:
             change.purged = writer.purge(change.purge)
 
@@ -235,7 +238,7 @@ def plan_documents(
             without=changed_chunks,
         )
     positions = {
-        document.id: _rank(document.id, document.document.date) << CHUNK_BITS
+        document.id: document_position(document.id, document.document.date)
         for document in documents
     }
     _add_mentions(merger, change, positions, ids)
@@ -334,7 +337,7 @@ def _add_mentions(
     for stored in (*change.chunks, *change.read_again):
         position = positions[stored.chunk.document_id] + stored.chunk.index
         if stored.extraction.extractor == PERSON:
-            position = 0  # so that it is cited first
+            position = PERSON_POSITION
         chunk_entities, chunk_relations = merging.mention_rows(
             stored.extraction, stored.row, position, ids
         )
@@ -342,6 +345,11 @@ def _add_mentions(
         relation_mentions += chunk_relations
         created[stored.row] = stored.created_at
     merger.add(entity_mentions, relation_mentions, created)
+
+
+def document_position(document_id: str, day: str | None) -> int:
+    """The position of the first chunk of a document; the next chunks follow one by one."""
+    return _rank(document_id, day) << CHUNK_BITS
 
 
 def _rank(document_id: str, day: str | None) -> int:

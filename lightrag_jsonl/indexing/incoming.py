@@ -77,7 +77,7 @@ def incoming_document(pending: PendingDocument) -> IncomingDocument:
         source=document.source,
         date=document.date,
         metadata=document.metadata,
-        content=_content_digest(pending, texts),
+        content=content_digest(pending, texts),
         state="done",
         characters=sum(map(len, texts)),
         created_at=pending.created_at,
@@ -108,7 +108,7 @@ def _sanitized(text: str | None) -> str | None:
     return text and sanitize(text)
 
 
-def _content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
+def content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
     """A digest of the texts and of all that is stored with them.
 
     Without an id chosen by the caller, title and source do not count: the same text is the same

@@ -61,7 +61,7 @@ class Insertion:
         self._record_schema = record_schema
         self._deferred: set[GraphKey] | None = set() if summarize else None
         self._budget = Budget(options)
-        self._progress = ProgressCounter(progress)
+        self._progress = ProgressCounter(progress, meter=self._budget)
         most_unanswered = max(UNANSWERED, 2 * options.max_concurrent_calls)
         self._chunk_reader = ChunkReader(
             extractor=extractor,
@@ -127,6 +127,8 @@ class Insertion:
             if pending.chunks is None:  # if this insert is killed, the text is cut alike again
                 sizes = (self._cutter.size, self._cutter.overlap)
                 pending = replace(pending, chunk_size=pending.chunk_size or sizes)
+        if stored is not None:  # what is cached so far is about the earlier version
+            await write(store, methodcaller("outdate_answers", [document.id]), durable=False)
         await write(store, methodcaller("put_pending", pending), durable=False)
         return document
 

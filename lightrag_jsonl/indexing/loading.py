@@ -23,6 +23,7 @@ UnreadSource: TypeAlias = Failure | FileNote | SkippedFile
 Loaded: TypeAlias = Document | UnreadSource
 LINE_MARK = "#line-"  # in the id of a line, between the path and the digest of the text
 JSONL_SUFFIX = ".jsonl"  # of a file with a document on each line
+BAD_LINES = 1_000  # of a file, which are named one by one
 INDEX_FILE = "index.sqlite"  # in the folder of an index
 FIELDS = frozenset(field.name for field in fields(Document))
 READ_AS_TEXT = "%r is read as a text, not as a file: for that, give Path(%r)"
@@ -216,17 +217,41 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _parse_lines(path: PurePath, text: str) -> Iterator[Document | Failure]:
-    """One document for each line: a string, or an object with `text` and any field of `Document`."""
-    for number, line in enumerate(text.split("\n"), 1):
+    """One document for each line: a string, or an object with `text` and any field of `Document`.
+
+    Each of the first `BAD_LINES` bad lines is a `Failure`, and one more counts the others.
+    """
+    bad_lines = 0
+    for number, line in enumerate(_lines(text), 1):
         if not line.strip():
             continue
-        where = f"{path}, line {number}"
-        try:
-            yield document_from(json.loads(line), where=where, source=str(path))
-        except ConfigError as error:
-            yield Failure(str(path), None, str(error))
-        except (ValueError, RecursionError) as error:
-            yield Failure(str(path), None, f"{where}: invalid JSON ({error})")
+        item = _document_in_line(line, f"{path}, line {number}", str(path))
+        if isinstance(item, Failure):
+            bad_lines += 1
+        if bad_lines <= BAD_LINES or isinstance(item, Document):
+            yield item
+    if bad_lines > BAD_LINES:
+        yield Failure(
+            str(path), None, f"{path}: {bad_lines - BAD_LINES:,} more lines are no documents"
+        )
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a text, one in memory at a time."""
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
+
+
+def _document_in_line(line: str, where: str, source: str) -> Document | Failure:
+    try:
+        return document_from(json.loads(line), where=where, source=source)
+    except ConfigError as error:
+        return Failure(source, None, str(error))
+    except (ValueError, RecursionError) as error:
+        return Failure(source, None, f"{where}: invalid JSON ({error})")
 
 
 def document_from(value: Json, *, where: str, source: str | None = None) -> Document:

@@ -361,6 +361,12 @@ def stored_times(
     return {row: stored_at(chunk) for row, chunk in view.chunks(rows).items()}
 
 
+def mention_positions(chunk_position: int, count: int) -> list[int]:
+    """The positions of so many mentions of one kind in a chunk, in the order of the mentions."""
+    last_offset = (1 << POSITION_BITS) - 1
+    return [(chunk_position << POSITION_BITS) + min(n, last_offset) for n in range(count)]
+
+
 def mention_rows(
     extraction: Extraction, chunk: int, position: int, ids: NextIds
 ) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
@@ -368,8 +374,8 @@ def mention_rows(
 
     `position` orders the chunk among all others, whenever they are inserted.
     """
-    first_position = position << POSITION_BITS
-    last_offset = (1 << POSITION_BITS) - 1
+    entity_positions = mention_positions(position, len(extraction.entities))
+    relation_positions = mention_positions(position, len(extraction.relations))
     entity_mentions: list[EntityMentionRow] = []
     for offset, entity in enumerate(extraction.entities):
         entity_mentions.append(
@@ -377,7 +383,7 @@ def mention_rows(
                 id=ids.entity_mentions + offset,
                 owner=None,
                 chunk=chunk,
-                position=first_position + min(offset, last_offset),
+                position=entity_positions[offset],
                 mention=entity,
             )
         )
@@ -388,7 +394,7 @@ def mention_rows(
                 id=ids.relation_mentions + offset,
                 owner=None,
                 chunk=chunk,
-                position=first_position + min(offset, last_offset),
+                position=relation_positions[offset],
                 mention=relation,
             )
         )

@@ -235,8 +235,7 @@ def _with_failures(report: InsertReport, failures: Iterable[Failure]) -> InsertR
 
 def _plan_deletion(ids: Collection[str], purge: bool, view: StoreView) -> IndexChange:
     """The change that removes documents; `NotFoundError` names ids without a document."""
-    present = {document.id for document in view.documents(ids)}
-    present |= {pending.document.id or "" for pending in view.pending()}
+    present = view.existing_ids(ids)
     if missing := [id for id in ids if id not in present]:
         raise NotFoundError(f"no such document: {', '.join(missing)}")
     change = commits.plan_documents((), ids, view)
@@ -258,6 +257,8 @@ def _defer(waiting: Iterable[PendingDocument], transaction: Transaction) -> list
             unchanged.append(document.id)
             transaction.delete_pending([document.id])
         else:
+            if stored is not None:
+                transaction.outdate_answers([document.id])
             transaction.put_pending(pending)
     return unchanged
 

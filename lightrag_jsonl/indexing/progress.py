@@ -6,6 +6,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Never, TypeAlias
 
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.llm.client import UsageMeter
+
 if TYPE_CHECKING:
     from tqdm.auto import tqdm
 
@@ -15,13 +18,14 @@ class Progress:
     """The progress of an insert: chunks read by the extractor, of the chunks known so far.
 
     `steps` holds the step of making documents visible that is under way ("merging", "summarizing",
-    "embedding" or "writing"), with (items done, items known).
+    "embedding" or "writing"), with (items done, items known). `usage` is the cost so far.
     """
 
     chunks_done: int
     chunks_known: int
     documents_done: int
     steps: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    usage: Usage = Usage()
 
 
 ProgressCallback: TypeAlias = Callable[[Progress], None]
@@ -30,9 +34,10 @@ ShowProgress: TypeAlias = ProgressCallback | bool | None
 
 @dataclass(slots=True)
 class ProgressCounter:
-    """Counts the chunks and documents of an insert, and tells a callback."""
+    """Counts the chunks and documents of an insert, and tells a callback, with what `meter` has counted."""
 
     callback: ProgressCallback | None
+    meter: UsageMeter
     chunks_known: int = 0
     chunks_done: int = 0
     documents_done: int = 0
@@ -61,6 +66,7 @@ class ProgressCounter:
             chunks_known=self.chunks_known,
             documents_done=self.documents_done,
             steps=steps or {},
+            usage=self.meter.spent,
         )
         self.callback(progress)
 

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from anyio import to_thread
+
 from lightrag_jsonl.core import protocols, types
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.answers import Answer, Context
@@ -25,7 +27,8 @@ from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import NO_MODEL, model_name
 from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
 from lightrag_jsonl.rag.export import network
-from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
+from lightrag_jsonl.rag.job_records import purge_ended_jobs
+from lightrag_jsonl.rag.namespaces import Admin, Communities, Entities, Traces
 from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument, adopt_settings
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
 from lightrag_jsonl.readers import Readers
@@ -108,6 +111,7 @@ class AsyncLightRAG:
         self.options: IndexOptions = self.engine.options
         self.language: str = self.engine.language
         self.entities = Entities(self.engine)
+        self.communities = Communities(self.engine)
         self.traces = Traces(self.engine)
         self.admin = Admin(self.engine)
         self._network: tuple[int, nx.Graph] | None = None  # with the generation that it shows
@@ -245,11 +249,15 @@ class AsyncLightRAG:
     async def delete(self, *ids: str, purge: bool = False) -> types.DeleteReport:
         """Remove documents by id; `NotFoundError` names unknown ids, and then nothing is removed.
 
-        With `purge` no text of these documents, or of documents deleted earlier, remains in the
-        folder: cached answers, unused vectors and traces that may quote a document are deleted, and
-        the database is rewritten. `LockedError` if another process still reads an earlier state: the
-        documents are deleted then, and `admin.vacuum` does the rest.
+        With `purge` no text of these documents, or of documents and versions deleted earlier, remains
+        in the folder: cached answers, unused vectors and traces that may quote a document are
+        deleted, and so are a server's records of ended jobs; the database is rewritten. `LockedError`
+        if another process still reads an earlier state: the documents are deleted then, and
+        `admin.vacuum` does the rest.
         """
+        address = self.engine.working_dir
+        if purge and isinstance(address, Path):
+            await to_thread.run_sync(purge_ended_jobs, address)
         return await self.engine.indexing.delete(checked_texts(ids), purge=purge)
 
     @names_replacements

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from lightrag_jsonl.server.indexes import Index
+from lightrag_jsonl.server.messages import without_folders
 from lightrag_jsonl.server.routing import Call
 
 
@@ -36,15 +37,30 @@ async def answer_agent(call: Call) -> Response:
     async def send(message: Message) -> None:
         messages.append(message)
 
+    _check_arguments(call)
     scope = {**call.request.scope, "path": "/", "root_path": ""}
     with call.indexes.question(call.index.name):
         await app(scope, receive, send)
-    return _one_response(messages)
+    return _one_response(messages, call.index)
 
 
-def _one_response(messages: list[Message]) -> Response:
-    """The messages of an ASGI application as a single response."""
+def _check_arguments(call: Call) -> None:
+    """413 for a tool's argument that is longer than a question may be."""
+    params = call.body.get("params")
+    arguments = params.get("arguments") if isinstance(params, dict) else None
+    limit = call.indexes.limits.question
+    for name, value in arguments.items() if isinstance(arguments, dict) else ():
+        if isinstance(value, str) and len(value) > limit:
+            raise HTTPException(413, f"{name} has over {limit:,} characters")
+
+
+def _one_response(messages: list[Message], index: Index) -> Response:
+    """The messages of an ASGI application as a single response, without folders of this machine."""
     start = messages[0]
     body = b"".join(message.get("body", b"") for message in messages[1:])
     headers = {name.decode(): text.decode() for name, text in start["headers"]}
+    if headers.get("content-type") == "application/json":
+        value = without_folders(msgspec.json.decode(body), index.folder)
+        body = msgspec.json.encode(value)
+        del headers["content-length"]
     return Response(body, start["status"], headers)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from starlette.types import Scope
 
 from lightrag_jsonl import __version__
 from lightrag_jsonl.server.agents import answer_agent, protocol_app
+from lightrag_jsonl.server.dify_api import DIFY_ROUTES
 from lightrag_jsonl.server.indexes import Index, Indexes
 from lightrag_jsonl.server.metrics import METRICS_MEDIA, IndexSizes
 from lightrag_jsonl.server.ollama_api import OLLAMA_ROUTES
@@ -53,7 +53,7 @@ async def get_metrics(call: Call) -> Response:
 async def _sizes(index: Index) -> IndexSizes:
     counts = await read(index.rag.engine.store, lambda view: view.counts())
     return IndexSizes(
-        jobs=Counter(job.state for job in index.jobs.newest()),
+        jobs=index.jobs.states(),
         documents=counts.documents,
         chunks=counts.chunks,
         entities=counts.entities,
@@ -72,7 +72,9 @@ SERVER_ROUTES: Final = (
     Route("GET", "/openapi.json", get_openapi, result=dict[str, Any]),
 )
 AGENT_ROUTE: Final = Route("POST", "/mcp/{index}", answer_agent, body=dict[str, Any])
-ROUTES: Final[Sequence[Route]] = SERVER_ROUTES + REST_ROUTES + OPENAI_ROUTES + OLLAMA_ROUTES
+ROUTES: Final[Sequence[Route]] = (
+    SERVER_ROUTES + REST_ROUTES + OPENAI_ROUTES + OLLAMA_ROUTES + DIFY_ROUTES
+)
 
 
 class PageFiles(StaticFiles):

@@ -16,7 +16,8 @@ from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.rag.opening import open_async
-from lightrag_jsonl.server.jobs import JOB_SECONDS, JobQueue
+from lightrag_jsonl.server.job_files import Busy
+from lightrag_jsonl.server.jobs import JOB_SECONDS, MOST_BYTES, MOST_JOBS, JobQueue
 from lightrag_jsonl.server.metrics import Metrics
 from lightrag_jsonl.server.sharing import SharedStream
 from lightrag_jsonl.storage.store import search
@@ -34,24 +35,17 @@ class ServerLimits:
     """Limits of requests.
 
     `upload`, `body` and `jobs_bytes` are in bytes, `question` in characters, `job_seconds` in
-    seconds for a job; `questions` and `jobs` are numbers.
+    seconds for a job; `questions` and `jobs` are numbers. `jobs_bytes` holds for all jobs of an
+    index together, with what was uploaded for them and their reports.
     """
 
     upload: int = 100 * MEGABYTE
     body: int = MEGABYTE
     question: int = 20_000
     questions: int = 16
-    jobs: int = 1_000
-    jobs_bytes: int = 1_000 * MEGABYTE
+    jobs: int = MOST_JOBS
+    jobs_bytes: int = MOST_BYTES
     job_seconds: float = JOB_SECONDS
-
-
-class Busy(Exception):
-    """A limit is reached; the client should try again after `seconds`."""
-
-    def __init__(self, message: str, seconds: int) -> None:
-        super().__init__(message)
-        self.seconds = seconds
 
 
 class EntityLine(msgspec.Struct, frozen=True):
@@ -72,13 +66,18 @@ class Index:
         metrics: Metrics,
         opener: Opener,
         *,
-        job_seconds: float = JOB_SECONDS,
+        limits: ServerLimits,
     ) -> None:
         self.name = name
         self.folder = folder
         self._metrics = metrics
         self.rag = opener(folder)
-        self.jobs = JobQueue(folder, seconds=job_seconds)
+        self.jobs = JobQueue(
+            folder,
+            seconds=limits.job_seconds,
+            most_jobs=limits.jobs,
+            most_bytes=limits.jobs_bytes,
+        )
         self.agents: Starlette | None = None  # answers programs that act on a person's behalf
         self._running: dict[bytes, SharedStream[QuestionEvent]] = {}
         self._directory: tuple[int, dict[str, EntityLine]] = (-1, {})
@@ -184,7 +183,7 @@ class Indexes:
                 folder,
                 self.metrics,
                 self.opener,
-                job_seconds=self.limits.job_seconds,
+                limits=self.limits,
             )
 
     def get(self, name: str) -> Index:

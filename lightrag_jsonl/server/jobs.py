@@ -1,159 +1,151 @@
-"""The jobs of an index: kept in the folder `jobs`, and done one after the other by a child process."""
+"""The jobs of an index, done one after the other by a child process."""
 
 import asyncio
 import contextlib
 import logging
 import os
-import re
 import signal
-import stat
 import sys
 import time
-import uuid
-from collections.abc import Iterator
+from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import msgspec
-from filelock import FileLock, Timeout
 
-from lightrag_jsonl.core.errors import LockedError, NotFoundError, StorageError
+from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Json
-
-JobKind: TypeAlias = Literal["upload", "insert", "delete", "retry"]
-JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
+from lightrag_jsonl.server.job_files import Busy, Job, JobContent, JobFiles, JobKind, JobState
+from lightrag_jsonl.server.messages import without_folders
 
 ATTEMPTS: Final = 3  # of a job whose process dies; then the job itself is to blame
 JOB_SECONDS: Final = 24 * 3_600.0  # a book takes a day with a model that reads a chunk a minute
-MAX_ENDED_JOBS: Final = 1_000  # further ones are forgotten, the oldest first
-LONGEST_LINE: Final = 1 << 26  # bytes of a report, which lists every failure
+MOST_JOBS: Final = 1_000  # that wait
+MOST_BYTES: Final = 1_000 << 20  # of all jobs, with their contents and reports
+LONGEST_LINE: Final = 1 << 22  # bytes of a message; the lists in a report are cut far below
+LONGEST_ERROR: Final = 4_000  # characters
+QUEUE_SECONDS: Final = 30  # after which a client may ask for a place in the queue again
 JOB_TOO_LONG: Final = (
     "the job took more than {hours:g} hours (`serve --max-job-hours`). Everything indexed until then "
     "stays, and a retry goes on with the rest"
 )
 TOKEN_VARIABLE: Final = "LIGHTRAG_JSONL_TOKEN"  # holds the server's token, a secret
-JOB_ID: Final = re.compile("[0-9a-f]{32}")  # as `uuid4().hex` makes them
 
 log = logging.getLogger(__name__)
 
 
-class Job(msgspec.Struct):
-    """A change of an index. Times are in seconds since 1970, `size` in bytes.
+class WorkerMessage(msgspec.Struct):
+    """A message of the child process about a job; a report or an error ends the job.
 
-    `details`, called `about` in JSON, come from the client: the name and other fields of an upload,
-    the ids to delete.
+    `locked` says that the job waits, since another process writes to the index.
     """
 
-    id: str
-    kind: JobKind
-    created_at: float
-    details: dict[str, Any] = msgspec.field(name="about", default_factory=dict)
-    size: int = 0
-    state: JobState = "waiting"
-    attempts: int = 0
-    ended_at: float | None = None
     progress: dict[str, Any] = {}
     report: dict[str, Any] = {}
     error: str = ""
-
-    @property
-    def ended(self) -> bool:
-        """Whether the job is over, for good or ill."""
-        return self.state in ("done", "failed", "cancelled")
-
-
-class WorkerMessage(msgspec.Struct):
-    """A message of the child process about a job; a report or an error ends the job."""
-
-    progress: dict[str, Any] = {}
-    report: dict[str, Any] = {}
-    error: str = ""
+    locked: str = ""
 
 
 class JobQueue:
-    """The jobs of an index, oldest first.
+    """The jobs of an index, done in the order of their arrival.
 
-    A job is a file, with its content in a second file; the names of both are made here. Open jobs of
-    a stopped or killed server are done after the next start. A job fails after `seconds`. The folder
-    may come from somebody else and hold anything: links, and files without a job of the same name,
-    are set aside. `LockedError` if another server has the folder, `StorageError`
-    if a link leads out of it.
+    Open jobs of a stopped or killed server are done after the next start. A job fails after
+    `seconds`, not counting the time for which another process writes to the index. `most_jobs` may
+    wait; `most_bytes` limit the files of all jobs. Raises as `JobFiles`.
     """
 
-    def __init__(self, index_folder: Path, *, seconds: float = JOB_SECONDS) -> None:
+    def __init__(
+        self,
+        index_folder: Path,
+        *,
+        seconds: float = JOB_SECONDS,
+        most_jobs: int = MOST_JOBS,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
         self._seconds = seconds
-        self._child: asyncio.subprocess.Process | None = None  # the process of the running job
+        self._most_jobs = most_jobs
+        self._child: asyncio.subprocess.Process | None = None
+        self._current: Job | None = None  # the job of the child process
         self._index_folder = index_folder
-        self._folder = index_folder / "jobs"
-        lock_file = self._folder / "lock"
-        for path in (self._folder, lock_file):
-            _refuse_link(path)
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        self._lock = FileLock(lock_file, thread_local=False)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout as error:
-            raise LockedError(
-                f"another server has the jobs of {index_folder}: stop it first", path=index_folder
-            ) from error
-        jobs = sorted(_load_jobs(self._folder), key=lambda job: (job.created_at, job.id))
-        self._jobs = {job.id: job for job in jobs}
-        for content in self._folder.glob("*.data"):  # uploads that broke off
-            if content.stem not in self._jobs and not content.is_dir():
-                content.unlink()
+        self._files = JobFiles(index_folder, most_bytes)
         for job in self.waiting:
             if job.attempts >= ATTEMPTS:
                 self._end(job, error=f"the server was killed {job.attempts} times during this job")
         self._wake = asyncio.Event()
         self._wake.set()
 
-    def newest(self) -> list[Job]:
-        """All jobs, newest first."""
-        return [*reversed(self._jobs.values())]
+    def newest(self, offset: int = 0, limit: int | None = None) -> list[Job]:
+        """The jobs, newest first, without the first `offset` and at most `limit`."""
+        return self._files.newest(offset, limit)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def states(self) -> Counter[str]:
+        """The number of jobs in each state."""
+        return self._files.states()
 
     def get(self, id: str) -> Job:
         """The job with an id; `NotFoundError` for an unknown id."""
-        if id not in self._jobs:
-            raise NotFoundError(f"no such job: {id}")
-        return self._jobs[id]
+        return self._files.get(id)
 
     @property
     def waiting(self) -> list[Job]:
         """The jobs that have not ended, in the order of their turns."""
-        return [job for job in self._jobs.values() if not job.ended]
+        return list(self._files.open_jobs.values())
 
-    @contextlib.contextmanager
-    def content_file(self) -> Iterator[Path]:
+    def check_room(self) -> None:
+        """`Busy` while too many jobs wait."""
+        count = len(self._files.open_jobs)
+        if count >= self._most_jobs:
+            raise Busy(f"{count} jobs are queued: try again later", QUEUE_SECONDS)
+
+    def new_content(self) -> AbstractContextManager[JobContent]:
         """A new file for the content of a job; deleted unless a job is made of it."""
-        path = self._folder / f"{uuid.uuid4().hex}.data"
-        try:
-            yield path
-        finally:
-            if path.stem not in self._jobs:
-                path.unlink(missing_ok=True)
+        return self._files.new_content()
 
-    def add(self, kind: JobKind, details: dict[str, Any], content: Path | None = None) -> Job:
-        """Add a job and write it to the disk; `content` is a file made by `content_file`."""
-        id = uuid.uuid4().hex if content is None else content.stem
-        size = 0 if content is None else content.stat().st_size
-        job = Job(id=id, kind=kind, created_at=time.time(), details=details, size=size)
-        self._save(job)
-        self._jobs[id] = job
+    def add(self, kind: JobKind, details: dict[str, Any], content: JobContent | None = None) -> Job:
+        """Add a job, with its content; `Busy` if there is no room for it."""
+        self.check_room()
+        job = self._files.add(kind, details, content)
         self._wake.set()
         return job
 
     def cancel(self, id: str) -> Job:
         """End a job that waits or runs; the documents it has indexed stay. `NotFoundError` for an unknown id."""
         job = self.get(id)
-        if job.state == "running" and self._child is not None:
+        if job is self._current and self._child is not None:
             _kill(self._child)
         if not job.ended:
             self._end(job, state="cancelled")
         return job
 
+    def retry(self, id: str) -> Job:
+        """Let a failed job wait again, with its content.
+
+        `ConfigError` for a job that has not failed, or whose content was deleted to make room;
+        `NotFoundError` for an unknown id.
+        """
+        job = self.get(id)
+        if job.state != "failed":
+            raise ConfigError(f"only a failed job can be tried again; this job is {job.state}")
+        if job.size and not self._files.content(id).exists():
+            raise ConfigError("the content of this job was deleted to make room: send it again")
+        self.check_room()
+        job.state = "waiting"
+        job.attempts = 0
+        job.ended_at = None
+        job.error = ""
+        job.progress = {}
+        job.report = {}
+        self._files.reopen(job)
+        self._wake.set()
+        return job
+
     def close(self) -> None:
         """Let another server have the jobs."""
-        self._lock.release()
+        self._files.close()
 
     async def run(self) -> None:
         """Do the jobs as they come, until cancelled."""
@@ -185,13 +177,12 @@ class JobQueue:
         )
         assert child.stdin is not None and child.stdout is not None
         self._child = child
-        job: Job | None = None
         try:
             while child.returncode is None and (waiting := self.waiting):
-                job = waiting[0]
+                job = self._current = waiting[0]
                 job.state = "running"
                 job.attempts += 1
-                self._save(job)
+                self._files.save(job)
                 with contextlib.suppress(ConnectionError):  # the process died; `_follow` notices
                     child.stdin.write(msgspec.json.encode(job) + b"\n")
                     await child.stdin.drain()
@@ -201,26 +192,31 @@ class JobQueue:
                         self._end(job, error=f"the indexing process exited (status {status})")
                     return
         except asyncio.CancelledError:  # the server ends, which is no failed attempt
-            if job is not None and not job.ended:
-                job.attempts -= 1
-                self._save(job)
+            if self._current is not None and not self._current.ended:
+                self._current.attempts -= 1
+                self._files.save(self._current)
             raise
         finally:
             self._child = None
+            self._current = None
             if child.returncode is None:
                 _kill(child)
             await child.wait()
 
-    async def _follow(self, job: Job, reports: asyncio.StreamReader) -> bool:
-        """Note the reports on a job; returns whether the process can do another job."""
+    async def _follow(self, job: Job, messages: asyncio.StreamReader) -> bool:
+        """Note the messages about a job; returns whether the process can do another job."""
+        clock = asyncio.get_running_loop().time
         try:
-            async with asyncio.timeout(self._seconds):
-                while line := await reports.readline():
+            async with asyncio.timeout(self._seconds) as deadline:
+                while line := await messages.readline():
                     if job.ended:  # by `cancel`
                         return False
-                    self._note(job, msgspec.json.decode(line, type=WorkerMessage))
+                    message = msgspec.json.decode(line, type=WorkerMessage)
+                    self._note(job, message)
                     if job.ended:
                         return True
+                    if message.locked:
+                        deadline.reschedule(clock() + self._seconds)
         except TimeoutError:
             self._end(job, error=JOB_TOO_LONG.format(hours=self._seconds / 3_600))
             if self._child is not None:
@@ -228,6 +224,8 @@ class JobQueue:
         return False
 
     def _note(self, job: Job, message: WorkerMessage) -> None:
+        job.state = "waiting" if message.locked else "running"
+        job.error = without_folders(message.locked, self._index_folder)
         job.progress = message.progress or job.progress
         if message.report or message.error:
             self._end(job, message.report, message.error)
@@ -240,26 +238,13 @@ class JobQueue:
         *,
         state: JobState | None = None,
     ) -> None:
-        job.report = report or {}
-        job.error = error
+        job.report = without_folders(report or {}, self._index_folder)
+        job.error = without_folders(error, self._index_folder)[:LONGEST_ERROR]
         job.state = state or ("failed" if error else "done")
         job.ended_at = time.time()
-        self._save(job)
-        (self._folder / f"{job.id}.data").unlink(missing_ok=True)
-        ended = [old for old in self._jobs.values() if old.ended]
-        for old in ended[:-MAX_ENDED_JOBS]:
-            del self._jobs[old.id]
-            (self._folder / f"{old.id}.json").unlink(missing_ok=True)
-
-    def _save(self, job: Job) -> None:
-        path = self._folder / f"{job.id}.json"
-        new = path.with_suffix(".new")
-        new.unlink(missing_ok=True)
-        with new.open("xb") as file:  # never through a link that lies there
-            file.write(msgspec.json.encode(job))
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
+        if job.state == "done" and job.details.get("purge"):
+            job.details = {"purge": True, "documents": len(job.details["ids"])}
+        self._files.save(job)
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
@@ -269,33 +254,3 @@ def _kill(child: asyncio.subprocess.Process) -> None:
             child.kill()  # its children end when their pipes are closed
         else:
             os.killpg(child.pid, signal.SIGKILL)  # the child leads a session of its own
-
-
-def _refuse_link(path: Path) -> None:
-    if path.is_symlink():
-        raise StorageError(f"{path} is a symbolic link: remove it", path=path)
-
-
-def _load_jobs(folder: Path) -> Iterator[Job]:
-    """The jobs in a folder; other files are set aside."""
-    for path in sorted(folder.glob("*.json")):
-        try:
-            yield _load_job(path)
-        except ValueError as error:
-            aside = path.with_suffix(".refused")
-            path.replace(aside)
-            log.warning("%s is no job (%s): it is now called %s", path, error, aside.name)
-
-
-def _load_job(path: Path) -> Job:
-    """The job in a file; `ValueError` for a name, a file or a content that cannot be trusted."""
-    if not JOB_ID.fullmatch(path.stem):
-        raise ValueError("its name is not the id of a job")
-    content = path.with_suffix(".data")
-    for file in (path, content):
-        if os.path.lexists(file) and not stat.S_ISREG(file.lstat().st_mode):
-            raise ValueError(f"{file.name} is a link or a special file")
-    job = msgspec.json.decode(path.read_bytes(), type=Job)
-    if job.id != path.stem:
-        raise ValueError("it has the id of another job")
-    return job

@@ -32,9 +32,11 @@ class ErrorDetail(msgspec.Struct):
 
 
 class ErrorBody(msgspec.Struct):
-    """The body of every error; in Ollama's protocol a text."""
+    """The body of every error; in Ollama's protocol a text, in Dify's a number and a text."""
 
-    error: ErrorDetail | str
+    error: ErrorDetail | str | msgspec.UnsetType = msgspec.UNSET
+    error_code: int | msgspec.UnsetType = msgspec.UNSET
+    error_msg: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def describe(routes: Sequence[Route], version: str, indexes: Sequence[str]) -> dict[str, Any]:

@@ -4,7 +4,9 @@ import contextlib
 import dataclasses
 from collections import Counter
 from collections.abc import AsyncGenerator
-from typing import Annotated, Any, Final, Generic, TypeVar, get_type_hints
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
 
 import msgspec
 from anyio import to_thread
@@ -16,10 +18,12 @@ from lightrag_jsonl.core import answers, types
 from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.loading import document_from
-from lightrag_jsonl.server.chat import EVENTS
-from lightrag_jsonl.server.indexes import Busy, EntityLine, Index
-from lightrag_jsonl.server.jobs import Job
+from lightrag_jsonl.server.chat import EVENTS, stream_part
+from lightrag_jsonl.server.graph_edits import GraphEdit, check_edit
+from lightrag_jsonl.server.indexes import EntityLine
+from lightrag_jsonl.server.job_files import Job, JobContent
+from lightrag_jsonl.server.messages import without_folders
+from lightrag_jsonl.server.posted_documents import posted_documents
 from lightrag_jsonl.server.routing import (
     Call,
     Nothing,
@@ -31,6 +35,7 @@ from lightrag_jsonl.server.routing import (
     error_status,
     read_body,
 )
+from lightrag_jsonl.storage.status import find_documents
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.trace import Trace, look_up_sources
@@ -42,6 +47,7 @@ ShortText = Annotated[str, Meta(max_length=255)]
 NonEmptyText = Annotated[str, Meta(min_length=1)]
 EntityName = Annotated[str, Meta(min_length=1, max_length=2_000)]
 
+MOST_NAMED: Final = 20  # missing documents in an error
 TRACE_POLICY: Final = {"Content-Security-Policy": "frame-ancestors 'self'; base-uri 'none'"}
 
 
@@ -93,6 +99,12 @@ class UploadParams(Struct, forbid_unknown_fields=True):
     date: ShortText | None = None
 
 
+class StreamParams(Struct, forbid_unknown_fields=True):
+    """The form of a stream: events with names, or messages with `explain_id` and `end_of_session`."""
+
+    form: Literal["events", "messages"] = "events"
+
+
 class NewDocuments(Struct, forbid_unknown_fields=True):
     """Texts to index: objects with the fields of `Document`; further fields become metadata."""
 
@@ -100,9 +112,10 @@ class NewDocuments(Struct, forbid_unknown_fields=True):
 
 
 class DocumentIds(Struct, forbid_unknown_fields=True):
-    """Ids of documents."""
+    """Ids of documents; `purge` asks for nothing of them to remain in any file."""
 
     ids: Annotated[list[str], Meta(min_length=1)]
+    purge: bool = False
 
 
 class ConversationTurn(Struct, forbid_unknown_fields=True):
@@ -220,7 +233,9 @@ async def stream_answer(call: Call) -> Stream:
     with contextlib.ExitStack() as slot:
         slot.enter_context(call.indexes.question(question))
         items = call.index.ask(question, param, explain)
-        return Stream(_server_sent_events(call, items), EVENTS, slot.pop_all())
+        params: StreamParams = call.params
+        write = _server_sent_events if params.form == "events" else _messages
+        return Stream(write(call, items), EVENTS, slot.pop_all())
 
 
 async def _server_sent_events(
@@ -245,6 +260,27 @@ async def _server_sent_events(
         yield _server_sent_event("error", body["error"])
 
 
+async def _messages(
+    call: Call, items: AsyncGenerator[events.Event | answers.Answer]
+) -> AsyncGenerator[str]:
+    """The events under the field names of the explainability specification, one end of session last."""
+    has_ended = False
+    try:
+        async with contextlib.aclosing(items):
+            async for item in items:
+                if not isinstance(item, answers.Answer):
+                    has_ended = has_ended or isinstance(item, events.End)
+                    yield stream_part(EVENTS, _message(call, item))
+    except LightRAGError as error:
+        if not has_ended:  # it failed before the session began
+            failure = {"error": error_message(error, call.indexes), "end_of_session": True}
+            yield stream_part(EVENTS, failure)
+
+
+def _message(call: Call, event: events.Event) -> dict[str, types.Json]:
+    return without_folders(event.to_message(), call.index.folder)
+
+
 def _server_sent_event(name: str, value: object) -> str:
     return f"event: {name}\ndata: {msgspec.json.encode(value).decode()}\n\n"
 
@@ -255,17 +291,15 @@ def _server_sent_event(name: str, value: object) -> str:
 async def list_documents(call: Call) -> ListPart[types.DocumentStatus]:
     """The documents with their states and failures."""
     params: DocumentParams = call.params
-    documents = [
-        document for document in await call.index.rag.documents() if _matches(document, params)
-    ]
-    return _part(documents, params)
-
-
-def _matches(document: types.DocumentStatus, params: DocumentParams) -> bool:
-    text = params.q.casefold()
-    fields = (document.id, document.title, document.source)
-    has_text = any(text in (field or "").casefold() for field in fields)
-    return has_text and params.state in ("", document.state)
+    find = partial(
+        find_documents,
+        text=params.q,
+        state=params.state,
+        limit=params.limit,
+        offset=params.offset,
+    )
+    total, documents = await read(call.index.rag.engine.store, find)
+    return ListPart(total=total, items=list(documents))
 
 
 def _part(items: list[ListItem], params: ListParams) -> ListPart[ListItem]:
@@ -273,57 +307,76 @@ def _part(items: list[ListItem], params: ListParams) -> ListPart[ListItem]:
     return ListPart(total=len(items), items=items[params.offset : end])
 
 
-def _index_with_room(call: Call) -> Index:
-    """The index of a request; `Busy` while too many or too large jobs wait there."""
-    limits = call.indexes.limits
-    waiting = call.index.jobs.waiting
-    if len(waiting) >= limits.jobs or sum(job.size for job in waiting) >= limits.jobs_bytes:
-        raise Busy(f"{len(waiting)} jobs are queued: try again later", 30)
-    return call.index
-
-
 async def insert_documents(call: Call) -> Job:
-    """Index texts."""
-    jobs = _index_with_room(call).jobs
-    for number, value in enumerate(call.body.documents):
-        document_from(value, where=f"documents[{number}]")
-    with jobs.content_file() as path:
-        path.write_bytes(msgspec.json.encode(call.body.documents))
-        return jobs.add("insert", {"documents": len(call.body.documents)}, path)
+    """Index texts. A small body is checked at once, a large one by the job."""
+    jobs = call.index.jobs
+    jobs.check_room()
+    check_media_type(call.request, "application/json")
+    with jobs.new_content() as content:
+        await _receive(call, content)
+        details = {}
+        if content.size <= call.indexes.limits.body:
+            details["documents"] = await to_thread.run_sync(_count_documents, content.path)
+        return jobs.add("insert", details, content)
+
+
+def _count_documents(path: Path) -> int:
+    """The number of documents in a body; `ConfigError` if one of them is wrong."""
+    return sum(1 for _ in posted_documents(path))
 
 
 async def upload_file(call: Call) -> Job:
     """Index a file, whose name is a title and never a path."""
-    jobs = _index_with_room(call).jobs
+    jobs = call.index.jobs
+    jobs.check_room()
     params: UploadParams = call.params
     if not params.name.isprintable() or set(params.name) & set("/\\"):
         raise HTTPException(400, "the name of a file must not hold folders or control characters")
     check_media_type(call.request, "application/octet-stream")
-    with jobs.content_file() as path:
-        with path.open("wb") as file:
-            async for piece in read_body(call.request, call.indexes.limits.upload):
-                await to_thread.run_sync(file.write, piece)
-        return jobs.add("upload", msgspec.to_builtins(params), path)
+    with jobs.new_content() as content:
+        await _receive(call, content)
+        return jobs.add("upload", msgspec.to_builtins(params), content)
+
+
+async def _receive(call: Call, content: JobContent) -> None:
+    """Write a body to the disk, piece by piece."""
+    async for piece in read_body(call.request, call.indexes.limits.upload):
+        await to_thread.run_sync(content.write, piece)
 
 
 async def delete_documents(call: Call) -> Job:
-    """Delete documents."""
-    index = _index_with_room(call)
-    existing_ids = {document.id for document in await index.rag.documents()}
-    missing_ids = [id for id in call.body.ids if id not in existing_ids]
+    """Delete documents; with `purge` also every text, name and answer that may be left of them."""
+    jobs = call.index.jobs
+    jobs.check_room()
+    ids = list(dict.fromkeys(call.body.ids))
+    stored_ids = await read(call.index.rag.engine.store, lambda view: view.existing_ids(ids))
+    missing_ids = [id for id in ids if id not in stored_ids]
     if missing_ids:
-        raise NotFoundError(f"no such document: {', '.join(missing_ids)}")
-    return index.jobs.add("delete", {"ids": call.body.ids})
+        raise NotFoundError(f"no such document: {', '.join(missing_ids[:MOST_NAMED])}")
+    details = {"ids": ids, "purge": True} if call.body.purge else {"ids": ids}
+    return jobs.add("delete", details)
 
 
 async def retry_failed(call: Call) -> Job:
     """Go on with interrupted documents, and read failed chunks again."""
-    return _index_with_room(call).jobs.add("retry", {})
+    return call.index.jobs.add("retry", {})
+
+
+async def change_graph(call: Call) -> Job:
+    """Change, delete or merge an entity, or change or delete a relation, by hand.
+
+    The job's report says how to undo it.
+    """
+    check_edit(call.body)
+    return call.index.jobs.add("edit", msgspec.to_builtins(call.body))
 
 
 async def list_jobs(call: Call) -> ListPart[Job]:
     """The jobs, newest first."""
-    return _part(call.index.jobs.newest(), call.params)
+    params: ListParams = call.params
+    jobs = call.index.jobs
+    items = await to_thread.run_sync(jobs.newest, params.offset, params.limit)
+    return ListPart(total=len(jobs), items=items)
 
 
 async def get_job(call: Call) -> Job:
@@ -334,6 +387,11 @@ async def get_job(call: Call) -> Job:
 async def cancel_job(call: Call) -> Job:
     """End a waiting or running job; its finished documents stay. An ended job does not change."""
     return call.index.jobs.cancel(call.request.path_params["id"])
+
+
+async def retry_job(call: Call) -> Job:
+    """Let a failed job wait again, with what was sent for it."""
+    return call.index.jobs.retry(call.request.path_params["id"])
 
 
 # ── the index, its traces and its graph ─────────────────────────────────────────
@@ -434,12 +492,14 @@ REST_ROUTES: Final = (
     Route("POST", f"{INDEX_PATH}/upload", upload_file, UploadParams, body=bytes, result=Job, status=202),
     Route("POST", f"{INDEX_PATH}/delete", delete_documents, body=DocumentIds, result=Job, status=202),
     Route("POST", f"{INDEX_PATH}/retry", retry_failed, body=Nothing, result=Job, status=202),
+    Route("POST", f"{INDEX_PATH}/edit", change_graph, body=GraphEdit, result=Job, status=202),
     Route("GET", f"{INDEX_PATH}/jobs", list_jobs, ListParams, result=ListPart[Job]),
     Route("GET", f"{INDEX_PATH}/jobs/{{id}}", get_job, result=Job),
     Route("POST", f"{INDEX_PATH}/jobs/{{id}}/cancel", cancel_job, body=Nothing, result=Job),
+    Route("POST", f"{INDEX_PATH}/jobs/{{id}}/retry", retry_job, body=Nothing, result=Job),
     Route("POST", f"{INDEX_PATH}/query", answer_question, body=Question, result=AnswerBody),
     Route("POST", f"{INDEX_PATH}/retrieve", get_context, body=Question, result=answers.Context),
-    Route("POST", f"{INDEX_PATH}/stream", stream_answer, body=Question, media=EVENTS),
+    Route("POST", f"{INDEX_PATH}/stream", stream_answer, StreamParams, body=Question, media=EVENTS),
     Route("GET", f"{INDEX_PATH}/traces", list_traces, ListParams, result=list[types.TraceSummary]),
     Route("GET", f"{INDEX_PATH}/traces/{{id}}", get_trace, result=Trace),
     Route("GET", f"{INDEX_PATH}/traces/{{id}}/page", get_trace_page, media="text/html"),

@@ -16,7 +16,9 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
 from lightrag_jsonl.core import errors
-from lightrag_jsonl.server.indexes import Busy, Index, Indexes
+from lightrag_jsonl.server.indexes import Index, Indexes
+from lightrag_jsonl.server.job_files import Busy
+from lightrag_jsonl.server.messages import without_folders
 
 HandlerResult = TypeVar("HandlerResult")
 
@@ -33,6 +35,8 @@ STATUS_BY_ERROR: Final[dict[type[Exception], tuple[int, str]]] = {
     errors.EmbeddingError: (502, "embedder"),
     errors.LightRAGError: (500, "index"),
 }
+DIFY_PATH: Final = "/retrieval"
+DIFY_CODES: Final = {401: 1002, 403: 1002, 404: 2001}  # no permission, no such knowledge
 CODES_BY_STATUS: Final = {404: "not_found", 405: "method", 413: "too_large", 415: "media_type"}
 
 log = logging.getLogger(__name__)
@@ -74,7 +78,7 @@ class Route:
     media: str = "application/json"
     status: int = 200
     other_media: str = ""  # of a response in pieces, for routes where the request chooses
-    large: bool = False  # whether the JSON may be as large as an upload
+    large: bool = False  # whether the JSON may be as large as an upload; then `run` reads it
 
 
 class Stream(StreamingResponse):
@@ -104,9 +108,13 @@ def error_response(
     message: str,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """An error in the protocol of the request; the body of Ollama's protocol is the message alone."""
-    is_ollama = request.url.path.startswith("/api/")
-    body = {"error": message} if is_ollama else error_body(code, message)
+    """An error in the protocol of the request: REST and OpenAI's, Ollama's or Dify's."""
+    path = request.url.path
+    body: object = error_body(code, message)
+    if path.startswith("/api/"):
+        body = {"error": message}
+    elif path == DIFY_PATH:
+        body = {"error_code": DIFY_CODES.get(status, status), "error_msg": message}
     return JSONResponse(body, status, headers)
 
 
@@ -119,7 +127,7 @@ def error_message(error: Exception, indexes: Indexes) -> str:
     """The message of an error, without the folders of this machine."""
     message = str(error)
     for index in indexes.by_name.values():
-        message = message.replace(str(index.folder), index.name)
+        message = without_folders(message, index.folder)
     return message
 
 
@@ -206,11 +214,11 @@ async def _run_handler(route: Route, request: Request, indexes: Indexes) -> Resp
     """Check a request, run its handler, and make a response of the result."""
     params = _checked(_query_values(request), route.params, strict=False)
     body = None
-    if route.body not in (None, bytes):
-        limit = indexes.limits.upload if route.large else indexes.limits.body
-        body = _checked(await _read_json(request, limit), route.body)
+    reads_body = route.body is bytes or route.large
+    if route.body is not None and not reads_body:
+        body = _checked(await _read_json(request, indexes.limits.body), route.body)
     work = route.run(Call(request=request, indexes=indexes, params=params, body=body))
-    if route.body is bytes:  # the handler reads from the client, and notices when it leaves
+    if reads_body:  # the handler reads from the client, and notices when it leaves
         result = await work
     else:
         result = await unless_left(request, work)

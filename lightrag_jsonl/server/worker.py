@@ -18,15 +18,28 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from lightrag_jsonl import AsyncLightRAG, DeleteReport, Document, InsertReport, LightRAGError
+from lightrag_jsonl.core.errors import LockedError
 from lightrag_jsonl.core.types import Failure, FileNote
-from lightrag_jsonl.indexing.loading import JSONL_SUFFIX, document_from, documents_in, with_unread
+from lightrag_jsonl.indexing.loading import (
+    JSONL_SUFFIX,
+    UnreadSource,
+    documents_in,
+    with_unread,
+)
 from lightrag_jsonl.indexing.progress import Progress
+from lightrag_jsonl.rag.job_records import CONTENT, JOBS_FOLDER
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.readers import file_suffix
 from lightrag_jsonl.readers.process import ReadingProcess
-from lightrag_jsonl.server.jobs import Job, WorkerMessage
+from lightrag_jsonl.server.graph_edits import GraphEdit, edit_graph
+from lightrag_jsonl.server.job_files import Job
+from lightrag_jsonl.server.jobs import WorkerMessage
+from lightrag_jsonl.server.posted_documents import posted_documents
+from lightrag_jsonl.storage.store import read
 
 PROGRESS_SECONDS: Final = 0.2  # between two reports on progress
+LOCK_SECONDS: Final = 5.0  # between two attempts while another process writes
+LIST_BYTES: Final = 50_000  # of JSON, of each list in a report
 
 SendMessage: TypeAlias = Callable[[WorkerMessage], None]
 
@@ -63,16 +76,27 @@ async def _work(folder: Path, send: SendMessage) -> None:
         job = msgspec.json.decode(await lines.get(), type=Job)
         try:
             rag = rag or open_async(folder)
-            report = await do_job(job, rag, folder / "jobs" / f"{job.id}.data", _progress(send))
-            error_text = str(report.get("stopped", ""))
-            send(WorkerMessage(report={"kind": job.kind, **report}, error=error_text))
+            send(await _result(job, rag, folder, send))
         except LightRAGError as error:
             send(stopped_message(job, error))
         except OSError as error:
-            send(WorkerMessage(error=str(error)))
+            send(WorkerMessage(error=error.strerror or str(error)))
         except Exception as error:
             log.exception("job %s failed", job.id)
             send(WorkerMessage(error=f"{type(error).__name__}: see the server's log"))
+
+
+async def _result(job: Job, rag: AsyncLightRAG, folder: Path, send: SendMessage) -> WorkerMessage:
+    """The message that ends a job, which waits as long as another process writes to the index."""
+    content = folder / JOBS_FOLDER / f"{job.id}{CONTENT}"
+    while True:
+        try:
+            report = await do_job(job, rag, content, _progress(send))
+        except LockedError as error:
+            send(WorkerMessage(locked=str(error)))
+            await asyncio.sleep(LOCK_SECONDS)
+        else:
+            return _ending(job, report, error=str(report.get("stopped", "")))
 
 
 def stopped_message(job: Job, error: LightRAGError) -> WorkerMessage:
@@ -80,30 +104,69 @@ def stopped_message(job: Job, error: LightRAGError) -> WorkerMessage:
     if error.report is None:
         return WorkerMessage(error=str(error))
     report = msgspec.to_builtins(error.report, enc_hook=str)
-    return WorkerMessage(report={"kind": job.kind, **report}, error=error.report.stopped)
+    return _ending(job, report, error=error.report.stopped)
+
+
+def _ending(job: Job, report: Mapping[str, Any], *, error: str) -> WorkerMessage:
+    return WorkerMessage(report={"kind": job.kind, **shortened_report(report)}, error=error)
+
+
+def shortened_report(report: Mapping[str, Any]) -> dict[str, Any]:
+    """A report with the beginnings of its long lists; `left_out` counts the further items of each."""
+    shortened = dict(report)
+    left_out: dict[str, int] = {}
+    for name, value in report.items():
+        if isinstance(value, list | tuple):
+            shortened[name] = _beginning(value)
+            if len(shortened[name]) < len(value):
+                left_out[name] = len(value) - len(shortened[name])
+    if left_out:
+        shortened["left_out"] = left_out
+    return shortened
+
+
+def _beginning(items: Sequence[object]) -> list[object]:
+    """The first items, with `LIST_BYTES` of JSON at most."""
+    beginning: list[object] = []
+    room = LIST_BYTES
+    for item in items:
+        room -= len(msgspec.json.encode(item))
+        if room < 0:
+            break
+        beginning.append(item)
+    return beginning
 
 
 async def do_job(
     job: Job, rag: AsyncLightRAG, content: Path, progress: Callable[[Progress], None]
 ) -> dict[str, Any]:
     """Do a job, which may have been begun before, and return its report."""
+    report: object
     if job.kind == "delete":
-        report: object = await _delete(rag, job.details["ids"])
+        report = await _delete(rag, job.details)
     elif job.kind == "retry":
         report = await _retry(rag, progress)
+    elif job.kind == "edit":
+        report = await edit_graph(rag, msgspec.convert(job.details, GraphEdit))
     elif job.kind == "insert":
-        values = msgspec.json.decode(content.read_bytes())
-        documents = [document_from(value, where="document") for value in values]
-        report = await rag.insert(documents, progress=progress)
+        for _ in posted_documents(content):  # all of them are checked before the first is indexed
+            pass
+        report = await rag.insert(posted_documents(content), progress=progress)
     else:
-        report = await _insert_upload(rag, job.details, content.read_bytes(), progress)
+        report = await _insert_upload(rag, job.details, content, progress)
     return dict(msgspec.to_builtins(report, enc_hook=str))
 
 
-async def _delete(rag: AsyncLightRAG, ids: Sequence[str]) -> DeleteReport:
-    """Delete documents; a job that was begun before may have deleted some of them."""
-    remaining = {document.id for document in await rag.documents()}
-    return await rag.delete(*(id for id in ids if id in remaining))
+async def _delete(rag: AsyncLightRAG, details: Mapping[str, Any]) -> DeleteReport:
+    """Delete documents; a job that was begun before may have deleted some of them.
+
+    The report of a purge does not name them.
+    """
+    ids: list[str] = details["ids"]
+    purge = bool(details.get("purge"))
+    stored_ids = await read(rag.engine.store, lambda view: view.existing_ids(ids))
+    report = await rag.delete(*(id for id in ids if id in stored_ids), purge=purge)
+    return replace(report, documents=()) if purge else report
 
 
 async def _retry(rag: AsyncLightRAG, progress: Callable[[Progress], None]) -> dict[str, Any]:
@@ -116,13 +179,19 @@ async def _retry(rag: AsyncLightRAG, progress: Callable[[Progress], None]) -> di
 async def _insert_upload(
     rag: AsyncLightRAG,
     details: Mapping[str, Any],
-    content: bytes,
+    content: Path,
     progress: Callable[[Progress], None],
 ) -> InsertReport:
-    loaded = list(documents_in_upload(details, content))
-    documents = [item for item in loaded if isinstance(item, Document)]
-    unread = [item for item in loaded if not isinstance(item, Document)]
-    report = await rag.insert(documents, progress=progress)
+    unread: list[UnreadSource] = []
+
+    def documents() -> Iterator[Document]:
+        for item in documents_in_upload(details, content.read_bytes()):
+            if isinstance(item, Document):
+                yield item
+            else:
+                unread.append(item)
+
+    report = await rag.insert(documents(), progress=progress)
     return with_unread(report, unread)
 
 

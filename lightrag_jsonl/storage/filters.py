@@ -17,6 +17,7 @@ from lightrag_jsonl.core.types import Json
 OWN_FIELDS = frozenset(("id", "title", "source", "date"))
 COMPARATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 COMPARATORS |= {"$eq": "=", "$in": "=", "$ne": "!=", "$nin": "!="}
+MOST_CONDITIONS = 100  # SQLite nests them, and allows a depth of 1,000
 LARGEST = 2**63 - 1
 FINITE = int(sys.float_info.max)
 
@@ -41,7 +42,7 @@ def parse_where(where: Mapping[str, Json]) -> tuple[Condition, ...]:
 
     A field's condition is a value, a list of alternatives, or a mapping of comparisons such as
     {"$gte": "2024-01-01"}. An absent field meets no condition but for None. `ConfigError` names
-    the field of a condition that makes no sense.
+    the field of a condition that makes no sense, and refuses more than `MOST_CONDITIONS`.
     """
     conditions: list[Condition] = []
     for field, condition in where.items():
@@ -54,6 +55,11 @@ def parse_where(where: Mapping[str, Json]) -> tuple[Condition, ...]:
             )
         for name, operand in comparisons.items():
             conditions.append(_condition(sanitize(field), name, operand))
+    if len(conditions) > MOST_CONDITIONS:
+        raise ConfigError(
+            f"where has {len(conditions):,} conditions, more than {MOST_CONDITIONS}: for many values "
+            "of one field, give a list"
+        )
     return tuple(conditions)
 
 

@@ -32,6 +32,16 @@ class PendingDocument:
     chunk_size: tuple[int, int] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentLabel:
+    """What people search a document by."""
+
+    id: str
+    title: str | None
+    source: str | None
+    state: str
+
+
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
     """A visible document; `row` is the row id, `content` the digest of the content."""

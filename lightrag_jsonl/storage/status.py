@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.sentences import first_words
 from lightrag_jsonl.core.types import DocumentStatus, ExtractionReport, Failure, Kind, Status
-from lightrag_jsonl.storage.rows import ChunkReport, PendingDocument, StoredDocument
+from lightrag_jsonl.storage.rows import ChunkReport, DocumentLabel, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
 
 UNNAMED = re.compile(
@@ -23,7 +23,9 @@ REFUSED = "the embedder refused it"
 ALL_REFUSED = "no line of the answer could be read as a record"
 
 
-def titles(view: StoreView, documents: Collection[StoredDocument]) -> dict[str, str | None]:
+def titles(
+    view: StoreView, documents: Collection[StoredDocument | DocumentLabel]
+) -> dict[str, str | None]:
     """The documents' titles by id; the first sentence of documents that only a digest names."""
     untitled = [
         document.id
@@ -62,7 +64,6 @@ def index_status(view: StoreView) -> Status:
         if document.state == "done":
             states["done"] -= 1
             states["partial"] += 1
-    reports = [chunk.report for chunk in view.chunk_reports()]
     return Status(
         working_dir="",
         documents={state: count for state, count in states.items() if count},
@@ -76,7 +77,7 @@ def index_status(view: StoreView) -> Status:
         tokenizer=settings.get("tokenizer", ""),
         format=int(settings.get("format", 0)),
         bytes_on_disk=0,
-        extraction=sum(reports, ExtractionReport()),
+        extraction=view.extraction_totals(),
     )
 
 
@@ -141,15 +142,66 @@ def document_statuses(
     view: StoreView, limit: int | None = None, offset: int = 0
 ) -> tuple[DocumentStatus, ...]:
     """A page of the documents, first the visible, then the waiting ones."""
-    statuses = _visible_statuses(view, limit, offset)
+    visible = view.documents(limit=limit, offset=offset)
+    statuses = _visible_statuses(view, visible)
     if limit is None or len(statuses) < limit:
-        free_places = None if limit is None else limit - len(statuses)
-        statuses += _waiting_statuses(view, free_places, offset)
+        counts = view.counts().documents
+        first = max(0, offset - (sum(counts.values()) - counts.get("pending", 0)))
+        end = None if limit is None else first + limit - len(statuses)
+        statuses += map(_waiting_status, view.pending(view.new_pending_ids()[first:end]))
     return tuple(statuses)
 
 
-def _visible_statuses(view: StoreView, limit: int | None, offset: int) -> list[DocumentStatus]:
-    documents = view.documents(limit=limit, offset=offset)
+def find_documents(
+    view: StoreView, text: str, state: str, *, limit: int, offset: int = 0
+) -> tuple[int, tuple[DocumentStatus, ...]]:
+    """The number of documents in a state (any for "") with a text in id, title or source, and a page
+    of them.
+    """
+    if not (text or state):
+        total = view.counts().documents
+        count = sum(total.values()) - total.get("pending", 0) + len(view.new_pending_ids())
+        return count, document_statuses(view, limit, offset)
+    labels = [*_visible_labels(view), *_waiting_labels(view)]
+    folded = text.casefold()
+    ids = [
+        label.id
+        for label in labels
+        if state in ("", label.state)
+        and any(
+            folded in (field or "").casefold() for field in (label.id, label.title, label.source)
+        )
+    ]
+    page = ids[offset : offset + limit]
+    visible = _visible_statuses(view, view.documents(page))
+    waiting_ids = set(page) - {status.id for status in visible}
+    waiting = map(_waiting_status, view.pending(waiting_ids))
+    return len(ids), (*visible, *waiting)
+
+
+def _visible_labels(view: StoreView) -> Iterator[DocumentLabel]:
+    """The labels of the visible documents, with the titles and states that people see."""
+    labels = view.document_labels()
+    refused = _failures_by_document(view)
+    titles_by_id = titles(view, labels)
+    for label in labels:
+        is_partial = label.state == "done" and label.id in refused
+        state = "partial" if is_partial else label.state
+        yield replace(label, title=titles_by_id[label.id], state=state)
+
+
+def _waiting_labels(view: StoreView) -> Iterator[DocumentLabel]:
+    for pending in view.pending(view.new_pending_ids()):
+        document = pending.document
+        yield DocumentLabel(
+            id=_id_of(pending),
+            title=document.title,
+            source=document.source,
+            state="pending",
+        )
+
+
+def _visible_statuses(view: StoreView, documents: Sequence[StoredDocument]) -> list[DocumentStatus]:
     titles_by_id = titles(view, documents)
     reports: defaultdict[str, list[ChunkReport]] = defaultdict(list)
     for report in view.chunk_reports([document.id for document in documents]):
@@ -164,17 +216,6 @@ def _visible_statuses(view: StoreView, limit: int | None, offset: int) -> list[D
         )
         for document in documents
     ]
-
-
-def _waiting_statuses(view: StoreView, limit: int | None, offset: int) -> list[DocumentStatus]:
-    """Documents that wait to become visible, without new versions of visible documents."""
-    waiting = view.pending()
-    visible = {document.id for document in view.documents([_id_of(pending) for pending in waiting])}
-    counts = view.counts().documents
-    visible_count = sum(counts.values()) - counts.get("pending", 0)
-    only_waiting = [pending for pending in waiting if pending.document.id not in visible]
-    page = only_waiting[max(0, offset - visible_count) :][:limit]
-    return [_waiting_status(pending) for pending in page]
 
 
 def _visible_status(

@@ -16,21 +16,31 @@ COLUMNS = {  # of which one value is changed at a time
     "summarized_to summarized_mentions created_at",
     "relations": "low reversed description keywords low_names high_names forward backward weight "
     "mentions created_at",
-    "entity_mentions": "entity name type description aliases",
-    "relation_mentions": "relation source target keywords description strength forward",
+    "entity_mentions": "entity position name type description aliases",
+    "relation_mentions": "relation position source target keywords description strength forward",
     "stated_aliases": "key",
     "entity_vectors": "digest data",
     "relation_vectors": "digest data",
     "chunk_vectors": "digest data",
-    "chunks": "name page start stop text",
-    "pages": "text",
-    "documents": "characters name",
+    "chunks": "name position page start stop text state report",
+    "pages": "text number",
+    "documents": "characters name title source date metadata content state",
     "chunk_terms_docsize": "id",
 }
 OTHER_ROWS = {"low": -1, "entity": 2, "relation": 2, "id": 1000}  # what is added to an id
 FACTS = {"entity_mentions", "relation_mentions", "chunks", "pages", "documents"}
 TEXT = "Ann met Person{0}, who called her Annie Oo, on a walk by a lake, and Person{0} sang."
-DOCUMENTS = [Document(TEXT.format(number), id=f"d{number}") for number in range(6)]
+DOCUMENTS = [
+    Document(
+        TEXT.format(number),
+        id=f"d{number}",
+        title=f"Walk {number}",
+        source="湖",
+        date=f"2001-01-0{number + 1}",
+        metadata={"year": 2001},
+    )
+    for number in range(6)
+]
 CASES = [(table, column) for table, names in COLUMNS.items() for column in names.split()]
 KEYS = {"stated_aliases": "entity"}  # instead of `rowid`
 
@@ -61,6 +71,10 @@ def changed(value: Any, column: str) -> object:
     """Another value of this kind: a number, bytes, JSON or a text."""
     if column in ("reversed", "forward", "summarized_to"):
         return 1 - value
+    if column == "state":
+        return {"done": "partial", "ok": "empty"}[value]
+    if column == "report":
+        return value.replace('"ok":1', '"ok":0').replace('"empty":0', '"empty":1')
     if isinstance(value, int | float):
         return value + OTHER_ROWS.get(column, 1)
     if isinstance(value, bytes):

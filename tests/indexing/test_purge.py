@@ -115,6 +115,34 @@ async def test_a_reader_of_an_earlier_state_is_named(
         assert not reader.documents()
 
 
+NEW_SECRET = Document("Ann met Bob in Bern.", id="secret")
+
+
+async def test_a_purge_removes_answers_about_an_earlier_version(tmp_path: Path) -> None:
+    """The document is still there, but the version that the answers quote is not."""
+    llm = ScriptedLLM(answer)
+    async with index(tmp_path / "kb", llm, options=OPTIONS) as rag:
+        await rag.insert([*others(3), SECRET])
+        await rag.insert(NEW_SECRET)
+        assert (await rag.delete(purge=True)).answers > 0
+        assert left_in(tmp_path / "kb", *WORDS) == []
+        llm.requests.clear()
+        await rag.delete("d1", "secret")
+        await rag.insert([*others(3), NEW_SECRET])
+        assert readings(llm) == 0  # of the version that was there, all is kept
+
+
+async def test_a_purge_removes_answers_about_a_document_that_came_again(tmp_path: Path) -> None:
+    """Deleted without a purge, its id then used for another text: the first text is purged."""
+    llm = ScriptedLLM(answer)
+    async with index(tmp_path / "kb", llm, options=OPTIONS) as rag:
+        await rag.insert([*others(3), SECRET])
+        await rag.delete("secret")
+        await rag.insert(NEW_SECRET)
+        await rag.delete(purge=True)
+        assert left_in(tmp_path / "kb", *WORDS) == []
+
+
 async def test_nothing_of_a_purged_edit_is_left(tmp_path: Path) -> None:
     """Neither what it set, nor its author, nor its reason, in any file; other edits stay."""
     async with index(tmp_path / "kb") as rag:

@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAG, StorageError
+from lightrag_jsonl.core.types import ExtractionReport
 from lightrag_jsonl.storage.rows import PendingDocument
-from tests.kit import entity, index, relation
+from lightrag_jsonl.storage.status import find_documents
+from lightrag_jsonl.testing import ScriptedLLM
+from tests.kit import entity, index, read_names, relation
 
 
 async def test_pages_together_are_the_whole_list(tmp_path: Path) -> None:
@@ -34,6 +37,45 @@ async def test_pages_together_are_the_whole_list(tmp_path: Path) -> None:
         assert hub.degree == len(around) == 5 and around[0] == relations[0]
         assert len(await rag.entities.relations(search="hub")) == 5
         assert not await rag.entities.relations(search="中")
+
+
+async def test_documents_are_found_in_pages(tmp_path: Path) -> None:
+    """By state and by a part of id, title, source or first words, waiting ones too; the pages together
+    are all that is found, and the number is theirs.
+    """
+    async with index(tmp_path) as rag:
+        for n in range(4):
+            await rag.insert(Document(f"Hub {n} met Ann.", id=f"d{n}", title=f"Straße {n}"))
+        await rag.insert("Untitled words 水 begin here, and go on.")
+        await rag.engine.indexing.defer([PendingDocument(Document("New", id="d9"), 0.0)])
+
+        def found(text: str, state: str) -> list[str]:
+            with rag.engine.store.view() as view:
+                ids: list[str] = []
+                for offset in range(0, 8, 2):
+                    total, page = find_documents(view, text, state, limit=2, offset=offset)
+                    ids += [document.id for document in page]
+            assert total == len(ids)
+            return ids
+
+        everything = [document.id for document in await rag.documents()]
+        assert found("", "") == everything and len(everything) == 6
+        assert found("STRASSE", "") == ["d0", "d1", "d2", "d3"]
+        assert found("words 水", "") == everything[4:5]
+        assert found("", "pending") == ["d9"] == found("D9", "")
+        assert found("", "done") == everything[:5]
+        assert found("d", "failed") == []
+
+
+async def test_totals_are_the_sum_over_chunks(tmp_path: Path) -> None:
+    """Also of rejections by reason, of gleanings and of tokens, which differ from chunk to chunk."""
+    llm = ScriptedLLM(lambda request: f"{read_names(request)}\n{{broken")
+    async with index(tmp_path, llm) as rag:
+        await rag.insert([f"Ann{n} met Bob and Cid{n} in Town." * (n + 1) for n in range(5)])
+        with rag.engine.store.view() as view:
+            reports = [chunk.report for chunk in view.chunk_reports()]
+            assert view.extraction_totals() == sum(reports, ExtractionReport())
+        assert (await rag.status()).extraction.rejections
 
 
 def test_a_reader_makes_no_folder(tmp_path: Path) -> None:

@@ -45,3 +45,23 @@ def test_agents_are_guarded_as_all_other_requests_are(kb: Path) -> None:
         assert post("/mcp/kb", content="a=b").status_code == 415
         assert post("/mcp/other", json={}).status_code == 404
         assert server.client.get("/mcp/kb").headers["allow"] == "POST"
+
+
+@pytest.mark.slow
+async def test_agents_have_the_limits_of_other_clients(kb: Path) -> None:
+    """A question of a tool may be as long as any other, and no error names a folder."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    accepted = {"Accept": "application/json, text/event-stream"}
+    with serving(kb, limits=ServerLimits(question=30)) as server:
+
+        def ask(**arguments: object) -> httpx2.Response:
+            params = {"name": "ask", "arguments": arguments}
+            return server.client.post("/mcp/kb", json={**call, "params": params}, headers=accepted)
+
+        assert ask(question="问" * 31).status_code == 413
+        assert "radium" in ask(question="What did Curie discover?").text
+        for ending in ("", "-wal", "-shm"):
+            (kb / f"index.sqlite{ending}").unlink(missing_ok=True)
+        (kb / "index.sqlite").write_bytes(b"no database" * 1_000)
+        failed = ask(question="What did Ann discover?")
+        assert str(kb.parent) not in failed.text and failed.status_code == 200

@@ -25,7 +25,14 @@ from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.server.app import STATIC
 from lightrag_jsonl.server.security import Access
-from tests.server.running import SECONDS, PacedLLM, Running, serving, serving_model
+from tests.server.running import (
+    SECONDS,
+    PacedLLM,
+    Running,
+    serving,
+    serving_model,
+    wait_for,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a browser
 
@@ -376,6 +383,173 @@ def test_answers_say_which_citations_have_no_support_and_show_markdown(
         assert page.wait(".answer code").text == "argv[1]"
         assert page.wait(".answer td:nth-child(2)").text == "Mars 1"
         assert len(page.all(".answer button.number")) == 4
+
+
+def test_a_claim_without_support_says_so_on_hover_and_by_keyboard(kb: Path, page: Page) -> None:
+    """In words beside its number, and in a line below the answer; a supported claim has no such mark."""
+    llm = PacedLLM(["Marie Curie was born in Warsaw [1]. She swam to Mars [1]."])
+    llm.turns.release(9)
+    with serving_model(kb, llm) as server:
+        page.open(server)
+        page.ask("Where was Marie Curie born?")
+        mark = page.wait(".answer .weak")
+        page.wait("#ask .foot .soft", "question mark")
+        assert not page.all("#tip") and len(page.all(".answer .number:not(.weak)")) == 1
+        webdriver.ActionChains(page.driver).move_to_element(mark).perform()
+        page.wait("#tip", "No sentence here supports this claim: “She swam to Mars”")
+        webdriver.ActionChains(page.driver).move_to_element(page.wait("header")).perform()
+        page.gone("#tip")
+        page.run("document.querySelector('.answer .number').focus()")
+        page.press(Keys.TAB)
+        page.wait("#tip", "She swam to Mars")
+        assert "She swam to Mars" in str(mark.get_attribute("aria-label"))
+
+
+def test_a_number_is_shown_once_a_sentence(kb: Path, page: Page) -> None:
+    """At its last place; another sentence, and a claim without support, show it again."""
+    written = (
+        "Marie Curie was born in Warsaw [1], and she discovered radium with Pierre Curie in Paris [1]. "
+        "She discovered radium [1]. 她生于华沙[1]，她发现了镭[1]。"
+    )
+    llm = PacedLLM([written])
+    llm.turns.release(9)
+    with serving_model(kb, llm) as server:
+        page.open(server)
+        page.ask("Where was Marie Curie born?")
+        text = page.wait(".answer.written").text
+        assert text.startswith("Marie Curie was born in Warsaw, and she discovered"), text
+        assert text.count("1") == 4, text
+
+
+def test_a_conversation_survives_a_reload(kb: Path, page: Page) -> None:
+    """With its sources and evidence, and it goes on from there; a new conversation forgets it. What
+    answers is said before the first question, and something moves while it works.
+    """
+    llm = PacedLLM(["Marie Curie was born in Warsaw [1]."])
+    with serving_model(kb, llm) as server:
+        page.open(server)
+        page.wait("#ask .composer", "Answers are written by paced.")
+        page.ask("Where was Curie born?")
+        page.wait(".busy .dots")
+        llm.turns.release()
+        page.wait(".answer button.number")
+        page.gone(".busy")
+        page.driver.refresh()
+        page.wait("article h2", "Where was Curie born?")
+        page.wait(".answer button.number", "1").click()
+        page.wait("#passage mark", "Warsaw")
+        page.press(Keys.ESCAPE)
+        page.ask("And where did she work?")
+        llm.turns.release()
+        page.wait("article + article .answer button.number")
+        assert any("Where was Curie born?" in call for call in llm.calls[1:])
+        page.wait("button", "New conversation").click()
+        page.driver.refresh()
+        page.wait("#ask h1")
+        assert not page.all("article")
+
+
+def test_without_a_model_the_page_says_so(server: Running, page: Page) -> None:
+    """Before the first question."""
+    page.open(server)
+    page.wait("#ask .composer", "No model is set")
+
+
+def test_an_answer_is_copied_and_shown_as_it_was_written(kb: Path, page: Page) -> None:
+    """With the list of its sources; the Markdown can be seen, and hidden again."""
+    llm = PacedLLM(["**Marie Curie** was born in Warsaw [1]."])
+    llm.turns.release(9)
+    with serving_model(kb, llm) as server:
+        page.open(server)
+        permission = {"permission": {"name": "clipboard-read"}, "setting": "granted"}
+        page.driver.execute_cdp_cmd("Browser.setPermission", permission)
+        page.ask("Where was Marie Curie born?")
+        page.wait("#ask .foot button", "Copy").click()
+        page.wait("#ask .foot button", "Copied")
+        copied = page.run("navigator.clipboard.readText()")
+        assert copied.startswith("**Marie Curie** was born in Warsaw [1].\n\n[1]")
+        page.wait("#ask .foot button", "Markdown").click()
+        page.wait("pre.source", "**Marie Curie**")
+        assert not page.all(".answer")
+        page.wait("#ask .foot button", "Markdown").click()
+        page.wait(".answer b", "Marie Curie")
+
+
+def test_an_entity_is_changed_merged_deleted_and_each_undone(kb: Path, page: Page) -> None:
+    """In a dialog that asks for the author, with a button that undoes it at once."""
+
+    def change(button: str, values: dict[str, str], send: str) -> None:
+        page.wait("#graph aside .link", button).click()
+        for name, value in values.items():
+            entry = page.wait(f"#edit [name={name}]")
+            entry.clear()
+            entry.send_keys(value)
+        page.wait("#edit .main", send).click()
+
+    def undo() -> None:
+        page.wait("#notice button", "Undo").click()
+        page.wait("#notice", "Undone.")
+
+    def choose(name: str) -> None:
+        search = page.wait("#graph input")
+        search.clear()
+        search.send_keys(name)
+        page.wait("#graph .side li:only-child .line", name).click()
+        page.wait("#graph aside h2", name)
+
+    with serving(kb) as server:
+        page.open(server, "graph")
+        page.wait("#graph aside h2")
+        choose("Marie Curie")
+        before = page.wait("#graph aside .description").text
+        change("Edit", {"description": "A chemist. 化学家", "by": "Ada 😀"}, "Save")
+        page.wait("#graph aside .description", "A chemist. 化学家")
+        undo()
+        page.wait("#graph aside .description", before)
+        change("Merge", {"target": "Pierre Curie"}, "Merge")
+        page.wait("#notice", "merged")
+        assert server.get("/indexes/kb/entities", q="marie")["total"] == 0
+        undo()
+        page.wait("#graph aside h2", "Marie Curie")
+        change("Delete", {"reason": "not needed"}, "Delete")
+        page.wait("#notice", "deleted")
+        assert server.get("/indexes/kb/entities", q="marie")["total"] == 0
+        undo()
+        page.wait("#graph aside h2", "Marie Curie")
+
+
+def test_a_neighbourhood_is_collapsed(server: Running, page: Page) -> None:
+    """The entities that are drawn for its sake go; it stays itself."""
+    page.open(server, "graph")
+    page.wait("#graph aside h2")
+    page.wait("#graph button", "Clear").click()
+    page.wait("#graph input").send_keys("marie")
+    page.wait("#graph .side li:only-child .line", "Marie Curie").click()
+    page.wait("#graph aside h2", "Marie Curie")
+    page.wait("#graph .chips .chip", "place")
+    page.wait("#graph aside .link", "Collapse").click()
+    page.gone("#graph .chips .chip + .chip")
+    page.wait("#graph aside h2", "Marie Curie")
+
+
+def test_a_failed_job_is_tried_again_on_the_page(
+    server: Running, page: Page, tmp_path: Path
+) -> None:
+    """Its button starts it anew, with the same file."""
+    bad = tmp_path / "bad.pdf"
+    bad.write_bytes(b"no PDF")
+    page.open(server, "documents")
+    page.wait("#documents .rows .card b", "Curie")
+    page.driver.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(str(bad))
+    page.wait("#documents .rows .warn", "bad.pdf")
+    (first,) = server.get("/indexes/kb/jobs")["items"]
+    page.click("#documents details[open] .card", "bad.pdf", "[data-t=retry_job]")
+    wait_for(
+        lambda: (
+            server.get("/indexes/kb/jobs")["items"][0]["ended_at"] not in (None, first["ended_at"])
+        )
+    )
+    page.wait("#documents .rows .warn", "bad.pdf")
 
 
 # Properties that every object of JavaScript has, the prototype included.

@@ -265,3 +265,14 @@ def test_each_line_of_jsonl_is_a_document(server: Running) -> None:
     found = server.get("/indexes/kb/documents", q="notes.jsonl")["items"]
     assert [one["characters"] for one in found] == [20, 9]
     assert "ann" in {one["id"] for one in found} and not any("/" in one["id"] for one in found)
+
+
+def test_a_filter_with_too_many_conditions_is_400(server: Running) -> None:
+    """However many fields it names; many values of one field are no such case."""
+    asked = {"question": "Curie", "mode": "naive"}
+    where = {f"field{n}": n for n in range(20_000)}
+    error = server.post("/indexes/kb/retrieve", {**asked, "where": where}, 400)["error"]
+    assert "20,000 conditions" in error["message"]
+    values = [*range(20_000), 1934]
+    found = server.post("/indexes/kb/retrieve", {**asked, "where": {"year": values}})
+    assert {chunk["document_id"] for chunk in found["chunks"]} == {"curie", "张骞"}

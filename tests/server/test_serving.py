@@ -191,7 +191,7 @@ def test_a_job_that_brought_down_the_server_is_given_up(kb: Path) -> None:
     job = queue.add("retry", {})
     job.state = "running"
     job.attempts = 3
-    queue._save(job)
+    queue._files.save(job)
     queue.close()
     queue = JobQueue(kb)
     assert queue.waiting == [] and "killed 3 times" in queue.get(job.id).error

@@ -163,6 +163,10 @@ def stored_content(store: Store) -> list[object]:
             snapshot.documents(),
             snapshot.chunks(),
             snapshot.chunk_reports(),
+            snapshot.extraction_totals(),
+            snapshot.document_labels(),
+            snapshot.new_pending_ids(),
+            snapshot.existing_ids(["d1", "none"]),
             snapshot.rejections(),
             snapshot.aliases(),
             snapshot.alias_claims(),
@@ -304,6 +308,13 @@ class StoreContract:
             assert view.relation_rows(ends=[2, 9]).keys() == {1}
             assert not view.relation_rows(ends=[9])
 
+    def test_totals_are_the_sums_of_reports(self, tmp_path: Path) -> None:
+        """Added up by the database, for chunks with and without rejections."""
+        store = self.filled(tmp_path, 2)
+        with store.view() as view:
+            reports = [chunk.report for chunk in view.chunk_reports()]
+            assert view.extraction_totals() == sum(reports, t.ExtractionReport())
+
     def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
         """Their chunks by time, what they changed with its row, and mentions that count no longer; an
         override goes with the chunk of the edit.
@@ -413,6 +424,21 @@ class StoreContract:
             transaction.rebuild_terms()
         with store.snapshot() as snapshot:
             assert snapshot.term_counts(["radium", "镭*"]) == (2, {"radium": 2, "镭*": 0})
+
+    def test_english_words_are_found_in_other_forms(self, tmp_path: Path) -> None:
+        """With another ending, in the question or in the text; short words keep their endings."""
+        store = self.make(tmp_path)
+        with store.transaction() as transaction:
+            put_sample(transaction, 1, "The ghosts painted his walls.")
+        with store.snapshot() as snapshot:
+            for term in ("ghost", "ghosts", "painting", "paints", "wall"):
+                assert snapshot.search_terms([term], 9), term
+                assert snapshot.term_counts([term]) == (2, {term: 2})
+            assert not snapshot.search_terms(["hi"], 9)
+            assert snapshot.search_terms(["ghost", "ghosts"], 9) == snapshot.search_terms(
+                ["ghost"], 9
+            )
+        assert store.check(full=True) == []
 
     def test_a_long_chunk_is_found_by_its_best_part(self, tmp_path: Path) -> None:
         """Two words in one sentence count more than both of them pages apart; all parts are deleted."""

@@ -98,14 +98,30 @@ function problems(failures = [], id = "", open = false) {
 }
 
 function job({ id, kind, about, state, progress, error, report }) {
-  const { chunks_done: value, chunks_known: max } = progress;
+  const isOpen = state === "waiting" || state === "running";
+  const button = (t, path) => h("button", { t, onclick: guarded(() => change(`/jobs/${id}/${path}`, {})) });
   return h("li", { class: "card" },
     h("div", { class: "row" }, h("span", { class: "grow", t: `job_${kind}`, n: about.name ?? "" }), badge(state),
-      (state === "waiting" || state === "running") && h("button", { t: "cancel_job", onclick: guarded(() => change(`/jobs/${id}/cancel`, {})) })),
-    state === "running" && h("progress", max ? { value, max } : {}),
-    error && h("p", { class: "warn" }, error),
+      isOpen && button("cancel_job", "cancel"), state === "failed" && button("retry_job", "retry")),
+    state === "running" && stage(progress),
+    costs(isOpen ? progress.usage : report.usage),
+    error && h("p", { class: isOpen ? "soft" : "warn" }, error),
     report.unchanged?.length > 0 && h("p", { class: "soft", t: "unchanged" }),
     problems(report.failures));
+}
+
+// The step of a running job, in words and as a bar: reading, then what makes documents visible.
+function stage({ chunks_done, chunks_known, steps = {} }) {
+  const [name, [value, max]] = Object.entries(steps)[0] ?? ["reading", [chunks_done, chunks_known]];
+  if (!max) return h("progress", { label: "stage_starting" });
+  return h("div", {}, h("p", { class: "soft", t: `stage_${name}`, n: `${format(value)} / ${format(max)}` }), h("progress", { value, max }));
+}
+
+// What a job has cost so far; nothing for a job without a model.
+function costs(usage) {
+  if (!usage?.calls) return null;
+  const tokens = usage.input_tokens + usage.output_tokens;
+  return h("p", { class: "soft facts" }, count("model_calls", usage.calls), count("tokens", tokens));
 }
 
 async function status() {

@@ -25,6 +25,16 @@ function drawName(context, { label, x, y, size }, { labelSize, labelFont, labelC
 // would be taken for what every object has.
 const keyOf = (name) => `=${name}`;
 
+const LONGEST_LABEL = 28; // characters
+
+// What relates two entities, in a few words; "" if the text only names them together.
+function relationLabel({ predicate, keywords }) {
+  const words = predicate ?? keywords?.join(", ") ?? "";
+  if (words === "related to") return "";
+  const characters = [...words];
+  return characters.length > LONGEST_LABEL ? `${characters.slice(0, LONGEST_LABEL).join("")}…` : words;
+}
+
 const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
 
 export class Drawing {
@@ -36,6 +46,7 @@ export class Drawing {
   #onnode;
   #chosen;
   #type = "";
+  #hovered; // the node or edge under the pointer
 
   // `onnode` gets the name of a node that is clicked.
   constructor(container, onnode) {
@@ -62,12 +73,29 @@ export class Drawing {
       const size = 5 + Math.min(9, 2 * Math.log2(1 + (node.degree ?? 1)));
       this.#graph.addNode(keyOf(node.name), { x, y, size, label: node.name, kind: node.type });
     }
-    for (const [source, target] of relations.map((one) => [keyOf(one.source), keyOf(one.target)])) {
+    for (const relation of relations) {
+      const [source, target] = [keyOf(relation.source), keyOf(relation.target)];
       const isDrawn = this.#graph.hasNode(source) && this.#graph.hasNode(target);
-      if (isDrawn && source !== target) this.#graph.mergeEdge(source, target, { size: 1.5 });
+      const size = 1.5 + Math.min(3, Math.log2(relation.weight ?? 1) / 2);
+      if (isDrawn && source !== target) this.#graph.mergeEdge(source, target, { size: Math.max(1.5, size), words: relationLabel(relation) });
     }
     this.#layout();
     return fresh.length <= room;
+  }
+
+  // Take away the nodes around one that have no other relation in the drawing.
+  collapse(name) {
+    const key = keyOf(name);
+    if (!this.#graph.hasNode(key)) return;
+    for (const other of this.#graph.neighbors(key)) {
+      if (this.#graph.degree(other) === 1) this.#graph.dropNode(other);
+    }
+    this.#layout();
+  }
+
+  // Take away a node with its edges.
+  remove(name) {
+    if (this.#graph.hasNode(keyOf(name))) this.#graph.dropNode(keyOf(name));
   }
 
   // Show the entities of one type only, and the chosen one; all for "".
@@ -106,7 +134,11 @@ export class Drawing {
         labelDensity: 0.7,
         labelGridCellSize: 90,
         stagePadding: 64,
+        renderEdgeLabels: true,
+        enableEdgeEvents: true,
+        edgeLabelFont: getComputedStyle(document.body).fontFamily,
         nodeReducer: (key, attributes) => this.#styled(key, attributes),
+        edgeReducer: (key, attributes) => this.#styledEdge(key, attributes),
         defaultDrawNodeLabel: drawName,
         defaultDrawNodeHover: drawName,
       });
@@ -116,11 +148,27 @@ export class Drawing {
       return;
     }
     this.#sigma.on("clickNode", ({ node }) => this.#onnode(this.#graph.getNodeAttribute(node, "label")));
+    for (const kind of ["Node", "Edge"]) {
+      this.#sigma.on(`enter${kind}`, (event) => this.#hover(event[kind.toLowerCase()]));
+      this.#sigma.on(`leave${kind}`, () => this.#hover());
+    }
     this.#restyle();
   }
 
+  #hover(key) {
+    this.#hovered = key;
+    this.#sigma.refresh({ skipIndexation: true });
+  }
+
   #restyle() {
-    this.#sigma?.setSettings({ defaultEdgeColor: themeColor("--edge"), labelColor: { color: themeColor("--ink") } });
+    const color = themeColor("--ink");
+    this.#sigma?.setSettings({ defaultEdgeColor: themeColor("--edge"), labelColor: { color }, edgeLabelColor: { color } });
+  }
+
+  // An edge says what relates its ends while the pointer is on it or on an end.
+  #styledEdge(key, attributes) {
+    const named = key === this.#hovered || this.#graph.extremities(key).includes(this.#hovered);
+    return named ? { ...attributes, color: themeColor("--accent"), label: attributes.words, forceLabel: true } : attributes;
   }
 
   #styled(key, attributes) {

@@ -4,11 +4,13 @@ import { get, indexPath } from "./api.js";
 import { line, relationWords } from "./ask.js";
 import { $, guarded, h, notify } from "./dom.js";
 import { colorOf, Drawing } from "./drawing.js";
+import { editButtons } from "./edit.js";
 import { openSources } from "./passage.js";
 import { format, t } from "./strings.js";
 
 const FOUND = 30;
 const AROUND = 40; // relations that a click adds at most
+const MOST_AROUND = 500; // that the server lists
 
 let parts;
 let drawing;
@@ -61,25 +63,42 @@ const find = guarded(async () => {
     line(() => choose(one.name), h("span", { class: "grow" }, h("b", {}, one.name), ` ${one.type}`), format(one.degree))));
 });
 
-const choose = guarded(async (name) => {
-  const { entity, relations, neighbours, total } = await get(indexPath("/neighbourhood"), { name, limit: AROUND });
+const choose = guarded(async (name, limit = AROUND) => {
+  const { entity, relations, neighbours, total } = await get(indexPath("/neighbourhood"), { name, limit });
   const center = { name: entity.name, type: entity.type, degree: total };
-  if (!drawing.add([center, ...neighbours], relations, entity.name)) notify({ message: t("full") });
-  parts.legend.replaceChildren(...drawing.types().map((type) => chip(type)));
-  const items = relations.map((one) => {
-    const other = one.source === entity.name ? one.target : one.source;
-    return line(() => choose(other), relationWords({ ...one, predicate: one.keywords.join(", ") }));
-  });
+  const drawn = relations.map((one) => ({ ...one, predicate: one.keywords.join(", ") }));
+  if (!drawing.add([center, ...neighbours], drawn, entity.name)) notify({ message: t("full") });
+  showLegend();
+  const items = drawn.map((one) => line(() => choose(one.source === entity.name ? one.target : one.source), relationWords(one)));
+  const more = Math.min(limit + AROUND, MOST_AROUND);
   parts.about.replaceChildren(
     h("h2", {}, entity.name),
     h("p", { class: "row" }, chip(entity.type),
-      h("button", { class: "link", t: "sources", onclick: () => openSources({ entity: entity.name }) })),
+      h("button", { class: "link", t: "sources", onclick: () => openSources({ entity: entity.name }) }),
+      h("button", { class: "link", t: "collapse", onclick: () => collapse(entity.name) })),
     h("p", entity.aliases.length ? { class: "soft", t: "aliases", n: entity.aliases.join(", ") } : { hidden: true }),
     h("p", { class: "description" }, entity.description),
+    h("p", { class: "row" }, editButtons(entity, (newName) => changed(entity.name, newName))),
     h("h3", { t: "relations_n", n: `${format(items.length)} / ${format(total)}` }),
     h("ul", { class: "list" }, items),
+    items.length < total && limit < more && h("button", { t: "more_relations", onclick: () => choose(name, more) }),
   );
 });
+
+function collapse(name) {
+  drawing.collapse(name);
+  showLegend();
+}
+
+const showLegend = () => parts.legend.replaceChildren(...drawing.types().map((type) => chip(type)));
+
+// After a change by hand: what was drawn of the entity is drawn anew.
+function changed(oldName, newName) {
+  drawing.remove(oldName);
+  find();
+  if (newName === null) reset();
+  else choose(newName);
+}
 
 function chip(type) {
   const dot = h("span", { class: "dot" });

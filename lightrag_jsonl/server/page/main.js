@@ -1,13 +1,13 @@
 // The page: its views, the chosen index, language and theme.
 
 import { current, get } from "./api.js";
-import { startAsk } from "./ask.js";
+import { showAsk, startAsk } from "./ask.js";
 import { showDocuments, startDocuments } from "./documents.js";
 import { $, guarded, h } from "./dom.js";
 import { showGraph, startGraph } from "./graph.js";
 import { switchLanguage, translate } from "./strings.js";
 
-const VIEWS = new Map(Object.entries({ ask: () => {}, graph: showGraph, documents: showDocuments }));
+const VIEWS = new Map(Object.entries({ ask: showAsk, graph: showGraph, documents: showDocuments }));
 
 function show() {
   const [, view = "ask"] = location.hash.match(/^#(ask|graph|documents)$/) ?? [];

@@ -7,6 +7,7 @@ import { h } from "./dom.js";
 const NUMBERS = String.raw`[[［【]\s*(\d+(?:\s*[,，、;；‐-―−~～－-]\s*\d+)*)\s*[\]］】]`;
 const MARKER = new RegExp(String.raw`\[\uE000(\d+)\uE001\]|${NUMBERS}(?!\((?:https?:|#))`);
 const AT_MARKER = new RegExp(NUMBERS, "y");
+const AT_START = new RegExp(`^${NUMBERS}`);
 const TAGS = new Map(Object.entries({ paragraph: "p", blockquote: "blockquote", strong: "b", em: "i", del: "del" }));
 
 class Plain extends Tokenizer {
@@ -41,14 +42,33 @@ function placed(text, claims) {
 export const withoutMarkers = (text) =>
   text.replace(new RegExp(NUMBERS, "g"), " ").replaceAll("**", "").replace(/\s+/g, " ").replace(/^[\s,，、;；:：.。*#|-]+|[\s,，、;；:：.。*#|-]+$/g, "");
 
+const ENDS_SENTENCE = /[。！？\n]|[.!?](?=["'”’)\]\s]|$)/;
+
+// The claims whose number the same sentence cites once more, with the same support: the last one stands for them.
+function repeatedClaims(text, claims) {
+  const characters = [...text];
+  const ordered = [...claims].sort((a, b) => a.marker - b.marker);
+  return new Set(ordered.filter((claim, at) => {
+    const next = ordered.slice(at + 1).find(({ number }) => number === claim.number);
+    if (!next || next.supported !== claim.supported || /[。！？.!?]/.test(characters[claim.marker - 1])) return false;
+    if (!claim.supported && next.marker !== claim.marker && next.start !== claim.start) return false;
+    const between = characters.slice(claim.marker, next.marker).join("").replace(AT_START, "");
+    return !ENDS_SENTENCE.test(between);
+  }));
+}
+
 // The elements of a text; `button` makes the one of a citation's number, and of its claim if it has one.
 export function markdown(text, claims, button) {
   const atMarkers = Map.groupBy(claims, ({ marker }) => String(marker));
+  const repeated = repeatedClaims(text, claims);
+  const buttonsAt = (place) => (atMarkers.get(place) ?? []).filter((claim) => !repeated.has(claim)).map((claim) => button(claim.number, claim));
   const cited = (words) => {
     const pieces = words.split(MARKER); // text, place of a claim, numbers, text, …
     return pieces.flatMap((piece, at) => {
+      const goesOn = at % 3 === 0 && pieces[at + 1] !== undefined && buttonsAt(pieces[at + 1]).length === 0;
+      if (goesOn) return piece.trimEnd(); // no number follows
       if (at % 3 === 0 || piece === undefined) return piece ?? [];
-      if (at % 3 === 1) return (atMarkers.get(piece) ?? []).map((claim) => button(claim.number, claim));
+      if (at % 3 === 1) return buttonsAt(piece);
       return piece.match(/\d+/g).map((number) => button(Number(number)));
     });
   };

@@ -96,6 +96,17 @@ class AnswerWrites(AnswerReads, WritableTables):
             return self._delete_all("completions")
         return self._delete("completions", "key", keys)
 
+    def outdate_answers(self, documents: Collection[str]) -> None:
+        """Note that the cached answers about some documents are about versions that are deleted or
+        replaced: a purge deletes them, even if there is again a document with that id.
+        """
+        if documents:
+            test = f"document {self.dialect.among()}"
+            self._execute(
+                f"UPDATE completions SET document = NULL WHERE {test}",
+                self.dialect.array(documents),
+            )
+
     def purge(self, names: Collection[str]) -> tuple[int, int]:
         """Delete whatever may quote deleted documents: cached answers, except about one document that
         is still there, reusable answers, cached vectors, and queries that refer to a deleted chunk

@@ -1,16 +1,19 @@
 """Documents, visible or waiting, with their pages; and chunks, with the results of the extraction."""
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from msgspec.json import Decoder
 
 from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.filters import OWN_FIELDS, Condition
 from lightrag_jsonl.storage.rows import (
     ChunkReport,
     Counts,
+    DocumentLabel,
     Names,
     PendingDocument,
     RowIds,
@@ -24,6 +27,7 @@ from lightrag_jsonl.storage.tables.base import (
     json_text,
     only_column,
 )
+from lightrag_jsonl.storage.tables.dialect import Dialect
 
 COLUMNS = "id, name, title, source, date, metadata, content, state, characters, created_at"
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
@@ -37,6 +41,14 @@ SET_STATES = """UPDATE documents SET state = (
         WHEN count(CASE state WHEN 'failed' THEN 1 END) = count(*) THEN 'failed' ELSE 'partial' END
     FROM chunks WHERE document = documents.id)
     WHERE id"""
+USAGE_NUMBERS = tuple([field.name for field in fields(Usage)])
+REPORT_NUMBERS = tuple(
+    [
+        field.name
+        for field in fields(ExtractionReport)
+        if field.name not in ("rejections", "gleaned", "usage")
+    ]
+)
 
 Provided: TypeAlias = tuple[  # records, chunks, and the size of the chunks
     tuple[dict[str, Any], ...] | None, tuple[str, ...] | None, tuple[int, int] | None
@@ -45,6 +57,8 @@ parse_metadata = Decoder(dict[str, Any]).decode
 parse_document = Decoder(Document).decode
 parse_provided = Decoder(Provided).decode
 parse_report = Decoder(ExtractionReport).decode
+parse_counts = Decoder(dict[str, int]).decode
+parse_numbers = Decoder(tuple[int, ...]).decode
 
 
 class DocumentReads(Tables):
@@ -77,10 +91,35 @@ class DocumentReads(Tables):
             for page in by_name(rows)
         )
 
-    def pending(self) -> list[PendingDocument]:
-        """Documents that were inserted and are not visible yet, oldest first."""
-        statement = "SELECT document, provided, created_at FROM pending ORDER BY created_at, id"
-        return [_pending(row) for row in by_name(self._execute(statement))]
+    def pending(self, ids: Names = None) -> list[PendingDocument]:
+        """Documents that were inserted and are not visible yet, oldest first: all, or some by id."""
+        columns = "document, provided, created_at"
+        rows = self._select(columns, "pending", "name", ids, order="created_at, id")
+        return [_pending(row) for row in by_name(rows)]
+
+    def new_pending_ids(self) -> list[str]:
+        """The ids of the waiting documents that are no new versions of visible ones, oldest first."""
+        return only_column(
+            self._execute(
+                "SELECT name FROM pending p "
+                "WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.name = p.name) "
+                "ORDER BY created_at, id"
+            )
+        )
+
+    def document_labels(self) -> list[DocumentLabel]:
+        """What people search a visible document by, in the order of storing."""
+        statement = "SELECT name AS id, title, source, state FROM documents ORDER BY id"
+        return [
+            DocumentLabel(id=row.id, title=row.title, source=row.source, state=row.state)
+            for row in by_name(self._execute(statement))
+        ]
+
+    def existing_ids(self, ids: Collection[str]) -> set[str]:
+        """Those of the ids that belong to a visible or waiting document."""
+        visible = self._select("name", "documents", "name", ids)
+        waiting = self._select("name", "pending", "name", ids)
+        return {*only_column(visible), *only_column(waiting)}
 
     def counts(self) -> Counts:
         """How much the index holds."""
@@ -122,10 +161,32 @@ class DocumentReads(Tables):
             cursor = self._select(CHUNK, CHUNKS, "c.name", ids, order=TEXT_ORDER)
         return {row.id: _chunk(row) for row in by_name(cursor)}
 
+    def chunk_names(self, rows: RowIds = None) -> dict[int, str]:
+        """The public ids of chunks by row id, all or some, in the order of time and text: documents
+        without a date first, then by date, documents of one date in the order of storing.
+        """
+        cursor = self._select("c.id, c.name, d.date", CHUNKS, "c.id", rows, order=TEXT_ORDER)
+        chunks = sorted(by_name(cursor), key=lambda chunk: chunk.date or "")
+        return {chunk.id: chunk.name for chunk in chunks}
+
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         """The results of the extraction of each chunk, of all documents or some."""
         cursor = self._select(REPORT, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
         return [_chunk_report(row) for row in by_name(cursor)]
+
+    def extraction_totals(self) -> ExtractionReport:
+        """The sum of the extraction reports of all chunks, added up by the database."""
+        rejections = self.dialect.json_field("report", "rejections")
+        gleaned = self.dialect.json_field("report", "gleaned")
+        usage = self.dialect.json_field("report", "usage")
+        numbers = [_sum_of(self.dialect, "report", name) for name in REPORT_NUMBERS]
+        tokens = [_sum_of(self.dialect, f"({usage})", name) for name in USAGE_NUMBERS]
+        statement = (
+            f"SELECT {rejections} AS rejections, {gleaned} AS gleaned, count(*) AS chunks, "
+            f"{', '.join(numbers + tokens)} FROM chunks GROUP BY 1, 2"
+        )
+        reports = [_summed_report(row) for row in by_name(self._execute(statement))]
+        return sum(reports, ExtractionReport())
 
     def edited_chunks(self) -> list[int]:
         """Row ids of the chunks that hold an edit by hand (of the extractor "person"), by time."""
@@ -301,6 +362,23 @@ def _chunk(row: Any) -> Chunk:
         heading=row.heading,
         title=row.title or "",
         date=row.date or "",
+    )
+
+
+def _sum_of(dialect: Dialect, column: str, field: str) -> str:
+    """The sum of a number in the JSON of a column, called like the number."""
+    return f"coalesce(sum(CAST({dialect.json_field(column, field)} AS BIGINT)), 0) AS {field}"
+
+
+def _summed_report(row: Any) -> ExtractionReport:
+    """The report on chunks that have the same rejections and the same number of gleanings each."""
+    rejections = parse_counts(row.rejections or "{}")
+    gleaned = parse_numbers(row.gleaned or "[]")
+    return ExtractionReport(
+        **{name: int(getattr(row, name)) for name in REPORT_NUMBERS},
+        rejections={reason: count * row.chunks for reason, count in rejections.items()},
+        gleaned=tuple([count * row.chunks for count in gleaned]),
+        usage=Usage(**{name: int(getattr(row, name)) for name in USAGE_NUMBERS}),
     )
 
 

@@ -1,0 +1,86 @@
+"""Changes of the graph by hand, as a client asks for them."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from lightrag_jsonl import AsyncLightRAG
+from lightrag_jsonl.core.errors import ConfigError
+
+EditedName = Annotated[str, Meta(min_length=1, max_length=2_000)]
+EditedWeight = Annotated[float, Meta(ge=0, le=1_000_000)]
+
+
+class GraphEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A change of the entity `name`, or of the relation from `name` to `target`.
+
+    `merge` makes `name` another name of the entity `target`, `unmerge` undoes that. Fields without
+    a value stay as they are. `by` names the author of the change.
+    """
+
+    action: Literal["edit", "delete", "merge", "unmerge"]
+    name: EditedName
+    target: EditedName | None = None
+    type: EditedName | None = None
+    description: str | None = None
+    keywords: list[str] | None = None
+    weight: EditedWeight | None = None
+    by: str = ""
+    reason: str = ""
+
+
+class EditReport(Struct):
+    """What to do to undo a change: delete the document, or unmerge the name."""
+
+    document: str | None = None
+    unmerge: str | None = None
+
+
+def check_edit(edit: GraphEdit) -> None:
+    """`ConfigError` if something is missing that the action needs."""
+    if edit.action == "merge" and edit.target is None:
+        raise ConfigError("a merge needs a target: the entity of which `name` is another name")
+    if edit.action in ("edit", "delete") and not edit.by.strip():
+        raise ConfigError("by must name the author of the change")
+
+
+async def edit_graph(rag: AsyncLightRAG, edit: GraphEdit) -> EditReport:
+    """Carry out a change; `NotFoundError` for an unknown entity or relation."""
+    check_edit(edit)
+    if edit.action == "merge" and edit.target is not None:
+        await rag.entities.merge([edit.name], into=edit.target)
+        return EditReport(unmerge=edit.name)
+    if edit.action == "unmerge":
+        await rag.entities.unmerge(edit.name)
+        return EditReport()
+    if edit.action == "delete":
+        return EditReport(document=await _delete(rag, edit))
+    return EditReport(document=await _edit(rag, edit))
+
+
+async def _delete(rag: AsyncLightRAG, edit: GraphEdit) -> str:
+    if edit.target is None:
+        return await rag.entities.delete(edit.name, by=edit.by, reason=edit.reason)
+    return await rag.entities.delete_relation(
+        edit.name, edit.target, by=edit.by, reason=edit.reason
+    )
+
+
+async def _edit(rag: AsyncLightRAG, edit: GraphEdit) -> str:
+    if edit.target is None:
+        return await rag.entities.edit(
+            edit.name,
+            type=edit.type,
+            description=edit.description,
+            by=edit.by,
+            reason=edit.reason,
+        )
+    return await rag.entities.edit_relation(
+        edit.name,
+        edit.target,
+        description=edit.description,
+        keywords=edit.keywords,
+        weight=edit.weight,
+        by=edit.by,
+        reason=edit.reason,
+    )

@@ -1,0 +1,38 @@
+"""Messages for clients, without the folders of this machine."""
+
+import tempfile
+from pathlib import Path
+from typing import TypeVar
+
+import lightrag_jsonl
+
+JsonValue = TypeVar("JsonValue")
+
+
+def without_folders(message: JsonValue, index_folder: Path) -> JsonValue:
+    """A text, or JSON with texts, in which the index's name stands for its folder.
+
+    The folders of the user, of temporary files and of this package are left out, too.
+    """
+    folder = index_folder.resolve()
+    shorter = {str(folder): folder.name}
+    if len(index_folder.parts) > 1:  # not "." or a single name, which occur in other words
+        shorter[str(index_folder)] = folder.name
+    package = Path(lightrag_jsonl.__file__).parent.parent
+    for private, short in ((package, ""), (Path(tempfile.gettempdir()), ""), (Path.home(), "~")):
+        if len(private.parts) > 1:
+            shorter[f"{private}/"] = f"{short}/".lstrip("/")
+    return _replaced(message, dict(sorted(shorter.items(), key=lambda pair: -len(pair[0]))))
+
+
+def _replaced(value: JsonValue, shorter: dict[str, str]) -> JsonValue:
+    result: object = value
+    if isinstance(value, str):
+        result = value
+        for text, short in shorter.items():
+            result = str(result).replace(text, short)
+    elif isinstance(value, list | tuple):
+        result = [_replaced(item, shorter) for item in value]
+    elif isinstance(value, dict):
+        result = {key: _replaced(item, shorter) for key, item in value.items()}
+    return result  # type: ignore[return-value]

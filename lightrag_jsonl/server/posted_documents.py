@@ -1,0 +1,63 @@
+"""Documents in the JSON that a client has posted, read one after the other."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Never
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.types import Document, Json
+from lightrag_jsonl.indexing.loading import document_from
+
+BODY_BEGINNING: Final = re.compile(r'\s*\{\s*"documents"\s*:\s*\[\s*')
+VALUE_SEPARATOR: Final = re.compile(r"\s*(,|\])\s*")
+BODY_END: Final = re.compile(r"\s*\}\s*\Z")
+EXPECTED_BODY: Final = 'the body must be {"documents": […]}, with at least one document'
+
+
+def posted_documents(path: Path) -> Iterator[Document]:
+    """The documents in a file with `{"documents": […]}`; `ConfigError` names the wrong one.
+
+    At any time, one of them is in memory beside the text of the file.
+    """
+    for number, value in enumerate(_values(_text_of(path))):
+        yield document_from(value, where=f"documents[{number}]")
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the body is not UTF-8: {error}") from error
+
+
+def _values(text: str) -> Iterator[Json]:
+    """The values in the list of documents."""
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    beginning = BODY_BEGINNING.match(text)
+    if beginning is None:
+        raise ConfigError(EXPECTED_BODY)
+    position = beginning.end()
+    separator = ","
+    while separator == ",":
+        value, position = _value_at(text, position, decoder)
+        yield value
+        match = VALUE_SEPARATOR.match(text, position)
+        if match is None:
+            raise ConfigError(f"invalid JSON in the body: expected , or ] at character {position}")
+        separator = match[1]
+        position = match.end()
+    if not BODY_END.match(text, position):
+        raise ConfigError(f"{EXPECTED_BODY}; there is more at character {position}")
+
+
+def _value_at(text: str, position: int, decoder: json.JSONDecoder) -> tuple[Json, int]:
+    try:
+        return decoder.raw_decode(text, position)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"invalid JSON in the body: {error}") from error
+
+
+def _refuse_constant(name: str) -> Never:
+    raise ValueError(f"{name} is no JSON")
