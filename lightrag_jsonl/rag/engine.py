@@ -13,7 +13,7 @@ from typing import Any
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.core.languages import Language, known_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
@@ -427,6 +427,6 @@ def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) 
     return store
 
 
-def _names_in(language: str, text: str) -> list[str]:
+def _names_in(language: Language, text: str) -> list[str]:
     """The names in a text, found by the rules of a language."""
     return [entity.name for entity in offline.extract_text(text, language).entities]
