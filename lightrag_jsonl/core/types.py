@@ -132,8 +132,8 @@ class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
     `index` counts from 0 in the document. `title` and `date` are the document's, `heading` is the path
-    of headings above the start, such as "Report › Costs". `score` and `why` are set in search results
-    only.
+    of headings above the start, such as "Report › Costs"; within a table it ends with the header of the
+    table. `score` and `why` are set in search results only.
     """
 
     id: str
@@ -201,6 +201,7 @@ class Extraction:
     `truncated` counts cut-off answers, `resumed` the requests to go on with a cut-off answer.
     `gleaned` holds the number of new names and pairs of each gleaning round. `error` says why the
     chunk, or the rest of it, could not be read; `extractor` names the model or the extractor.
+    `content_keywords` are the themes of the whole text.
     """
 
     entities: tuple[EntityMention, ...] = ()
@@ -214,6 +215,7 @@ class Extraction:
     usage: Usage = Usage()
     error: str = ""
     extractor: str = ""
+    content_keywords: tuple[str, ...] = ()
 
     @property
     def unfinished(self) -> bool:
@@ -224,7 +226,10 @@ class Extraction:
         """The mentions as records for `insert_records`, of the chunk with this index."""
         entities = [_entity_record(mention) for mention in self.entities]
         relations = [_relation_record(mention) for mention in self.relations]
-        return [{**record, "chunk": chunk} for record in (*entities, *relations)]
+        records = [*entities, *relations]
+        if self.content_keywords:
+            records.append({"type": "content_keywords", "keywords": [*self.content_keywords]})
+        return [{**record, "chunk": chunk} for record in records]
 
     @property
     def report(self) -> "ExtractionReport":
@@ -240,6 +245,7 @@ class Extraction:
             resumed=self.resumed,
             gleaned=self.gleaned,
             usage=self.usage,
+            content_keywords=dict.fromkeys(sorted(self.content_keywords), 1),
         )
 
 
@@ -369,7 +375,8 @@ class ExtractionReport:
 
     `ok`, `empty`, `partial` and `failed` count chunks by state, `rejections` refused lines by reason,
     `repaired` repaired records, `ungrounded` entity mentions with a name that does not occur in the
-    chunk. The remaining fields are sums of the fields of `Extraction`.
+    chunk. `content_keywords` counts the chunks of a document with each theme; a whole index has none.
+    The remaining fields are sums of the fields of `Extraction`.
     """
 
     ok: int = 0
@@ -384,20 +391,23 @@ class ExtractionReport:
     resumed: int = 0
     gleaned: tuple[int, ...] = ()
     usage: Usage = Usage()
+    content_keywords: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, report: "ExtractionReport") -> "ExtractionReport":
         names = [field.name for field in fields(self)]
         sums = {
             name: getattr(self, name) + getattr(report, name)
             for name in names
-            if name not in ("rejections", "gleaned")
+            if name not in ("rejections", "gleaned", "content_keywords")
         }
         rejections = Counter(self.rejections) + Counter(report.rejections)
+        content_keywords = Counter(self.content_keywords) + Counter(report.content_keywords)
         gleaned = zip_longest(self.gleaned, report.gleaned, fillvalue=0)
         return ExtractionReport(
             **sums,
             rejections=dict(sorted(rejections.items())),
             gleaned=tuple(map(sum, gleaned)),
+            content_keywords=dict(sorted(content_keywords.items())),
         )
 
 
@@ -471,7 +481,10 @@ class DeleteReport:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """A document and the state of extraction; the title of an untitled text is the first sentence."""
+    """A document and the state of extraction; the title of an untitled text is the first sentence.
+
+    `content_keywords` are its themes, the most frequent first.
+    """
 
     id: str
     title: str | None
@@ -484,6 +497,7 @@ class DocumentStatus:
     extraction: ExtractionReport = ExtractionReport()
     failures: tuple[Failure, ...] = ()
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    content_keywords: tuple[str, ...] = ()
 
 
 @with_short_repr
