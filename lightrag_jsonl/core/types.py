@@ -224,8 +224,8 @@ class Extraction:
 
     def as_records(self, chunk: int = 0) -> list[Record]:
         """The mentions as records for `insert_records`, of the chunk with this index."""
-        entities = [_entity_record(mention) for mention in self.entities]
-        relations = [_relation_record(mention) for mention in self.relations]
+        entities = [entity_record(mention) for mention in self.entities]
+        relations = [relation_record(mention) for mention in self.relations]
         records = [*entities, *relations]
         if self.content_keywords:
             records.append({"type": "content_keywords", "keywords": [*self.content_keywords]})
@@ -249,20 +249,23 @@ class Extraction:
         )
 
 
-def _entity_record(mention: EntityMention) -> Record:
+def entity_record(mention: EntityMention) -> Record:
+    """The mention as a record of `extract-graph`."""
     record: Record = {
         "type": "entity",
         "name": mention.name,
         "entity_type": mention.type,
         "description": mention.description,
-        "aliases": list(mention.aliases),
     }
+    if mention.aliases:
+        record["aliases"] = [*mention.aliases]
     for name, value in mention.attributes:
         record["attribute"] = [name, value]
     return record
 
 
-def _relation_record(mention: RelationMention) -> Record:
+def relation_record(mention: RelationMention) -> Record:
+    """The mention as a record of `extract-graph`."""
     return {
         "type": "relationship",
         "source": mention.source,

@@ -108,10 +108,10 @@ class MentionCollector:
         )
 
     def doubtful_relations(self) -> list[Rejection]:
-        """The relations whose description names neither end, by any name or alias; these are kept.
+        """The kept relations with a description that names neither end, by name or alias.
 
-        A description that begins with "both" or "they" cannot be understood alone, and one that
-        names other entities may belong to these.
+        A description that begins with "both" or "they" cannot be understood alone, and a description
+        with other names may belong to another relation.
         """
         aliases_by_key: dict[str, list[str]] = {}
         for entity in self.entities:

@@ -205,7 +205,7 @@ def _different_texts(pairs: Iterable[tuple[int, str]], limit: int | None = None)
 
 
 def _named_first(row: GraphRow, texts: list[str]) -> list[str]:
-    """The texts, those last that name neither end of a relation: these may be about something else."""
+    """The texts; last the texts that name neither end of a relation, since the subject is doubtful."""
     if not isinstance(row, RelationRow) or len(texts) < 2:
         return texts
     names = [name_key(name) for name in (*row.low_names, *row.high_names)]

@@ -51,7 +51,7 @@ def record_grammar(schema: Mapping[str, Json], names: Sequence[str] | None = Non
 
 @dataclass
 class _Grammar:
-    """The rules made so far from a schema and its `definitions`."""
+    """The rules made so far from a schema with `definitions`."""
 
     definitions: Mapping[str, Any]
     rules: dict[str, str] = field(default_factory=dict)
