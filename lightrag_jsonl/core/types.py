@@ -147,7 +147,9 @@ class Chunk:
     @property
     def background(self) -> str:
         """The document's title and the headings, for readers of the text."""
-        return HEADING_SEPARATOR.join(filter(None, (self.title, self.heading)))
+        begins_with_title = self.heading.split(HEADING_SEPARATOR)[0] == self.title
+        title = "" if begins_with_title else self.title
+        return HEADING_SEPARATOR.join(filter(None, (title, self.heading)))
 
 
 def chunk_id(document_id: str, page: int, start: int, text: str) -> str:

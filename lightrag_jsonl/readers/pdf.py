@@ -14,6 +14,7 @@ from lightrag_jsonl.readers.arabic import has_arabic, ordered_text
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.pdf_forms import form_values
 from lightrag_jsonl.readers.running_lines import PrintedPage, without_running_lines
+from lightrag_jsonl.readers.titles import confirmed_title
 
 FEWEST_LINES = 4  # in a column
 COLUMN = 0.25  # of the width of the text: lines of a column are at least so wide, unlike cells
@@ -24,6 +25,7 @@ FULL_LINE = 0.8  # of the longest line: a Chinese line of this length goes on in
 MARGIN_GAP = 1.2  # of a line's height, between a running line and the text
 MOST_MARGIN_LINES = 6  # and their parts: title, number and date can stand apart in one line
 LISTED_PAGES = 20  # in a note
+TITLE_PAGES = 3  # at the beginning, where the title of a document stands
 
 _pdfium_lock = threading.Lock()  # PDFium is not made for threads
 
@@ -49,6 +51,7 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
             if pdf.get_formtype():
                 pdf.init_forms()
             titles = _titles(pdf)
+            property_title = pdf.get_metadata_value("Title")
             printed: list[PrintedPage] = []
             scanned = []
             for index in range(len(pdf)):
@@ -69,7 +72,8 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
         _with_headings(text, titles.get(index, ()))
         for index, text in enumerate(without_running_lines(printed))
     ]
-    return Document("", pages=tuple(pages))
+    title = confirmed_title(property_title, "\n".join(page.text for page in printed[:TITLE_PAGES]))
+    return Document("", title=title, pages=tuple(pages))
 
 
 def _page_list(numbers: Sequence[int]) -> str:

@@ -10,6 +10,7 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.ooxml import usual_package
+from lightrag_jsonl.readers.titles import confirmed_title
 
 PAGE_BYTES = 2_000  # of UTF-8: neighbouring slides share a page up to this length
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -32,7 +33,8 @@ def read_pptx(data: bytes, meter: FileMeter) -> Document:
         text = _slide_text(slide, number, meter)
         meter.add_characters(len(text))
         texts.append(text)
-    return Document("", pages=tuple(_shared_pages(texts)))
+    title = confirmed_title(presentation.core_properties.title, "\n".join(texts))
+    return Document("", title=title, pages=tuple(_shared_pages(texts)))
 
 
 def _shared_pages(texts: Iterable[str]) -> list[str]:

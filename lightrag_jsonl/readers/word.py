@@ -9,6 +9,7 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.ooxml import usual_package
+from lightrag_jsonl.readers.titles import confirmed_title, heading_title
 from lightrag_jsonl.readers.word_numbers import ParagraphNumbers, W
 from lightrag_jsonl.readers.xml_elements import local_name
 
@@ -36,7 +37,9 @@ def read_docx(data: bytes, meter: FileMeter) -> Document:
     for text in WordText(document).blocks(document.element.body):
         meter.add_characters(len(text))
         texts.append(text)
-    return Document("\n\n".join(texts))
+    text = "\n\n".join(texts)
+    title = confirmed_title(document.core_properties.title, text)
+    return Document(text, title=title or heading_title(text))
 
 
 class WordText:

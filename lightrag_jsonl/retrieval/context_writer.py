@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.languages import FixedWords
 from lightrag_jsonl.core.text import on_one_line
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Relation
+from lightrag_jsonl.core.types import HEADING_SEPARATOR, UNKNOWN_TYPE, Chunk, Entity, Relation
 
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
 
@@ -59,11 +59,8 @@ class ContextWriter:
         page = ""
         if chunk.document_id in self.context.paged:
             page = self.words.page.format(chunk.page)
-        parts = [
-            self._title(chunk.document_id),
-            safe_line(chunk.heading)[:LABEL_LENGTH],
-            page,
-        ]
+        heading = chunk.heading.removeprefix(f"{chunk.title}{HEADING_SEPARATOR}")
+        parts = [self._title(chunk.document_id), safe_line(heading)[:LABEL_LENGTH], page]
         place = self.words.comma.join(filter(None, dict.fromkeys(parts)))
         return f"{self.mark} [{number}] {place}{self.words.colon.rstrip()}"
 
