@@ -17,11 +17,14 @@ class FixedWords:
     """The fixed words and the punctuation of contexts and of lists of sources in one language."""
 
     headings: tuple[str, str, str, str]
+    communities: str
+    excerpts: str
     first_line: str
     page: str
     weight: str
     related: str
     comma: str
+    list_comma: str
     keyword_comma: str
     colon: str
     brackets: str
@@ -34,11 +37,14 @@ class FixedWords:
 FIXED_WORDS: Mapping[Language, FixedWords] = {
     "en": FixedWords(
         headings=("Passages", "Entities", "Relations", "Sources"),
+        communities="Communities (entities that belong together, and their passages)",
+        excerpts="Excerpts of passages, in the order of the text",
         first_line="Mark of this context: ",
         page="page {}",
         weight="weight {:g}",
         related="related to",
         comma=", ",
+        list_comma="; ",
         keyword_comma=", ",
         colon=": ",
         brackets=" ({})",
@@ -49,11 +55,14 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
     ),
     "zh": FixedWords(
         headings=("原文", "实体", "关系", "来源"),
+        communities="社区（关系紧密的实体，及其原文）",
+        excerpts="原文摘录（按原文顺序）",
         first_line="本资料的标记：",
         page="第 {} 页",
         weight="权重 {:g}",
         related="有关",
         comma="，",
+        list_comma="、",
         keyword_comma="、",
         colon="：",
         brackets="（{}）",

@@ -18,6 +18,7 @@ class ModePlan:
     - `relations`: high-level keywords and the whole question → relations → entities at the ends.
     - `chunks`: the question → chunks.
     - `ranked_by_walk`: the walk ranks entities as well as chunks.
+    - `communities`: the whole text, by communities of the graph, whatever the question.
     """
 
     summary: str
@@ -25,6 +26,7 @@ class ModePlan:
     relations: bool = False
     chunks: bool = False
     ranked_by_walk: bool = False
+    communities: bool = False
     prompt: str = "answer"
 
     @property
@@ -72,11 +74,21 @@ MODES: Final[Mapping[Mode, ModePlan]] = {
         ranked_by_walk=True,
         prompt="answer-mix",
     ),
+    "overview": ModePlan(
+        summary="the whole, by communities of the graph",
+        entities=True,
+        relations=True,
+        chunks=True,
+        communities=True,
+        prompt="answer-overview",
+    ),
     "bypass": ModePlan(
         summary="no search: the model alone",
     ),
 }
-GRAPH_MODES: Final[tuple[Mode, ...]] = tuple(mode for mode, plan in MODES.items() if plan.graph)
+GRAPH_MODES: Final[tuple[Mode, ...]] = tuple(
+    mode for mode, plan in MODES.items() if plan.graph and not plan.communities
+)
 
 
 def mode_summaries() -> str:

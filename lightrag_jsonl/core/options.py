@@ -148,7 +148,8 @@ class QueryParam:
     """Settings of one question. Budgets are in tokens; invalid values raise `ConfigError`.
 
     - `mode`: how the index is searched; see the README's table.
-    - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for.
+    - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for
+      (an overview has as many as the budget holds).
     - `max_entity_tokens`, `max_relation_tokens`, `max_total_tokens`: budgets of the context.
       `chunk_share` is the part of the total reserved for chunks.
     - `response_type`, `user_prompt`: the form of the answer, and further wishes, for the model.

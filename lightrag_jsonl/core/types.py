@@ -15,7 +15,8 @@ from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
-Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "bypass"]
+Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "overview", "bypass"]
+Excerpt: TypeAlias = tuple[int, int]  # start and end, in characters
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
 EditAction: TypeAlias = Literal["create", "edit", "delete"]  # of a person

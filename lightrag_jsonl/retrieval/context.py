@@ -72,7 +72,7 @@ def fit_context(
     """
     found_context = result.context
     words = FIXED_WORDS[known_language(found_context.language)]
-    writer = ContextWriter(words, found_context, _mark(found_context, secret))
+    writer = ContextWriter(words, found_context, context_mark(found_context, secret))
     share = 1.0 - float(getattr(tokenizer, "error", 0.0))
     limit = int(param.max_total_tokens * share)
     while True:
@@ -248,7 +248,7 @@ def chunk_size(chunk: Chunk, tokenizer: Tokenizer) -> int:
     return tokenizer.count(text)
 
 
-def _mark(context: Context, secret: str) -> str:
+def context_mark(context: Context, secret: str) -> str:
     """New for each question and all items found for it; not to be known without the secret."""
     facts = [(entity.name, entity.description) for entity in context.entities]
     facts += [

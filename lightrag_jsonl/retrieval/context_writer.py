@@ -1,14 +1,22 @@
 """Writes a context as the text that a model reads: passages, entities, relations, sources."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.answers import Community, Context
 from lightrag_jsonl.core.languages import FixedWords
 from lightrag_jsonl.core.text import on_one_line
-from lightrag_jsonl.core.types import HEADING_SEPARATOR, UNKNOWN_TYPE, Chunk, Entity, Relation
+from lightrag_jsonl.core.types import (
+    HEADING_SEPARATOR,
+    UNKNOWN_TYPE,
+    Chunk,
+    Entity,
+    Excerpt,
+    Relation,
+)
 
+ELLIPSIS = "…"  # for what is left out between two excerpts
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
 
 _OPENED_NUMBER = re.compile(r"(?<!\\)[\[［【](?=[^\w\[\]］】]{0,9}\d)")
@@ -56,13 +64,21 @@ class ContextWriter:
 
     def heading(self, number: int, chunk: Chunk) -> str:
         """The line above a chunk: number, title and date, heading path, page."""
+        return f"{self.mark} [{number}] {self._place(chunk)}{self.words.colon.rstrip()}"
+
+    def _place(self, chunk: Chunk) -> str:
+        """The title, date, heading path and page of a chunk."""
+        parts = (self._title(chunk.document_id), self._section(chunk))
+        return self.words.comma.join(filter(None, dict.fromkeys(parts)))
+
+    def _section(self, chunk: Chunk) -> str:
+        """The heading path and page of a chunk."""
         page = ""
         if chunk.document_id in self.context.paged:
             page = self.words.page.format(chunk.page)
         heading = chunk.heading.removeprefix(f"{chunk.title}{HEADING_SEPARATOR}")
-        parts = [self._title(chunk.document_id), safe_line(heading)[:LABEL_LENGTH], page]
-        place = self.words.comma.join(filter(None, dict.fromkeys(parts)))
-        return f"{self.mark} [{number}] {place}{self.words.colon.rstrip()}"
+        parts = (safe_line(heading)[:LABEL_LENGTH], page)
+        return self.words.comma.join(filter(None, parts))
 
     def text(
         self, entities: Sequence[str], relations: Sequence[str], chunks: Sequence[Chunk]
@@ -90,6 +106,62 @@ class ContextWriter:
         ]
         return "\n\n".join([first_line, *texts]) if texts else ""
 
+    def overview_headings(self) -> list[str]:
+        """The first line, and the headings of both sections of an overview."""
+        sections = (self.words.communities, self.words.excerpts)
+        headings = [f"{self.mark} {heading}{self.words.colon}" for heading in sections]
+        return [f"{self.words.first_line}{self.mark}", *headings]
+
+    def overview(
+        self,
+        communities: Sequence[Community],
+        chunks: Sequence[Chunk],
+        excerpts: Mapping[str, Sequence[Excerpt]],
+    ) -> str:
+        """The complete text of an overview, from the chunks with excerpts, by chunk id."""
+        numbers = {chunk.id: number for number, chunk in enumerate(chunks, 1)}
+        sections = (
+            [self.community(community, numbers) for community in communities],
+            self._excerpts(chunks, excerpts),
+        )
+        first_line, *headings = self.overview_headings()
+        texts = [
+            "\n".join([heading.rstrip(), *lines])
+            for heading, lines in zip(headings, sections, strict=True)
+            if lines
+        ]
+        return "\n\n".join([first_line, *texts]) if texts else ""
+
+    def community(self, community: Community, numbers: Mapping[str, int]) -> str:
+        """A community on one line: names, and the numbers of its passages."""
+        names = "".join([self.listed_name(name) for name in community.entities])
+        passages = [f"[{numbers[id]}]" for id in community.chunk_ids if id in numbers]
+        report = f"{self.words.colon}{safe_line(community.report)}" if community.report else ""
+        return f"- {names.rstrip(self.words.list_comma)} {''.join(passages)}{report}"
+
+    def listed_name(self, name: str) -> str:
+        """A name in a list of names."""
+        return f"{safe_line(name)}{self.words.list_comma}"
+
+    def _excerpts(
+        self, chunks: Sequence[Chunk], excerpts: Mapping[str, Sequence[Excerpt]]
+    ) -> list[str]:
+        """A line for each chunk; title, path of headings and page stand where they change."""
+        lines: list[str] = []
+        title = ""
+        section = ""
+        for number, chunk in enumerate(chunks, 1):
+            chunk_title = self._title(chunk.document_id)
+            chunk_section = self._section(chunk)
+            place = chunk_section if chunk_section != section else ""
+            if chunk_title != title:
+                place = self._place(chunk)
+            title = chunk_title
+            section = chunk_section
+            text = safe_line(excerpt_text(chunk, excerpts[chunk.id]))
+            lines.append(f"[{number}] {place}{self.words.colon if place else ''}{text}")
+        return lines
+
     def _sources(self, chunks: Sequence[Chunk]) -> list[str]:
         """A line for each document: its title, and the numbers of its chunks."""
         numbers_by_document: dict[str, str] = {}
@@ -113,6 +185,19 @@ class ContextWriter:
     def _described(self, description: str) -> str:
         text = safe_line(description)
         return f"{self.words.colon}{text}" if text else ""
+
+
+def excerpt_text(chunk: Chunk, spans: Sequence[Excerpt]) -> str:
+    """The spans of a chunk's text, with an ellipsis for what is left out between them."""
+    pieces: list[str] = []
+    last_end = 0
+    for start, end in spans:
+        if pieces:
+            gap = chunk.text[last_end:start]
+            pieces.append(f" {ELLIPSIS} " if gap.strip() else gap)
+        pieces.append(chunk.text[start:end])
+        last_end = end
+    return "".join(pieces)
 
 
 def escaped(text: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import GRAPH_MODES, MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import digest
@@ -24,10 +24,11 @@ from tests.retrieval.conftest import Pipelines, fill
 
 QUESTION = "Who was Scrooge's partner?"
 SEARCHING = [mode for mode in MODES if mode != "bypass"]
-GRAPH = [mode for mode in SEARCHING if mode != "naive"]
+RANKING = ["naive", *GRAPH_MODES]  # all but overviews, which are in the order of the text
+GRAPH = GRAPH_MODES
 
 
-@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("mode", RANKING)
 async def test_every_mode_ranks_what_it_finds_with_scores(
     carol: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
@@ -316,7 +317,7 @@ class Ranked:
         return [self._like(text) for text in texts]
 
 
-@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("mode", RANKING)
 async def test_the_reranker_decides_as_far_as_it_is_let(
     carol: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
@@ -465,7 +466,7 @@ async def test_a_name_makes_a_question_one_about_the_index(tmp_path: Path) -> No
             assert not (await rag.retrieve("what of 玄德", mode=mode)).empty
 
 
-@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("mode", RANKING)
 async def test_there_may_be_nothing_to_rank(
     carol: Path, tmp_path: Path, pipelines: Pipelines, mode: Mode
 ) -> None:

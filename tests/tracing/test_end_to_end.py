@@ -211,8 +211,8 @@ def test_every_mode_leaves_a_sound_trace(tmp_path: Path, selection: str) -> None
             assert rag.traces.verify() == () == rag.traces.verify(trace.id)
             assert trace.status == "complete" and len(quads) == text.count("\n")
             assert ("edgeCount" in text) == (mode not in ("naive", "bypass"))
-            assert ("selectedChunk" in text) == (mode in ("naive", "mix", "walk"))
-            assert bool(trace.selected) == (mode not in ("naive", "bypass"))
+            assert ("selectedChunk" in text) == (mode in ("naive", "mix", "walk", "overview"))
+            assert bool(trace.selected) == (mode not in ("naive", "overview", "bypass"))
             assert {one.reasoning is not None for one in trace.selected} <= {selection == "llm"}
 
 

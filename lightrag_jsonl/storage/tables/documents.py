@@ -161,6 +161,14 @@ class DocumentReads(Tables):
             cursor = self._select(CHUNK, CHUNKS, "c.name", ids, order=TEXT_ORDER)
         return {row.id: _chunk(row) for row in by_name(cursor)}
 
+    def chunk_names(self, rows: RowIds = None) -> dict[int, str]:
+        """The public ids of chunks by row id, all or some, in the order of time and text: documents
+        without a date first, then by date, documents of one date in the order of storing.
+        """
+        cursor = self._select("c.id, c.name, d.date", CHUNKS, "c.id", rows, order=TEXT_ORDER)
+        chunks = sorted(by_name(cursor), key=lambda chunk: chunk.date or "")
+        return {chunk.id: chunk.name for chunk in chunks}
+
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         """The results of the extraction of each chunk, of all documents or some."""
         cursor = self._select(REPORT, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
