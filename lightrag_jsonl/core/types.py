@@ -129,6 +129,8 @@ class Chunk:
 
     `index` counts from 0 in the document. `title` is the document's, `heading` the path of headings
     above the start, such as "Report › Costs". `score` and `why` are set in search results only.
+    `preface` and `continuation` are set for extractors only: the header of the table that the text
+    begins in, and the parts on the neighbouring pages of its first and last sentence.
     """
 
     id: str
@@ -144,6 +146,18 @@ class Chunk:
     why: str = ""
     heading: str = ""
     title: str = ""
+    preface: str = ""
+    continuation: str = ""
+
+    @property
+    def whole_text(self) -> str:
+        """The text with whole sentences, and with the header of its table, for extractors."""
+        text = self.text
+        if self.preface:
+            text = self.preface + text.lstrip()
+        if self.continuation:
+            text = text.rstrip() + self.continuation
+        return text
 
     @property
     def background(self) -> str:
