@@ -29,7 +29,7 @@ PARAGRAPH_PENALTY = 0.0  # of a border, in shares of the distance between border
 SENTENCE_PENALTY = 0.07
 WORD_PENALTY = 0.6
 LONG_SENTENCE = 100  # characters; longer sentences are divided, too
-WORD_GROUPS = re.compile(r"(?s).{1,60}[\s，、；：,;:]|.{60}")  # the parts of a long sentence
+WORD_GROUPS = re.compile(r"(?s).{1,60}[\s，、；：,;:]|.{5}")  # the parts of a long sentence
 VISIBLE = re.compile(r"\S")
 
 
