@@ -83,7 +83,6 @@ def main() -> None:
 WAYS: Mapping[str, QueryParam] = {
     "naive": QueryParam(mode="naive"),
     "hybrid": QueryParam(mode="hybrid", least_likeness=0.0),
-    "walk": QueryParam(mode="walk", least_likeness=0.0),
     "mix": QueryParam(mode="mix"),
     "overview": QueryParam(mode="overview"),
 }

@@ -294,20 +294,18 @@ def _moved_to_front(hits: Hits, ids: Ids) -> Hits:
 
 # ── 3. fusion: the chunks of the walk and the chunks of the text search ─────────
 
-# Weight of vectors that only count words, where BM25 has 1. C: none.
-WORD_VECTOR_WEIGHT = 0.1
-
 
 def fuse_text_hits(task: SearchTask, seeds: Seeds) -> Hits:
     """The chunks that the question's text found, if the mode searches by text.
 
-    If the question could not be embedded, they stand in also in modes without text search.
+    Vectors that only count words find less than BM25, so their hits come after those of the words. If
+    the question could not be embedded, the hits stand in also in modes without text search.
     """
     if not task.mode.chunks and task.query.embedded:
         return NO_HITS
-    dense_weight = WORD_VECTOR_WEIGHT if task.query.lexical else 1.0
-    lists = [seeds.dense, seeds.lexical]
-    return fuse(lists, task.param.fusion, weights=[dense_weight, 1.0])
+    if task.query.lexical:
+        return _appended(seeds.lexical, seeds.dense)
+    return fuse([seeds.dense, seeds.lexical], task.param.fusion)
 
 
 def add_text_hits(task: SearchTask, chunks: Hits, text_hits: Hits) -> Hits:
@@ -344,13 +342,9 @@ NEAREST_SHARE = 0.5  # of the cosine of the nearest one, at least
 
 def select_facts(task: SearchTask, subgraph: Subgraph, walk_hits: WalkHits) -> Subgraph:
     """The entities and relations to show, or, unless relations are selected by score, to choose from."""
-    selected = subgraph
-    if task.param.selection == "score":
-        selected = relevant_facts(task, subgraph, walk_hits.relevant)
-    if not task.mode.ranked_by_walk:
-        return selected
-    is_relevant = np.isin(walk_hits.entities.ids, walk_hits.relevant)
-    return Subgraph(walk_hits.entities[is_relevant], selected.relations)
+    if task.param.selection != "score":
+        return subgraph
+    return relevant_facts(task, subgraph, walk_hits.relevant)
 
 
 def relevant_facts(task: SearchTask, subgraph: Subgraph, visited: Ids) -> Subgraph:

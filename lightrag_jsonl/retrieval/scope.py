@@ -147,7 +147,7 @@ def asks_for_overview(mode: ModePlan, param: QueryParam, question: str, keywords
     """
     if mode.communities:
         return True
-    searches_all = mode.entities and mode.relations and mode.chunks and not mode.ranked_by_walk
+    searches_all = mode.entities and mode.relations and mode.chunks
     if not searches_all or param.ll_keywords or param.hl_keywords:
         return False
     return keywords.whole or asks_about_everything(question) or asks_about_change(question)

@@ -358,10 +358,9 @@ async def test_what_vectors_and_words_show_first_is_always_shown(
         async with index(tmp_path, language="zh", reranker=like) as rag:
             for question in questions:
                 first = (await rag.retrieve(question, few, mode="naive")).chunks[:1]
-                for mode in ("mix", "walk"):
-                    shown = await rag.retrieve(question, few, mode=mode)
-                    assert {chunk.id for chunk in first} <= {chunk.id for chunk in shown.chunks}
-                    assert len(shown.chunks) <= 3
+                shown = await rag.retrieve(question, few, mode="mix")
+                assert {chunk.id for chunk in first} <= {chunk.id for chunk in shown.chunks}
+                assert len(shown.chunks) <= 3
 
 
 # ── bad input ───────────────────────────────────────────────────────────────────
@@ -372,7 +371,7 @@ async def test_what_vectors_and_words_show_first_is_always_shown(
     ["Scrooge " * 20_000, "问" * 30_000, "\ud800\x00?", '"*:^(AND OR NOT', "?", "😀"],
     ids=["long", "long without spaces", "unstorable", "query syntax", "a mark", "emoji"],
 )
-@pytest.mark.parametrize("mode", ["naive", "mix", "walk"])
+@pytest.mark.parametrize("mode", ["naive", "mix"])
 async def test_strange_questions_are_answered_within_the_budget(
     carol: Path, pipelines: Pipelines, mode: Mode, question: str
 ) -> None:
@@ -428,7 +427,7 @@ class Topics:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("mode", ["naive", "mix", "walk"])
+@pytest.mark.parametrize("mode", ["naive", "mix"])
 async def test_a_question_about_something_else_finds_nothing(tmp_path: Path, mode: Mode) -> None:
     """Without a passage that is clearly nearer than usual, and without a name, nothing is found."""
     async with index(tmp_path, embedder=Topics()) as rag:
@@ -478,5 +477,5 @@ async def test_there_may_be_nothing_to_rank(
     assert not context.chunks and not context.relations
     fill(tmp_path, [(Document("Rain fell. Nobody spoke.", id="rain"), [])])
     context = await pipelines(tmp_path).retrieve("rain", QueryParam(mode=mode))
-    assert len(context.chunks) == (mode in ("naive", "mix", "walk"))
+    assert len(context.chunks) == (mode in ("naive", "mix"))
     assert not context.entities and not context.relations

@@ -425,6 +425,21 @@ class StoreContract:
         with store.snapshot() as snapshot:
             assert snapshot.term_counts(["radium", "镭*"]) == (2, {"radium": 2, "镭*": 0})
 
+    def test_english_words_are_found_in_other_forms(self, tmp_path: Path) -> None:
+        """With another ending, in the question or in the text; short words keep their endings."""
+        store = self.make(tmp_path)
+        with store.transaction() as transaction:
+            put_sample(transaction, 1, "The ghosts painted his walls.")
+        with store.snapshot() as snapshot:
+            for term in ("ghost", "ghosts", "painting", "paints", "wall"):
+                assert snapshot.search_terms([term], 9), term
+                assert snapshot.term_counts([term]) == (2, {term: 2})
+            assert not snapshot.search_terms(["hi"], 9)
+            assert snapshot.search_terms(["ghost", "ghosts"], 9) == snapshot.search_terms(
+                ["ghost"], 9
+            )
+        assert store.check(full=True) == []
+
     def test_a_long_chunk_is_found_by_its_best_part(self, tmp_path: Path) -> None:
         """Two words in one sentence count more than both of them pages apart; all parts are deleted."""
         store, filler = self.make(tmp_path), " ".join([f"word{n}" for n in range(300)])

@@ -40,7 +40,7 @@ def exported(folder: Path, example: Example, *, with_source: bool = False) -> st
         return rag.traces.export(explained(rag, example), with_source=with_source)
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "mix", "walk"])
+@pytest.mark.parametrize("mode", ["hybrid", "mix"])
 def test_events_come_in_order(tmp_path: Path, example: Example, mode: Mode) -> None:
     """Example 1: one edge chosen, three lines refused, and nothing else reaches the synthesis."""
     model, events = example.model(), list[Event]()
@@ -211,7 +211,7 @@ def test_every_mode_leaves_a_sound_trace(tmp_path: Path, selection: str) -> None
             assert rag.traces.verify() == () == rag.traces.verify(trace.id)
             assert trace.status == "complete" and len(quads) == text.count("\n")
             assert ("edgeCount" in text) == (mode not in ("naive", "bypass"))
-            assert ("selectedChunk" in text) == (mode in ("naive", "mix", "walk", "overview"))
+            assert ("selectedChunk" in text) == (mode in ("naive", "mix", "overview"))
             assert bool(trace.selected) == (mode not in ("naive", "overview", "bypass"))
             assert {one.reasoning is not None for one in trace.selected} <= {selection == "llm"}
 
