@@ -12,16 +12,20 @@ from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.types import Chunk, Page
 
-LONGEST_PART = 400  # characters of a sentence on the other page
+LONGEST_SENTENCE_PART = 400  # characters of a sentence on the other page
 LONGEST_HEADER = 600  # characters of a table's header
 NEAR_BORDER = 800  # characters of a page in which its first and last sentence are looked for
 LONGEST_ENDING = 20  # characters: a full stop, closing quotes and brackets
-FEWEST_WORDS = 6  # of an unfinished sentence before a capital letter; captions and titles have less
-FEWEST_CHINESE = 10  # characters of an unfinished sentence
+FEWEST_SENTENCE_WORDS = (
+    6  # of an unfinished sentence before a capital letter; captions and titles have less
+)
+FEWEST_SENTENCE_CHARACTERS = 10  # characters of an unfinished sentence
 
 _TABLE = re.compile(r"(?:^[ \t]*\|.*(?:\n|\Z)){2,}", re.MULTILINE)
 _RULE = re.compile(r"[ \t]*\|[\s|:-]*-[\s|:-]*")  # the line below the header in Markdown
-_MARKUP = re.compile(r"\s*(?:[#>|*•·●▪-]|\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、]|\[\^)")
+_NO_PROSE = re.compile(
+    r"\s*(?:[#>|*•·●▪-]|\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、]|\[\^)"
+)
 _ENDED = re.compile(r"[.!?…:;。！？：；｡][\s\"'”’」』）)\]】〕》»*_]*$")
 _GOING_ON = re.compile(r"[,，、（(—–-]$")
 _LAST_WORD = re.compile(r"\w+$")
@@ -98,39 +102,39 @@ def divided_sentence(text: str, next_text: str) -> tuple[str, str]:
     start, _ = sentence_spans(tail)[-1]
     beginning = tail[start:]
     spans = sentence_spans(head)
-    rest = head[: spans[0][1]]
-    if _MARKUP.match(beginning) or _MARKUP.match(rest) or not _goes_on(beginning, rest):
+    ending = head[: spans[0][1]]
+    if _NO_PROSE.match(beginning) or _NO_PROSE.match(ending) or not _goes_on(beginning, ending):
         return "", ""
-    is_unspaced = is_cjk(beginning[-1]) or is_cjk(rest[0])
+    is_unspaced = is_cjk(beginning[-1]) or is_cjk(ending[0])
     gap = "" if is_unspaced else "\n"
-    return _last_part(beginning) + gap, gap + _first_part(rest)
+    return _last_part(beginning) + gap, gap + _first_part(ending)
 
 
-def _goes_on(beginning: str, rest: str) -> bool:
+def _goes_on(beginning: str, ending: str) -> bool:
     """Whether a text without a full stop is an unfinished sentence, not only a title or a caption."""
-    if is_cjk(rest[0]) and is_cjk(beginning[-1]):
-        return sum(map(is_cjk, beginning)) >= FEWEST_CHINESE
-    if rest[0].islower() or _GOING_ON.search(beginning):
+    if is_cjk(ending[0]) and is_cjk(beginning[-1]):
+        return sum(map(is_cjk, beginning)) >= FEWEST_SENTENCE_CHARACTERS
+    if ending[0].islower() or _GOING_ON.search(beginning):
         return True
     last_word = _LAST_WORD.search(beginning)
     if last_word is not None and last_word[0] in GRAMMAR_WORDS:
         return True
-    return len(beginning.split()) >= FEWEST_WORDS
+    return len(beginning.split()) >= FEWEST_SENTENCE_WORDS
 
 
 def _last_part(text: str) -> str:
     """The end of a text, cut between words if it is too long."""
-    if len(text) <= LONGEST_PART:
+    if len(text) <= LONGEST_SENTENCE_PART:
         return text
-    end = text[-LONGEST_PART:]
+    end = text[-LONGEST_SENTENCE_PART:]
     return end if is_cjk(end[0]) else end.partition(" ")[2] or end
 
 
 def _first_part(text: str) -> str:
     """The beginning of a text, cut between words if it is too long."""
-    if len(text) <= LONGEST_PART:
+    if len(text) <= LONGEST_SENTENCE_PART:
         return text
-    start = text[:LONGEST_PART]
+    start = text[:LONGEST_SENTENCE_PART]
     return start if is_cjk(start[-1]) else start.rpartition(" ")[0] or start
 
 

@@ -206,13 +206,13 @@ def _divided_at(line: Box, edges: Iterable[float], letters: Iterable[Box]) -> li
     """The parts of a line, where a gap between its letters ends at an edge."""
     own_letters = sorted(letter for letter in letters if _holds(line, letter))
     parts: list[Box] = []
-    rest = line
+    remainder = line
     for letter, following in pairwise(own_letters):
         is_gap = following.left - letter.right > LEAST_GAP * (line.top - line.bottom)
         if is_gap and any(abs(following.left - edge) <= EDGE for edge in edges):
-            parts.append(rest._replace(right=letter.right))
-            rest = rest._replace(left=following.left)
-    return [*parts, rest]
+            parts.append(Box(remainder.left, line.bottom, letter.right, line.top))
+            remainder = Box(following.left, line.bottom, line.right, line.top)
+    return [*parts, remainder]
 
 
 def _frequent_edges(lines: Iterable[Box]) -> list[float]:

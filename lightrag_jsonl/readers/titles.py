@@ -5,11 +5,11 @@ import re
 from lightrag_jsonl.core.cjk import is_cjk
 
 BEGINNING = 4_000  # characters, in which a document says what it is called
-FEWEST_WORDS = 2
-FEWEST_CHINESE = 4  # characters
+FEWEST_TITLE_WORDS = 2
+FEWEST_TITLE_CHARACTERS = 4  # characters
 LONGEST_TITLE = 200  # characters
 
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*?)[ \t]*#*$", re.MULTILINE)
+_MARKDOWN_HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*?)[ \t]*#*$", re.MULTILINE)
 _FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|\{#[^}\n]*\}|<[^<>\n]*>")
@@ -18,7 +18,7 @@ _WORDS = re.compile(r"\w+")
 
 def heading_title(text: str) -> str | None:
     """The first heading of a text of Markdown, if no other heading has so high a level; or None."""
-    headings = _HEADING.findall(_FENCED.sub("", text))
+    headings = _MARKDOWN_HEADING.findall(_FENCED.sub("", text))
     levels = [len(marks) for marks, _ in headings]
     if not levels or levels[0] != 1 or levels.count(1) > 1:
         return None
@@ -33,7 +33,7 @@ def confirmed_title(title: str | None, text: str) -> str | None:
     """
     title = " ".join((title or "").split())
     words = _WORDS.findall(title.casefold())
-    is_long = len(words) >= FEWEST_WORDS or sum(map(is_cjk, title)) >= FEWEST_CHINESE
+    is_long = len(words) >= FEWEST_TITLE_WORDS or sum(map(is_cjk, title)) >= FEWEST_TITLE_CHARACTERS
     if not is_long or len(title) > LONGEST_TITLE:
         return None
     beginning = "".join(_WORDS.findall(text[:BEGINNING].casefold()))
