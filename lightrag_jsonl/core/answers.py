@@ -68,7 +68,8 @@ class Context:
     Descriptions leave out sentences of the passages in the same context; `entities.get` has the full
     description. `tokens` is the length of `prompt`, or of all parts together. `documents` maps
     document ids to titles (or sources) for readers, `dates` to dates; `paged` holds the ids of
-    documents with more than one page. `language` is the index's. With `none_selected`, the model was
+    documents with more than one page; `copies` the ids of further documents with the same passage, by
+    the id of the chunk. `language` is the index's. With `none_selected`, the model was
     asked to choose relations and chose nothing: the remaining items match the question's text.
     `response_type` is the requested form of the answer. An overview has `communities`, chunks in the
     order of the text, and in `excerpts`, by chunk id, the places in the chunk's text that the prompt
@@ -87,6 +88,7 @@ class Context:
     documents: Mapping[str, str] = field(default_factory=dict)
     dates: Mapping[str, str] = field(default_factory=dict)
     paged: frozenset[str] = frozenset()
+    copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     language: str = "en"
     none_selected: bool = False
     response_type: str = ""

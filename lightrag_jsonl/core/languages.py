@@ -26,6 +26,9 @@ class FixedWords:
     comma: str
     list_comma: str
     keyword_comma: str
+    semicolon: str
+    full_stop: str
+    also_called: str
     colon: str
     brackets: str
     quote: str
@@ -46,6 +49,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         comma=", ",
         list_comma="; ",
         keyword_comma=", ",
+        semicolon="; ",
+        full_stop=". ",
+        also_called="also called {}",
         colon=": ",
         brackets=" ({})",
         quote="“{}”",
@@ -64,6 +70,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         comma="，",
         list_comma="、",
         keyword_comma="、",
+        semicolon="；",
+        full_stop="。",
+        also_called="又名{}",
         colon="：",
         brackets="（{}）",
         quote="“{}”",

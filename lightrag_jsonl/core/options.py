@@ -181,7 +181,7 @@ class QueryParam:
       passage clearly more than unrelated texts resemble each other: by this many standard
       deviations. 0 turns the check off. With an embedder that only counts words, nothing counts as
       found if no word of the question occurs.
-    - `where`: filter documents by `id`, `title`, `source`, `date` or metadata. A condition is a
+    - `where`: filter documents by `id`, `title`, `source`, `date`, `content_keywords` or metadata. A condition is a
       value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
       `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). For a list in metadata, one match is enough.
     - `similarity_reuse`: give the stored answer of an earlier question with at least this

@@ -129,9 +129,9 @@ class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
     `index` counts from 0 in the document. `title` is the document's, `heading` the path of headings
-    above the start, such as "Report › Costs". `score` and `why` are set in search results only.
-    `preface` and `continuation` are set for extractors only: the header of the table that the text
-    begins in, and the parts on the neighbouring pages of its first and last sentence.
+    above the start, such as "Report › Costs"; within a table it ends with the header of the table.
+    `score` and `why` are set in search results only. `preface` and `continuation` are set for
+    extractors only: the parts of the first and the last sentence on the neighbouring pages.
     """
 
     id: str
@@ -152,7 +152,7 @@ class Chunk:
 
     @property
     def whole_text(self) -> str:
-        """The text with whole sentences, and with the header of its table, for extractors."""
+        """The text with whole sentences at both ends, for extractors."""
         text = self.text
         if self.preface:
             text = self.preface + text.lstrip()
@@ -212,6 +212,7 @@ class Extraction:
     `truncated` counts cut-off answers, `resumed` the requests to go on with a cut-off answer.
     `gleaned` holds the number of new names and pairs of each gleaning round. `error` says why the
     chunk, or the rest of it, could not be read; `extractor` names the model or the extractor.
+    `content_keywords` are the themes of the whole text.
     """
 
     entities: tuple[EntityMention, ...] = ()
@@ -225,6 +226,7 @@ class Extraction:
     usage: Usage = Usage()
     error: str = ""
     extractor: str = ""
+    content_keywords: tuple[str, ...] = ()
 
     @property
     def unfinished(self) -> bool:
@@ -245,6 +247,7 @@ class Extraction:
             resumed=self.resumed,
             gleaned=self.gleaned,
             usage=self.usage,
+            content_keywords=dict.fromkeys(sorted(self.content_keywords), 1),
         )
 
 
@@ -350,7 +353,8 @@ class ExtractionReport:
 
     `ok`, `empty`, `partial` and `failed` count chunks by state, `rejections` refused lines by reason,
     `repaired` repaired records, `ungrounded` entity mentions with a name that does not occur in the
-    chunk. The remaining fields are sums of the fields of `Extraction`.
+    chunk. `content_keywords` counts the chunks of a document with each theme; a whole index has none.
+    The remaining fields are sums of the fields of `Extraction`.
     """
 
     ok: int = 0
@@ -365,20 +369,23 @@ class ExtractionReport:
     resumed: int = 0
     gleaned: tuple[int, ...] = ()
     usage: Usage = Usage()
+    content_keywords: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, report: "ExtractionReport") -> "ExtractionReport":
         names = [field.name for field in fields(self)]
         sums = {
             name: getattr(self, name) + getattr(report, name)
             for name in names
-            if name not in ("rejections", "gleaned")
+            if name not in ("rejections", "gleaned", "content_keywords")
         }
         rejections = Counter(self.rejections) + Counter(report.rejections)
+        content_keywords = Counter(self.content_keywords) + Counter(report.content_keywords)
         gleaned = zip_longest(self.gleaned, report.gleaned, fillvalue=0)
         return ExtractionReport(
             **sums,
             rejections=dict(sorted(rejections.items())),
             gleaned=tuple(map(sum, gleaned)),
+            content_keywords=dict(sorted(content_keywords.items())),
         )
 
 
@@ -452,7 +459,10 @@ class DeleteReport:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """A document and the state of extraction; the title of an untitled text is the first sentence."""
+    """A document and the state of extraction; the title of an untitled text is the first sentence.
+
+    `content_keywords` are its themes, the most frequent first.
+    """
 
     id: str
     title: str | None
@@ -465,6 +475,7 @@ class DocumentStatus:
     extraction: ExtractionReport = ExtractionReport()
     failures: tuple[Failure, ...] = ()
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    content_keywords: tuple[str, ...] = ()
 
 
 @with_short_repr

@@ -20,7 +20,7 @@ from lightrag_jsonl.core.tokens import character_boundary
 from lightrag_jsonl.core.types import Chunk, Document, Page, chunk_id
 from lightrag_jsonl.core.user_code import chunk_spans
 from lightrag_jsonl.indexing.headings import Outline
-from lightrag_jsonl.indexing.surroundings import with_surroundings
+from lightrag_jsonl.indexing.page_borders import with_whole_sentences
 
 MOST_CHARACTERS = 8  # for each token of `size`; longer pages are not tried as a single chunk
 NO_PAGE = Page("", 0, "")
@@ -145,7 +145,7 @@ def _cut_around(
 
 
 def _chunks(spans: Iterable[tuple[Page, Span]], pages: Sequence[Page]) -> tuple[Chunk, ...]:
-    """A document's spans, in order, as chunks numbered from 0, with headings and surroundings."""
+    """A document's spans, in order, as chunks numbered from 0, with headings and whole sentences."""
     outline = Outline(pages)
     chunks: list[Chunk] = []
     for index, (page, span) in enumerate(spans):
@@ -163,7 +163,7 @@ def _chunks(spans: Iterable[tuple[Page, Span]], pages: Sequence[Page]) -> tuple[
             heading=outline.path_at(page.number, first_visible),
         )
         chunks.append(chunk)
-    return with_surroundings(chunks, pages)
+    return with_whole_sentences(chunks, pages)
 
 
 def unchanged_spans(text: str, old_text: str, chunks: Sequence[Chunk], *, size: int) -> list[Span]:

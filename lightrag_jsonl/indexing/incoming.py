@@ -16,7 +16,7 @@ from lightrag_jsonl.indexing.chunking import (
     document_pages,
     provided_chunks,
 )
-from lightrag_jsonl.indexing.surroundings import with_surroundings
+from lightrag_jsonl.indexing.page_borders import with_whole_sentences
 from lightrag_jsonl.storage.rows import Override, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
 
@@ -204,5 +204,5 @@ def unfinished_chunks(
         if report.unfinished or (current is not None and report.extractor not in final)
     ]
     chunks = view.chunks(rows)
-    complete = with_surroundings(chunks.values(), view.pages([document_id]) if rows else ())
+    complete = with_whole_sentences(chunks.values(), view.pages([document_id]) if rows else ())
     return dict(zip(chunks, complete, strict=True))

@@ -1,6 +1,5 @@
 """Questions about a whole corpus: its communities, and sentences from its beginning to its end."""
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from lightrag_jsonl.core.answers import Context, Keywords
+from lightrag_jsonl.core.front_matter import is_front_matter
 from lightrag_jsonl.core.question_scope import is_of_any_text
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.communities import (
@@ -32,16 +32,8 @@ MOST_NAMES = 2_000  # of entities; a longer list fits into no prompt
 # and how things end. Tuned as the weights in `excerpts`.
 OUTER_WEIGHT = 2.0
 
-# A chunk is front matter (a licence, a table of contents) if it has so many different words of front matter, and
-# so many for each token; unless a greater share of all chunks is like that.
-FRONT_WORDS = 4
-FRONT_DENSITY = 0.008
+# Front matter is left out, unless a greater share of all chunks is front matter.
 MOST_FRONT_MATTER = 0.35
-_FRONT_WORD = re.compile(
-    r"copyright|licen[sc]e|trademark|redistribut|warrant|liabilit|disclaim|\be-?books?\b|\bisbn\b"
-    r"|rights reserved|terms of use|table of contents|版权|许可证|著作权|出版社|目录|免责|商标",
-    re.IGNORECASE,
-)
 
 
 def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -> SearchResult:
@@ -112,17 +104,10 @@ def chunk_weights(chunks: Sequence[Chunk]) -> list[float]:
 
 
 def _without_front_matter(chunks_by_row: Mapping[int, Chunk]) -> dict[int, Chunk]:
-    front_rows = {row for row, chunk in chunks_by_row.items() if is_front_matter(chunk)}
+    front_rows = {row for row, chunk in chunks_by_row.items() if is_front_matter(chunk.text)}
     if len(front_rows) > MOST_FRONT_MATTER * len(chunks_by_row):
         return dict(chunks_by_row)
     return {row: chunk for row, chunk in chunks_by_row.items() if row not in front_rows}
-
-
-def is_front_matter(chunk: Chunk) -> bool:
-    """Whether a chunk has many and different words of licences and tables of contents."""
-    front_words = [word.casefold() for word in _FRONT_WORD.findall(chunk.text)]
-    is_dense = len(front_words) >= FRONT_DENSITY * chunk.tokens
-    return is_dense and len(set(front_words)) >= FRONT_WORDS
 
 
 # ── names ───────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import Hits, column
+from lightrag_jsonl.retrieval.passages import SPARE_CHUNKS
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.retrieval.walk_graph import (
     MENTION_EDGE,
@@ -64,11 +65,12 @@ Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, each with the type of the 
 class WalkHits:
     """The chunks of a walk, best first, with reasons.
 
-    `relevant` are the entities with at least `relevance_floor` times the visits of the most visited
-    entity beyond the starts.
+    Of the chunks, `chunk_count` are enough, and spare ones follow. `relevant` are the entities with at
+    least `relevance_floor` times the visits of the most visited entity beyond the starts.
     """
 
     chunks: Hits
+    chunk_count: int
     relevant: Ids
 
 
@@ -86,16 +88,19 @@ def walk_around(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkHits:
     steps = last_steps(graph, starts)
     entity_count = len(graph.entities)
 
-    visited = Hits.ranked(graph.chunks, shares[entity_count:], task.chunk_limit)
+    limit = task.chunk_limit + SPARE_CHUNKS
+    visited = Hits.ranked(graph.chunks, shares[entity_count:], limit)
     visited = visited[visited.scores > 0]
-    is_covered = np.cumsum(visited.scores) < task.param.coverage * visited.scores.sum()
+    visits = visited.scores[: task.chunk_limit]
+    is_covered = np.cumsum(visits) < task.param.coverage * visits.sum()
     chunk_count = max(LEAST_CHUNKS, int(is_covered.sum()) + 1)
-    chunks = visited[:chunk_count]
+    chunks = visited[: chunk_count + SPARE_CHUNKS]
     nodes = entity_count + graph.chunks.searchsorted(chunks.ids)
     paths = [path_to(graph, steps, node) for node in nodes.tolist()]
     reasons = describe_paths(task, graph, seeds, paths)
     return WalkHits(
         chunks=Hits.of(chunks.ids, chunks.scores, reasons),
+        chunk_count=min(chunk_count, task.chunk_limit),
         relevant=_often_visited(task, graph, starts=starts, shares=shares),
     )
 

@@ -14,7 +14,7 @@ from lightrag_jsonl.retrieval.excerpts import (
     split_sentences,
     whole_sentences,
 )
-from lightrag_jsonl.retrieval.overview import chunk_weights, is_front_matter
+from lightrag_jsonl.retrieval.overview import chunk_weights
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import index
 
@@ -122,16 +122,6 @@ async def test_an_extractor_of_keywords_may_ask_for_the_whole(tmp_path: Path) ->
 def test_questions_about_a_change(question: str, *, expected: bool) -> None:
     """What changes in the course of a text is asked for by its words."""
     assert asks_about_change(question) == expected
-
-
-def test_front_matter_is_known_by_its_words() -> None:
-    """Licences and tables of contents count as front matter, a story with one such word does not."""
-    licence = "Copyright notice. This license permits redistribution. No warranty, no liability. All rights reserved."
-    chinese = "版权所有。著作权属于出版社。目录：第一章，第二章。免责声明。"
-    story = "The captain had a license to sail. " * 20
-    assert is_front_matter(_chunk(licence))
-    assert is_front_matter(_chunk(chinese))
-    assert not is_front_matter(_chunk(story * 5))
 
 
 def test_wrapped_lines_are_one_sentence() -> None:

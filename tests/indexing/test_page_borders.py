@@ -1,4 +1,4 @@
-"""What an extractor is shown around a chunk: whole sentences, and headers of tables."""
+"""Sentences that cross the border of two pages, and rows of tables, as an extractor reads them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.tokens import default_tokenizer
 from lightrag_jsonl.core.types import Chunk, Extraction, Page
 from lightrag_jsonl.indexing.chunking import chunk_pages
-from lightrag_jsonl.indexing.surroundings import divided_sentence
+from lightrag_jsonl.indexing.page_borders import divided_sentence
 from lightrag_jsonl.testing import ScriptedLLM
 
 RECORDS = "\n".join(
@@ -69,21 +69,17 @@ def cut(*texts: str, size: int = 60, overlap: int = 0) -> tuple[Chunk, ...]:
 
 @pytest.mark.parametrize("rule", ["|---|:--:|--:|\n", ""])
 def test_the_rows_of_a_table_have_its_header(rule: str) -> None:
-    """Chunks begin with whole rows; the header is told in all chunks but its own."""
+    """Chunks begin with whole rows, below the header of the table."""
     header = f"| Part | Maker | Price |\n{rule}"
     rows = "".join(f"| P-{number} | Maker {number % 7} | {number * 3} |\n" for number in range(80))
     text = f"# Prices\n\nA list of all parts.\n\n{header}{rows}\nAll prices are in pounds."
     chunks = cut(text)
-    last = chunks[-1]
 
     assert len(chunks) > 5
     assert "| Part |" in chunks[0].text
-    assert not chunks[0].preface
     for chunk in chunks[1:-1]:
         assert chunk.text.startswith("| P-")
-        assert chunk.preface == header
-        assert chunk.whole_text == header + chunk.text
-    assert last.preface in ("", header)
+        assert "Part | Maker | Price" in chunk.background
     assert "".join(chunk.text for chunk in chunks) == text
 
 
