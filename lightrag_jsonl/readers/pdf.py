@@ -33,6 +33,8 @@ HEIGHT = 8.0  # points of a strip of letters
 APART = 0.1  # points between an area and the letters beside it
 CROSSING = 0.3  # of the lines at most: titles and figures may be as wide as several columns
 LONGEST_NUMBER = 12  # characters before the title of a heading, as in "Chapter 12: "
+VERTICAL_LINE = 2  # characters of a line where PDFium reads vertical writing
+FEWEST_VERTICAL = 8  # lines of vertical writing
 FULL_LINE = 0.8  # of the longest line: a Chinese line of this length goes on in the next line
 
 MARGIN_GAP = 1.2  # of a line's height, between a running line and the text
@@ -336,7 +338,8 @@ def _repaired(text: str) -> str:
     text = re.sub(r"(?<=[^\W\d_])[\x02\ufffe]\n?(?=[^\W\d_])", _hyphen, text)
     text = re.sub(r"[\x02\ufffe]", "-", text)
     lines = text.split("\n")
-    full_length = FULL_LINE * max(map(len, lines))
+    is_vertical = len(lines) >= FEWEST_VERTICAL and median(map(len, lines)) <= VERTICAL_LINE
+    full_length = 0 if is_vertical else FULL_LINE * max(map(len, lines))
     joined = lines[0]
     for previous, line in pairwise(lines):
         is_going_on = len(previous) >= full_length and is_cjk(previous[-1:]) and is_cjk(line[:1])

@@ -144,6 +144,18 @@ def test_chinese_lines_are_joined() -> None:
     )
 
 
+def test_vertical_writing_is_joined() -> None:
+    """Characters below each other are a sentence, not a line each."""
+    pdfmetrics.registerFont(UnicodeCIDFont("STSong-Light"))
+    text = "萧峰是契丹人他在少室山下与慕容复交手"
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("STSong-Light", 12)
+        lines(canvas, list(text), left=500)
+
+    assert pages(pdf(draw)) == (text,)
+
+
 def test_the_table_of_contents_gives_headings(tmp_path: Path) -> None:
     """Lines that it names are headings, with their numbers; chunks stand below them."""
 
