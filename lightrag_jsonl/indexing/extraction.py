@@ -98,18 +98,18 @@ class LLMExtractor:
         if options.max_gleanings is not None or chunk.tokens >= LONG_CHUNK:
             return True
         return conversation.truncated > 0 or conversation.collector.lacks_any(
-            self._names_in(chunk.text)
+            self._names_in(chunk.whole_text)
         )
 
     def _conversation(self, chunk: Chunk, meter: UsageMeter) -> Conversation:
         options = self._options
-        variables = {**self._variables, "text": chunk.text}
+        variables = {**self._variables, "text": chunk.whole_text}
         if "background" in self._inputs:
             variables["background"] = chunk.background
         if "date" in self._inputs:
             variables["date"] = chunk.date
         collector = MentionCollector(
-            text=chunk.text,
+            text=chunk.whole_text,
             prompt=options.extraction,
             ontology=self._ontology,
             limits=options.limits,
@@ -120,7 +120,7 @@ class LLMExtractor:
             client=self._client,
             options=options,
             variables=variables,
-            names=self._names_in(chunk.text) if self._grounded else None,
+            names=self._names_in(chunk.whole_text) if self._grounded else None,
             meter=meter,
             priority=self._client.next_priority(),
             document=chunk.document_id,
