@@ -83,8 +83,10 @@ class IndexOptions:
       "extract-with-ontologies".
     - `entity_types`: empty for the language's own list.
     - `max_gleanings`: how often the model is asked again for missed entities and relations of a
-      chunk, except in chunks below `glean_min_tokens`. `glean_check`: first ask in a word whether
-      anything was missed, if as much was read as the model declared.
+      chunk, except in chunks below `glean_min_tokens`. None asks once, and a chunk of less than 600
+      tokens only if the answer was cut off, or if no record has one of the names in the chunk.
+      `glean_check`: first ask in a word whether anything was missed, if as much was read as the model
+      declared.
     - `max_resumes`: how often the model is asked to go on with a cut-off answer.
     - `max_extract_tokens`: the longest answer about a chunk. The limit of an answer is four tokens
       for each token of the chunk, at least 1,024 and at most this number; None sets no maximum.
@@ -108,7 +110,7 @@ class IndexOptions:
     extraction: ExtractionPrompt = "extract-graph"
     ontology: Path | str | Mapping[str, Json] | None = None
     entity_types: tuple[str, ...] = ()
-    max_gleanings: Natural = 1
+    max_gleanings: Natural | None = None
     max_resumes: Natural = 2
     glean_min_tokens: Natural = 50
     glean_check: bool = False

@@ -161,9 +161,12 @@ class DocumentCutter:
         if stored is not None and stored.content == document.document.content:
             return stored, document
         title = document.document.title or ""
-        chunks = self._chunks(document, pending, view)
-        titled_chunks = [replace(chunk, title=title) for chunk in chunks]
-        return stored, replace(document, chunks=tuple(titled_chunks))
+        date = document.document.date or ""
+        chunks = [
+            replace(chunk, title=title, date=date)
+            for chunk in self._chunks(document, pending, view)
+        ]
+        return stored, replace(document, chunks=tuple(chunks))
 
     def _chunks(
         self, document: IncomingDocument, pending: PendingDocument, view: StoreView

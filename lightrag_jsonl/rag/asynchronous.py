@@ -18,6 +18,7 @@ from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, T
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.core.validation import names_replacements
+from lightrag_jsonl.indexing.incoming import storable
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, gone_files, with_unread
 from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
@@ -188,6 +189,21 @@ class AsyncLightRAG:
         if gone:
             await self.engine.indexing.delete(sorted(gone))
         return tuple(sorted(gone))
+
+    async def extract(self, document: Document | str) -> tuple[types.Extraction, ...]:
+        """Read a text without indexing it: entities and relations of each chunk, as an insert would
+        read them. Nothing is stored, neither the text nor the model's answers.
+
+        `Extraction.as_records` gives records for `insert_records`, for example after a check by
+        your own rules. A chunk that could not be read has an `error`; an error that would stop every
+        chunk (a wrong key or address, an unknown model) is raised.
+        """
+        if isinstance(document, str):
+            document = Document(document)
+        pending = PendingDocument(document=document, created_at=0.0)
+        meter = UsageMeter()
+        with meter.attach_usage():
+            return tuple(await self.engine.extract(storable(pending).document, meter))
 
     async def insert_records(
         self,

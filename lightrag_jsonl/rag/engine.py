@@ -3,16 +3,17 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl.core.address import Address, as_address
+from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.core.languages import Language, known_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
@@ -25,9 +26,10 @@ from lightrag_jsonl.core.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Document, Mode, ModelTask
+from lightrag_jsonl.core.types import Chunk, Document, Extraction, Mode, ModelTask
 from lightrag_jsonl.curation.pipeline import CurationPipeline
-from lightrag_jsonl.indexing.extraction import LLMExtractor
+from lightrag_jsonl.indexing.chunking import document_pages
+from lightrag_jsonl.indexing.extraction import LLMExtractor, extract_chunk
 from lightrag_jsonl.indexing.incoming import DocumentCutter
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
@@ -257,8 +259,25 @@ class Engine:
             self.options,
             language=self.language,
             ontology=ontology,
-            names_in=_name_finder(self.models.get("extract", self.llm), self.language),
+            names_in=partial(_names_in, known_language(self.language)),
+            grounded=getattr(self.models.get("extract", self.llm), "constrain", "") == "grounded",
         )
+
+    def chunks_of(self, document: Document) -> list[Chunk]:
+        """The chunks of a document, cut as an insert cuts a new one."""
+        chunks = self.cutter.new_chunks(document_pages(document.id or "", document))
+        title = document.title or ""
+        date = document.date or ""
+        return [replace(chunk, title=title, date=date) for chunk in chunks]
+
+    async def extract(self, document: Document, meter: UsageMeter) -> list[Extraction]:
+        """The extraction of each chunk of a document; nothing is stored, not even answers."""
+        extractor = self.extractor
+        if extractor is None:
+            model = self.client.model("extract")
+            extractor = self.extractor_for(self.client_for(model, store_answers=False))
+        chunks = self.chunks_of(document)
+        return await gather_all([extract_chunk(extractor, chunk, meter) for chunk in chunks])
 
     def indexing_for(self, client: ModelClient, *, patient: bool = False) -> IndexPipeline:
         """The indexing pipeline with the model of a client; a `patient` one goes on whatever fails."""
@@ -421,9 +440,6 @@ def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) 
     return store
 
 
-def _name_finder(llm: LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:
-    """A function for the names in a text, if the model may write names from the text only."""
-    if getattr(llm, "constrain", "") != "grounded":
-        return None
-    rules = known_language(language)
-    return lambda text: [entity.name for entity in offline.extract_text(text, rules).entities]
+def _names_in(language: Language, text: str) -> list[str]:
+    """The names in a text, found by the rules of a language."""
+    return [entity.name for entity in offline.extract_text(text, language).entities]
