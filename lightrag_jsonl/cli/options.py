@@ -165,7 +165,9 @@ reading_options = together(
     option("--entity-type entity_types", "A type to look for; may be repeated.", multiple=True),
     option("--keep-traces", "How many traces of queries to keep (default 1000).", NON_NEGATIVE),
     option(
-        "--gleanings max_gleanings", "Further passes for missed records (default 1).", NON_NEGATIVE
+        "--gleanings max_gleanings",
+        "Further passes for missed records (default: one where it pays).",
+        NON_NEGATIVE,
     ),
 )
 file_limit_options = collected(

@@ -37,7 +37,7 @@ MODEL_TASKS: tuple[ModelTask, ...] = get_args(ModelTask)
 RejectionReason: TypeAlias = Literal[
     "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
     "schema", "unknown_id", "duplicate_id", "self_relation", "empty_name", "ontology",
-    "limit", "example", "repeated",
+    "limit", "example", "repeated", "unnamed_ends",
 ]  # fmt: skip
 
 
@@ -72,7 +72,10 @@ class Completion:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A line of model output, counted from 1, that is no record, or was a record after repair."""
+    """A line of model output, counted from 1, that is no record, or a doubtful one.
+
+    With the reason "repaired" or "unnamed_ends" the record is kept.
+    """
 
     line: int
     text: str
@@ -128,8 +131,10 @@ class Page:
 class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
-    `index` counts from 0 in the document. `title` is the document's, `heading` the path of headings
-    above the start, such as "Report › Costs"; within a table it ends with the header of the table. `score` and `why` are set in search results only.
+    `index` counts from 0 in the document. `title` and `date` are the document's, `heading` is the path
+    of headings above the start, such as "Report › Costs"; within a table it ends with the header of the
+    table. `score` and `why` are set in search results only. `preface` and `continuation` are set for
+    extractors only: the parts of the first and the last sentence on the neighbouring pages.
     """
 
     id: str
@@ -145,11 +150,26 @@ class Chunk:
     why: str = ""
     heading: str = ""
     title: str = ""
+    date: str = ""
+    preface: str = ""
+    continuation: str = ""
+
+    @property
+    def whole_text(self) -> str:
+        """The text with whole sentences at both ends, for extractors."""
+        text = self.text
+        if self.preface:
+            text = self.preface + text.lstrip()
+        if self.continuation:
+            text = text.rstrip() + self.continuation
+        return text
 
     @property
     def background(self) -> str:
         """The document's title and the headings, for readers of the text."""
-        return HEADING_SEPARATOR.join(filter(None, (self.title, self.heading)))
+        begins_with_title = self.heading.split(HEADING_SEPARATOR)[0] == self.title
+        title = "" if begins_with_title else self.title
+        return HEADING_SEPARATOR.join(filter(None, (title, self.heading)))
 
 
 def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
@@ -217,6 +237,15 @@ class Extraction:
         """Whether the chunk, or the end of the chunk, was not read and a retry makes sense."""
         return self.state == "failed" or bool(self.error)
 
+    def as_records(self, chunk: int = 0) -> list[Record]:
+        """The mentions as records for `insert_records`, of the chunk with this index."""
+        entities = [entity_record(mention) for mention in self.entities]
+        relations = [relation_record(mention) for mention in self.relations]
+        records = [*entities, *relations]
+        if self.content_keywords:
+            records.append({"type": "content_keywords", "keywords": [*self.content_keywords]})
+        return [{**record, "chunk": chunk} for record in records]
+
     @property
     def report(self) -> "ExtractionReport":
         """How the extraction went, in numbers."""
@@ -233,6 +262,33 @@ class Extraction:
             usage=self.usage,
             content_keywords=dict.fromkeys(sorted(self.content_keywords), 1),
         )
+
+
+def entity_record(mention: EntityMention) -> Record:
+    """The mention as a record of `extract-graph`."""
+    record: Record = {
+        "type": "entity",
+        "name": mention.name,
+        "entity_type": mention.type,
+        "description": mention.description,
+    }
+    if mention.aliases:
+        record["aliases"] = [*mention.aliases]
+    for name, value in mention.attributes:
+        record["attribute"] = [name, value]
+    return record
+
+
+def relation_record(mention: RelationMention) -> Record:
+    """The mention as a record of `extract-graph`."""
+    return {
+        "type": "relationship",
+        "source": mention.source,
+        "target": mention.target,
+        "keywords": list(mention.keywords),
+        "description": mention.description,
+        "strength": mention.strength,
+    }
 
 
 @with_short_repr

@@ -141,15 +141,21 @@ def _differences(stored: GraphRow, computed: GraphRow) -> list[str]:
 
 
 def _may_describe(row: GraphRow, texts: Iterable[tuple[int, str]]) -> bool:
-    """Whether the description is the summary with later texts; how many depends on options."""
+    """Whether the description is the summary with later texts; how many depends on options.
+
+    Of a relation, any of the texts may lead, since those that name neither end come last.
+    """
     if "description" in row.edited:
         return bool(row.description == row.edited["description"])
     lines = list(dict.fromkeys(text for _, text in sorted(texts)))
     if row.summary:
         lines.insert(0, row.summary)
     longest = "\n".join(lines)
-    is_beginning = f"{longest}\n".startswith(f"{row.description}\n")
-    return is_beginning and bool(longest) == bool(row.description)
+    if isinstance(row, EntityRow):
+        is_possible = f"{longest}\n".startswith(f"{row.description}\n")
+    else:
+        is_possible = set(row.description.split("\n")) <= {*longest.split("\n"), ""}
+    return is_possible and bool(longest) == bool(row.description)
 
 
 def _alias_problems(view: StoreView, entities: Mapping[int, EntityRow]) -> Iterator[str]:

@@ -71,7 +71,8 @@ class Conversation:
     async def glean(self) -> None:
         """Ask for missed mentions, until a round brings nothing new or nothing should be missing."""
         counts_before = (0, 0)  # the model declares the numbers of each round
-        for _ in range(self.options.max_gleanings):
+        rounds = self.options.max_gleanings
+        for _ in range(1 if rounds is None else rounds):
             entities = len(self.collector.entities)
             relations = len(self.collector.relations)
             brought = (entities - counts_before[0], relations - counts_before[1])
@@ -114,7 +115,11 @@ class Conversation:
 
     def _stored_rejections(self) -> tuple[Rejection, ...]:
         """As many rejections as are stored, with the number of the others."""
-        rejections = [*self.rejections, *self.collector.rejections]
+        rejections = [
+            *self.rejections,
+            *self.collector.rejections,
+            *self.collector.doubtful_relations(),
+        ]
         limit = self.options.limits.rejections
         surplus = len(rejections) - limit
         rejections = rejections[:limit]

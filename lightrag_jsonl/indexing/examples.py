@@ -178,6 +178,28 @@ class TextWords:
         words = search_terms(key)
         return not has_cjk(key) and bool(words) and all(map(self.has_word, words))
 
+    def has_part_of_name(self, key: str) -> bool:
+        """Whether a name occurs, or a word of the name; in Chinese two characters in a row."""
+        if self.has_name(key):
+            return True
+        if not has_cjk(key):
+            return any(map(self.has_word, search_terms(key)))
+        name = "".join(key.split())
+        pairs = [name[start : start + 2] for start in range(len(name) - 1)]
+        return any(pair in self._closed_up for pair in pairs)
+
+
+def names_any(description: str, names: Iterable[str]) -> bool:
+    """Whether a description holds a part of one of the names, given as keys.
+
+    Names in another script than the description's may have been translated; with no other names, the
+    answer is yes.
+    """
+    is_cjk = has_cjk(description)
+    comparable_names = [name for name in names if has_cjk(name) == is_cjk]
+    words = TextWords(description)
+    return not comparable_names or any(map(words.has_part_of_name, comparable_names))
+
 
 def _statement_text(record: Record, *, with_terms: bool) -> str:
     """The description of a record; without a description, the keywords or the attribute's value."""

@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
 LEAST_ANSWER = 1_024  # tokens that every answer may have, however short the chunk is
 ANSWER_PER_TOKEN = 4  # tokens of an answer for each token of the chunk; real answers have two
+LONG_CHUNK = 600  # tokens; models miss records of such chunks, also if every name has one
 LEAST_RECORDS = 100  # that every chunk may have, however short it is
 
 
 class LLMExtractor:
     """Reads entities and relations with a model (the `Extractor` port).
 
-    `names_in` finds the names in a text, for a model that can be limited to these names.
+    `names_in` finds the names in a text: a missing one is a reason to ask again, and a `grounded`
+    model is limited to these names.
     """
 
     def __init__(
@@ -45,12 +47,14 @@ class LLMExtractor:
         *,
         language: str,
         ontology: "Ontology | None" = None,
-        names_in: Callable[[str], Sequence[str]] | None = None,
+        names_in: Callable[[str], Sequence[str]],
+        grounded: bool = False,
     ) -> None:
         self._client = client
         self._options = options
         self._ontology = ontology
         self._names_in = names_in
+        self._grounded = grounded
         types = options.entity_types or ENTITY_TYPES[known_language(language)]
         variables: dict[str, object] = {
             "entity_types": list(types),
@@ -76,8 +80,7 @@ class LLMExtractor:
         conversation = self._conversation(chunk, UsageMeter(meter))
         try:
             await conversation.read_first()
-            is_long = chunk.tokens >= self._options.glean_min_tokens
-            if conversation.has_statements and is_long and not conversation.error:
+            if self._may_lack_records(conversation, chunk):
                 await conversation.glean()
         except LLMError as error:
             if error.permanent or error.rate_limited:
@@ -85,13 +88,28 @@ class LLMExtractor:
             conversation.error = str(error)
         return conversation.extraction()
 
+    def _may_lack_records(self, conversation: Conversation, chunk: Chunk) -> bool:
+        """Whether it pays to ask for missed records."""
+        options = self._options
+        if conversation.error or not conversation.has_statements:
+            return False
+        if chunk.tokens < options.glean_min_tokens:
+            return False
+        if options.max_gleanings is not None or chunk.tokens >= LONG_CHUNK:
+            return True
+        return conversation.truncated > 0 or conversation.collector.lacks_any(
+            self._names_in(chunk.whole_text)
+        )
+
     def _conversation(self, chunk: Chunk, meter: UsageMeter) -> Conversation:
         options = self._options
-        variables = {**self._variables, "text": chunk.text}
+        variables = {**self._variables, "text": chunk.whole_text}
         if "background" in self._inputs:
             variables["background"] = chunk.background
+        if "date" in self._inputs:
+            variables["date"] = chunk.date
         collector = MentionCollector(
-            text=chunk.text,
+            text=chunk.whole_text,
             prompt=options.extraction,
             ontology=self._ontology,
             limits=options.limits,
@@ -102,7 +120,7 @@ class LLMExtractor:
             client=self._client,
             options=options,
             variables=variables,
-            names=None if self._names_in is None else self._names_in(chunk.text),
+            names=self._names_in(chunk.whole_text) if self._grounded else None,
             meter=meter,
             priority=self._client.next_priority(),
             document=chunk.document_id,
@@ -117,7 +135,7 @@ class LLMExtractor:
         """The statements of the prompt's own examples, in whatever set of prompts."""
         prompt = self._options.extraction
         variables = dict(self._variables)
-        for name in ("text", "background"):
+        for name in ("text", "background", "date"):
             if name in self._inputs:
                 variables[name] = ""
         messages = self._client.prompts.render(prompt, variables)
@@ -157,11 +175,7 @@ class ChunkReader:
         if self.budget.stopped:
             return None
         try:
-            if isinstance(self.extractor, LLMExtractor):
-                extraction = await self.extractor.extract(chunk, self.budget)
-            else:
-                extraction = await _extract_by_user(self.extractor, chunk)
-                self.budget.add(extraction.usage)
+            extraction = await extract_chunk(self.extractor, chunk, self.budget)
         except BudgetError as error:
             self.budget.exhaust(error)
             return None
@@ -170,7 +184,7 @@ class ChunkReader:
             return None
         self._count_unanswered(extraction)
         self.progress.chunk_done()
-        return replace(extraction, extractor=self.extractor.name)
+        return extraction
 
     def _count_unanswered(self, extraction: Extraction) -> None:
         """End the insert if too many chunks in a row got no answer."""
@@ -182,6 +196,16 @@ class ChunkReader:
         if self.most_unanswered is not None and self.unanswered >= self.most_unanswered:
             chunks = f"{self.unanswered} chunks in a row got no answer"
             self.budget.stop(LLMError(f"{chunks} ({extraction.error})", transient=True))
+
+
+async def extract_chunk(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -> Extraction:
+    """The extraction of a chunk; a permanent `LLMError` or a rate limit is raised."""
+    if isinstance(extractor, LLMExtractor):
+        extraction = await extractor.extract(chunk, meter)
+    else:
+        extraction = await _extract_by_user(extractor, chunk)
+        meter.add(extraction.usage)
+    return replace(extraction, extractor=extractor.name)
 
 
 async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:

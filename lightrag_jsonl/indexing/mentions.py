@@ -23,7 +23,7 @@ from lightrag_jsonl.core.types import (
     RejectionReason,
     RelationMention,
 )
-from lightrag_jsonl.indexing.examples import Examples, TextWords
+from lightrag_jsonl.indexing.examples import Examples, TextWords, names_any
 from lightrag_jsonl.llm.reader import rejected_text
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
+UNNAMED_ENDS = "kept, but the description names neither end of the relation"
 COPIED = "it repeats the example of the prompt, and says nothing of the text"
 ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
 RELATION_FIELDS = attrgetter(*RelationMention.__slots__)
@@ -59,6 +60,7 @@ class MentionCollector:
     declared: tuple[Json, Json] | None = None
     _keys: set[str | tuple[str, ...]] = field(default_factory=set)  # of names and of pairs
     _types: dict[str, str] = field(default_factory=dict)  # by name key
+    _relation_lines: dict[RelationMention, int] = field(default_factory=dict)
 
     def add(self, records: Iterable[tuple[int, Record]]) -> int:
         """Add (line, record) pairs; returns the number of new names and pairs."""
@@ -94,6 +96,36 @@ class MentionCollector:
             content_keywords=tuple(sorted(self.content_keywords)),
         )
 
+    def lacks_any(self, names: Iterable[str]) -> bool:
+        """Whether one of the names is in no record, neither whole nor as a part of a longer name."""
+        ends = [end for relation in self.relations for end in (relation.source, relation.target)]
+        aliases = [alias for entity in self.entities for alias in entity.aliases]
+        recorded = [*(entity.name for entity in self.entities), *ends, *aliases]
+        keys = {name_key(name) for name in recorded}
+        return not all(
+            any(key in recorded_key or recorded_key in key for recorded_key in keys)
+            for key in map(name_key, names)
+        )
+
+    def doubtful_relations(self) -> list[Rejection]:
+        """The kept relations with a description that names neither end, by name or alias.
+
+        A description that begins with "both" or "they" cannot be understood alone, and a description
+        with other names may belong to another relation.
+        """
+        aliases_by_key: dict[str, list[str]] = {}
+        for entity in self.entities:
+            own_aliases = aliases_by_key.setdefault(name_key(entity.name), [])
+            own_aliases.extend(map(name_key, entity.aliases))
+        doubtful: list[Rejection] = []
+        for mention, line in self._relation_lines.items():
+            ends = [name_key(mention.source), name_key(mention.target)]
+            aliases = [alias for end in ends for alias in aliases_by_key.get(end, ())]
+            if mention.description and not names_any(mention.description, [*ends, *aliases]):
+                text = rejected_text(f"{mention.source} — {mention.target}: {mention.description}")
+                doubtful.append(Rejection(line, text, "unnamed_ends", UNNAMED_ENDS))
+        return doubtful
+
     def reject(self, line: int, record: Record, reason: RejectionReason, detail: str) -> None:
         """Store a record that gives no mention, with the reason."""
         text = rejected_text(json.dumps(record, ensure_ascii=False))
@@ -111,7 +143,7 @@ class MentionCollector:
                 case "entity":
                     problem = self._add_entity(part)
                 case "relationship":
-                    problem = self._add_relation(part)
+                    problem = self._add_relation(line, part)
                 case "content_keywords":
                     self._add_content_keywords(part)
                 case "done":
@@ -161,7 +193,7 @@ class MentionCollector:
             )
         )
 
-    def _add_relation(self, record: Record) -> RecordProblem | None:
+    def _add_relation(self, line: int, record: Record) -> RecordProblem | None:
         source = clean_name(_plain_text(record.get("source")))
         target = clean_name(_plain_text(record.get("target")))
         if not (source and target):
@@ -183,6 +215,7 @@ class MentionCollector:
             strength=strength if isinstance(strength, float) else 1.0,
         )
         self.relations[mention] = None
+        self._relation_lines.setdefault(mention, line)
         if keywords != all_keywords:
             return self._too_long("kept without a keyword that")
         return None

@@ -17,6 +17,7 @@ from lightrag_jsonl.providers.completions import read_completion, read_content, 
 from lightrag_jsonl.providers.connection import ServerConnection, is_in_own_network
 from lightrag_jsonl.providers.context_window import WindowCheck
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
+from lightrag_jsonl.providers.record_grammar import record_grammar
 
 JsonObject: TypeAlias = dict[str, Json]
 
@@ -28,6 +29,7 @@ _REFUSABLE = {  # fields that a server may refuse, each with words of the refusa
     "reasoning_effort": "reasoning_effort|reasoning effort",
     "stream_options": "stream_options",
     "response_format": "response_format|schema|grammar",
+    "grammar": "grammar",
 }
 _NO_SYSTEM_ROLE = re.compile(  # the words of chat templates (Gemma, Mistral) and of Gemini's server
     r"system[ _](?:role|message|prompt|instruction)s?\b.{0,40}\bnot\b.{0,20}(?:support|allow|enabl)"
@@ -57,8 +59,8 @@ class OpenAILLM:
     - `requests_per_minute`, `tokens_per_minute`: limits of the account, which an index with this model
       keeps; tokens are those of requests and answers.
     - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, by which the
-      server forces the format of the answer, unless the server refuses. "grounded" also limits the
-      names of entities to a list.
+      server forces the format of the answer, unless the server refuses; llama.cpp gets a grammar
+      without white space instead. "grounded" also limits the names of entities to a list.
     - `max_answer_bytes`: a longer answer is not read to its end, and fails; in a stream an event.
     - `name`: part of cache keys; two configurations of a model need different ones.
 
@@ -107,6 +109,7 @@ class OpenAILLM:
         self._window_check = WindowCheck(self.name)
         self._streams_only = False  # whether the model refuses to answer in one piece
         self._has_system_role = True  # whether the model's chat template takes a system message
+        self._is_llama_cpp = False  # whether an answer came from llama.cpp, which takes grammars
 
     @property
     def first_concurrent_calls(self) -> int:
@@ -150,10 +153,18 @@ class OpenAILLM:
         """Like `complete` for JSONL, with records forced to follow `schema`, and `names` if grounded."""
         body = self.request_body(messages, max_tokens=max_tokens)
         if self.constrain != "off":
-            allowed = names if self.constrain == "grounded" else None
-            body["response_format"] = record_format(schema, allowed)
+            allowed_names = names if self.constrain == "grounded" else None
+            body |= self._constraint(schema, allowed_names)
         answer = await self._complete(body)
         return replace(answer, text=unwrap_records(answer.text))
+
+    def _constraint(self, schema: Mapping[str, Json], names: Sequence[str] | None) -> JsonObject:
+        """The field of a request that forces records: a grammar for llama.cpp, else the schema."""
+        if self._is_llama_cpp and "grammar" not in self._refused:
+            grammar = record_grammar(schema, names)
+            if grammar is not None:
+                return {"grammar": grammar}
+        return {"response_format": record_format(schema, names)}
 
     def request_body(
         self, messages: Sequence[Message], *, max_tokens: int | None = None
@@ -184,6 +195,7 @@ class OpenAILLM:
             log.warning("%s: asking for a stream from now on", error)
             self._streams_only = True
             return await self._streamed_completion(body)
+        self._is_llama_cpp = "llama.cpp" in response.headers.get("server", "")
         self._connection.check_length(response.content)
         with self._connection.failures():
             answer = json.loads(response.content)

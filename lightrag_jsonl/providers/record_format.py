@@ -17,17 +17,12 @@ _RECORD_DECODER = json.JSONDecoder()
 
 
 def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None) -> Json:
-    """The `response_format` of an answer in records of a `schema`; with `names`, fields for names of
-    entities hold one of the list (an empty sequence restricts nothing).
+    """The `response_format` of an answer in records of a `schema`; see `limited_schema`.
 
-    Definitions are moved to the top, the target of references. Lists get an end where the schema
-    gives none, since a small model under such a constraint may not find one.
+    Definitions are moved to the top, the target of references.
     """
-    record: dict[str, Any] = _limit_lists(dict(schema))
-    definitions = record.pop("$defs", {})
-    if names:
-        record = _limit_names(record)
-        definitions = {**definitions, "entity-name": {"enum": list(dict.fromkeys(names))}}
+    record = limited_schema(schema, names)
+    definitions = record.pop("$defs")
     wrapped: Json = {
         "type": "object",
         "properties": {"records": {"type": "array", "items": record}},
@@ -36,6 +31,23 @@ def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None
         "$defs": definitions,
     }
     return {"type": "json_schema", "json_schema": {"name": "records", "schema": wrapped}}
+
+
+def limited_schema(
+    schema: Mapping[str, Json], names: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """The schema of a record for constrained answers; with `names`, fields for names of entities hold
+    one of the list (an empty sequence restricts nothing).
+
+    Lists get an end where the schema gives none, since a small model under such a constraint may not
+    find one. The schema always has `$defs`.
+    """
+    record: dict[str, Any] = _limit_lists(dict(schema))
+    definitions = record.pop("$defs", {})
+    if names:
+        record = _limit_names(record)
+        definitions = {**definitions, "entity-name": {"enum": list(dict.fromkeys(names))}}
+    return {**record, "$defs": definitions}
 
 
 def _limit_lists(schema: Any) -> Any:

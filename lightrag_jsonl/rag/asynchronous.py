@@ -18,6 +18,7 @@ from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, T
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.core.validation import names_replacements
+from lightrag_jsonl.indexing.incoming import storable
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, gone_files, with_unread
 from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
@@ -59,6 +60,9 @@ class AsyncLightRAG:
     hashes words. Neither needs a key or a network. If the recorded model is not available here,
     methods that need the model raise `ConfigError`.
 
+    `chunker` is a function that divides a page into chunks, in place of the sizes in `options`: from
+    the text to its pieces, or to (start, end) in characters. It is not remembered.
+
     `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
     model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
     (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
@@ -82,6 +86,7 @@ class AsyncLightRAG:
         language: str | None = None,
         options: IndexOptions | Mapping[str, Any] | None = None,
         prompts: PromptManager | Path | str | None = None,
+        chunker: protocols.Chunker | None = None,
         extractor: protocols.Extractor | None = None,
         keyword_extractor: protocols.KeywordExtractor | None = None,
         answerer: protocols.Answerer | None = None,
@@ -99,6 +104,7 @@ class AsyncLightRAG:
             language=language,
             options=options,
             prompts=prompts,
+            chunker=chunker,
             extractor=extractor,
             keyword_extractor=keyword_extractor,
             answerer=answerer,
@@ -183,6 +189,21 @@ class AsyncLightRAG:
         if gone:
             await self.engine.indexing.delete(sorted(gone))
         return tuple(sorted(gone))
+
+    async def extract(self, document: Document | str) -> tuple[types.Extraction, ...]:
+        """Read a text without indexing it: entities and relations of each chunk, as an insert would
+        read them. Nothing is stored, neither the text nor the model's answers.
+
+        `Extraction.as_records` gives records for `insert_records`, for example after a check by
+        your own rules. A chunk that could not be read has an `error`; an error that would stop every
+        chunk (a wrong key or address, an unknown model) is raised.
+        """
+        if isinstance(document, str):
+            document = Document(document)
+        pending = PendingDocument(document=document, created_at=0.0)
+        meter = UsageMeter()
+        with meter.attach_usage():
+            return tuple(await self.engine.extract(storable(pending).document, meter))
 
     async def insert_records(
         self,

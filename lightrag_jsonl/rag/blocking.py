@@ -266,6 +266,7 @@ class LightRAG(_Blocking):
         return f"LightRAG({str(self.working_dir)!r})"
 
     insert = blocking(AsyncLightRAG.insert)
+    extract = blocking(AsyncLightRAG.extract)
     insert_records = blocking(AsyncLightRAG.insert_records)
     resume = blocking(AsyncLightRAG.resume)
     retry = blocking(AsyncLightRAG.retry)

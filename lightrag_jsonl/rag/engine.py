@@ -3,20 +3,22 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl.core.address import Address, as_address
+from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.core.languages import Language, known_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
     Answerer,
+    Chunker,
     Embedder,
     Extractor,
     KeywordExtractor,
@@ -24,9 +26,11 @@ from lightrag_jsonl.core.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Document, Mode, ModelTask
+from lightrag_jsonl.core.types import Chunk, Document, Extraction, Mode, ModelTask
 from lightrag_jsonl.curation.pipeline import CurationPipeline
-from lightrag_jsonl.indexing.extraction import LLMExtractor
+from lightrag_jsonl.indexing.chunking import document_pages
+from lightrag_jsonl.indexing.extraction import LLMExtractor, extract_chunk
+from lightrag_jsonl.indexing.incoming import DocumentCutter
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
@@ -101,6 +105,7 @@ class Engine:
     - `llm`: the model, and `models`: the models for single tasks, in place of `llm`; `embedder`: texts
       to vectors; `tokenizer`: counts and cuts; `reranker`: scores of chunks. `llm`, the values of
       `models` and `reranker` may be `None`.
+    - `chunker`: the user's function that divides pages into chunks, or `None`.
     - `extractor`, `keyword_extractor`, `answerer`: the user's replacements for the model in a single
       step, or `None`; without a model, language rules take all three places.
     - `clock`: the time; `new_id`: the ids of traces.
@@ -108,6 +113,7 @@ class Engine:
     Pipelines, made at first use:
 
     - `client`: every call of the models, with cache, retries and a limit of calls in flight.
+    - `cutter`: documents into chunks.
     - `indexing`: every change of documents.
     - `curation`: edits by hand, merges of names and of indexes, and checks.
     - `retrieval`: from a question to a context and an answer.
@@ -131,6 +137,7 @@ class Engine:
     tokenizer: Tokenizer
     models: Mapping[ModelTask, LLM | None] = field(default_factory=dict)
     reranker: Reranker | None = None
+    chunker: Chunker | None = None
     extractor: Extractor | None = None
     keyword_extractor: KeywordExtractor | None = None
     answerer: Answerer | None = None
@@ -151,6 +158,16 @@ class Engine:
     def indexing(self) -> IndexPipeline:
         """The pipeline of documents; `ConfigError` if the ontology in the options is missing."""
         return self.indexing_for(self.client)
+
+    @cached_property
+    def cutter(self) -> DocumentCutter:
+        """What cuts documents into chunks."""
+        return DocumentCutter(
+            tokenizer=self.tokenizer,
+            size=self.options.chunk_tokens,
+            overlap=self.options.chunk_overlap,
+            chunker=self.chunker,
+        )
 
     @cached_property
     def curation(self) -> CurationPipeline:
@@ -242,8 +259,25 @@ class Engine:
             self.options,
             language=self.language,
             ontology=ontology,
-            names_in=_name_finder(self.models.get("extract", self.llm), self.language),
+            names_in=partial(_names_in, known_language(self.language)),
+            grounded=getattr(self.models.get("extract", self.llm), "constrain", "") == "grounded",
         )
+
+    def chunks_of(self, document: Document) -> list[Chunk]:
+        """The chunks of a document, cut as an insert cuts a new one."""
+        chunks = self.cutter.new_chunks(document_pages(document.id or "", document))
+        title = document.title or ""
+        date = document.date or ""
+        return [replace(chunk, title=title, date=date) for chunk in chunks]
+
+    async def extract(self, document: Document, meter: UsageMeter) -> list[Extraction]:
+        """The extraction of each chunk of a document; nothing is stored, not even answers."""
+        extractor = self.extractor
+        if extractor is None:
+            model = self.client.model("extract")
+            extractor = self.extractor_for(self.client_for(model, store_answers=False))
+        chunks = self.chunks_of(document)
+        return await gather_all([extract_chunk(extractor, chunk, meter) for chunk in chunks])
 
     def indexing_for(self, client: ModelClient, *, patient: bool = False) -> IndexPipeline:
         """The indexing pipeline with the model of a client; a `patient` one goes on whatever fails."""
@@ -254,6 +288,7 @@ class Engine:
             embedder=self.embedder,
             tokenizer=self.tokenizer,
             options=self.options,
+            cutter=self.cutter,
             language=self.language,
             settings=self.index_settings,
             record_schema=self.prompts.schema("extract-graph", {}),
@@ -338,6 +373,7 @@ def open_engine(
     language: str | None = None,
     options: IndexOptions | Mapping[str, Any] | None = None,
     prompts: PromptManager | Path | str | None = None,
+    chunker: Chunker | None = None,
     extractor: Extractor | None = None,
     keyword_extractor: KeywordExtractor | None = None,
     answerer: Answerer | None = None,
@@ -382,6 +418,7 @@ def open_engine(
         embedder=chosen_embedder,
         tokenizer=chosen_tokenizer,
         reranker=reranker,
+        chunker=chunker,
         extractor=extractor,
         keyword_extractor=keyword_extractor,
         answerer=answerer,
@@ -403,9 +440,6 @@ def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) 
     return store
 
 
-def _name_finder(llm: LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:
-    """A function for the names in a text, if the model may write names from the text only."""
-    if getattr(llm, "constrain", "") != "grounded":
-        return None
-    rules = known_language(language)
-    return lambda text: [entity.name for entity in offline.extract_text(text, rules).entities]
+def _names_in(language: Language, text: str) -> list[str]:
+    """The names in a text, found by the rules of a language."""
+    return [entity.name for entity in offline.extract_text(text, language).entities]

@@ -7,7 +7,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
@@ -22,7 +21,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import clipped, sanitize
-from lightrag_jsonl.core.types import Entity, EntityMention, Record, Relation, RelationMention
+from lightrag_jsonl.core.types import Entity, Record, Relation, entity_record, relation_record
 from lightrag_jsonl.indexing.overrides import mentioned_names
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import rdf
@@ -109,27 +108,10 @@ def records(view: StoreView) -> Iterator[Record]:
         place: Record = {"document": chunk.document_id, "chunk": chunk.index}
         for entity in view.entity_mentions(chunks=[row]):
             if (row, mentioned_names(entity.mention)) not in changed:
-                yield {**_entity_record(entity.mention), **place}
+                yield {**entity_record(entity.mention), **place}
         for relation in view.relation_mentions(chunks=[row]):
             if (row, mentioned_names(relation.mention)) not in changed:
-                yield {**_relation_record(relation.mention), **place}
-
-
-def _entity_record(mention: EntityMention) -> Record:
-    record: Record = {
-        "type": "entity",
-        "name": mention.name,
-        "entity_type": mention.type,
-        "description": mention.description,
-    }
-    if mention.aliases:
-        record["aliases"] = [*mention.aliases]
-    return record
-
-
-def _relation_record(mention: RelationMention) -> Record:
-    fields = asdict(mention)
-    return {"type": "relationship", **fields, "keywords": [*mention.keywords]}
+                yield {**relation_record(relation.mention), **place}
 
 
 # ── for programs ────────────────────────────────────────────────────────────────

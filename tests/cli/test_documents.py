@@ -15,7 +15,7 @@ from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_repl
 ANSWER = """\
 {"type":"entity","name":"Marie Curie","entity_type":"person","description":"A physicist."}
 {"type":"entity","name":"Warsaw","entity_type":"place","description":"Her birthplace."}
-{"type":"relationship","source":"Marie Curie","target":"Warsaw","description":"Born there."}
+{"type":"relationship","source":"Marie Curie","target":"Warsaw","description":"Marie Curie was born in Warsaw."}
 That was all!
 {"type":"done","entities":2,"relationships":1}"""
 

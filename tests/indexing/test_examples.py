@@ -71,6 +71,7 @@ async def extract(
         client,
         options,
         language=language,
+        names_in=lambda text: [],
         ontology=SHIPS if options.extraction == "extract-with-ontologies" else None,
     )
     chunk = Chunk(

@@ -31,6 +31,8 @@ TEXT = "Ann met Bob in Bern. Cid was there too."
 DONE = {"type": "done", "entities": 2, "relationships": 1}
 FIRST = jsonl(entity("Ann"), entity("Bob"), relation("Ann", "Bob"), DONE)
 NOTHING = jsonl({"type": "done", "entities": 0, "relationships": 0})
+DONE_LINE = jsonl(DONE)
+NAMES_OF_FIRST = "Then Ann met Bob, and Bob greeted Ann."
 GLEAN = prompts().render("glean-extract", {})[-1].content
 CHECK = prompts().render("glean-check", {})[-1].content
 RESUME = prompts().render("resume-extract", {})[-1].content
@@ -370,3 +372,40 @@ def test_what_exceeds_a_limit_is_left_out_and_reported(tmp_path: Path) -> None:
         "a name has more than 500 characters",
         "a name has more than 500 characters",
     ]
+
+
+def test_a_doubtful_relation_is_reported_and_costs_nothing(tmp_path: Path) -> None:
+    """A description that names neither end is in the chunk's report; the chunk is done, and nothing
+    is asked again.
+    """
+    stray = relation("Ann", "Bob", "Cid was there, too.")
+    llm, report, status = extract(tmp_path, [jsonl(entity("Ann"), entity("Bob"), stray)], options())
+
+    assert status.state == "done" and report.failures == () and len(llm.requests) == 1
+    assert report.extraction.rejections == {"unnamed_ends": 1} and report.extraction.ok == 1
+
+
+@pytest.mark.parametrize(
+    ("answers", "rounds", "asked"),
+    [
+        ([FIRST], None, "extract"),
+        ([FIRST, NOTHING], 1, "extract glean"),
+        ([jsonl(entity("Ann"), relation("Ann", "Cid")), NOTHING], None, "extract glean"),
+        ([Completion(FIRST, "length"), DONE_LINE, NOTHING], None, "extract resume glean"),
+    ],
+)
+def test_a_short_chunk_is_gleaned_only_where_something_may_be_missing(
+    tmp_path: Path, answers: Script, rounds: int | None, asked: str
+) -> None:
+    """By default: where a name of the text has no record, or the first answer was cut off. If rounds
+    are asked for, they are made.
+    """
+    llm, _, _ = extract(tmp_path, answers, options(max_gleanings=rounds), text=NAMES_OF_FIRST)
+    assert turns(llm) == asked.split()
+
+
+def test_a_long_chunk_is_gleaned_by_default(tmp_path: Path) -> None:
+    """Models miss records there, also where every name has one."""
+    text = "They talked on, and the rain went on, too. " * 70
+    llm, _, _ = extract(tmp_path, [FIRST, NOTHING], options(max_gleanings=None), text=text)
+    assert turns(llm) == ["extract", "glean"]

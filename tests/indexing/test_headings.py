@@ -139,6 +139,31 @@ async def test_extraction_and_answers_are_told_of_title_and_headings(
         assert f"Year 2024{comma}报告 › Costs" in context.prompt
 
 
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "written on 2019-03-07"), ("zh", "写于 2019-03-07")]
+)
+async def test_extraction_is_told_of_the_date_of_a_document(
+    tmp_path: Path, language: str, words: str
+) -> None:
+    """In the user's turn, also in a retry, so that "last year" can be resolved; a document without a
+    date has no such words.
+    """
+    answers = iter([LLMError("busy"), *[NOTHING] * 9])
+    llm = ScriptedLLM(lambda request: next(answers))
+    more = {"language": language, "prompts": prompts(language)}
+    async with index(tmp_path, llm, options=OPTIONS, **more) as rag:
+        await rag.insert(
+            Document("Rents in Bern rose last year. 去年涨了。", id="x", date="2019-03-07")
+        )
+        assert not (await rag.retry()).failures
+        dated_questions = [request.question for request in llm.requests]
+        await rag.insert(Document("Rents in Biel fell last year. 去年跌了。", id="y"))
+
+    assert all(words in question for question in dated_questions) and len(dated_questions) > 1
+    assert words[:4] not in llm.requests[-1].question
+    assert len({request.messages[0].content for request in llm.requests}) == 1
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("id", ["extract-graph", "agent-kg-extract", "extract-with-ontologies"])
 def test_a_text_without_headings_is_asked_about_as_ever(language: str, id: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ NAMES = ("乔峰", "Ebenezer Scrooge", 'Tim "Tiny" Cratchit', "C:\\temp", "line\
 # First bytes of needlessly long UTF-8, which llama.cpp's grammars take for the character meant.
 # A token of the tiny model is a byte; no real model writes these.
 OVERLONG = (0xC0, 0xC1, 0xE0, 0xF0, *range(0xF5, 0x100))
+END_OF_TURN = 259  # the token after which the tiny model writes nothing more
 
 
 @pytest.fixture(scope="session")
@@ -65,9 +67,9 @@ def schema(length: int) -> dict[str, Json]:
     }
 
 
-def model(url: str) -> OpenAILLM:
+def model(url: str, *, banned: tuple[int, ...] = OVERLONG) -> OpenAILLM:
     """A model that holds to schemas, writes no broken UTF-8, and few empty lists."""
-    bias: Json = [[ord("]"), -3.0], *([byte, False] for byte in OVERLONG)]
+    bias: Json = [[ord("]"), -3.0], *([token, False] for token in banned)]
     body = {"logit_bias": bias, "temperature": 1.0}
     return OpenAILLM("tiny", base_url=url, constrain="grounded", extra_body=body)
 
@@ -90,6 +92,30 @@ async def test_every_record_of_a_random_model_is_valid(tiny_llama: str) -> None:
         checker.validate(value)
         chosen = [value[key] for key in ("name", "source", "target", "entity") if key in value]
         assert set(chosen) <= set(NAMES)
+
+
+async def test_constrained_records_have_no_white_space_between_tokens(tiny_llama: str) -> None:
+    """After the first answer, which shows that the server is llama.cpp: a record a line, written as
+    compactly as JSON can be, and valid.
+    """
+    llm = model(tiny_llama, banned=(*OVERLONG, END_OF_TURN))
+    await llm.complete_records(QUESTION, schema=schema(40), max_tokens=1)
+    answers = [
+        await llm.complete_records(QUESTION, schema=schema(40), names=NAMES, max_tokens=400)
+        for _ in range(4)
+    ]
+
+    lines: list[str] = []
+    for answer in answers:
+        written = [line for line in answer.text.split("\n") if line]
+        lines += written[:-1] if answer.finish == "length" else written
+    checker = jsonschema.Draft202012Validator(schema(3 * 40))
+    assert lines
+    for line in lines:
+        value = json.loads(line)
+        checker.validate(value)
+        outside_texts = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line)
+        assert not re.search(r"\s", outside_texts)
 
 
 async def test_the_schemas_of_all_prompts_are_understood(

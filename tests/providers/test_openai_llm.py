@@ -4,6 +4,7 @@ import gzip
 import json
 import logging
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -456,6 +457,33 @@ async def test_records_come_in_one_object_and_are_handed_on_as_lines() -> None:
         assert (await records(llm)).text == f"{one}\n{two}"
         assert await records(llm) == Completion(f"{one}\n{two[:20]}", "length", Usage(7, 5, 0, 1))
     assert server.bodies[0]["response_format"]["type"] == "json_schema"
+
+
+async def test_llama_cpp_gets_a_grammar_instead_of_a_schema() -> None:
+    """Once an answer has shown which server it is; if the grammar is refused, the schema comes back.
+    A schema with demands beyond a grammar's stays a schema.
+    """
+    line = '{"type":"entity","name":"乔峰"}'
+    answer = replace(chat_reply(line), headers={"Server": "llama.cpp"})
+    refusal = error_reply(400, "failed to parse grammar")
+    with ScriptedServer([answer, answer, answer, refusal, answer, answer]) as server:
+        llm = model(server, constrain="auto")
+        assert (await records(llm)).text == line
+        assert (await records(llm)).text == line
+        pattern: Json = {"type": "string", "pattern": "^[a-z]+$"}
+        strict: dict[str, Json] = {
+            "type": "object",
+            "properties": {"name": pattern},
+            "required": ["name"],
+        }
+        await llm.complete_records(QUESTION, schema=strict)
+        for _ in range(2):
+            assert (await records(llm)).text == line
+
+    constraints = ["grammar", "response_format"]
+    sent = [[name for name in constraints if name in body] for body in server.bodies]
+    schema_only = ["response_format"]
+    assert sent == [schema_only, ["grammar"], schema_only, ["grammar"], [], schema_only]
 
 
 async def test_names_count_only_when_grounded(tmp_path: Path) -> None:

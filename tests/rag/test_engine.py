@@ -14,14 +14,17 @@ from lightrag_jsonl import (
     ConfigError,
     Document,
     Failure,
+    IndexOptions,
     LightRAG,
+    LLMError,
     QueryParam,
     StorageError,
 )
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.rag.engine import Engine, open_engine
 from lightrag_jsonl.storage.store import read
-from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.testing import Request, ScriptedLLM
+from tests.kit import index, read_names, view
 
 PACKAGE = Path(lightrag_jsonl.__file__).parent
 NAMED_TUPLE_METHODS = ("_asdict", "_make", "_replace")
@@ -151,3 +154,63 @@ def entity(name: str) -> str:
 
 def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
+
+
+async def test_extracting_stores_nothing_and_gives_records_to_insert(tmp_path: Path) -> None:
+    """Neither the text nor the model's answer is kept; the records give the graph of an insert."""
+    text = "".join(f"Marie Curie met Person{n} in Paris １２ 🙂. " for n in range(40))
+    document = Document(text, id="curie", title="居里夫人", date="1904-02-01")
+    options = IndexOptions(chunk_tokens=200, chunk_overlap=0, max_gleanings=0)
+    llm = ScriptedLLM(read_names)
+    async with index(tmp_path / "a", llm, options=options) as rag:
+        extractions = await rag.extract(document)
+        asked = len(llm.requests)
+        assert len(extractions) == asked > 1
+        assert all("1904-02-01" in request.question for request in llm.requests)
+        assert (await rag.status()).documents == {}
+        assert not await rag.entities.list()
+
+        await rag.insert(document)
+        assert len(llm.requests) == 2 * asked
+    records = [
+        record
+        for number, extraction in enumerate(extractions)
+        for record in extraction.as_records(number)
+    ]
+    async with index(tmp_path / "b", options=options) as rag:
+        report = await rag.insert_records(document, records)
+        assert report.extraction.rejections == {}
+
+    graphs = [(view(folder).entities, view(folder).relations) for folder in tmp_path.iterdir()]
+    assert graphs[0] == graphs[1] and graphs[0][0]
+
+
+async def test_an_error_that_would_stop_every_chunk_is_raised_by_extracting(tmp_path: Path) -> None:
+    """With its cost; a chunk that fails alone has its error, and the others are read."""
+    answers = iter([LLMError("odd text"), LLMError("odd text"), LLMError("odd text")])
+
+    def respond(request: Request) -> str:
+        error = next(answers, None)
+        if error is not None:
+            raise error
+        return read_names(request)
+
+    options = IndexOptions(chunk_tokens=20, chunk_overlap=0, max_gleanings=0)
+    text = "Marie Curie discovered radium in Paris. " * 9
+    async with index(tmp_path / "a", ScriptedLLM(respond), options=options) as rag:
+        states = [extraction.state for extraction in await rag.extract(text)]
+        assert {"failed", "ok"} == set(states)
+
+    def refuse(request: Request) -> str:
+        raise LLMError("wrong key", permanent=True)
+
+    async with index(tmp_path / "b", ScriptedLLM(refuse), options=options) as rag:
+        with pytest.raises(LLMError, match="wrong key"):
+            await rag.extract(text)
+
+
+def test_extracting_needs_no_model(tmp_path: Path) -> None:
+    """Language rules read the text, also through the blocking facade."""
+    with LightRAG(tmp_path) as rag:
+        (extraction,) = rag.extract("Marie Curie discovered radium in Paris.")
+    assert "Marie Curie" in {entity.name for entity in extraction.entities}

@@ -34,7 +34,7 @@ _PREPOSITION = re.compile(r"(?:\b(in|at|near|from|on)(?: the)? |([在于到至�
 class OfflineExtractor:
     """Extractor of names and noun phrases, and of relations between names in the same sentence.
 
-    The result depends on the chunk's text alone, English or Chinese; a sentence also names the first
+    The result depends on the chunk's whole text alone, English or Chinese; a sentence also names the first
     name of its paragraph. A relation's strength is the number of sentences with both ends, at most
     10. Entity types are named in `language`.
     """
@@ -47,7 +47,7 @@ class OfflineExtractor:
     async def extract(self, chunk: Chunk) -> Extraction:
         """The entities and relations of a chunk."""
         return await to_thread.run_sync(
-            extract_text, chunk.text, self._language, limiter=self._threads
+            extract_text, chunk.whole_text, self._language, limiter=self._threads
         )
 
 

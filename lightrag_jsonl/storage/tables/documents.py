@@ -33,7 +33,7 @@ COLUMNS = "id, name, title, source, date, metadata, content, state, characters, 
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
 CHUNK = """c.id, c.name, d.name AS document_id, c.position, c.page, c.start, c.stop,
-    c.text, c.tokens, c.created_at, c.heading, d.title"""
+    c.text, c.tokens, c.created_at, c.heading, d.title, d.date"""
 REPORT = """c.id, c.name AS chunk_id, d.name AS document_id, c.tokens, c.state, c.error,
     c.report, c.extractor"""
 SET_STATES = """UPDATE documents SET state = (
@@ -366,6 +366,7 @@ def _chunk(row: Any) -> Chunk:
         created_at=datetime.fromtimestamp(row.created_at, UTC),
         heading=row.heading,
         title=row.title or "",
+        date=row.date or "",
     )
 
 
