@@ -6,9 +6,14 @@ from lightrag_jsonl.core.answers import (
     Citation,
     CitedClaim,
     Community,
+    CommunityReport,
     Context,
     Dropped,
+    Finding,
     Keywords,
+    ListedItem,
+    Listing,
+    ListRequest,
 )
 from lightrag_jsonl.core.edges import Edge as Edge
 from lightrag_jsonl.core.edges import SelectedEdge as SelectedEdge
@@ -131,11 +136,11 @@ __version__ = "0.1.0"
 # Ports and types are left out, so that `import *` cannot replace a user's own names.
 __all__ = [
     "Answer", "AnswerStream", "AsyncAnswerStream", "AsyncLightRAG", "BudgetError", "Chunk",
-    "Citation", "CitedClaim", "Community", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
+    "Citation", "CitedClaim", "Community", "CommunityReport", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
     "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
-    "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "FunctionEmbedder",
+    "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "Finding", "FunctionEmbedder",
     "FunctionLLM", "HTTPReranker", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
-    "LLMError", "LightRAG", "LightRAGError", "Limits", "LockedError", "MergeReport", "Message",
+    "LLMError", "LightRAG", "ListRequest", "ListedItem", "Listing", "LightRAGError", "Limits", "LockedError", "MergeReport", "Message",
     "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
     "ProgressCallback", "Prompt", "PromptError", "PromptManager", "QueryParam", "RecordList",
     "Rejection", "Relation", "RelationMention", "ResponseError", "SentenceTransformerEmbedder",

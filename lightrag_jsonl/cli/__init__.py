@@ -3,6 +3,7 @@
 # ruff: noqa: F401  # importing a module adds its commands
 from lightrag_jsonl.cli import (
     admin,
+    communities,
     demo,
     documents,
     entities,

@@ -22,13 +22,51 @@ class Keywords:
 
     `question` rewords a follow-up question to be understood without the conversation, and is
     searched for instead; empty if the question needs no conversation. `whole` says that the question
-    asks about a text or a collection as a whole.
+    asks about a text or a collection as a whole; `listed` that it asks for a complete list or a number.
     """
 
     high_level: tuple[str, ...] = ()
     low_level: tuple[str, ...] = ()
     question: str = ""
     whole: bool = False
+    listed: "ListRequest | None" = None
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    """What a question wants listed or counted: `items` of a kind ("products", "people"), related to the
+    entity `of` by a `relation` ("makes"); each may be empty.
+    """
+
+    items: str = ""
+    of: str = ""
+    relation: str = ""
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class ListedItem:
+    """An item of a complete list by name, with its source passage; `kind` is "chunk" for a document."""
+
+    name: str
+    chunk_id: str
+    kind: Kind = "entity"
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A complete list from the graph: entities of `types`, related to the entity `of` by `predicates`; or
+    documents, if `documents` is true. `total` counts all items; `items` are the first by name.
+    """
+
+    items: tuple[ListedItem, ...]
+    total: int
+    types: tuple[str, ...] = ()
+    of: str = ""
+    predicates: tuple[str, ...] = ()
+    documents: bool = False
 
 
 @with_short_repr
@@ -43,20 +81,39 @@ class Dropped:
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """A statement of a report, and the ids of the chunks that say so."""
+
+    text: str
+    chunk_ids: tuple[str, ...] = ()
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class CommunityReport:
+    """A model's report on a community: what it is about, the whole in a few sentences, and findings."""
+
+    title: str
+    summary: str
+    findings: tuple[Finding, ...] = ()
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
 class Community:
     """A part of the graph whose entities have more to do with each other than with the rest.
 
     `title` and `entities` (the most central first) are names; `chunk_ids` are the passages, in the
     order of the text. Each passage belongs to a single community of a level. `level` is 0 for the
-    communities of the whole graph, 1 for their parts, and so on. `report` is a model's text with
-    numbers of passages, if reports were written; `key` identifies the content.
+    communities of the whole graph, 1 for their parts, and so on. `report` is a model's, if reports were
+    written (`rag.communities.report`); `key` identifies the content.
     """
 
     title: str
     entities: tuple[str, ...] = ()
     chunk_ids: tuple[str, ...] = ()
     level: int = 0
-    report: str = ""
+    report: CommunityReport | None = None
     key: str = ""
 
 
@@ -73,7 +130,7 @@ class Context:
     asked to choose relations and chose nothing: the remaining items match the question's text.
     `response_type` is the requested form of the answer. An overview has `communities`, chunks in the
     order of the text, and in `excerpts`, by chunk id, the places in the chunk's text that the prompt
-    shows.
+    shows. `listing` is the complete list that the question asks for, if the graph has one.
     """
 
     question: str = ""
@@ -94,6 +151,7 @@ class Context:
     response_type: str = ""
     communities: tuple[Community, ...] = ()
     excerpts: Mapping[str, tuple[Excerpt, ...]] = field(default_factory=dict)
+    listing: Listing | None = None
 
     @property
     def empty(self) -> bool:
@@ -102,8 +160,9 @@ class Context:
 
     @property
     def items(self) -> int:
-        """The number of chunks, entities and relations."""
-        return len(self.chunks) + len(self.entities) + len(self.relations)
+        """The number of chunks, entities, relations and listed items, which are numbered in this order."""
+        listed = len(self.listing.items) if self.listing else 0
+        return len(self.chunks) + len(self.entities) + len(self.relations) + listed
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, ...]] = []

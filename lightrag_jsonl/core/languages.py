@@ -18,6 +18,11 @@ class FixedWords:
 
     headings: tuple[str, str, str, str]
     communities: str
+    listing: str
+    listed_documents: str
+    listed_type: str
+    listed_relations: str
+    not_listed: str
     excerpts: str
     first_line: str
     page: str
@@ -41,6 +46,11 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
     "en": FixedWords(
         headings=("Passages", "Entities", "Relations", "Sources"),
         communities="Communities (entities that belong together, and their passages)",
+        listing="Complete list from the graph ({}), {} in all",
+        listed_documents="documents",
+        listed_type="type {}",
+        listed_relations="{} of {}",
+        not_listed="… and {} more",
         excerpts="Excerpts of passages, in the order of the text",
         first_line="Mark of this context: ",
         page="page {}",
@@ -62,6 +72,11 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
     "zh": FixedWords(
         headings=("原文", "实体", "关系", "来源"),
         communities="社区（关系紧密的实体，及其原文）",
+        listing="图谱中的完整列表（{}），共 {} 项",
+        listed_documents="文档",
+        listed_type="类型：{}",
+        listed_relations="{1}的关系：{0}",
+        not_listed="……另有 {} 项",
         excerpts="原文摘录（按原文顺序）",
         first_line="本资料的标记：",
         page="第 {} 页",

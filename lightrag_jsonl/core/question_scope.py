@@ -29,7 +29,7 @@ def asks_about_everything(question: str) -> bool:
 
 
 def asks_about_change(question: str) -> bool:
-    """Whether a question asks how something changes in the course of a text."""
+    """Whether a question asks how something changes in the course of a text; in doubt it does not."""
     return _CHANGE.search(folded_text(question)) is not None
 
 
@@ -49,12 +49,30 @@ def is_small_talk(question: str) -> bool:
     return not terms.isdisjoint(SMALL_TALK) and terms.isdisjoint(THIRD_PERSON)
 
 
-_CHANGE = re.compile(  # a question about the course of time, not about a single change
-    r"\bhow (?:do|does|did|has|have)\b.{0,80}\b(?:chang|develop|evolv|transform|grow|progress)"
-    r"|\b(?:throughout|in the course of|over the course of|from (?:the )?(?:beginning|start) to (?:the )?end)\b"
-    r"|(?:如何|怎样|怎么|怎么样|是如何|逐步|一步步)[^，。？]{0,12}(?:变化|转变|改变|演变|发展|壮大|衰落|灭亡|成长|兴起)"
-    r"|(?:变化|转变|演变|发展)(?:过程|历程|经过)|从头到尾|自始至终|先后"
+# A change in the course of time: something changes by itself, up to the end of the clause. Who changes
+# something ("How do I change the password?", "How did the king change the law?") asks for a single act.
+_WITHOUT_OBJECT = (
+    r"(?=\s*(?:$|[?.!,;]|(?:over|during|throughout|through|from|since|across|between)\b"
+    r"|by the end\b|in the (?:course|story|book|novel|text|film|play)\b))"
 )
+_ENGLISH_CHANGE = (
+    r"\b(?:how|in what ways?) (?:do|does) (?!(?:i|we|you|one|users?|customers?|people)\b)[^?.!;]{1,80}"
+    r"\b(?:change|develop|evolve|transform)\b" + _WITHOUT_OBJECT,
+    r"\b(?:how|in what ways?) (?:did|has|have|had|is|are|was|were) (?!(?:i|you)\b)[^?.!;]{1,80}"
+    r"\b(?:chang(?:e|ed|ing)|develop(?:ed|ing)?|evolv(?:e|ed|ing)|transform(?:ed|ing)?"
+    r"|grow(?:n|ing)?|progress(?:ed|ing)?)\b" + _WITHOUT_OBJECT,
+    r"\bwhat changes (?:do|does|did|has|have)\b.{1,60}\b(?:undergo(?:ne)?|go(?:ne)? through)\b",
+    r"\b(?:over|in|throughout) the course of the (?:story|book|novel|text|film|play)\b",
+    r"\bthroughout the (?:story|book|novel|text|film|play)\b",
+    r"\bfrom (?:the )?(?:beginning|start) to (?:the )?end\b",
+)
+_CHINESE_CHANGE = (
+    r"[^，。;!?我你您们该要能想](?:是|又)?(?:如何|怎样|怎么样?)(?:一步步|逐步|逐渐|慢慢)?地?(?:发生|产生)?"
+    r"(?:变化|转变|演变|变|发展壮大|发展|壮大|衰落|兴起|成长)(?:起来)?(?:的|了)?[呢啊]?\s*(?:$|[，。;!?])",
+    r"(?:一步步|逐步|逐渐)地?(?:变化|转变|改变|演变|发展|壮大|衰落|兴起|成长)",
+    r"(?:变化|转变|演变|发展)(?:过程|历程|经过)|从头到尾",
+)
+_CHANGE = re.compile("|".join([*_ENGLISH_CHANGE, *_CHINESE_CHANGE]))
 
 
 def _longest_first(listed: str, characters: str = "") -> re.Pattern[str]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lightrag_jsonl.core import protocols
 from lightrag_jsonl.core.aio import abandonable
-from lightrag_jsonl.core.answers import Context, Keywords
+from lightrag_jsonl.core.answers import Context, Keywords, ListRequest
 from lightrag_jsonl.core.errors import (
     ConfigError,
     EmbeddingError,
@@ -89,7 +89,16 @@ async def find_keywords(
             low_level=_texts(keywords.low_level),
             question=_text(getattr(keywords, "question", "")),
             whole=getattr(keywords, "whole", False) is True,
+            listed=_plain_request(getattr(keywords, "listed", None)),
         )
+
+
+def _plain_request(listed: ListRequest | None) -> ListRequest | None:
+    if listed is None:
+        return None
+    return ListRequest(
+        items=_text(listed.items), of=_text(listed.of), relation=_text(listed.relation)
+    )
 
 
 async def write_answer(answerer: protocols.Answerer, question: str, context: Context) -> str:

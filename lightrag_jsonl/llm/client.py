@@ -32,6 +32,7 @@ from lightrag_jsonl.llm.thinking import without_prompted_thinking
 
 TASKS: Mapping[str, ModelTask] = {  # of the prompts that do not extract
     "summarize-descriptions": "summarize",
+    "community-report": "summarize",
     "keywords": "keywords",
     "kg-edge-selection": "select",
     "chat": "answer",
@@ -134,13 +135,16 @@ class ModelClient:
         meter: UsageMeter | None = None,
         *,
         normalize: Callable[[Json], Json] | None = None,
+        document: str | None = None,
     ) -> Json:
-        """The model's JSON value, checked against the schema after `normalize`.
+        """The model's JSON value, checked against the schema after `normalize`; see also `text`.
 
         An unreadable answer is asked for once more; then it is a `ResponseError`.
         """
         messages = self.prompts.render(prompt, variables)
-        request = ModelRequest(prompt=prompt, messages=messages, response_type="json")
+        request = ModelRequest(
+            prompt=prompt, messages=messages, response_type="json", document=document
+        )
         schema = self.prompts.schema(prompt, variables)
 
         async def ask() -> Json:

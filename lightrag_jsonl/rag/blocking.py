@@ -178,6 +178,8 @@ class BlockingCommunities(_Blocking):
     """The communities of the graph: entities and passages that belong together."""
 
     list = blocking(namespaces.Communities.list)
+    estimate_report = blocking(namespaces.Communities.estimate_report)
+    report = blocking(namespaces.Communities.report)
 
 
 class BlockingTraces(_Blocking):

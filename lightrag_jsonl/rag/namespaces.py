@@ -1,6 +1,6 @@
 """The namespaces of an index: entities, traces and administration."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from anyio import to_thread
 from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.options import LANGUAGE_NAMES, QueryParam
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
@@ -30,8 +31,16 @@ from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.providers import as_embedder
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
-from lightrag_jsonl.storage.store import read, search, write
-from lightrag_jsonl.storage.views import StoreView, Transaction
+from lightrag_jsonl.retrieval.reports import (
+    ReportRun,
+    ReportTask,
+    estimate_reports,
+    find_report_tasks,
+    write_reports,
+)
+from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.storage.store import CompletionCache, read, search, write
+from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 from lightrag_jsonl.tracing import trace as recorded
 from lightrag_jsonl.tracing.export import export_trace
 from lightrag_jsonl.tracing.page import render_page
@@ -254,6 +263,44 @@ class Communities:
         `where` filters documents as in `QueryParam`: then they are made of the visible documents alone.
         """
         return await self._engine.retrieval.list_communities(where or {})
+
+    async def estimate_report(self) -> Usage:
+        """The cost of `report`, if no answer is in the cache; `ConfigError` without a model."""
+        report_tasks = await self._report_tasks()
+        engine = self._engine
+        return estimate_reports(
+            report_tasks,
+            engine.client,
+            engine.tokenizer.count,
+            LANGUAGE_NAMES.get(engine.language, engine.language),
+        )
+
+    async def report(self) -> ReportRun:
+        """Let the model write a report on each larger community of level 0 that has none.
+
+        Overviews show reports with their citations in place of single sentences. A report holds as
+        long as its community has the same names and passages, and is written anew only after a
+        change. A purge, and the deletion of cached answers, delete reports.
+        """
+        engine = self._engine
+        _ = engine.client.model("summarize")
+        await write(engine.store, lambda transaction: None)  # an error before anything is paid
+        cache = CompletionCache(engine.store)
+        return await write_reports(
+            await self._report_tasks(),
+            engine.client,
+            cache,
+            LANGUAGE_NAMES.get(engine.language, engine.language),
+        )
+
+    async def _report_tasks(self) -> Sequence[ReportTask]:
+        engine = self._engine
+
+        def find(snapshot: Snapshot) -> Sequence[ReportTask]:
+            task = SearchTask.without_question(snapshot, QueryParam(mode="overview"))
+            return find_report_tasks(task, engine.retrieval.communities, engine.tokenizer)
+
+        return await search(engine.store, find)
 
 
 class Traces:

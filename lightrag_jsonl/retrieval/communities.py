@@ -22,11 +22,11 @@ from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 SEED = 1
-LARGEST = 100  # entities and chunks of a community; a larger one is divided into parts
+LARGEST_COMMUNITY = 100  # entities and chunks of a community; a larger one is divided into parts
 TITLE_NAMES = 3
-DIGITS = 9  # of weights that are compared; sums of many differ in the last digits
-ENTITY = "e "  # before the names of nodes, to keep the two kinds apart
-CHUNK = "c "
+COMPARED_DIGITS = 9  # of weights that are compared; sums of many differ in the last digits
+ENTITY_NODE = "e "  # before the names of nodes, to keep the two kinds apart
+CHUNK_NODE = "c "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,16 @@ def find_communities(task: SearchTask) -> tuple[CommunityRows, ...]:
     edges = graph.edges()
     if not edges:
         return ()
-    clusters = graspologic_native.hierarchical_leiden(edges, max_cluster_size=LARGEST, seed=SEED)
+    clusters = graspologic_native.hierarchical_leiden(
+        edges, max_cluster_size=LARGEST_COMMUNITY, seed=SEED
+    )
+    return _community_tree(graph, clusters)
+
+
+def _community_tree(
+    graph: "NodeGraph", clusters: Sequence[graspologic_native.HierarchicalCluster]
+) -> tuple[CommunityRows, ...]:
+    """The communities of level 0 with their parts, from the clusters that Leiden found on all levels."""
     positions = {node: at for at, node in enumerate([*sorted(graph.entities), *graph.chunks])}
     nodes: dict[int, list[str]] = defaultdict(list)
     parents: dict[int, int | None] = {}
@@ -113,8 +122,8 @@ class NodeGraph:
         entity_keys = task.snapshot.entity_keys(entities.tolist())
         chunk_ids = task.snapshot.chunk_names(visible_chunks(task).tolist())
         return cls(
-            entities={ENTITY + key: row for row, key in entity_keys.items()},
-            chunks={CHUNK + id: row for row, id in chunk_ids.items()},
+            entities={ENTITY_NODE + key: row for row, key in entity_keys.items()},
+            chunks={CHUNK_NODE + id: row for row, id in chunk_ids.items()},
             ends=graph.ends(relations),
             relation_weights=np.log1p(graph.weights(relations)),
             mentions=mentions,
@@ -161,7 +170,7 @@ class NodeGraph:
         for column in (0, 1):
             positions = rows.searchsorted(self.ends[inside, column])
             scores += np.bincount(positions, self.relation_weights[inside], len(rows))
-        own_scores = np.round(scores, DIGITS)[rows.searchsorted(entities)]
+        own_scores = np.round(scores, COMPARED_DIGITS)[rows.searchsorted(entities)]
         return entities[np.argsort(-own_scores, kind="stable")]
 
 

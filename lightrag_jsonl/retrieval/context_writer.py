@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lightrag_jsonl.core.answers import Community, Context
+from lightrag_jsonl.core.answers import Community, CommunityReport, Context
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
@@ -159,8 +159,18 @@ class ContextWriter:
         """A community on one line: names, and the numbers of its passages."""
         names = "".join([self.listed_name(name) for name in community.entities])
         passages = [f"[{numbers[id]}]" for id in community.chunk_ids if id in numbers]
-        report = f"{self.words.colon}{safe_line(community.report)}" if community.report else ""
-        return f"- {names.rstrip(self.words.list_comma)} {''.join(passages)}{report}"
+        line = f"- {names.rstrip(self.words.list_comma)} {''.join(passages)}"
+        if community.report is None:
+            return line
+        return f"{line}{self.words.colon}{self.report(community.report, numbers)}"
+
+    def report(self, report: CommunityReport, numbers: Mapping[str, int]) -> str:
+        """A report on one line: title, summary, and the findings with the numbers of passages."""
+        sentences = [f"{safe_line(report.title)}{self.words.colon}{safe_line(report.summary)}"]
+        for finding in report.findings:
+            marks = [f"[{numbers[id]}]" for id in finding.chunk_ids if id in numbers]
+            sentences.append(f"{safe_line(finding.text)} {''.join(marks)}")
+        return " ".join(sentences)
 
     def listed_name(self, name: str) -> str:
         """A name in a list of names."""
@@ -169,11 +179,13 @@ class ContextWriter:
     def _excerpts(
         self, chunks: Sequence[Chunk], excerpts: Mapping[str, Sequence[Excerpt]]
     ) -> list[str]:
-        """A line for each chunk; title, path of headings and page stand where they change."""
+        """A line for each chunk with excerpts; title, path of headings and page stand where they change."""
         lines: list[str] = []
         title = ""
         section = ""
         for number, chunk in enumerate(chunks, 1):
+            if chunk.id not in excerpts:  # cited by a report only
+                continue
             chunk_title = self._title(chunk.document_id)
             chunk_section = self._section(chunk)
             place = chunk_section if chunk_section != section else ""

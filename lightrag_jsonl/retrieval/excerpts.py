@@ -14,13 +14,13 @@ from lightrag_jsonl.core.types import Chunk, Excerpt
 # Tuned on A Christmas Carol and on notes about anaesthesia (`python -m benchmarks.overview`), and measured
 # on two other texts.
 TERM_WEIGHT = 0.05  # of a word, where the name of an entity has 1
-QUESTION_WEIGHT = 4.0  # how much more a sentence counts with all words of the question
+QUESTION_GAIN = 4.0  # how much more a sentence counts with all words of the question
 NEIGHBOR_WEIGHT = 0.3  # how much more a sentence counts beside a chosen one: texts read better
 SECTION_SENTENCES = 3  # on average chosen from each section of equal length
-LONGEST = 600  # characters; a longer sentence is a table or a list
+LONGEST_SENTENCE = 600  # characters; a longer sentence is a table or a list
 CHARACTERS_OF_A_TOKEN = 4  # where the tokens of a chunk are unknown
 REST_TERMS = 3  # words; a text with fewer that begins with a small letter is the rest of a sentence
-JOINT = 1  # tokens between two sentences
+SENTENCE_JOINT = 1  # tokens between two sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +56,26 @@ def split_sentences(
         for start, end in whole_sentences(chunk.text):
             text = chunk.text[start:end]
             terms = content_stems(text)
-            is_rest = text[0].islower() and len(terms) < REST_TERMS
-            if not terms or is_rest or len(text) > LONGEST or text in texts:
+            if text in texts or not _is_quotable(text, terms):
                 continue
             texts.add(text)
             all_terms = set(search_terms(text))
+            named_rows = [row for row, words in name_terms.items() if words and words <= all_terms]
             sentence = CandidateSentence(
                 chunk=position,
                 span=(start, end),
                 terms=terms,
-                names=tuple(
-                    [row for row, words in name_terms.items() if words and words <= all_terms]
-                ),
-                tokens=density * (end - start) + JOINT,
+                names=tuple(named_rows),
+                tokens=density * (end - start) + SENTENCE_JOINT,
             )
             sentences.append(sentence)
     return sentences
+
+
+def _is_quotable(text: str, terms: frozenset[str]) -> bool:
+    """Whether a sentence says something by itself: no table or list, no rest of a sentence."""
+    is_rest = text[0].islower() and len(terms) < REST_TERMS
+    return bool(terms) and not is_rest and len(text) <= LONGEST_SENTENCE
 
 
 def whole_sentences(text: str) -> list[Excerpt]:
@@ -171,7 +175,7 @@ class ExcerptChoice:
         for term in sorted(sentence.terms):
             value += self._term_weights[term] * _next_share(self._covered_terms[term])
         value /= 1 + self._covered_sections[self._sections[number]]
-        value *= 1 + QUESTION_WEIGHT * self._likeness[number]
+        value *= 1 + QUESTION_GAIN * self._likeness[number]
         value *= self._chunk_weights[sentence.chunk]
         if any(neighbor in self._chosen for neighbor in self._neighbors(number)):
             value *= 1 + NEIGHBOR_WEIGHT

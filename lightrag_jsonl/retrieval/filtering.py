@@ -92,6 +92,16 @@ def entity_names(task: SearchTask, rows: Collection[int]) -> dict[int, str]:
     return {row: entity.name for row, entity in entities.items()}
 
 
+def names_in_chunks(task: SearchTask, chunks: Ids) -> dict[int, dict[int, str]]:
+    """For each chunk, the names of the entities mentioned there, by row id."""
+    positions, entities = task.snapshot.graph.entities_of(chunks)
+    names = entity_names(task, distinct_rows(entities).tolist())
+    names_by_chunk: dict[int, dict[int, str]] = defaultdict(dict)
+    for position, entity in zip(positions.tolist(), entities.tolist(), strict=True):
+        names_by_chunk[int(chunks[position])][entity] = names[entity]
+    return names_by_chunk
+
+
 def visible_degrees(task: SearchTask, entities: Ids) -> Ids:
     """The number of visible relations of each entity."""
     positions, relations = task.snapshot.graph.relations_of(entities)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from lightrag_jsonl.core import user_code
-from lightrag_jsonl.core.answers import Keywords
+from lightrag_jsonl.core.answers import Keywords, ListRequest
 from lightrag_jsonl.core.errors import ResponseError
 from lightrag_jsonl.core.modes import ModePlan
 from lightrag_jsonl.core.names import name_key
@@ -48,6 +48,7 @@ async def question_keywords(
             _tidy(keywords.low_level),
             _self_contained(keywords.question, history),
             keywords.whole,
+            keywords.listed,
         )
     variables = {"query": question, "history": tuple(history)}
     try:
@@ -61,7 +62,18 @@ async def question_keywords(
         _tidy(fields.get("low_level_keywords")),
         _self_contained(fields.get("question"), history),
         fields.get("whole") is True,
+        _list_request(fields.get("list")),
     )
+
+
+def _list_request(value: Json) -> ListRequest | None:
+    """What the model says is to be listed: a description by fields, if any is given."""
+    fields = value if isinstance(value, dict) else {}
+    texts = [fields.get(name) for name in ("items", "of", "relation")]
+    items, of, relation = [sanitize(text) if isinstance(text, str) else "" for text in texts]
+    if not (items or relation):
+        return None
+    return ListRequest(items=items, of=of, relation=relation)
 
 
 def _self_contained(question: Json, history: Sequence[Message]) -> str:

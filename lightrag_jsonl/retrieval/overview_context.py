@@ -1,20 +1,25 @@
 """Writes an overview within the token budget: communities with their names, then excerpts."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
-from lightrag_jsonl.core.answers import Community, Context, Dropped
+from lightrag_jsonl.core.answers import Community, CommunityReport, Context, Dropped
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.retrieval.context import REDUCED, context_mark
 from lightrag_jsonl.retrieval.context_writer import ContextWriter
 from lightrag_jsonl.retrieval.excerpts import ExcerptRequest, choose_excerpts
+from lightrag_jsonl.retrieval.reports import cited_chunk_ids
 from lightrag_jsonl.retrieval.task import Overview, SearchResult
 
 MOST_TRIALS = 4  # budgets tried, since the lengths of sentences are estimates
 WELL_USED = 0.95  # of the budget: nothing longer is tried
 NAMES_SHARE = 0.25  # of the budget for the names of entities, at most
+REPORTS_SHARE = 0.5  # of the budget for reports, at most
+REPORTED_WEIGHT = 1e-6  # of a sentence whose community has a report: such sentences come last
 FRAME = "[999] … "  # around the excerpts of a chunk
+MOST_NUMBER = 999  # of a passage
 NUMBER = "[999]"  # of a passage, after the names of its community
 
 
@@ -60,17 +65,20 @@ class OverviewWriter:
         """The context for about a budget, with the exact number of tokens of its prompt."""
         count = self._tokenizer.count
         fixed = count("\n\n".join(self._writer.overview_headings()))
-        names_budget = int(NAMES_SHARE * budget)
-        communities, names_tokens = self._communities(overview, names_budget)
+        communities, community_tokens = self._communities(overview, budget)
+        reported_ids = [
+            id for community in communities if community.report for id in community.chunk_ids
+        ]
         request = ExcerptRequest(
             sentences=overview.sentences,
             question_terms=overview.question_terms,
-            chunk_weights=overview.chunk_weights,
+            chunk_weights=_weights_beside_reports(overview, frozenset(reported_ids)),
             frame_tokens=count(FRAME) + (count(NUMBER) if communities else 0),
         )
-        excerpts = choose_excerpts(request, budget - fixed - names_tokens)
-        chunks = [overview.chunks[position] for position in excerpts]
+        excerpts = choose_excerpts(request, budget - fixed - community_tokens)
         spans = {overview.chunks[position].id: tuple(spans) for position, spans in excerpts.items()}
+        visible_ids = spans.keys() | cited_chunk_ids(communities)
+        chunks = [chunk for chunk in overview.chunks if chunk.id in visible_ids]
         prompt = self._writer.overview(communities, chunks, spans)
         return replace(
             self._context,
@@ -83,17 +91,46 @@ class OverviewWriter:
         )
 
     def _communities(self, overview: Overview, budget: int) -> tuple[list[Community], int]:
-        """The communities with as many names of the most important entities as fit, and the tokens."""
+        """The communities with reports and names of the most important entities, as many as fit into
+        their shares of a budget, and the tokens.
+        """
+        reports, report_tokens = self._reports(overview, int(REPORTS_SHARE * budget))
         names: dict[int, list[str]] = {}
         tokens = 0
         for position, name in overview.names:
             cost = self._tokenizer.count(self._writer.listed_name(name))
-            if tokens + cost > budget:
+            if tokens + cost > NAMES_SHARE * budget:
                 break
             tokens += cost
             names.setdefault(position, []).append(name)
         communities = [
-            replace(overview.communities[position], entities=tuple(names[position]))
-            for position in sorted(names)
+            replace(
+                overview.communities[position],
+                entities=tuple(names.get(position, ())),
+                report=reports.get(position),
+            )
+            for position in sorted({*names, *reports})
         ]
-        return communities, tokens
+        return communities, tokens + report_tokens
+
+    def _reports(self, overview: Overview, budget: int) -> tuple[dict[int, CommunityReport], int]:
+        """The reports on the largest communities, by position, as many as fit; and their tokens."""
+        reports: dict[int, CommunityReport] = {}
+        tokens = 0
+        for position, community in enumerate(overview.communities):
+            if community.report is None:
+                continue
+            numbers = dict.fromkeys(community.chunk_ids, MOST_NUMBER)
+            cost = self._tokenizer.count(self._writer.report(community.report, numbers))
+            if tokens + cost <= budget:
+                tokens += cost
+                reports[position] = community.report
+        return reports, tokens
+
+
+def _weights_beside_reports(overview: Overview, reported_ids: Collection[str]) -> list[float]:
+    """The weights of chunks; sentences of communities with a report come after all others."""
+    return [
+        weight * REPORTED_WEIGHT if chunk.id in reported_ids else weight
+        for chunk, weight in zip(overview.chunks, overview.chunk_weights, strict=True)
+    ]

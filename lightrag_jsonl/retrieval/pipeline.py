@@ -30,12 +30,14 @@ from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval import ranking
 from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
-from lightrag_jsonl.retrieval.context import MARK_SECRET, fit_context
+from lightrag_jsonl.retrieval.context import MARK_SECRET, context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
+from lightrag_jsonl.retrieval.listing import appended_listing, find_listing, with_listing
 from lightrag_jsonl.retrieval.overview import find_overview
 from lightrag_jsonl.retrieval.overview_context import fit_overview
+from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
 from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
@@ -96,7 +98,8 @@ class QueryPipeline:
 
         def load(snapshot: Snapshot) -> tuple[Community, ...]:
             task = with_filter(SearchTask.without_question(snapshot, param))
-            return load_communities(task, self.communities.communities(task))
+            communities = load_communities(task, self.communities.communities(task))
+            return with_reports(snapshot, communities)
 
         return await search(self.store, load)
 
@@ -129,6 +132,8 @@ class QueryPipeline:
 
         is_streamed = put_piece is not None
         cut_off = await self._write(context, param, meter, write_piece, streamed=is_streamed)
+        if context.listing is not None:
+            await write_piece(appended_listing(context, has_text=bool(pieces)))
         await write_piece("", last=True)
         text = "".join(pieces)
         prompt_numbers = tuple(numbering.numbers)
@@ -216,8 +221,13 @@ class QueryPipeline:
                 chunk_limit=param.chunk_top_k * factor,
             )
             if asks_for_overview(task.mode, param, query.question, context.keywords):
-                return find_overview(task, context, self.communities)
-            return ranking.find(task, context)
+                result = find_overview(task, context, self.communities)
+            else:
+                result = ranking.find(task, context)
+            if not task.mode.graph:
+                return result
+            listing = find_listing(task, query.question, context.keywords)
+            return replace(result, listing=listing)
 
         return await search(self.store, find)
 
@@ -240,9 +250,12 @@ class QueryPipeline:
         context = replace(result.context, relations=selection.relations)
         result = replace(result, context=context)
         secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
-        if result.overview is not None:
-            return fit_overview(result, param, self.tokenizer, secret)
-        return fit_context(result, param, self.tokenizer, secret)
+        fit = fit_context if result.overview is None else fit_overview
+        fitted = fit(result, param, self.tokenizer, secret)
+        if result.listing is None:
+            return fitted
+        mark = context_mark(result.context, secret)
+        return with_listing(fitted, result.listing, param, self.tokenizer, mark)
 
     # ── the question ────────────────────────────────────────────────────────────
 
@@ -361,7 +374,8 @@ class QueryPipeline:
             "response_type": form,
             "user_prompt": param.user_prompt,
         }
-        prompt = OVERVIEW_PROMPT if context.excerpts else mode.prompt
+        is_overview = bool(context.excerpts or context.communities)
+        prompt = OVERVIEW_PROMPT if is_overview else mode.prompt
         return prompts.render(prompt, variables)
 
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lightrag_jsonl.core.answers import Community, Context
+from lightrag_jsonl.core.answers import Community, Context, Listing
 from lightrag_jsonl.core.modes import MODES, ModePlan
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
@@ -126,10 +126,11 @@ class SearchResult:
     `context` has entities, relations and chunks, best first, and no prompt yet. `text_chunk_ids` are
     the chunks found by the question's text, best first, if the mode searches by text. The best of these
     chunks, `guaranteed_chunk_id`, is dropped neither by a reranker nor by a budget. An `overview` is
-    written in place of the single items.
+    written in place of the single items. A `listing` is a complete list that the question asks for.
     """
 
     context: Context
     text_chunk_ids: tuple[str, ...] = ()
     guaranteed_chunk_id: str = ""
     overview: Overview | None = None
+    listing: Listing | None = None

@@ -66,14 +66,14 @@ def resolve_citations(
     """
     items = cited_items(numbered_items(context, {}), prompt_numbers)
     passages = {chunk.id: chunk for chunk in context.chunks}
-    fact_chunks = _fact_chunks(view, items.values())
+    fact_chunks = _fact_chunks(view, items.values(), passages)
     described_context = _with_documents(view, context, fact_chunks)
     claims = list(_citing_claims(text))
     resolved: dict[tuple[int, frozenset[str]], list[Citation]] = {}
     for claim in claims:
         item = items.get(claim.number)
         if item is not None and claim.key not in resolved:
-            chunks = passages if item.kind == "chunk" else fact_chunks
+            chunks = {**fact_chunks, **passages} if item.kind == "chunk" else fact_chunks
             cited_chunks = [chunks[id] for id in item.chunk_ids[:CITED_CHUNKS] if id in chunks]
             resolved[claim.key] = _support(claim, item, cited_chunks, described_context)
     places: dict[Citation, int] = {}
@@ -101,11 +101,15 @@ def resolve_citations(
     )
 
 
-def _fact_chunks(view: StoreView, items: Iterable[PromptItem]) -> dict[str, Chunk]:
-    """The stored chunks behind cited entities and relations, by id."""
+def _fact_chunks(
+    view: StoreView, items: Iterable[PromptItem], passages: Collection[str]
+) -> dict[str, Chunk]:
+    """The stored chunks behind cited entities, relations and documents, by id; without passages of the
+    prompt that are cited themselves.
+    """
     ids: set[str] = set()
     for item in items:
-        if item.kind != "chunk":
+        if item.kind != "chunk" or item.id not in passages:
             ids.update(item.chunk_ids[:CITED_CHUNKS])
     return {chunk.id: chunk for chunk in view.chunks(ids=ids).values()}
 

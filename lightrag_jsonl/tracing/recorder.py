@@ -226,4 +226,13 @@ def numbered_items(context: Context, edges: Mapping[tuple[str, str], Edge]) -> l
             text=on_one_line(relation.description),
         )
         items.append(item)
+    for listed in context.listing.items if context.listing else ():
+        item = PromptItem(
+            number=len(items) + 1,
+            kind=listed.kind,
+            id=listed.chunk_id if listed.kind == "chunk" else listed.name,
+            label=listed.name,
+            chunk_ids=(listed.chunk_id,),
+        )
+        items.append(item)
     return items

@@ -51,6 +51,22 @@ def test_duplicates_are_merged_only_if_asked(kb: Path) -> None:
     assert view(kb) == before
 
 
+def test_reports_are_estimated_before_they_are_paid(kb: Path) -> None:
+    """Communities are listed without a model; reports need one, and a consent to the estimate."""
+    before = view(kb)
+    assert isinstance(run_json("communities", "list", "-w", kb), list)
+    report = ("communities", "report", "-w", kb)
+    without_model = run(*report, stdin="y\n")
+    assert without_model.stderr.startswith("error: this needs a model")
+    records = [entity("Marie Curie"), entity("Pierre Curie"), entity("Paris", kind="place")]
+    with LightRAG(kb) as rag:
+        rag.insert_records(Document("Marie Curie and Pierre Curie in Paris.", id="more"), records)
+    asked = run(*report, "--llm", "m", "--base-url", "http://127.0.0.1:9/v1", stdin="n\n")
+    assert asked.exit_code == 1 and "tokens" in asked.stderr
+    run("delete", "-w", kb, "more")
+    assert view(kb) == before
+
+
 def test_a_sound_index(kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """doctor finds nothing, and says what will be used and where; it never shows a key, and makes no
     index. Cache and disk can be cleared without a change to what is stored.

@@ -324,3 +324,30 @@ def test_a_name_leads_from_one_sentence_to_the_next() -> None:
     names = replace(chinese, entities=(Entity("白沙镇", "place", ""),))
     text = answer("陆文衡出生的地方发明了什么釉料？", names, "zh")
     assert "雪釉" in text and "青石镇" not in text
+
+
+def test_an_overview_is_answered_from_the_beginning_to_the_end() -> None:
+    """A sentence of each section stands in the order of the text, with the number of its passage; of the
+    excerpts only, whole sentences, in the language of the question."""
+    texts = [
+        f"Captain Ilse reached the quiet harbor {number} with her crew. Not quoted at all. and so on"
+        for number in range(8)
+    ]
+    chunks = tuple(Chunk(str(at), "d", at, 1, 0, len(text), text) for at, text in enumerate(texts))
+    excerpts = {chunk.id: ((0, chunk.text.index(".") + 1),) for chunk in chunks}
+    overview = Context(chunks=chunks, excerpts=excerpts)
+
+    lines = answer("Summarize the book.", overview).split("\n")
+    numbers = [int(line.rpartition("[")[2].rstrip("]")) for line in lines if line.startswith("- ")]
+    assert (
+        len(numbers) == 6
+        and numbers == sorted(set(numbers))
+        and numbers[0] == 1
+        and numbers[-1] >= 7
+    )
+    assert "Not quoted" not in "".join(lines)
+    assert lines[0].startswith("From the beginning")
+    assert answer("总结全书。", overview).startswith("按原文顺序")
+
+    short = answer("Summarize it.", replace(overview, response_type="Two sentences"))
+    assert short.count("[") == 2 and "\n" not in short

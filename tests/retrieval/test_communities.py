@@ -83,6 +83,45 @@ async def test_a_deleted_document_leaves_nothing(tmp_path: Path) -> None:
     assert _as_sets(deleted) == _as_sets(never)
 
 
+async def test_merged_and_edited_names_follow_and_undo_exactly(tmp_path: Path) -> None:
+    """Communities show the merged name and the created entity; undoing both restores the communities."""
+    async with index(tmp_path) as rag:
+        for document, records in _documents():
+            await rag.insert_records(document, records)
+        before = await rag.communities.list()
+        await rag.entities.merge(["Gannet"], into="Petrel")
+        created = await rag.entities.create(
+            "灯塔", type="place", description="Near Ostrom.", by="Ada", reason="a walk"
+        )
+        await rag.entities.create_relation(
+            "灯塔", "Ostrom", description="It lights 灯塔.", by="Ada"
+        )
+        names = {name for part in await rag.communities.list() for name in part.entities}
+        assert "Gannet" not in names
+        assert {"Petrel", "灯塔"} <= names
+        await rag.entities.unmerge("Gannet")
+        await rag.entities.delete_relation("灯塔", "Ostrom", by="Ada")
+        await rag.entities.delete("灯塔", by="Ada")
+        statuses = await rag.documents()
+        edits = [status.id for status in statuses if status.id.startswith("edit")]
+        assert created in edits
+        await rag.delete(*edits)
+        assert await rag.communities.list() == before
+
+
+async def test_a_purge_leaves_nothing_in_communities(tmp_path: Path) -> None:
+    """After a purge no name or passage of the document is in a community, in this process or another."""
+    async with index(tmp_path) as rag:
+        for document, records in _documents():
+            await rag.insert_records(document, records)
+        assert "Osric" in repr(await rag.communities.list())
+        await rag.delete("mill-0", "mill-1", "mill-2", purge=True)
+        after = await rag.communities.list()
+    assert "Osric" not in repr([community.entities for community in after])
+    async with index(tmp_path) as rag:
+        assert await rag.communities.list() == after
+
+
 async def test_a_filter_hides_communities_of_other_documents(tmp_path: Path) -> None:
     """Under a filter, communities are those of the visible documents alone."""
     async with index(tmp_path / "all") as rag:

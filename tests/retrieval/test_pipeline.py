@@ -270,7 +270,13 @@ def form_of_the_answer(folder: Path, param: QueryParam | None = None, **more: An
     return re.findall("(?:Form of the answer: |回答的形式：)(.*?)[.。]", llm.requests[0].text)[0]
 
 
-@pytest.mark.parametrize(("language", "own"), [("en", "several paragraphs"), ("zh", "分为几段")])
+@pytest.mark.parametrize(
+    ("language", "own"),
+    [
+        ("en", "what the question asks for; several paragraphs only for a broad question"),
+        ("zh", "视问题而定，问题宽泛时才分为几段"),
+    ],
+)
 @pytest.mark.parametrize(("mode", "absent"), [("naive", None), ("local", ""), ("mix", None)])
 def test_the_form_of_an_answer_is_in_the_language_of_the_prompt(
     tmp_path: Path, mode: Mode, absent: str | None, language: str, own: str

@@ -13,6 +13,7 @@ from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.question_scope import asks_about_everything
 from lightrag_jsonl.providers.offline.keywords import offline_keywords
+from lightrag_jsonl.providers.offline.overviews import overview_answer
 from lightrag_jsonl.providers.offline.quotes import (
     LONGEST_QUOTE,
     Quote,
@@ -76,7 +77,8 @@ class ExtractiveAnswerer:
     the terms in the context and by the rank of the chunk. The names in a chosen sentence count for
     the next one, which must add a term of the question. If no chunk contains any of the terms,
     descriptions are quoted; if nothing speaks of the keywords, the answer is that nothing was found,
-    or, to a question about the whole text ("Summarize the book."), the beginnings of the passages.
+    or, to a question about the whole text ("Summarize the book."), the beginnings of the passages. From
+    an overview, a sentence of each section of the text is quoted.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -89,8 +91,13 @@ class ExtractiveAnswerer:
 
 def select_answer(question: str, context: Context, language: Language) -> str:
     """The answer as text, in the question's language."""
+    if context.listing is not None:
+        return ""  # the complete list is appended to the answer
     question_language = written_in(question, language)
     question = context.keywords.question or question
+    limit = sentence_limit(context.response_type)
+    if overview := overview_answer(question, context, question_language, limit):
+        return overview if limit else f"{overview}\n\n{_CLOSING[question_language]}"
     quotes = _best_quotes(question, context.keywords, context)
     if not quotes and context.keywords == Keywords():  # a mode without keywords
         quotes = _best_quotes(question, offline_keywords(question, (), language), context)
@@ -98,7 +105,6 @@ def select_answer(question: str, context: Context, language: Language) -> str:
     if is_about_everything:  # "the main street" tells nothing of the main themes
         terms = content_terms(question)
         quotes = [quote for quote in quotes if 2 * len(terms & quote.terms) > len(terms)]
-    limit = sentence_limit(context.response_type)
     if quotes:
         answer = " ".join(f"{quote.text} [{quote.number}]" for quote in quotes[:limit])
     elif context.chunks and is_about_everything:

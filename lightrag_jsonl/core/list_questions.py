@@ -1,0 +1,98 @@
+"""Questions that ask for a complete list or a number ("How many …?", "List all …", 有哪些, 多少个)."""
+
+import re
+
+from lightrag_jsonl.core.cjk import CJK
+from lightrag_jsonl.core.names import folded_text
+from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
+from lightrag_jsonl.core.terms import search_terms, stem
+from lightrag_jsonl.core.text import words
+
+_ENGLISH_LIST = re.compile(
+    r"\bhow many\b(?! (?:times|years|days|hours|minutes|months|weeks|miles|people know)\b)"
+    r"|\b(?:list|enumerate)\b|\b(?:name|show|give me|tell me) (?:me )?(?:all|every|each)\b"
+    r"|\b(?:which|what) (?!is\b|was\b|does\b|did\b|do\b|are (?:you|they|we)\b)[\w -]{2,60}"
+    r"\b(?:are there|exist|are mentioned|do|does|did|have|has|are|were)\b"
+    r"|\bwhich (?:(?!is\b|was\b|does\b|this\b)\w+ ){0,2}(?:\w{2,}(?<!i|a|u)s|people|men|women|children)\b"
+    r"|\bwhat are (?:all )?the\b|\b(?:complete|full) list\b"
+)
+_MEASURE_WORDS = "个位名家种本篇项部份条座门支款起次"
+_CHINESE_LIST = re.compile(
+    f"哪些|哪几[{_MEASURE_WORDS}]|多少[{_MEASURE_WORDS}人]|有多少|几[{_MEASURE_WORDS}]|列出|列举|清单|名单"
+)
+_CHINESE_FILLERS = re.compile(
+    rf"(?:有|共有|总共有|一共有)?(?:多少|哪几|几)[{_MEASURE_WORDS}]?|"
+    + "|".join(
+        sorted(
+            words(
+                """有哪些 哪些 一共 总共 共有 列出 列举 列一下 所有 全部 全都 分别 清单 名单 请问 请给出 请 给出 告诉我
+                图谱 知识库 文中 书中 库中 其中 出现过 出现 提到 提及 涉及 包括 包含 存在 有关 相关 数量 数目 个数 过 了 的 是 在 都
+                和 与 被 谁 吗 呢 啊 这 那 我"""
+            ),
+            key=lambda filler: (-len(filler), filler),
+        )
+    )
+)
+_FILLERS = GRAMMAR_WORDS | words(
+    """list name all many much exist exists mentioned mention mentions different give show tell enumerate
+    every each total number count complete full known appear appears occur occurs contain contains
+    graph index collection please entities entity items belong belongs
+    related relation relations connected connection connections linked associated"""
+)
+_AGENT_ENDING = re.compile(r"(?<=[a-z]{3})(?:ers?|ors?|ees?)$")  # founders found, employees employ
+
+
+def asks_for_list(question: str) -> bool:
+    """Whether the shape of a question asks for all of something, or for how many there are."""
+    text = folded_text(question)
+    return bool(_ENGLISH_LIST.search(text) or _CHINESE_LIST.search(text))
+
+
+def listed_words(text: str) -> list[str]:
+    """The English words that say what is to be listed, without fillers, in order."""
+    spaced = _CHINESE_RUN.sub(" ", folded_text(text))
+    return [word for word in search_terms(spaced) if word not in _FILLERS and not word.isdigit()]
+
+
+def listed_characters(text: str) -> list[str]:
+    """The Chinese pieces that say what is to be listed, without fillers, in order."""
+    return _CHINESE_RUN.findall(_CHINESE_FILLERS.sub(" ", folded_text(text)))
+
+
+def word_forms(word: str) -> frozenset[str]:
+    """The stems that a word shares with other forms: "founders" with "founded" and "founder"."""
+    return frozenset((stem(word), stem(_AGENT_ENDING.sub("", word))))
+
+
+def singular_forms(word: str) -> tuple[str, ...]:
+    """What an English word may be the plural of, and the word."""
+    if word in SAME_TYPES:
+        return (word, *SAME_TYPES[word])
+    forms = [word]
+    if word.endswith("ies"):
+        forms.append(word[:-3] + "y")
+    if word.endswith("es"):
+        forms.append(word[:-2])
+    if word.endswith("s"):
+        forms.append(word[:-1])
+    forms += [name for form in forms for name in SAME_TYPES.get(form, ())]
+    return tuple(dict.fromkeys(forms))
+
+
+_CHINESE_RUN = re.compile(f"[{CJK}]+")
+_PERSON = ("person", "人物", "character", "human", "people", "人")
+_PLACE = ("place", "location", "geo", "地点", "地方")
+_ORGANIZATION = ("organization", "organisation", "组织", "机构")
+SAME_TYPES = {  # names of one type in indexes by different prompts, and words of questions
+    **dict.fromkeys(
+        ("people", "person", "persons", "human", "character", "人物", "人", "角色"), _PERSON
+    ),
+    **dict.fromkeys(("place", "location", "地点", "地方"), _PLACE),
+    **dict.fromkeys(("organization", "organisation", "组织", "机构"), _ORGANIZATION),
+    **dict.fromkeys(("event", "事件"), ("event", "事件")),
+    **dict.fromkeys(("work", "作品"), ("work", "作品")),
+    **dict.fromkeys(("product", "产品"), ("product", "产品")),
+    **dict.fromkeys(("concept", "概念"), ("concept", "概念")),
+    **dict.fromkeys(("method", "方法"), ("method", "方法")),
+}
+DOCUMENT_WORDS = words("document documents file files text texts 文档 文件 文献 资料 文章")

@@ -1,0 +1,389 @@
+"""Complete lists and numbers from the graph, for questions such as "How many …?" and "List all …".
+
+A list is made only if every content word of the question is accounted for: as the name of an entity, as
+a type of entities, as a predicate, or as a word for documents. In doubt there is no list, and the
+question is answered like any other.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lightrag_jsonl.core.answers import Context, Keywords, ListedItem, Listing, ListRequest
+from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
+from lightrag_jsonl.core.list_questions import (
+    DOCUMENT_WORDS,
+    asks_for_list,
+    listed_characters,
+    listed_words,
+    singular_forms,
+    word_forms,
+)
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.types import Relation
+from lightrag_jsonl.retrieval.context_writer import safe_line
+from lightrag_jsonl.retrieval.filtering import (
+    entity_names,
+    load_entities,
+    load_relations,
+    with_filter,
+)
+from lightrag_jsonl.retrieval.hits import column, distinct_rows
+from lightrag_jsonl.retrieval.question_names import question_names
+from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.storage.status import titles
+
+MOST_LISTED = 500  # items; of more, the first by name and how many there are
+LONGEST_TYPE = 8  # Chinese characters of a type that is looked for in a question
+ITEM_TOKENS = 6  # around an item: number, bullet and line break
+
+
+@dataclass(frozen=True, slots=True)
+class ListWords:
+    """What a question wants listed: the entity named, and the content words beside the name.
+
+    `name_first` says that the name stands before the last of these words: "that Ada founded".
+    """
+
+    entity: int | None
+    words: tuple[str, ...]
+    name_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TypedRows:
+    """The entities of types that some words of a question name; without such words, all."""
+
+    types: tuple[str, ...]
+    rows: frozenset[int] | None
+    other_words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateMatch:
+    """A relation by row id whose predicates the question names; `is_source` says that they lead from the
+    named entity.
+    """
+
+    relation: int
+    predicates: tuple[str, ...]
+    is_source: bool
+
+
+class EntityTypes:
+    """The visible entities of each type; under a filter, of the types that visible passages say."""
+
+    def __init__(self, task: SearchTask) -> None:
+        self._task = task
+        self._rows: dict[str, set[int]] = {}
+        if task.filtered is not None:
+            for row, entity in load_entities(task, task.filtered["entity"]).items():
+                self._rows.setdefault(entity.type.casefold(), set()).add(row)
+
+    def rows(self, types: Iterable[str]) -> tuple[tuple[str, ...], frozenset[int]]:
+        """Those of some types that have entities, and all their entities."""
+        rows_by_type: dict[str, frozenset[int]] = {}
+        for type in types:
+            if self._task.filtered is None:
+                rows = frozenset(self._task.snapshot.listed("entity", type=type))
+            else:
+                rows = frozenset(self._rows.get(type, ()))
+            if rows:
+                rows_by_type[type] = rows
+        return tuple(rows_by_type), frozenset().union(*rows_by_type.values())
+
+
+def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing | None:
+    """The complete list that a question asks for, if the graph has one."""
+    if keywords.listed is None and not asks_for_list(question):
+        return None
+    task = with_filter(task)
+    types = EntityTypes(task)
+    list_words = _requested_words(task, question, keywords.listed) if keywords.listed else None
+    if list_words is None and asks_for_list(question):
+        list_words = _question_words(task, types, question)
+    if list_words is None or not (list_words.words or list_words.entity is not None):
+        return None
+    is_about_documents = all(word in DOCUMENT_WORDS for word in list_words.words)
+    if list_words.words and is_about_documents:
+        return _documents(task, list_words.entity)
+    typed = _typed_rows(types, list_words.words)
+    if list_words.entity is not None:
+        return _related(task, list_words.entity, typed, name_is_source=list_words.name_first)
+    if typed.rows and not typed.other_words:
+        return _entities(task, typed)
+    return None
+
+
+# ── what is asked for ───────────────────────────────────────────────────────────
+
+
+def _requested_words(task: SearchTask, question: str, request: ListRequest) -> ListWords | None:
+    """The words of a model's request; None if the index does not know the entity."""
+    entity: int | None = None
+    if request.of:
+        key = name_key(request.of)
+        entity = task.snapshot.entity_ids([key]).get(key)
+        if entity is None or not task.inside("entity", column([entity])).all():
+            return None
+    text = f"{request.items}\n{request.relation}"
+    list_words = (*listed_words(text), *listed_characters(text))
+    _, name, after = question.partition(request.of or question)
+    name_first = not name or bool(listed_words(after) or listed_characters(after))
+    return ListWords(entity, list_words, name_first=name_first)
+
+
+def _question_words(task: SearchTask, types: EntityTypes, question: str) -> ListWords | None:
+    """The words of a question beside the one entity that it names; None if it names several."""
+    spellings = {
+        row: spelling
+        for row, spelling in question_names(task).spellings.items()
+        if not types.rows(singular_forms(name_key(spelling)))[1]
+    }
+    if len(spellings) > 1:
+        return None
+    before = question
+    after = ""
+    entity: int | None = None
+    for row, spelling in spellings.items():
+        entity = row
+        before, _, after = question.partition(spelling)
+    own_words = (*listed_words(before), *listed_characters(before))
+    words_after = (*listed_words(after), *listed_characters(after))
+    return ListWords(entity, (*own_words, *words_after), name_first=bool(words_after))
+
+
+def _typed_rows(types: EntityTypes, list_words: Sequence[str]) -> TypedRows:
+    """The entities of the type that a word names, or two words together ("side effects")."""
+    for first in range(len(list_words)):
+        for length in (2, 1):
+            span = list_words[first : first + length]
+            for candidate, remainder in _type_candidates(span):
+                named_types, rows = types.rows(candidate)
+                if rows:
+                    remaining_words = (
+                        *list_words[:first],
+                        *remainder,
+                        *list_words[first + length :],
+                    )
+                    return TypedRows(named_types, rows, remaining_words)
+    return TypedRows((), None, tuple(list_words))
+
+
+def _type_candidates(
+    span: Sequence[str],
+) -> Iterable[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Possible types in a word or two, each with what remains of the words; of Chinese, the longest."""
+    if len(span) == 2 and not has_cjk("".join(span)):
+        last_forms = singular_forms(span[1])
+        yield tuple([f"{span[0]}{joint}{form}" for form in last_forms for joint in " _-"]), ()
+    if len(span) != 1:
+        return
+    word = span[0]
+    if not has_cjk(word):
+        yield singular_forms(word), ()
+        return
+    for length in range(min(len(word), LONGEST_TYPE), 0, -1):
+        for start in range(len(word) - length, -1, -1):
+            remainder = tuple(filter(None, (word[:start], word[start + length :])))
+            yield singular_forms(word[start : start + length]), remainder
+
+
+# ── lists ───────────────────────────────────────────────────────────────────────
+
+
+def _entities(task: SearchTask, typed: TypedRows) -> Listing:
+    """All entities of a type."""
+    entities = load_entities(task, column(sorted(typed.rows or ())))
+    items = [
+        ListedItem(entity.name, entity.chunk_ids[0])
+        for entity in entities.values()
+        if entity.chunk_ids and entity.type.casefold() in typed.types
+    ]
+    return replace(_listing(items), types=typed.types)
+
+
+def _related(
+    task: SearchTask, entity: int, typed: TypedRows, *, name_is_source: bool
+) -> Listing | None:
+    """The entities related to an entity, of a type and by a predicate, as far as the words name these."""
+    relation_rows = task.snapshot.graph.relations_of(column([entity]))[1]
+    relation_rows = relation_rows[task.inside("relation", relation_rows)]
+    relations = load_relations(task, relation_rows)
+    name = entity_names(task, [entity])[entity]
+    matches = [
+        PredicateMatch(row, predicates, is_source)
+        for row, relation in relations.items()
+        for predicates, is_source in _matching(relation, typed.other_words, name)
+    ]
+    predicates = {predicate for match in matches for predicate in match.predicates}
+    if set(typed.other_words) - _words_of(predicates, typed.other_words):
+        return None
+    if typed.other_words:
+        matches = _in_one_direction(matches, name_is_source=name_is_source)
+        relations = {match.relation: relations[match.relation] for match in matches}
+    elif typed.rows is None:
+        return None
+    items = _other_ends(task, relations, entity, typed)
+    if not items:
+        return None
+    visible_predicates = {predicate for match in matches for predicate in match.predicates}
+    return replace(
+        _listing(items), types=typed.types, of=name, predicates=tuple(sorted(visible_predicates))
+    )
+
+
+def _other_ends(
+    task: SearchTask, relations: Mapping[int, Relation], entity: int, typed: TypedRows
+) -> list[ListedItem]:
+    """The entities of a type at the other ends of relations, each once, with a source of the relation."""
+    rows = column(relations)
+    ends = task.snapshot.graph.ends(rows)
+    other_rows = ends.sum(axis=1) - entity
+    entities = load_entities(task, distinct_rows(other_rows))
+    items: dict[int, ListedItem] = {}
+    for row, other_row in zip(rows.tolist(), other_rows.tolist(), strict=True):
+        end = entities[other_row]
+        is_of_type = typed.rows is None or end.type.casefold() in typed.types
+        if is_of_type and relations[row].chunk_ids:
+            items[other_row] = ListedItem(end.name, relations[row].chunk_ids[0])
+    return list(items.values())
+
+
+def _matching(
+    relation: Relation, list_words: Sequence[str], name: str
+) -> Iterable[tuple[tuple[str, ...], bool]]:
+    """The predicates of a relation that words of the question name, for each direction that has any, and
+    whether the named entity is the source.
+    """
+    is_source = relation.source == name
+    for keywords, direction in (
+        (relation.keywords, is_source),
+        (relation.reverse_keywords, not is_source),
+    ):
+        predicates = tuple([keyword for keyword in keywords if _words_of((keyword,), list_words)])
+        if predicates:
+            yield predicates, direction
+
+
+def _words_of(predicates: Iterable[str], list_words: Sequence[str]) -> set[str]:
+    """The words of a question that occur, in any form, in a predicate."""
+    forms: set[str] = set()
+    texts: list[str] = []
+    for predicate in predicates:
+        forms.update(*[word_forms(word) for word in listed_words(predicate)])
+        texts += listed_characters(predicate)
+    return {
+        word
+        for word in list_words
+        if word_forms(word) & forms or (has_cjk(word) and any(word in text for text in texts))
+    }
+
+
+def _in_one_direction(
+    matches: Sequence[PredicateMatch], *, name_is_source: bool
+) -> list[PredicateMatch]:
+    """If a predicate leads both from and to the named entity, only the direction of the question."""
+    in_direction = [match for match in matches if match.is_source == name_is_source]
+    return in_direction or list(matches)
+
+
+def _documents(task: SearchTask, entity: int | None) -> Listing:
+    """The visible documents: all, or those with a passage that mentions an entity."""
+    chunks = task.snapshot.graph.chunks
+    if entity is not None:
+        chunks = task.snapshot.graph.chunks_of(column([entity]))[1]
+    chunks = chunks[task.inside("chunk", chunks)]
+    first_chunks: dict[str, str] = {}
+    for chunk in task.snapshot.chunks(chunks.tolist()).values():
+        first_chunks.setdefault(chunk.document_id, chunk.id)
+    documents = task.snapshot.documents(first_chunks)
+    titles_by_id = titles(task.snapshot, documents)
+    items = [
+        ListedItem(
+            titles_by_id[document.id] or document.source or document.id,
+            first_chunks[document.id],
+            "chunk",
+        )
+        for document in documents
+    ]
+    name = "" if entity is None else entity_names(task, [entity])[entity]
+    return replace(_listing(items), of=name, documents=True)
+
+
+def _listing(items: Collection[ListedItem]) -> Listing:
+    ordered = sorted(items, key=lambda item: (name_key(item.name), item.name, item.chunk_id))
+    return Listing(items=tuple(ordered[:MOST_LISTED]), total=len(items))
+
+
+# ── in words ────────────────────────────────────────────────────────────────────
+
+
+def listing_lines(listing: Listing, language: str, first_number: int) -> list[str]:
+    """A list in words: what it holds and how many there are, then an item a line with its number."""
+    words = FIXED_WORDS[known_language(language)]
+    lines = [_heading(listing, words) + words.colon.rstrip()]
+    for number, item in enumerate(listing.items, start=first_number):
+        lines.append(f"- {safe_line(item.name)} [{number}]")
+    if listing.total > len(listing.items):
+        lines.append(f"- {words.not_listed.format(listing.total - len(listing.items))}")
+    return lines
+
+
+def appended_listing(context: Context, *, has_text: bool) -> str:
+    """The list of a context as the end of an answer, with the numbers of the prompt."""
+    listing = context.listing
+    if listing is None:
+        return ""
+    first_number = context.items - len(listing.items) + 1
+    text = "\n".join(listing_lines(listing, context.language, first_number))
+    return f"\n\n{text}" if has_text else text
+
+
+def _heading(listing: Listing, words: FixedWords) -> str:
+    parts: list[str] = []
+    if listing.documents:
+        parts.append(words.listed_documents)
+    if listing.types:
+        types = words.keyword_comma.join(listing.types)
+        parts.append(words.listed_type.format(safe_line(types)))
+    if listing.of:
+        predicates = words.keyword_comma.join(listing.predicates) or words.related
+        parts.append(words.listed_relations.format(safe_line(predicates), safe_line(listing.of)))
+    return words.listing.format(words.comma.join(parts), listing.total)
+
+
+def with_listing(
+    context: Context,
+    listing: Listing,
+    param: QueryParam,
+    tokenizer: Tokenizer,
+    mark: str,
+) -> Context:
+    """A fitted context with a complete list as its last section, as far as there is room.
+
+    Items are numbered after all others. Those without room in the prompt are left to the answer, where
+    code appends the whole list.
+    """
+    first_number = context.items + 1
+    context = replace(context, listing=listing)
+    words = FIXED_WORDS[known_language(context.language)]
+    share = 1.0 - float(getattr(tokenizer, "error", 0.0))
+    opening = context.prompt or f"{words.first_line}{mark}"
+    heading, *lines = listing_lines(listing, context.language, first_number)
+    room = int(param.max_total_tokens * share) - tokenizer.count(f"{opening}\n\n{mark} {heading}")
+    visible_lines: list[str] = []
+    for line in lines:
+        room -= tokenizer.count(line) + ITEM_TOKENS
+        if room < 0:
+            break
+        visible_lines.append(line)
+    if not visible_lines:
+        return context
+    prompt = "\n".join([f"{opening}\n\n{mark} {heading}", *visible_lines])
+    tokens = tokenizer.count(prompt)
+    if tokens > int(param.max_total_tokens * share):
+        return context
+    return replace(context, prompt=prompt, tokens=tokens)

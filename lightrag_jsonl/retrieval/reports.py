@@ -1,0 +1,258 @@
+"""Reports on communities by a model: written on request, cited, and kept by the content of a community.
+
+A report is stored among the cached answers, with the key of its community. So it is found as long as
+the community has the same names and passages, whatever model is at hand; where the content has changed,
+nothing is found, and the next request writes that report anew. A purge deletes reports as it deletes
+other answers that may quote deleted documents.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+
+import msgspec
+
+from lightrag_jsonl.core.aio import finish_all
+from lightrag_jsonl.core.answers import Community, CommunityReport, Finding
+from lightrag_jsonl.core.errors import LightRAGError
+from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.text import on_one_line
+from lightrag_jsonl.core.types import Chunk, Completion, Json, Record
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.retrieval.communities import CommunityMemory, CommunityRows, load_communities
+from lightrag_jsonl.retrieval.context_writer import escaped, excerpt_text
+from lightrag_jsonl.retrieval.excerpts import ExcerptRequest, choose_excerpts, split_sentences
+from lightrag_jsonl.retrieval.filtering import names_in_chunks
+from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.storage.store import CompletionCache
+from lightrag_jsonl.storage.views import StoreView
+
+REPORT_PROMPT = "community-report"
+# Budgets, not tuned.
+PASSAGE_TOKENS = 4_000  # read for a report
+FRAME_TOKENS = 6  # around the excerpts of a passage
+REPORT_TOKENS = 400  # written for a report, as estimated
+FRAMING_TOKENS = 8  # added by the chat format to the two messages
+NAMES_LISTED = 40  # of entities, listed in the prompt
+LEAST_ENTITIES = 3  # of a community; its passages say as much as a report on fewer
+
+_PASSAGE_NUMBER = re.compile(r"\d{1,6}")
+_CITED = re.compile(r"\s*[\[［【][\d\s,，、;；-]{1,80}[\]］】]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportTask:
+    """A community without a report, and what a model is to read of it.
+
+    `passages` are numbered excerpts as lines, of the chunks `chunk_ids`; `document` is the id of the
+    only document quoted, or None.
+    """
+
+    community: Community
+    passages: tuple[str, ...]
+    chunk_ids: tuple[str, ...]
+    document: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRun:
+    """The communities with a new report, why other reports failed, and the cost."""
+
+    communities: tuple[Community, ...] = ()
+    failures: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
+class WrittenFinding(msgspec.Struct):
+    """A finding as the model writes it, normalized."""
+
+    text: str
+    passages: list[int]
+
+
+class WrittenReport(msgspec.Struct):
+    """A report as the model writes it, normalized; other fields are left out."""
+
+    title: str
+    summary: str
+    findings: list[WrittenFinding]
+
+
+def with_reports(view: StoreView, communities: Iterable[Community]) -> tuple[Community, ...]:
+    """The communities, each with its stored report, if there is one."""
+    described: list[Community] = []
+    for community in communities:
+        completion = view.completion(_report_key(community))
+        if completion is not None:
+            report = msgspec.json.decode(completion.text, type=CommunityReport)
+            community = replace(community, report=report)
+        described.append(community)
+    return tuple(described)
+
+
+def cited_chunk_ids(communities: Iterable[Community]) -> frozenset[str]:
+    """The ids of the chunks that the reports of communities cite."""
+    reports = [community.report for community in communities if community.report is not None]
+    findings = [finding for report in reports for finding in report.findings]
+    return frozenset([id for finding in findings for id in finding.chunk_ids])
+
+
+def find_report_tasks(
+    task: SearchTask, memory: CommunityMemory, tokenizer: Tokenizer
+) -> list[ReportTask]:
+    """The communities of level 0 that are large enough for a report and have none."""
+    rows = memory.communities(task)
+    communities = [community for community in load_communities(task, rows) if not community.level]
+    report_tasks: list[ReportTask] = []
+    for community, community_rows in zip(
+        with_reports(task.snapshot, communities), rows, strict=True
+    ):
+        if community.report is None and len(community.entities) >= LEAST_ENTITIES:
+            report_task = _report_task(task, community, community_rows, tokenizer)
+            if report_task.passages:
+                report_tasks.append(report_task)
+    return report_tasks
+
+
+def estimate_reports(
+    report_tasks: Sequence[ReportTask],
+    client: ModelClient,
+    count: Callable[[str], int],
+    language: str,
+) -> Usage:
+    """The calls and tokens of reports; `ConfigError` without a model."""
+    _ = client.model("summarize")  # rather than after somebody agreed to the price
+    total = Usage()
+    for report_task in report_tasks:
+        messages = client.prompts.render(REPORT_PROMPT, _prompt_variables(report_task, language))
+        input_tokens = FRAMING_TOKENS + sum([count(message.content) for message in messages])
+        total += Usage(input_tokens, REPORT_TOKENS, calls=1)
+    return total
+
+
+async def write_reports(
+    report_tasks: Sequence[ReportTask], client: ModelClient, cache: CompletionCache, language: str
+) -> ReportRun:
+    """Write and store the reports; one that fails is named, and asked for again next time."""
+    meter = UsageMeter()
+    failures: list[str] = []
+
+    async def write_report(report_task: ReportTask) -> Community | None:
+        variables = _prompt_variables(report_task, language)
+        try:
+            value = await client.json(
+                REPORT_PROMPT,
+                variables,
+                meter,
+                normalize=partial(normalized_report, passages=len(report_task.chunk_ids)),
+                document=report_task.document,
+            )
+            written = msgspec.convert(value, WrittenReport)
+            report = _report(written, report_task.chunk_ids)
+        except LightRAGError as error:
+            failures.append(f"{report_task.community.title}: {error}")
+            return None
+        text = msgspec.json.encode(report).decode()
+        key = _report_key(report_task.community)
+        await cache.put(key, Completion(text), report_task.document)
+        return replace(report_task.community, report=report)
+
+    with meter.attach_usage():
+        results = await finish_all(map(write_report, report_tasks))
+    communities = tuple([community for community in results if community is not None])
+    return ReportRun(communities, tuple(sorted(failures)), meter.spent)
+
+
+# ── what the model reads ────────────────────────────────────────────────────────
+
+
+def _report_task(
+    task: SearchTask, community: Community, rows: CommunityRows, tokenizer: Tokenizer
+) -> ReportTask:
+    """What a model is to read of a community: central sentences of its passages, within the budget."""
+    stored_chunks = task.snapshot.chunks(rows.chunks.tolist())
+    names = names_in_chunks(task, rows.chunks)
+    chunks = [stored_chunks[row] for row in rows.chunks.tolist()]
+    request = ExcerptRequest(
+        sentences=split_sentences(chunks, [names[row] for row in rows.chunks.tolist()]),
+        question_terms=frozenset(),
+        chunk_weights=[1.0] * len(chunks),
+        frame_tokens=FRAME_TOKENS,
+    )
+    spans = choose_excerpts(request, PASSAGE_TOKENS)
+    quoted_chunks = [chunks[position] for position in spans]
+    lines = [
+        f"[{number}] {_excerpt_line(chunks[position], spans[position])}"
+        for number, position in enumerate(spans, start=1)
+    ]
+    documents = {chunk.document_id for chunk in quoted_chunks}
+    return ReportTask(
+        community=community,
+        passages=tuple(lines),
+        chunk_ids=tuple([chunk.id for chunk in quoted_chunks]),
+        document=documents.pop() if len(documents) == 1 else None,
+    )
+
+
+def _excerpt_line(chunk: Chunk, spans: Sequence[tuple[int, int]]) -> str:
+    return escaped(on_one_line(excerpt_text(chunk, spans)))
+
+
+def _prompt_variables(report_task: ReportTask, language: str) -> dict[str, object]:
+    return {
+        "entities": [on_one_line(name) for name in report_task.community.entities[:NAMES_LISTED]],
+        "passages": report_task.passages,
+        "language": language,
+    }
+
+
+def _report_key(community: Community) -> bytes:
+    """The key of a report among the cached answers, by the content of the community."""
+    return sha256(f"{REPORT_PROMPT} {community.key}".encode()).digest()
+
+
+# ── what the model wrote ────────────────────────────────────────────────────────
+
+
+def normalized_report(value: Json, passages: int) -> Json:
+    """A report as the schema has it: findings as objects, each with numbers of the `passages` read; a
+    finding without such a number is left out.
+    """
+    if not isinstance(value, dict):
+        return value
+    findings = value.get("findings")
+    if not isinstance(findings, list):
+        return value
+    normalized_findings = [_normalized_finding(finding, passages) for finding in findings]
+    return {
+        **value,
+        "findings": [finding for finding in normalized_findings if finding["passages"]],
+    }
+
+
+def _normalized_finding(finding: Json, passages: int) -> Record:
+    """A finding with the numbers of passages that stand in its list or, as [3], in its text."""
+    fields: Mapping[str, Json] = finding if isinstance(finding, dict) else {"text": finding}
+    text = fields.get("text")
+    if not isinstance(text, str):
+        return {"text": "", "passages": []}
+    in_text = " ".join(_CITED.findall(text))
+    digits = _PASSAGE_NUMBER.findall(f"{fields.get('passages', '')} {in_text}")
+    numbers = [number for number in map(int, digits) if 0 < number <= passages]
+    return {"text": on_one_line(_CITED.sub("", text).strip()), "passages": [*numbers]}
+
+
+def _report(written: WrittenReport, chunk_ids: Sequence[str]) -> CommunityReport:
+    """The report with ids of passages in place of numbers."""
+    findings: list[Finding] = []
+    for finding in written.findings:
+        cited_ids = [chunk_ids[number - 1] for number in finding.passages]
+        findings.append(Finding(finding.text, tuple(dict.fromkeys(cited_ids))))
+    return CommunityReport(
+        title=on_one_line(written.title),
+        summary=on_one_line(written.summary),
+        findings=tuple(findings),
+    )

@@ -1,0 +1,209 @@
+"""Counting and listing: complete lists from the graph, each item with its source, and never a guess."""
+
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import AsyncLightRAG, Document, Keywords
+from lightrag_jsonl.core.answers import ListRequest
+from lightrag_jsonl.testing import ScriptedLLM
+from tests.kit import entity, index, relation
+
+PRODUCTS = ("Anvil １", "Bellows", "Crucible 😀", "铁砧")
+
+
+async def _insert(rag: AsyncLightRAG) -> None:
+    """Two makers of things, a city, and people who work there or founded the firms."""
+    for product in PRODUCTS:
+        records = [
+            entity("Tolva", kind="company"),
+            entity(product, kind="product"),
+            relation("Tolva", product, keywords=["makes"]),
+        ]
+        text = f"Tolva makes the {product} in Dunmere."
+        await rag.insert_records(Document(text, id=f"makes-{product}", title="catalogue"), records)
+    records = [
+        entity("Brisk", kind="company"),
+        entity("Kettle", kind="product"),
+        entity("Ada Orne", kind="person"),
+        entity("Odo Lind", kind="person"),
+        entity("Dunmere", kind="place"),
+        entity("Lindow", kind="location"),
+        relation("Brisk", "Kettle", keywords=["makes"]),
+        relation("Tolva", "Kettle", keywords=["repairs"]),
+        relation("Ada Orne", "Tolva", keywords=["founded"]),
+        relation("Ada Orne", "Brisk", keywords=["founded"]),
+        relation("Odo Lind", "Tolva", keywords=["works for"]),
+        relation("Tolva", "Brisk", keywords=["owns"]),
+        relation("Guildhall", "Tolva", keywords=["owns"]),
+        entity("Guildhall", kind="company"),
+    ]
+    text = "Ada Orne founded Tolva and Brisk in Dunmere. Odo Lind works for Tolva. Brisk makes a Kettle."
+    await rag.insert_records(Document(text, id="people", title="people"), records)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("How many products does Tolva make?", PRODUCTS),
+        ("List all products that Tolva makes.", PRODUCTS),
+        ("How many products are there?", (*PRODUCTS, "Kettle")),
+        ("Which companies are there?", ("Brisk", "Guildhall", "Tolva")),
+        ("Which companies did Ada Orne found?", ("Brisk", "Tolva")),
+        ("How many people work for Tolva?", ("Odo Lind",)),
+        ("What are the products of Brisk?", ("Kettle",)),
+        ("Which companies does Tolva own?", ("Brisk",)),
+        ("Which companies own Tolva?", ("Guildhall",)),
+        ("List the founders of Tolva.", ("Ada Orne",)),
+        ("How many people are mentioned?", ("Ada Orne", "Odo Lind")),
+        ("How many people are related to Tolva?", ("Ada Orne", "Odo Lind")),
+        ("Which places are there?", ("Dunmere", "Lindow")),
+        ("How many documents mention Ada Orne?", ("people",)),
+    ],
+)
+async def test_lists_are_complete_and_hold_nothing_else(
+    tmp_path: Path, question: str, names: tuple[str, ...]
+) -> None:
+    """The list has all that the question asks for, by type, predicate and direction, with sources."""
+    async with index(tmp_path) as rag:
+        await _insert(rag)
+        answer = await rag.query(question)
+        listing = answer.context.listing
+        assert listing is not None
+        stored = await rag.entities.list()
+    cleaned = {item.name for item in stored} | {"people"}
+    assert {item.name for item in listing.items} <= cleaned
+    assert sorted(item.name for item in listing.items) == sorted(
+        name.replace("１", "1") for name in names
+    )
+    assert listing.total == len(names)
+    assert f"{len(names)} in all" in answer.text
+    assert {citation.label for citation in answer.citations} >= {"people"} or all(
+        citation.document_id for citation in answer.citations
+    )
+    assert len({citation.number for citation in answer.citations}) == len(names)
+    assert not answer.invented
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many people live in Tolva?",  # no such predicate
+        "How many people died?",
+        "Which products are the best?",
+        "List the main products.",
+        "How many ships did Zorro own?",
+        "How many years did Tolva exist?",
+        "Who founded Tolva?",
+        "How many products do Tolva and Brisk make?",  # of both, or of each?
+        "What does Tolva make?",
+    ],
+)
+async def test_in_doubt_there_is_no_list(tmp_path: Path, question: str) -> None:
+    """A question with a word that the graph cannot account for is answered like any other."""
+    async with index(tmp_path) as rag:
+        await _insert(rag)
+        assert (await rag.retrieve(question)).listing is None
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("天工坊制造哪些产品？", ("玻璃", "铁锅")),
+        ("有多少个产品？", ("玻璃", "铁锅")),
+        ("列出所有人物。", ("周师傅", "李娘子")),
+        ("周师傅创办了哪些公司？", ("天工坊",)),
+        ("天工坊有多少人工作？", ("李娘子",)),
+        ("天工坊的产品有哪些？", ("玻璃", "铁锅")),
+        ("天工坊最好的产品有哪些？", None),
+        ("天工坊是谁创办的？", None),
+    ],
+)
+async def test_chinese_lists(tmp_path: Path, question: str, names: tuple[str, ...] | None) -> None:
+    """Chinese questions list and count by the same rules, in Chinese."""
+    async with index(tmp_path, language="zh") as rag:
+        records = [
+            entity("天工坊", kind="公司"),
+            entity("周师傅", kind="人物"),
+            entity("李娘子", kind="人物"),
+            entity("铁锅", kind="产品"),
+            entity("玻璃", kind="产品"),
+            relation("天工坊", "铁锅", keywords=["制造"]),
+            relation("天工坊", "玻璃", keywords=["制造"]),
+            relation("周师傅", "天工坊", keywords=["创办"]),
+            relation("李娘子", "天工坊", keywords=["工作"]),
+        ]
+        text = "周师傅创办天工坊，制造铁锅和玻璃。李娘子在天工坊工作。１２ 😀"
+        await rag.insert_records(Document(text, id="坊"), records)
+        answer = await rag.query(question)
+    listing = answer.context.listing
+    if names is None:
+        assert listing is None
+    else:
+        assert listing is not None
+        assert sorted(item.name for item in listing.items) == sorted(names)
+        assert f"共 {len(names)} 项" in answer.text
+
+
+async def test_a_filter_hides_items_of_other_documents(tmp_path: Path) -> None:
+    """Under a filter the list and the number are those of the visible documents alone."""
+    async with index(tmp_path) as rag:
+        await _insert(rag)
+        where = {"title": "people"}
+        listing = (await rag.retrieve("How many products are there?", where=where)).listing
+        assert listing is not None
+        assert [item.name for item in listing.items] == ["Kettle"]
+        await rag.delete("people")
+        listing = (await rag.retrieve("How many products are there?")).listing
+        assert listing is not None and listing.total == len(PRODUCTS)
+
+
+async def test_a_model_says_what_is_to_be_listed(tmp_path: Path) -> None:
+    """The model's fields are looked up in the graph; the list is appended to the model's answer, and its
+    section in the prompt takes no place from passages."""
+    reply = (
+        '{"high_level_keywords": [], "low_level_keywords": ["Tolva"],'
+        ' "list": {"items": "products", "of": "Tolva", "relation": "makes"}}'
+    )
+    llm = ScriptedLLM(lambda request: reply if request.response_type == "json" else "Four [1].")
+    async with index(tmp_path, llm) as rag:
+        await _insert(rag)
+        answer = await rag.query("What comes out of the workshop of Tolva?")
+        assert answer.text.startswith("Four [1].\n\nComplete list")
+        assert all(name.replace("１", "1") in answer.text for name in PRODUCTS)
+        assert "4 in all" in llm.requests[-1].question
+        full = await rag.retrieve("What comes out of the workshop of Tolva?")
+        for budget in (20, 60, 150, 400):
+            context = await rag.retrieve("How many products are there?", max_total_tokens=budget)
+            assert context.tokens <= budget
+            assert context.listing is not None and context.listing.total == 4
+        assert full.tokens == rag.engine.tokenizer.count(full.prompt)
+
+
+async def test_the_users_extractor_may_ask_for_a_list(tmp_path: Path) -> None:
+    """A keyword extractor of the user's own says what is to be listed, too."""
+
+    class Lists:
+        async def keywords(self, question: str, history: object) -> Keywords:
+            return Keywords(low_level=("Tolva",), listed=ListRequest(items="people", of="Tolva"))
+
+    async with index(tmp_path, keyword_extractor=Lists()) as rag:
+        await _insert(rag)
+        listing = (await rag.retrieve("Tolva?")).listing
+    assert listing is not None
+    assert {item.name for item in listing.items} == {"Ada Orne", "Odo Lind"}
+
+
+@pytest.mark.parametrize("count", [5, 50, 500])
+async def test_long_lists_are_complete(tmp_path: Path, count: int) -> None:
+    """Lists of any length up to the limit have full recall and precision, whatever the budget shows."""
+    members = [f"Member {number:03}" for number in range(count)]
+    records = [relation("Guild", member, keywords=["admits"]) for member in members]
+    records += [entity(member) for member in members]
+    records += [entity("Guild", kind="company"), entity("Stranger"), entity("Loom", kind="product")]
+    async with index(tmp_path) as rag:
+        await rag.insert_records(Document(f"The Guild admits {'; '.join(members)}."), records)
+        context = await rag.retrieve("How many people does Guild admit?", max_total_tokens=2_000)
+    assert context.listing is not None
+    assert [item.name for item in context.listing.items] == members
+    assert context.tokens <= 2_000
