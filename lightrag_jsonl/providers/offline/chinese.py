@@ -143,7 +143,7 @@ def _tagged_names(words: Sequence[SegmentedWord]) -> Iterator[Phrase]:
 def _is_person(word: SegmentedWord, count: int) -> bool:
     """Whether a word tagged as a person's name is one: the segmenter guesses many."""
     name = simplified(word.text)
-    if "·" in name:
+    if "·" in name or (len(name) == 2 and name[0] in "小老阿" and name[1] in tables.SURNAMES):
         return True
     if name[:2] in tables.DOUBLE_SURNAMES:
         return True
