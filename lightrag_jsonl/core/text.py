@@ -29,10 +29,13 @@ def clipped(text: str, limit: int, *, ending: int = 0) -> str:
 
 def cut(text: str, limit: int, *, ending: int = 0) -> str:
     """A text of at most `limit` characters as it is; of a longer one the beginning, "…", and the
-    last `ending` characters.
+    last `ending` characters. Words that are cut in two at the end are left out.
     """
     if len(text) <= limit:
         return text
+    half_word = _HALF_WORD.search(text, max(limit - _LONGEST_WORD, 0), limit)
+    if half_word and not ending and text[limit].isalnum():
+        return text[: half_word.start()].rstrip() + "…"
     return text[: limit - ending].rstrip() + "…" + text[len(text) - ending :].lstrip()
 
 
@@ -46,4 +49,6 @@ def words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
+_LONGEST_WORD = 24  # characters: longer ones are cut
+_HALF_WORD = re.compile(r"(?<=\s)[A-Za-zÀ-ɏ0-9'’-]+$")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

@@ -10,12 +10,14 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
 
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
 Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
 Mention = TypeVar("Mention", t.EntityMention, t.RelationMention)
 Choice = TypeVar("Choice", str, tuple[str, str])
 
+_TOGETHER = frozenset(MENTIONED_TOGETHER.values())  # keywords that state nothing
 MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
 
@@ -200,6 +202,7 @@ class RelationRow:
             return list(self.edited["keywords"])
         votes = Counter(self.keywords)
         votes.update(self.backward_keywords)
+        votes = Counter(_stated(votes)) or votes
         return sorted(votes, key=lambda keyword: (-votes[keyword], keyword))
 
     def count(self, row: RelationMentionRow, times: int) -> None:
@@ -223,8 +226,15 @@ class RelationRow:
         _vote(self.high_names, high_name, times)
 
     def decide(self) -> None:
-        """Choose the direction by the votes; ties go to the end whose name sorts first."""
-        if self.forward == self.backward:
+        """Choose the direction by the votes; ties go to the end whose name sorts first.
+
+        A direction in which names are only mentioned together yields to one with a statement.
+        """
+        are_together = not _TOGETHER.isdisjoint([*self.keywords, *self.backward_keywords])
+        is_stated_back = bool(_stated(self.backward_keywords))
+        if are_together and bool(_stated(self.keywords)) != is_stated_back:
+            self.reversed = is_stated_back
+        elif self.forward == self.backward:
             self.reversed = winner(self.high_names) < winner(self.low_names)
         else:
             self.reversed = self.forward < self.backward
@@ -253,10 +263,17 @@ class RelationRow:
             return tuple(sorted(self.edited["keywords"])), ()
         leading = self.backward_keywords if self.reversed else self.keywords
         reverse = self.keywords if self.reversed else self.backward_keywords
+        leading = _stated(leading) or leading
+        reverse = _stated(reverse)
         return tuple(sorted(leading)), tuple(sorted(reverse.keys() - leading.keys()))
 
 
 GraphRow: TypeAlias = EntityRow | RelationRow
+
+
+def _stated(votes: Mapping[str, int]) -> dict[str, int]:
+    """The keywords that state something, with their votes."""
+    return {word: count for word, count in votes.items() if word not in _TOGETHER}
 
 
 def winner(votes: Mapping[str, int]) -> str:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.cjk import simplified
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
@@ -376,3 +377,19 @@ def test_the_first_row_of_a_table_is_no_title() -> None:
     """It is text like the other rows."""
     names = found("城市: 临川; 市长: 沈若兰\n\n城市: 桃屿; 市长: 何海", "zh")
     assert "沈若兰" in names and not [name for name in names if ";" in name]
+
+
+def test_a_statement_outweighs_common_mentions_of_its_names(tmp_path: Path) -> None:
+    """Three sentences with both names, in the other order, neither turn the relation nor name it."""
+    with LightRAG(tmp_path, llm="none", embedder="hash") as rag:
+        rag.insert("Vera Lind joined Nord Line. 👻")
+        for number in range(3):
+            rag.insert(f"At Nord Line in year {number} people liked Vera Lind.")
+        relation = rag.entities.relations("Vera Lind")[0]
+
+    assert (relation.source, relation.keywords, relation.target) == (
+        "Vera Lind",
+        ("joined",),
+        "Nord Line",
+    )
+    assert relation.reverse_keywords == ()

@@ -12,7 +12,7 @@ from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone, simpli
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.question_scope import asks_about_everything
-from lightrag_jsonl.providers.offline.evidence import Evidence
+from lightrag_jsonl.providers.offline.evidence import AnswerEvidence
 from lightrag_jsonl.providers.offline.keywords import offline_keywords
 from lightrag_jsonl.providers.offline.quotes import (
     LONGEST_QUOTE,
@@ -126,7 +126,7 @@ def _answering_quotes(
     if quotes and (name := _defined_name(question)) and quotes[0].defines(name):
         return list(quotes)
     candidates = chunk_quotes(context) or description_quotes(context)
-    return Evidence(question, candidates, language).answering(quotes)
+    return AnswerEvidence(question, candidates, language).answering(quotes)
 
 
 def _beginnings(context: Context, language: Language) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.languages import Language
-from lightrag_jsonl.core.names import folded_text, name_key
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS, STOP_WORDS
 from lightrag_jsonl.providers.offline.quotes import Quote, content_terms
 from lightrag_jsonl.providers.offline.sentences import find_sentences, written_in
@@ -18,7 +18,8 @@ _AS_GOOD = 0.95  # of a sentence's weight: a sentence with so much is as good
 _RIVALS = 2  # sentences that may be as good, unless they have all of a question's words
 _ALL_WEIGHT = 0.999
 _COMPLETING = 0.1  # of a question's weight that a further sentence adds
-_TOGETHER = 0.75  # of it, that two sentences have which answer only together
+_TOGETHER = 0.6  # of it, that two sentences have which answer only together
+_ROOT = 6  # first letters that English words of one family share
 _IN_PARTS = 0.5  # of a word's weight, where a text has half of the characters of a Chinese word
 
 # What an answer must hold, by the words of the question: answer types of question classification (Li and
@@ -64,7 +65,7 @@ _SHOWN: Mapping[str, re.Pattern[str]] = {
 }
 
 
-class Evidence:
+class AnswerEvidence:
     """Tells sentences that answer a question from sentences that share words with it.
 
     An answer has most of the question's words, by their rarity, alone or with the sentences around it, and
@@ -96,14 +97,21 @@ class Evidence:
         return pair if self._are_joined(*pair) and self._share(pair) >= _TOGETHER else []
 
     def _are_joined(self, first: Quote, second: Quote) -> bool:
-        """Whether two sentences share a name that the question does not have."""
-        names = [
-            phrase.name
-            for sentence in find_sentences(first.text, self._language)
-            for phrase in sentence.phrases
-        ]
-        asked = name_key(self._question)
-        return any(name in second.text and name_key(name) not in asked for name in names)
+        """Whether a name in one of two sentences, unlike those of the question, is what the other is about."""
+        return self._names_for(first, second) or self._names_for(second, first)
+
+    def _names_for(self, quote: Quote, following: Quote) -> bool:
+        """Whether a sentence has a name that the question lacks, and that the other sentence has or means."""
+        question_key = name_key(self._question)
+        meant = following.terms | following.implied
+        for sentence in find_sentences(quote.text, self._language):
+            for phrase in sentence.phrases:
+                if (
+                    name_key(phrase.name) not in question_key
+                    and content_terms(phrase.name) <= meant
+                ):
+                    return True
+        return False
 
     def _with_completing(self, alone: Sequence[Quote], quotes: Sequence[Quote]) -> list[Quote]:
         """The answers, and each other quote that has more words of the question and one of their names."""
@@ -160,13 +168,13 @@ class Evidence:
 
     def _names_something(self, text: str) -> bool:
         """Whether a sentence has a name of a person, an organization or a place that the question lacks."""
-        asked = name_key(self._question)
+        question_key = name_key(self._question)
         for word in _CAPITALIZED.findall(text):
-            if word.casefold() not in STOP_WORDS and word.casefold() not in asked:
+            if word.casefold() not in STOP_WORDS and word.casefold() not in question_key:
                 return True
         for sentence in find_sentences(text, self._language):
             for phrase in sentence.phrases:
-                if phrase.type in _NAMED and name_key(phrase.name) not in asked:
+                if phrase.type in _NAMED and name_key(phrase.name) not in question_key:
                     return True
         return False
 
@@ -200,11 +208,11 @@ def _question_words(question: str, language: Language) -> Sequence[str]:
 
 def _presence(word: str, quote: Quote) -> float:
     """1 for a word of a question that the sentence has, a part of it for parts of a Chinese word."""
+    terms = quote.terms | quote.implied
     if not has_cjk(word):
-        return float(
-            word in quote.terms or word in quote.implied or word in folded_text(quote.text)
-        )
-    characters = quote.terms | quote.implied
-    if word in simplified(quote.text) or word in characters:
+        root = word[:_ROOT] if len(word) >= _ROOT else word + " "
+        is_akin = any(term.startswith(root) for term in terms)  # "discoverer" and "discovered"
+        return float(word in terms or is_akin)
+    if word in simplified(quote.text) or word in terms:
         return 1.0
-    return _IN_PARTS if 2 * sum(char in characters for char in word) >= len(word) else 0.0
+    return _IN_PARTS if 2 * sum(char in terms for char in word) >= len(word) else 0.0

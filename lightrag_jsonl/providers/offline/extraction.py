@@ -8,7 +8,7 @@ from itertools import combinations
 from anyio import CapacityLimiter, to_thread
 
 from lightrag_jsonl.core.cjk import has_cjk
-from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, RelationMention
@@ -31,7 +31,6 @@ _PREDICATES = 3  # of a relation
 _STRONGEST = 10.0
 _STATED_STRENGTH = 5.0  # of a relation that one sentence states
 _TOGETHER_STRENGTH = 1.0  # of names in common sentences that state no relation
-_TOGETHER: Mapping[Language, str] = {"en": "mentioned together", "zh": "同时提到"}
 
 
 class OfflineExtractor:
@@ -145,7 +144,9 @@ def _relations(
     relations = dict(stated)
     for (source, target), common in together.items():
         if (source, target) not in stated and (target, source) not in stated:
-            relations[source, target] = _Relation((_TOGETHER[language],), common, stated=False)
+            relations[source, target] = _Relation(
+                (MENTIONED_TOGETHER[language],), common, stated=False
+            )
     best = sorted(relations, key=lambda pair: relations[pair].rank)
     best = best[: _RELATIONS_PER_ENTITY * len(entities)]
     for source, target in sorted(best, key=lambda pair: (relations[pair].start, pair)):
