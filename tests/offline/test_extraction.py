@@ -385,7 +385,7 @@ def test_a_statement_outweighs_common_mentions_of_its_names(tmp_path: Path) -> N
         rag.insert("Vera Lind joined Nord Line. 👻")
         for number in range(3):
             rag.insert(f"At Nord Line in year {number} people liked Vera Lind.")
-        relation = rag.entities.relations("Vera Lind")[0]
+        relation = rag.entities.relations(search="Vera Lind")[0]
 
     assert (relation.source, relation.keywords, relation.target) == (
         "Vera Lind",

@@ -103,12 +103,12 @@ class AnswerEvidence:
     def _names_for(self, quote: Quote, following: Quote) -> bool:
         """Whether a sentence has a name that the question lacks, and that the other sentence has or means."""
         question_key = name_key(self._question)
-        meant = following.terms | following.implied
+        terms = following.terms | following.implied
         for sentence in find_sentences(quote.text, self._language):
             for phrase in sentence.phrases:
                 if (
                     name_key(phrase.name) not in question_key
-                    and content_terms(phrase.name) <= meant
+                    and content_terms(phrase.name) <= terms
                 ):
                     return True
         return False
