@@ -78,15 +78,14 @@ NUMBERS = (
     Number(pagerank, "LEAST_CHUNKS"),
     Number(pagerank, "START_RELATION_COSINE", off=2.0),
     Number(pagerank, "NEAR_CHUNKS"),
-    Number(pagerank, "SHARPNESS", off=0),
-    Number(pagerank, "LEAST_RELEVANCE", off=0.0),
+    Number(walk_graph, "SHARPNESS", off=0),
+    Number(walk_graph, "LEAST_RELEVANCE", off=0.0),
     Number(pagerank, "NEAR_WEIGHT", off=0.0),
-    Number(pagerank, "LEXICAL_WEIGHT", off=0.0),
-    Number(pagerank, "COMPARED"),
+    Number(walk_graph, "LEXICAL_WEIGHT", off=0.0),
+    Number(walk_graph, "COMPARED"),
     Number(pagerank, "NEAR_WEIGHT_OF_WORDS", off=0.0),
     Number(pagerank, "NEAR_WEIGHT_OF_BIGRAMS", off=0.0),
-    Number(pagerank, "LEXICAL_WEIGHT_OF_WORDS", off=0.0),
-    Number(ranking, "WORD_VECTOR_WEIGHT", off=0.0),
+    Number(walk_graph, "LEXICAL_WEIGHT_OF_WORDS", off=0.0),
     Number(ranking, "NEAREST_RELATIONS", off=0),
     Number(walk_graph, "CHUNK_LIMITS"),
     Number(walk_graph, "FREQUENT", off=0),
@@ -121,9 +120,7 @@ def main() -> None:
     parser.add_argument("--embedder", choices=("minilm", "hash"), help="default by language")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes there")
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N of each set")
-    parser.add_argument(
-        "--mode", default="mix", choices=("local", "global", "hybrid", "mix", "walk")
-    )
+    parser.add_argument("--mode", default="mix", choices=("local", "global", "hybrid", "mix"))
     parser.add_argument("--numbers", nargs="+", metavar="NAME", help="only these numbers")
     parser.add_argument("--no-tokens", action="store_true", help="without the tokens of contexts")
     arguments = parser.parse_args()

@@ -2,7 +2,7 @@
 
 Indexes bench-2wiki-corpus (6,119 passages, each one chunk) with the offline extractor, and the
 hashing embedder or all-MiniLM-L6-v2. Prints one JSON object: the seconds and the bytes that it
-took, and the times of questions in the modes mix and walk: the first of a freshly opened index, the
+took, and the times of questions in the mode mix: the first of a freshly opened index, the
 warm ones, and the first after one more sentence was inserted. Questions are embedded in advance.
 """
 
@@ -19,7 +19,7 @@ from benchmarks.usage import Usage, Used, on_disk, peak_mb, plain_loop_ms, sprea
 from lightrag_jsonl import Document, LightRAG, QueryParam
 
 QUESTIONS = 60
-MODES = ("mix", "walk")
+MODES = ("mix",)
 SENTENCE = "Teutberga met Etan Boritzer in the library of Elmham."
 
 

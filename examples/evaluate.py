@@ -15,6 +15,6 @@ with LightRAG("kb-eval") as rag:
     rag.insert(Path(folder))
     asked = read_questions(questions[0]) if questions else rag.run(generate_questions, 50)
     print(f"{len(asked)} questions")
-    for row in rag.run(evaluate, asked, modes=["local", "mix", "walk"]):
+    for row in rag.run(evaluate, asked, modes=["local", "mix"]):
         recall = row.metrics["recall@5"]
         print(f"{row.name:8}{recall.value:8.1%}  [{recall.low:.1%}, {recall.high:.1%}]")

@@ -1,7 +1,15 @@
 """LightRAG with JSONL extraction: texts to a knowledge graph, questions to answers with sources."""
 
 from lightrag_jsonl.core.address import Address as Address
-from lightrag_jsonl.core.answers import Answer, Citation, CitedClaim, Context, Dropped, Keywords
+from lightrag_jsonl.core.answers import (
+    Answer,
+    Citation,
+    CitedClaim,
+    Community,
+    Context,
+    Dropped,
+    Keywords,
+)
 from lightrag_jsonl.core.edges import Edge as Edge
 from lightrag_jsonl.core.edges import SelectedEdge as SelectedEdge
 from lightrag_jsonl.core.errors import (
@@ -122,7 +130,7 @@ __version__ = "0.1.0"
 # Ports and types are left out, so that `import *` cannot replace a user's own names.
 __all__ = [
     "Answer", "AnswerStream", "AsyncAnswerStream", "AsyncLightRAG", "BudgetError", "Chunk",
-    "Citation", "CitedClaim", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
+    "Citation", "CitedClaim", "Community", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
     "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
     "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "FunctionEmbedder",
     "FunctionLLM", "HTTPReranker", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",

@@ -347,5 +347,6 @@ def _document_line(document: DocumentStatus) -> str:
         document.date,
         f"{document.characters:,} characters",
         document.state,
+        *document.content_keywords[:5],
     ]
     return "- " + ", ".join(filter(None, properties))

@@ -100,7 +100,7 @@ def test_evaluating_a_corpus(folder: Path, capsys: pytest.CaptureFixture[str]) -
     printed = run("evaluate.py", "corpus", "q.jsonl", capsys=capsys)
 
     assert [line.split()[:2] for line in printed.split("\n")[1:-1]] == [
-        [name, "100.0%"] for name in ("dense", "bm25", "naive", "local", "mix", "walk")
+        [name, "100.0%"] for name in ("dense", "bm25", "naive", "local", "mix")
     ]
 
 

@@ -17,7 +17,7 @@ NOTHING = '{"type":"done","entities":0,"relationships":0}'
 class Ours:
     """An index of this library."""
 
-    modes: Sequence[Any] = ("mix", "naive", "local", "global", "hybrid", "walk")
+    modes: Sequence[Any] = ("mix", "naive", "local", "global", "hybrid")
     can_delete = True
 
     def __init__(self, folder: Path, material: Material) -> None:

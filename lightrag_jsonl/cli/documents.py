@@ -309,7 +309,9 @@ def documents_command(rag: LightRAG, limit: int | None, offset: int) -> CommandO
     chunks failed), both for `retry`; pending (an insert was interrupted), for `resume`.
     """
     documents = rag.documents(limit=limit, offset=offset)
-    display = table(documents, "id", "state", "chunks", "characters", "title", "source")
+    display = table(
+        documents, "id", "state", "chunks", "characters", "title", "source", "content_keywords"
+    )
     return CommandOutput(documents, display)
 
 

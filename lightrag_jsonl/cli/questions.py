@@ -212,7 +212,7 @@ def eval_command(
 
     \b
     Examples:
-      lightrag-jsonl eval questions.jsonl -w kb --mode mix --mode walk
+      lightrag-jsonl eval questions.jsonl -w kb --mode mix --mode local
       lightrag-jsonl eval --generate 100 -w kb --save generated.jsonl
     """
     eval_questions = _eval_questions(rag, questions, generate)

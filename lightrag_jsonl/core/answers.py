@@ -8,7 +8,7 @@ from lightrag_jsonl.core.citation_markers import without_citations
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.text import clipped
-from lightrag_jsonl.core.types import Chunk, Entity, Kind, Mode, Relation, relation_rows
+from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Kind, Mode, Relation, relation_rows
 from lightrag_jsonl.core.usage import Usage
 
 QUOTE_LENGTH = 160  # characters of a quoted sentence
@@ -21,12 +21,14 @@ class Keywords:
     """The themes (`high_level`) and named things (`low_level`) of a question.
 
     `question` rewords a follow-up question to be understood without the conversation, and is
-    searched for instead; empty if the question needs no conversation.
+    searched for instead; empty if the question needs no conversation. `whole` says that the question
+    asks about a text or a collection as a whole.
     """
 
     high_level: tuple[str, ...] = ()
     low_level: tuple[str, ...] = ()
     question: str = ""
+    whole: bool = False
 
 
 @with_short_repr
@@ -41,15 +43,37 @@ class Dropped:
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
+class Community:
+    """A part of the graph whose entities have more to do with each other than with the rest.
+
+    `title` and `entities` (the most central first) are names; `chunk_ids` are the passages, in the
+    order of the text. Each passage belongs to a single community of a level. `level` is 0 for the
+    communities of the whole graph, 1 for their parts, and so on. `report` is a model's text with
+    numbers of passages, if reports were written; `key` identifies the content.
+    """
+
+    title: str
+    entities: tuple[str, ...] = ()
+    chunk_ids: tuple[str, ...] = ()
+    level: int = 0
+    report: str = ""
+    key: str = ""
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
 class Context:
     """The retrieved items for a question, best first, and the `prompt` for the model.
 
     Descriptions leave out sentences of the passages in the same context; `entities.get` has the full
     description. `tokens` is the length of `prompt`, or of all parts together. `documents` maps
     document ids to titles (or sources) for readers, `dates` to dates; `paged` holds the ids of
-    documents with more than one page. `language` is the index's. With `none_selected`, the model was
+    documents with more than one page; `copies` the ids of further documents with the same passage, by
+    the id of the chunk. `language` is the index's. With `none_selected`, the model was
     asked to choose relations and chose nothing: the remaining items match the question's text.
-    `response_type` is the requested form of the answer.
+    `response_type` is the requested form of the answer. An overview has `communities`, chunks in the
+    order of the text, and in `excerpts`, by chunk id, the places in the chunk's text that the prompt
+    shows.
     """
 
     question: str = ""
@@ -64,9 +88,12 @@ class Context:
     documents: Mapping[str, str] = field(default_factory=dict)
     dates: Mapping[str, str] = field(default_factory=dict)
     paged: frozenset[str] = frozenset()
+    copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     language: str = "en"
     none_selected: bool = False
     response_type: str = ""
+    communities: tuple[Community, ...] = ()
+    excerpts: Mapping[str, tuple[Excerpt, ...]] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:

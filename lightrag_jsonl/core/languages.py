@@ -21,12 +21,18 @@ class FixedWords:
     """The fixed words and the punctuation of contexts and of lists of sources in one language."""
 
     headings: tuple[str, str, str, str]
+    communities: str
+    excerpts: str
     first_line: str
     page: str
     weight: str
     related: str
     comma: str
+    list_comma: str
     keyword_comma: str
+    semicolon: str
+    full_stop: str
+    also_called: str
     colon: str
     brackets: str
     quote: str
@@ -38,12 +44,18 @@ class FixedWords:
 FIXED_WORDS: Mapping[Language, FixedWords] = {
     "en": FixedWords(
         headings=("Passages", "Entities", "Relations", "Sources"),
+        communities="Communities (entities that belong together, and their passages)",
+        excerpts="Excerpts of passages, in the order of the text",
         first_line="Mark of this context: ",
         page="page {}",
         weight="weight {:g}",
         related="related to",
         comma=", ",
+        list_comma="; ",
         keyword_comma=", ",
+        semicolon="; ",
+        full_stop=". ",
+        also_called="also called {}",
         colon=": ",
         brackets=" ({})",
         quote="“{}”",
@@ -53,12 +65,18 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
     ),
     "zh": FixedWords(
         headings=("原文", "实体", "关系", "来源"),
+        communities="社区（关系紧密的实体，及其原文）",
+        excerpts="原文摘录（按原文顺序）",
         first_line="本资料的标记：",
         page="第 {} 页",
         weight="权重 {:g}",
         related="有关",
         comma="，",
+        list_comma="、",
         keyword_comma="、",
+        semicolon="；",
+        full_stop="。",
+        also_called="又名{}",
         colon="：",
         brackets="（{}）",
         quote="“{}”",

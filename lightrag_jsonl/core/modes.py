@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from lightrag_jsonl.core.types import Mode
+from lightrag_jsonl.core.types import Mode, RecordedMode
 
 DEFAULT_MODE: Final[Mode] = "mix"
 
@@ -17,14 +17,14 @@ class ModePlan:
     - `entities`: low-level keywords → entities → relations of the entities.
     - `relations`: high-level keywords and the whole question → relations → entities at the ends.
     - `chunks`: the question → chunks.
-    - `ranked_by_walk`: the walk ranks entities as well as chunks.
+    - `communities`: the whole text, by communities of the graph, whatever the question.
     """
 
     summary: str
     entities: bool = False
     relations: bool = False
     chunks: bool = False
-    ranked_by_walk: bool = False
+    communities: bool = False
     prompt: str = "answer"
 
     @property
@@ -64,19 +64,27 @@ MODES: Final[Mapping[Mode, ModePlan]] = {
         chunks=True,
         prompt="answer-mix",
     ),
-    "walk": ModePlan(
-        summary="like mix, with entities ranked by a walk along the graph",
+    "overview": ModePlan(
+        summary="the whole, by communities of the graph",
         entities=True,
         relations=True,
         chunks=True,
-        ranked_by_walk=True,
-        prompt="answer-mix",
+        communities=True,
+        prompt="answer-overview",
     ),
     "bypass": ModePlan(
         summary="no search: the model alone",
     ),
 }
-GRAPH_MODES: Final[tuple[Mode, ...]] = tuple(mode for mode, plan in MODES.items() if plan.graph)
+FORMER_MODES: Final[Mapping[str, Mode]] = {"walk": "mix"}  # former names, which are still accepted
+GRAPH_MODES: Final[tuple[Mode, ...]] = tuple(
+    mode for mode, plan in MODES.items() if plan.graph and not plan.communities
+)
+
+
+def mode_plan(mode: RecordedMode) -> ModePlan:
+    """The searches of a mode, also by a former name."""
+    return MODES["mix" if mode == "walk" else mode]
 
 
 def mode_summaries() -> str:

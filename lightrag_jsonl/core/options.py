@@ -1,5 +1,6 @@
 """How to index (`IndexOptions`) and how to ask (`QueryParam`)."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypedDict
 from msgspec import Meta
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.modes import FORMER_MODES
 from lightrag_jsonl.core.types import Json, Message, Mode
 from lightrag_jsonl.core.validation import (
     check_fields,
@@ -22,6 +24,8 @@ Fusion = Literal["rrf", "round_robin"]
 Selection = Literal["llm", "score", "all"]
 Turn = Message | Mapping[str, str]
 Role = Literal["system", "user", "assistant"]
+
+log = logging.getLogger(__name__)
 
 OVERLAP = 100  # tokens; a twelfth of a chunk
 
@@ -148,7 +152,8 @@ class QueryParam:
     """Settings of one question. Budgets are in tokens; invalid values raise `ConfigError`.
 
     - `mode`: how the index is searched; see the README's table.
-    - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for.
+    - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for
+      (an overview has as many as the budget holds).
     - `max_entity_tokens`, `max_relation_tokens`, `max_total_tokens`: budgets of the context.
       `chunk_share` is the part of the total reserved for chunks.
     - `response_type`, `user_prompt`: the form of the answer, and further wishes, for the model.
@@ -173,7 +178,7 @@ class QueryParam:
       passage clearly more than unrelated texts resemble each other: by this many standard
       deviations. 0 turns the check off. With an embedder that only counts words, nothing counts as
       found if no word of the question occurs.
-    - `where`: filter documents by `id`, `title`, `source`, `date` or metadata. A condition is a
+    - `where`: filter documents by `id`, `title`, `source`, `date`, `content_keywords` or metadata. A condition is a
       value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
       `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). For a list in metadata, one match is enough.
     - `similarity_reuse`: give the stored answer of an earlier question with at least this
@@ -214,6 +219,10 @@ class QueryParam:
         return from_mapping(cls, source)
 
     def __post_init__(self) -> None:
+        present_mode = FORMER_MODES.get(str(self.mode))
+        if present_mode is not None:
+            log.warning("the mode %r is now a part of %r, which is used", self.mode, present_mode)
+            object.__setattr__(self, "mode", present_mode)
         check_fields(self)
         history = self.conversation_history
         if isinstance(history, str | Mapping) or not isinstance(history, Iterable):

@@ -25,12 +25,17 @@ def asks_about_everything(question: str) -> bool:
     All content words of such a question name a text, a part of every text, or a use of texts.
     """
     content = [word for word in content_words(question) if not word.isdigit()]
-    subjects = [
-        _CHINESE_TEXT_WORDS.sub("", word) if has_cjk(word) else word
-        for word in content
-        if word not in TEXT_WORDS
-    ]
-    return bool(content) and not any(subjects)
+    return bool(content) and all(map(is_of_any_text, content))
+
+
+def asks_about_change(question: str) -> bool:
+    """Whether a question asks how something changes in the course of a text."""
+    return _CHANGE.search(folded_text(question)) is not None
+
+
+def is_of_any_text(word: str) -> bool:
+    """Whether a content word fits a text about any subject."""
+    return word in TEXT_WORDS or (has_cjk(word) and not _CHINESE_TEXT_WORDS.sub("", word))
 
 
 def is_small_talk(question: str) -> bool:
@@ -42,6 +47,14 @@ def is_small_talk(question: str) -> bool:
     text = folded_text(question)
     terms = {*search_terms(text), *text}
     return not terms.isdisjoint(SMALL_TALK) and terms.isdisjoint(THIRD_PERSON)
+
+
+_CHANGE = re.compile(  # a question about the course of time, not about a single change
+    r"\bhow (?:do|does|did|has|have)\b.{0,80}\b(?:chang|develop|evolv|transform|grow|progress)"
+    r"|\b(?:throughout|in the course of|over the course of|from (?:the )?(?:beginning|start) to (?:the )?end)\b"
+    r"|(?:如何|怎样|怎么|怎么样|是如何|逐步|一步步)[^，。？]{0,12}(?:变化|转变|改变|演变|发展|壮大|衰落|灭亡|成长|兴起)"
+    r"|(?:变化|转变|演变|发展)(?:过程|历程|经过)|从头到尾|自始至终|先后"
+)
 
 
 def _longest_first(listed: str, characters: str = "") -> re.Pattern[str]:

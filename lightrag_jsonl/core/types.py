@@ -15,7 +15,9 @@ from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
-Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "bypass"]
+Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "overview", "bypass"]
+RecordedMode: TypeAlias = Mode | Literal["walk"]  # traces keep the names of their time
+Excerpt: TypeAlias = tuple[int, int]  # start and end, in characters
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
 EditAction: TypeAlias = Literal["create", "edit", "delete"]  # of a person
@@ -127,7 +129,7 @@ class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
     `index` counts from 0 in the document. `title` is the document's, `heading` the path of headings
-    above the start, such as "Report › Costs". `score` and `why` are set in search results only.
+    above the start, such as "Report › Costs"; within a table it ends with the header of the table. `score` and `why` are set in search results only.
     """
 
     id: str
@@ -194,6 +196,7 @@ class Extraction:
     `truncated` counts cut-off answers, `resumed` the requests to go on with a cut-off answer.
     `gleaned` holds the number of new names and pairs of each gleaning round. `error` says why the
     chunk, or the rest of it, could not be read; `extractor` names the model or the extractor.
+    `content_keywords` are the themes of the whole text.
     """
 
     entities: tuple[EntityMention, ...] = ()
@@ -207,6 +210,7 @@ class Extraction:
     usage: Usage = Usage()
     error: str = ""
     extractor: str = ""
+    content_keywords: tuple[str, ...] = ()
 
     @property
     def unfinished(self) -> bool:
@@ -227,6 +231,7 @@ class Extraction:
             resumed=self.resumed,
             gleaned=self.gleaned,
             usage=self.usage,
+            content_keywords=dict.fromkeys(sorted(self.content_keywords), 1),
         )
 
 
@@ -332,7 +337,8 @@ class ExtractionReport:
 
     `ok`, `empty`, `partial` and `failed` count chunks by state, `rejections` refused lines by reason,
     `repaired` repaired records, `ungrounded` entity mentions with a name that does not occur in the
-    chunk. The remaining fields are sums of the fields of `Extraction`.
+    chunk. `content_keywords` counts the chunks of a document with each theme; a whole index has none.
+    The remaining fields are sums of the fields of `Extraction`.
     """
 
     ok: int = 0
@@ -347,20 +353,23 @@ class ExtractionReport:
     resumed: int = 0
     gleaned: tuple[int, ...] = ()
     usage: Usage = Usage()
+    content_keywords: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, report: "ExtractionReport") -> "ExtractionReport":
         names = [field.name for field in fields(self)]
         sums = {
             name: getattr(self, name) + getattr(report, name)
             for name in names
-            if name not in ("rejections", "gleaned")
+            if name not in ("rejections", "gleaned", "content_keywords")
         }
         rejections = Counter(self.rejections) + Counter(report.rejections)
+        content_keywords = Counter(self.content_keywords) + Counter(report.content_keywords)
         gleaned = zip_longest(self.gleaned, report.gleaned, fillvalue=0)
         return ExtractionReport(
             **sums,
             rejections=dict(sorted(rejections.items())),
             gleaned=tuple(map(sum, gleaned)),
+            content_keywords=dict(sorted(content_keywords.items())),
         )
 
 
@@ -434,7 +443,10 @@ class DeleteReport:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """A document and the state of extraction; the title of an untitled text is the first sentence."""
+    """A document and the state of extraction; the title of an untitled text is the first sentence.
+
+    `content_keywords` are its themes, the most frequent first.
+    """
 
     id: str
     title: str | None
@@ -447,6 +459,7 @@ class DocumentStatus:
     extraction: ExtractionReport = ExtractionReport()
     failures: tuple[Failure, ...] = ()
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    content_keywords: tuple[str, ...] = ()
 
 
 @with_short_repr
@@ -480,6 +493,6 @@ class TraceSummary:
 
     id: str
     status: Literal["complete", "failed", "incomplete"]
-    mode: Mode
+    mode: RecordedMode
     question: str
     started_at: float

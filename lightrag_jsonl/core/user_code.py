@@ -88,6 +88,7 @@ async def find_keywords(
             high_level=_texts(keywords.high_level),
             low_level=_texts(keywords.low_level),
             question=_text(getattr(keywords, "question", "")),
+            whole=getattr(keywords, "whole", False) is True,
         )
 
 

@@ -32,6 +32,9 @@ from lightrag_jsonl.indexing.overrides import (
 from lightrag_jsonl.indexing.summaries import Describer, DueSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import (
+    CHUNK_BITS,
+    DAY_SHIFT,
+    NO_DAY,
     EntityMentionRow,
     NextIds,
     RelationMentionRow,
@@ -43,9 +46,7 @@ from lightrag_jsonl.storage.views import StoreView, Transaction
 
 CommitProgress: TypeAlias = Callable[[str, int, int], None]  # the step, items done, all items
 
-CHUNK_BITS = 18  # of a position: room for the index of a chunk in its document
 PERSON_POSITION = 0  # of an edit by hand, so that it is cited first
-DAY_SHIFT = 13  # bits of a position: room for documents of one day
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +361,7 @@ def _rank(document_id: str, day: str | None) -> int:
     try:
         ordinal = date.fromisoformat(f"{day}-01-01"[:10]).toordinal()
     except ValueError:
-        return ((date.max.toordinal() + 1) << DAY_SHIFT) + number
+        return (NO_DAY << DAY_SHIFT) + number
     return (ordinal << DAY_SHIFT) + (number >> (32 - DAY_SHIFT))
 
 

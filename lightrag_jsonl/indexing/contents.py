@@ -57,6 +57,7 @@ def _extraction(
         resumed=report.report.resumed,
         gleaned=report.report.gleaned,
         usage=report.report.usage,
+        content_keywords=tuple(report.report.content_keywords),
     )
 
 

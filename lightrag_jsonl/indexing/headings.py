@@ -1,13 +1,15 @@
-"""Finds the headings of a text, and the path of headings above each position."""
+"""Finds the headings of a text, and the headings, also of the columns of a table, above each position."""
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from lightrag_jsonl.core.text import cut
 from lightrag_jsonl.core.types import HEADING_SEPARATOR, Page
 
 LONGEST_HEADING = 80  # characters of a line that begins a chapter, and of any stored heading
+LONGEST_TABLE_HEADER = 120  # characters; a longer one is cut
 LONGEST_BARE_TITLE = 20  # characters of a line whose title follows a Chinese number without a space
 LEVELS = {  # below those of Markdown
     **dict.fromkeys(("book", "part", "volume", *"卷部篇集編编"), 7),
@@ -24,6 +26,9 @@ HEADING_LINE = re.compile(
     )$""",
     re.MULTILINE | re.VERBOSE,
 )
+TABLE = re.compile(  # at least three rows, each on a line between bars, as readers write tables
+    r"^[^\S\n]*\|(?P<header>.*)\|[^\S\n]*(?P<rows>(?:\n[^\S\n]*\|.*){2,})", re.MULTILINE
+)
 NO_TITLE = re.compile(  # a sentence, or a line in a list of chapters, with a page number
     r"[。！？；!?]$|[，,。].*[，,。]|[a-z]\.$|(?:\s{2,}|[.…·]{2,}\s*)\d+$"
 )
@@ -37,14 +42,25 @@ class Heading(NamedTuple):
     title: str
 
 
+class TablePlace(NamedTuple):
+    """The rows of a table below its header, from `start` to `end`, in characters of a page."""
+
+    page: int
+    start: int
+    end: int
+    header: str
+
+
 class Outline:
-    """The headings of a document's pages."""
+    """The headings of a document's pages, and the headers of the tables there."""
 
     def __init__(self, pages: Iterable[Page]) -> None:
+        self._tables: list[TablePlace] = []
         self._places = [(0, 0)]  # number of the page, and start of a heading on the page
         self._paths = [""]  # of the headings in force from each place on
         titles_by_level: dict[int, str] = {}
         for page in pages:
+            self._tables += find_tables(page)
             for heading in find_headings(page.text):
                 titles_by_level = {
                     level: title
@@ -56,8 +72,27 @@ class Outline:
                 self._paths.append(HEADING_SEPARATOR.join(titles_by_level.values()))
 
     def path_at(self, page_number: int, position: int) -> str:
-        """The headings above a position, as "Report › Costs"."""
-        return self._paths[bisect_right(self._places, (page_number, position)) - 1]
+        """The headings above a position, as "Report › Costs"; in the rows of a table also the header of
+        the table, as "Report › Costs › Item | Price".
+        """
+        path = self._paths[bisect_right(self._places, (page_number, position)) - 1]
+        place = (page_number, position)
+        table = bisect_right(self._tables, place, key=lambda table: table[:2]) - 1
+        if table >= 0:
+            page, _, end, header = self._tables[table]
+            if page == page_number and position < end:
+                return HEADING_SEPARATOR.join(filter(None, (path, header)))
+        return path
+
+
+def find_tables(page: Page) -> Iterator[TablePlace]:
+    """The tables of a page in order: where the rows below the header begin and end, and the header."""
+    for match in TABLE.finditer(page.text):
+        cells = [" ".join(cell.split()) for cell in match["header"].split("|")]
+        header = " | ".join(filter(None, cells))
+        if header.strip("|-: "):
+            cut_header = cut(header, LONGEST_TABLE_HEADER)
+            yield TablePlace(page.number, match.start("rows"), match.end("rows"), cut_header)
 
 
 def find_headings(text: str) -> Iterator[Heading]:

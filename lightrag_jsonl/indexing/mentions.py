@@ -54,6 +54,7 @@ class MentionCollector:
     background: str = ""
     entities: dict[EntityMention, None] = field(default_factory=dict)
     relations: dict[RelationMention, None] = field(default_factory=dict)
+    content_keywords: dict[str, None] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
     declared: tuple[Json, Json] | None = None
     _keys: set[str | tuple[str, ...]] = field(default_factory=set)  # of names and of pairs
@@ -87,7 +88,11 @@ class MentionCollector:
                 mention = EntityMention(end, UNKNOWN_TYPE, "", self._is_in_text(key))
                 self.entities[mention] = None
         entities = sorted(self.entities, key=self._order)
-        return Extraction(tuple(entities), tuple(relations))
+        return Extraction(
+            tuple(entities),
+            tuple(relations),
+            content_keywords=tuple(sorted(self.content_keywords)),
+        )
 
     def reject(self, line: int, record: Record, reason: RejectionReason, detail: str) -> None:
         """Store a record that gives no mention, with the reason."""
@@ -102,16 +107,23 @@ class MentionCollector:
             return
         for part in parts:
             problem: RecordProblem | None = None
-            match part.get("type"):  # the keywords of the whole text are not used
+            match part.get("type"):
                 case "entity":
                     problem = self._add_entity(part)
                 case "relationship":
                     problem = self._add_relation(part)
+                case "content_keywords":
+                    self._add_content_keywords(part)
                 case "done":
                     self.declared = part.get("entities"), part.get("relationships")
             if problem is not None:
                 reason, detail = problem
                 self.reject(line, record, reason, detail)
+
+    def _add_content_keywords(self, record: Record) -> None:
+        for keyword in _plain_texts(record.get("keywords")):
+            if not self._is_too_long(keyword):
+                self.content_keywords[keyword] = None
 
     def _add_entity(self, record: Record) -> RecordProblem | None:
         name = clean_name(_plain_text(record.get("name")))

@@ -22,6 +22,7 @@ from lightrag_jsonl.indexing.overrides import (
     stored_hand_values,
 )
 from lightrag_jsonl.storage.rows import (
+    POSITION_BITS,
     Aliases,
     EntityMentionRow,
     EntityRow,
@@ -38,7 +39,6 @@ from lightrag_jsonl.storage.rows import (
 from lightrag_jsonl.storage.views import StoreView
 
 MOST_CHUNKS = 1 << 40  # no limit
-POSITION_BITS = 10  # room for 1,023 mentions of a kind in one chunk; more share the last position
 
 GraphKey: TypeAlias = tuple[Kind, int]  # a kind and a row id
 AnyMentionRow = TypeVar("AnyMentionRow", EntityMentionRow, RelationMentionRow)

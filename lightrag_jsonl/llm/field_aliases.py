@@ -151,6 +151,7 @@ def normalize_keywords(value: Json) -> Json:
         return value
     names = dict.fromkeys(_KEYWORD_LISTS.values())
     keywords: Record = {name: split_keywords(lists.get(name) or []) for name in names}
+    keywords |= {key: value[key] for key in ("whole",) if isinstance(value.get(key), bool)}
     for key in _QUESTION_KEYS:
         if value.get(key) is not None:
             return {**keywords, "question": value[key]}

@@ -27,7 +27,7 @@ from lightrag_jsonl.providers.model_names import NO_MODEL, model_name
 from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
 from lightrag_jsonl.rag.export import network
 from lightrag_jsonl.rag.job_records import purge_ended_jobs
-from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
+from lightrag_jsonl.rag.namespaces import Admin, Communities, Entities, Traces
 from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument, adopt_settings
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
 from lightrag_jsonl.readers import Readers
@@ -110,6 +110,7 @@ class AsyncLightRAG:
         self.options: IndexOptions = self.engine.options
         self.language: str = self.engine.language
         self.entities = Entities(self.engine)
+        self.communities = Communities(self.engine)
         self.traces = Traces(self.engine)
         self.admin = Admin(self.engine)
         self._network: tuple[int, nx.Graph] | None = None  # with the generation that it shows

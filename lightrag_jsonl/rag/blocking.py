@@ -174,6 +174,12 @@ class BlockingEntities(_Blocking):
     review = blocking(namespaces.Entities.review)
 
 
+class BlockingCommunities(_Blocking):
+    """The communities of the graph: entities and passages that belong together."""
+
+    list = blocking(namespaces.Communities.list)
+
+
 class BlockingTraces(_Blocking):
     """The recorded queries: how each answer came about."""
 
@@ -250,6 +256,7 @@ class LightRAG(_Blocking):
         super().__init__(twin, _Loop(self.engine.store.location))
         self.working_dir = twin.working_dir
         self.entities = BlockingEntities(twin.entities, self._loop)
+        self.communities = BlockingCommunities(twin.communities, self._loop)
         self.traces = BlockingTraces(twin.traces, self._loop)
         self.admin = BlockingAdmin(twin.admin, self._loop)
 

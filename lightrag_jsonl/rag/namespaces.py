@@ -1,12 +1,14 @@
 """The namespaces of an index: entities, traces and administration."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from anyio import to_thread
 
+from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Embedder
@@ -238,6 +240,20 @@ class Entities:
     async def review(self, pairs: Iterable[Duplicate]) -> Review:
         """Let the model judge pairs, in batches; `merge_pairs` merges the pairs in `same`."""
         return await review(tuple(pairs), self._engine.client)
+
+
+class Communities:
+    """The communities of the graph: entities and passages that belong together."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def list(self, *, where: Mapping[str, Any] | None = None) -> tuple[Community, ...]:
+        """The communities of the graph, the largest first, each followed by its parts.
+
+        `where` filters documents as in `QueryParam`: then they are made of the visible documents alone.
+        """
+        return await self._engine.retrieval.list_communities(where or {})
 
 
 class Traces:

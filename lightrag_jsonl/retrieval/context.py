@@ -12,8 +12,12 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
-from lightrag_jsonl.retrieval.context_writer import ContextWriter, escaped
-from lightrag_jsonl.retrieval.task import SearchResult
+from lightrag_jsonl.retrieval.context_writer import (
+    ContextWriter,
+    escaped,
+    readable_description,
+)
+from lightrag_jsonl.retrieval.task import Fact, SearchResult
 
 # Shares and bounds by reason, not tuned on questions.
 CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take
@@ -24,7 +28,6 @@ MARK_LENGTH = 8  # hex digits
 MARK_SECRET = "mark_secret"  # the setting from which marks are derived
 REDUCED = 0.9  # if a selection was too long, the next one has at most this share of its budgets
 
-Fact = TypeVar("Fact", Entity, Relation)
 RankedItem = TypeVar("RankedItem")
 
 
@@ -65,14 +68,14 @@ def fit_context(
     - Sections and passages begin with a mark, derived from the question, the items found and the
       index's `secret`: no document can know the mark, and equal prompts have equal marks.
     - In texts, a bracket before a number is escaped by a backslash, lest text look like an item.
-    - Descriptions do not repeat the passages. Too long descriptions and passages are cut, both in the
+    - Descriptions repeat neither the passages nor a relation's own triple, and are on one line. Too long descriptions and passages are cut, both in the
       prompt and in the returned items.
     - The tokens of items are added up. Unless the tokenizer is `additive`, the tokens of the prompt are
       counted, too; if the prompt is too long, items are selected anew with smaller budgets.
     """
     found_context = result.context
     words = FIXED_WORDS[known_language(found_context.language)]
-    writer = ContextWriter(words, found_context, _mark(found_context, secret))
+    writer = ContextWriter(words, found_context, context_mark(found_context, secret))
     share = 1.0 - float(getattr(tokenizer, "error", 0.0))
     limit = int(param.max_total_tokens * share)
     while True:
@@ -210,6 +213,7 @@ class ContextSelection:
         lines: list[tuple[Line[Fact], int]] = []
         for fact in facts:
             visible = without_repetition(fact, passages)
+            visible = replace(visible, description=readable_description(visible))
             text = write(visible)
             tokens = self._tokenizer.count(text)
             if tokens > limit and self._tokenizer.count(visible.description) > limit:
@@ -248,7 +252,7 @@ def chunk_size(chunk: Chunk, tokenizer: Tokenizer) -> int:
     return tokenizer.count(text)
 
 
-def _mark(context: Context, secret: str) -> str:
+def context_mark(context: Context, secret: str) -> str:
     """New for each question and all items found for it; not to be known without the secret."""
     facts = [(entity.name, entity.description) for entity in context.entities]
     facts += [

@@ -1,20 +1,34 @@
 """Writes a context as the text that a model reads: passages, entities, relations, sources."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from lightrag_jsonl.core.answers import Context
-from lightrag_jsonl.core.languages import FixedWords
-from lightrag_jsonl.core.text import on_one_line
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Relation
+from lightrag_jsonl.core.answers import Community, Context
+from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
+from lightrag_jsonl.core.names import name_key, nfkc_casefold
+from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.core.text import cut, on_one_line
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Excerpt, Relation
 
+ELLIPSIS = "…"  # for what is left out between two excerpts
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
 
+# Bounds by reason, not tuned on questions: a line stays a line.
+SHOWN_ALIASES = 5  # other names beside an entity
+SHOWN_ATTRIBUTES = 5  # statements with a value beside an entity
+VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
+
+_BARE_WORD = re.compile(r"[^\W_]+")
+_ENDING_MARKS = ".!?…。！？｡;；:：,，、"
+_CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
+_EMPTY_WORDS = frozenset(("a", "an", "the", "is", "are", "was", "were"))
 _OPENED_NUMBER = re.compile(r"(?<!\\)[\[［【](?=[^\w\[\]］】]{0,9}\d)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContextWriter:
     """Writes items, without their numbers, and complete contexts in one language.
 
@@ -27,11 +41,18 @@ class ContextWriter:
     mark: str
 
     def entity(self, entity: Entity) -> str:
-        """An entity on one line."""
-        entity_type = ""
+        """An entity on one line: name, type, other names, statements with a value, description."""
+        remarks: list[str] = []
         if entity.type and entity.type != UNKNOWN_TYPE:
-            entity_type = self.words.brackets.format(safe_line(entity.type))
-        return f"{safe_line(entity.name)}{entity_type}{self._described(entity.description)}"
+            remarks.append(entity.type)
+        aliases = other_names(entity)
+        if aliases:
+            remarks.append(self.words.also_called.format(self.words.keyword_comma.join(aliases)))
+        remarks += self._statements(entity)
+        brackets = ""
+        if remarks:
+            brackets = self.words.brackets.format(safe_line(self.words.semicolon.join(remarks)))
+        return f"{safe_line(entity.name)}{brackets}{self._described(entity.description)}"
 
     def relation(self, relation: Relation) -> str:
         """A relation on one line."""
@@ -46,8 +67,11 @@ class ContextWriter:
 
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entry among the sources."""
-        title = self._title(chunk.document_id)
-        return f"{self.heading(99, chunk)}\n- {title}{self.words.colon}[99]"
+        sources = [
+            f"- {self._title(document_id)}{self.words.colon}[99]"
+            for document_id in self._documents_of(chunk)
+        ]
+        return "\n".join([self.heading(99, chunk), *sources])
 
     def headings(self) -> list[str]:
         """The first line, and the headings of all sections."""
@@ -56,16 +80,20 @@ class ContextWriter:
 
     def heading(self, number: int, chunk: Chunk) -> str:
         """The line above a chunk: number, title and date, heading path, page."""
+        return f"{self.mark} [{number}] {self._place(chunk)}{self.words.colon.rstrip()}"
+
+    def _place(self, chunk: Chunk) -> str:
+        """The title, date, heading path and page of a chunk."""
+        parts = (self._title(chunk.document_id), self._section(chunk))
+        return self.words.comma.join(filter(None, dict.fromkeys(parts)))
+
+    def _section(self, chunk: Chunk) -> str:
+        """The heading path and page of a chunk."""
         page = ""
         if chunk.document_id in self.context.paged:
             page = self.words.page.format(chunk.page)
-        parts = [
-            self._title(chunk.document_id),
-            safe_line(chunk.heading)[:LABEL_LENGTH],
-            page,
-        ]
-        place = self.words.comma.join(filter(None, dict.fromkeys(parts)))
-        return f"{self.mark} [{number}] {place}{self.words.colon.rstrip()}"
+        parts = (safe_line(chunk.heading)[:LABEL_LENGTH], page)
+        return self.words.comma.join(filter(None, parts))
 
     def text(
         self, entities: Sequence[str], relations: Sequence[str], chunks: Sequence[Chunk]
@@ -93,16 +121,79 @@ class ContextWriter:
         ]
         return "\n\n".join([first_line, *texts]) if texts else ""
 
+    def overview_headings(self) -> list[str]:
+        """The first line, and the headings of both sections of an overview."""
+        sections = (self.words.communities, self.words.excerpts)
+        headings = [f"{self.mark} {heading}{self.words.colon}" for heading in sections]
+        return [f"{self.words.first_line}{self.mark}", *headings]
+
+    def overview(
+        self,
+        communities: Sequence[Community],
+        chunks: Sequence[Chunk],
+        excerpts: Mapping[str, Sequence[Excerpt]],
+    ) -> str:
+        """The complete text of an overview, from the chunks with excerpts, by chunk id."""
+        numbers = {chunk.id: number for number, chunk in enumerate(chunks, 1)}
+        sections = (
+            [self.community(community, numbers) for community in communities],
+            self._excerpts(chunks, excerpts),
+        )
+        first_line, *headings = self.overview_headings()
+        texts = [
+            "\n".join([heading.rstrip(), *lines])
+            for heading, lines in zip(headings, sections, strict=True)
+            if lines
+        ]
+        return "\n\n".join([first_line, *texts]) if texts else ""
+
+    def community(self, community: Community, numbers: Mapping[str, int]) -> str:
+        """A community on one line: names, and the numbers of its passages."""
+        names = "".join([self.listed_name(name) for name in community.entities])
+        passages = [f"[{numbers[id]}]" for id in community.chunk_ids if id in numbers]
+        report = f"{self.words.colon}{safe_line(community.report)}" if community.report else ""
+        return f"- {names.rstrip(self.words.list_comma)} {''.join(passages)}{report}"
+
+    def listed_name(self, name: str) -> str:
+        """A name in a list of names."""
+        return f"{safe_line(name)}{self.words.list_comma}"
+
+    def _excerpts(
+        self, chunks: Sequence[Chunk], excerpts: Mapping[str, Sequence[Excerpt]]
+    ) -> list[str]:
+        """A line for each chunk; title, path of headings and page stand where they change."""
+        lines: list[str] = []
+        title = ""
+        section = ""
+        for number, chunk in enumerate(chunks, 1):
+            chunk_title = self._title(chunk.document_id)
+            chunk_section = self._section(chunk)
+            place = chunk_section if chunk_section != section else ""
+            if chunk_title != title:
+                place = self._place(chunk)
+            title = chunk_title
+            section = chunk_section
+            text = safe_line(excerpt_text(chunk, excerpts[chunk.id]))
+            lines.append(f"[{number}] {place}{self.words.colon if place else ''}{text}")
+        return lines
+
     def _sources(self, chunks: Sequence[Chunk]) -> list[str]:
-        """A line for each document: its title, and the numbers of its chunks."""
+        """A line for each document: its title, and the numbers of its chunks, also of those that are
+        shown as chunks of another document.
+        """
         numbers_by_document: dict[str, str] = {}
         for number, chunk in enumerate(chunks, 1):
-            numbers = numbers_by_document.get(chunk.document_id, "")
-            numbers_by_document[chunk.document_id] = f"{numbers}[{number}]"
+            for document_id in self._documents_of(chunk):
+                numbers = numbers_by_document.get(document_id, "")
+                numbers_by_document[document_id] = f"{numbers}[{number}]"
         return [
             f"- {self._title(document_id)}{self.words.colon}{numbers}"
             for document_id, numbers in numbers_by_document.items()
         ]
+
+    def _documents_of(self, chunk: Chunk) -> tuple[str, ...]:
+        """The ids of the documents that have a passage; the chunk's own first."""
+        return chunk.document_id, *self.context.copies.get(chunk.id, ())
 
     def _predicate(self, keywords: Sequence[str]) -> str:
         return safe_line(self.words.keyword_comma.join(keywords)) or self.words.related
@@ -113,9 +204,97 @@ class ContextWriter:
         date = safe_line(self.context.dates.get(document_id, ""))[:LABEL_LENGTH]
         return title + (self.words.brackets.format(date) if date else "")
 
+    @cached_property
+    def _question_terms(self) -> frozenset[str]:
+        return frozenset(search_terms(self.context.question))
+
+    def _statements(self, entity: Entity) -> list[str]:
+        """The statements with a value, such as "serves: 4 people"; of many, those first that have
+        words of the question.
+        """
+        statements: list[str] = []
+        for attribute, value in entity.attributes:
+            name = cut(attribute, VALUE_LENGTH)
+            statements.append(self.words.colon.join(filter(None, [name, cut(value, VALUE_LENGTH)])))
+        if len(statements) > SHOWN_ATTRIBUTES:
+            statements.sort(key=self._strangeness)
+        return statements[:SHOWN_ATTRIBUTES]
+
+    def _strangeness(self, statement: str) -> int:
+        """How few words a statement has in common with the question, as a number to sort by."""
+        return -len(self._question_terms.intersection(search_terms(statement)))
+
     def _described(self, description: str) -> str:
         text = safe_line(description)
         return f"{self.words.colon}{text}" if text else ""
+
+
+def readable_description(fact: Entity | Relation) -> str:
+    """A description on one line, each text of it a sentence; of a relation, without the triple."""
+    texts = new_statements(fact) if isinstance(fact, Relation) else fact.description.split("\n")
+    return as_sentences(texts)
+
+
+def other_names(entity: Entity) -> list[str]:
+    """The first aliases of an entity that are more than another spelling of the name."""
+    names_by_key: dict[str, str] = {}
+    for alias in entity.aliases:
+        names_by_key.setdefault(name_key(alias), alias)
+    names_by_key.pop(name_key(entity.name), None)
+    return [cut(name, VALUE_LENGTH) for name in names_by_key.values()][:SHOWN_ALIASES]
+
+
+def as_sentences(texts: Sequence[str]) -> str:
+    """Texts one after the other; each but the last ends with punctuation, in the text's language."""
+    complete_texts = [text.strip() for text in texts if text.strip()]
+    sentences: list[str] = []
+    for text in complete_texts[:-1]:
+        bare = text.rstrip(_CLOSING_MARKS)
+        language: Language = "zh" if has_cjk(bare.rstrip(_ENDING_MARKS)[-1:]) else "en"
+        full_stop = FIXED_WORDS[language].full_stop
+        if bare.endswith(tuple(_ENDING_MARKS)):
+            full_stop = " " if language == "en" else ""
+        sentences.append(f"{text}{full_stop}")
+    return "".join([*sentences, *complete_texts[-1:]])
+
+
+def new_statements(relation: Relation) -> list[str]:
+    """The lines of a relation's description that say more than source, predicate and target, which
+    the relation's own line says already.
+    """
+    triples = set(_own_triples(relation))
+    return [text for text in relation.description.split("\n") if _bare_words(text) not in triples]
+
+
+def _own_triples(relation: Relation) -> Iterator[str]:
+    """Each triple that a relation's line states, as bare words; also with all keywords at once."""
+    for source, target, keywords in (
+        (relation.source, relation.target, relation.keywords),
+        (relation.target, relation.source, relation.reverse_keywords),
+    ):
+        for predicate in (*keywords, " ".join(keywords)):
+            yield _bare_words(f"{source} {predicate} {target}")
+
+
+def _bare_words(text: str) -> str:
+    """The words of a text in order, closed up, without articles and forms of "be", to compare texts
+    by words whatever the punctuation and the spaces.
+    """
+    words = _BARE_WORD.findall(nfkc_casefold(text))
+    return "".join([word for word in words if word not in _EMPTY_WORDS])
+
+
+def excerpt_text(chunk: Chunk, spans: Sequence[Excerpt]) -> str:
+    """The spans of a chunk's text, with an ellipsis for what is left out between them."""
+    pieces: list[str] = []
+    last_end = 0
+    for start, end in spans:
+        if pieces:
+            gap = chunk.text[last_end:start]
+            pieces.append(f" {ELLIPSIS} " if gap.strip() else gap)
+        pieces.append(chunk.text[start:end])
+        last_end = end
+    return "".join(pieces)
 
 
 def escaped(text: str) -> str:

@@ -15,6 +15,8 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.text import clipped
 from lightrag_jsonl.core.types import Chunk, JsonlResult, Rejection
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.retrieval.context_writer import readable_description
+from lightrag_jsonl.retrieval.passages import folded_passage
 from lightrag_jsonl.retrieval.task import SearchResult
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
@@ -48,7 +50,9 @@ async def select_edges(
     by_rank = EdgeSelection("llm", best, fallback=True)
     edges = candidate_edges(relations)
     relations_by_id = {edge.id: relation for edge, relation in zip(edges, relations, strict=True)}
-    lines = [_candidate_line(edge, relations_by_id[edge.id].description) for edge in edges]
+    lines = [
+        _candidate_line(edge, readable_description(relations_by_id[edge.id])) for edge in edges
+    ]
     variables = {"query": question, "edges": lines}
     try:
         records = await client.jsonl("kg-edge-selection", variables, meter=meter)
@@ -130,11 +134,16 @@ def _has_text_chunks(result: SearchResult) -> bool:
 
 
 def _load_chunks(view: StoreView, ids: Sequence[str], present: Sequence[Chunk]) -> list[Chunk]:
-    """The chunks with these ids that are not present yet, in the order of the ids."""
+    """The chunks with these ids that are not present yet, nor a copy, in the order of the ids."""
     present_ids = {chunk.id for chunk in present}
     missing_ids = [id for id in ids if id not in present_ids]
     chunks_by_id = {chunk.id: chunk for chunk in view.chunks(ids=missing_ids).values()}
-    return [chunks_by_id[id] for id in missing_ids if id in chunks_by_id]
+    texts = {folded_passage(chunk.text) for chunk in present}
+    missing: dict[str, Chunk] = {}
+    for id in missing_ids:
+        if id in chunks_by_id:
+            missing.setdefault(folded_passage(chunks_by_id[id].text), chunks_by_id[id])
+    return [chunk for text, chunk in missing.items() if text not in texts]
 
 
 def _narrowed(context: Context, chunks: tuple[Chunk, ...], *, none_selected: bool) -> Context:

@@ -2,17 +2,23 @@
 
 Without a filter, a value is the stored row. With a filter, a value is made anew of the mentions in
 visible chunks: no name, description or weight comes from a hidden document.
+
+Descriptions come in the order in which one reads the documents, and entities that are certainly one
+become one value.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, zip_longest
 from typing import TypeVar
 
 import numpy as np
 
-from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.hits import column, distinct_rows
-from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.retrieval.question_names import alias_pairs
+from lightrag_jsonl.retrieval.task import Fact, SearchTask
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
@@ -20,12 +26,14 @@ from lightrag_jsonl.storage.rows import (
     GraphRow,
     RelationMentionRow,
     RelationRow,
+    reading_order,
     stored_at,
 )
 from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import Snapshot
 
 MENTION_LIMIT = 20  # mentions that describe an entity or a relation: bounds the length and the time
+DESCRIPTION_LIMIT = 50  # stored descriptions that are put in order for reading: bounds the time
 
 AnyMention = TypeVar("AnyMention", EntityMentionRow, RelationMentionRow)
 
@@ -47,7 +55,7 @@ def with_filter(task: SearchTask) -> SearchTask:
 def load_entities(task: SearchTask, rows: Ids) -> dict[int, Entity]:
     """Entities by row id."""
     if task.filtered is None:
-        return task.snapshot.entities(rows.tolist())
+        return _in_reading_order(task, "entity", task.snapshot.entities(rows.tolist()))
     mentions = _visible_mentions(task, task.snapshot.entity_mentions(entities=rows.tolist()))
     chunks = _chunks_of_mentions(task.snapshot, mentions)
     entities: dict[int, Entity] = {}
@@ -61,7 +69,7 @@ def load_entities(task: SearchTask, rows: Ids) -> dict[int, Entity]:
 def load_relations(task: SearchTask, rows: Ids) -> dict[int, Relation]:
     """Relations by row id."""
     if task.filtered is None:
-        return task.snapshot.relations(rows.tolist())
+        return _in_reading_order(task, "relation", task.snapshot.relations(rows.tolist()))
     ends = task.snapshot.graph.ends(rows)
     names = entity_names(task, distinct_rows(ends.ravel()).tolist())
     ends_by_relation = dict(zip(rows.tolist(), ends.tolist(), strict=True))
@@ -91,17 +99,116 @@ def visible_degrees(task: SearchTask, entities: Ids) -> Ids:
     return np.bincount(positions[visible], minlength=len(entities))
 
 
+# ── the order of descriptions ───────────────────────────────────────────────────
+
+
+def _in_reading_order(task: SearchTask, kind: Kind, facts: Mapping[int, Fact]) -> dict[int, Fact]:
+    """Facts with the lines of each description in the order of dates and of insertion.
+
+    Stored descriptions are in the order of positions, that is of digests where there are no dates: the
+    graph must not depend on the order in which documents came.
+    """
+    rows = [row for row, fact in facts.items() if "\n" in fact.description]
+    texts_by_row = task.snapshot.descriptions_as_they_came(kind, rows, DESCRIPTION_LIMIT)
+    ordered_facts = dict(facts)
+    for row, texts in texts_by_row.items():
+        description = _ordered_lines(facts[row].description, texts)
+        ordered_facts[row] = replace(facts[row], description=description)
+    return ordered_facts
+
+
+def _ordered_lines(description: str, texts: Sequence[str]) -> str:
+    """The lines of a description in the order of these texts; a summary stays before them, and the
+    lines of no text after them.
+    """
+    places: dict[str, int] = {}
+    for place, text in enumerate(texts):
+        places.setdefault(text, place)
+    lines = description.split("\n")
+    first_text = next((number for number, line in enumerate(lines) if line in places), len(lines))
+    ordered = sorted(lines[first_text:], key=lambda line: places.get(line, len(places)))
+    return "\n".join([*lines[:first_text], *ordered])
+
+
+# ── several entities that are one ───────────────────────────────────────────────
+
+
+def joined_entities(task: SearchTask, entities: Mapping[int, Entity]) -> list[Entity]:
+    """Entities by row id, best first, as values; those that the texts certainly state to be one, by an
+    alias that no further entity has, become the value of the best one, with all descriptions.
+
+    Entities of different types are not joined: an alias may be no more than a part of a name.
+    """
+    leaders = {row: row for row in entities}
+    ranking = list(entities)
+    pairs, certainties = alias_pairs(task, column(sorted(entities)))
+    for row, namesake in pairs[certainties == 1].tolist():
+        is_shown = row in entities and namesake in entities
+        if is_shown and _may_be_one(entities[row], entities[namesake]):
+            _share_leader(leaders, ranking, (row, namesake))
+    groups: defaultdict[int, list[Entity]] = defaultdict(list)
+    for row, entity in entities.items():
+        leader = leaders[row]
+        groups[leader].append(entity)
+    return [_as_one(group) for group in groups.values()]
+
+
+def _may_be_one(entity: Entity, namesake: Entity) -> bool:
+    types = {entity.type.casefold(), namesake.type.casefold()} - {"", UNKNOWN_TYPE}
+    return len(types) < 2
+
+
+def _share_leader(leaders: dict[int, int], ranking: Sequence[int], pair: Sequence[int]) -> None:
+    """Give the groups of two rows one leader, the row that is ranked best."""
+    pair_leaders = {leaders[row] for row in pair}
+    best = min(pair_leaders, key=ranking.index)
+    for row, leader in leaders.items():
+        if leader in pair_leaders:
+            leaders[row] = best
+
+
+def _as_one(group: Sequence[Entity]) -> Entity:
+    """One value of entities that are one; all of them are cited, the best one first."""
+    best = group[0]
+    if len(group) == 1:
+        return best
+    types: list[str] = []
+    aliases: list[str] = []
+    attributes: set[tuple[str, str]] = set()
+    descriptions: list[str] = []
+    for entity in group:
+        if entity.type != UNKNOWN_TYPE:
+            types.append(entity.type)
+        aliases += [entity.name, *entity.aliases]
+        attributes.update(entity.attributes)
+        descriptions += entity.description.split("\n")
+    chunk_ids = chain.from_iterable(zip_longest(*[entity.chunk_ids for entity in group]))
+    return replace(
+        best,
+        type=types[0] if types else best.type,
+        description="\n".join(filter(None, dict.fromkeys(descriptions))),
+        chunk_ids=tuple(filter(None, dict.fromkeys(chunk_ids))),
+        attributes=tuple(sorted(attributes)),
+        aliases=tuple([name for name in dict.fromkeys(aliases) if name != best.name]),
+    )
+
+
 # ── values made of visible mentions ─────────────────────────────────────────────
 
 
 def _visible_mentions(task: SearchTask, rows: Iterable[AnyMention]) -> dict[int, list[AnyMention]]:
-    """The first mentions in visible chunks by entity or relation, in the order of the text."""
+    """The first mentions in visible chunks by entity or relation, in the order for reading."""
     visible = set(task.filtered["chunk"].tolist()) if task.filtered else set[int]()
     mentions: dict[int, list[AnyMention]] = {}
     for row in sorted(rows, key=lambda row: row.position):
         if row.owner is not None and row.chunk in visible:
             mentions.setdefault(row.owner, []).append(row)
-    return {id: mention_rows[:MENTION_LIMIT] for id, mention_rows in mentions.items()}
+    return {
+        id: sorted(
+            mention_rows[:MENTION_LIMIT], key=lambda row: reading_order(row.position, row.chunk)
+        )
+        for id, mention_rows in mentions.items()
+    }
 
 
 def _chunks_of_mentions(

@@ -47,6 +47,7 @@ async def question_keywords(
             _tidy(keywords.high_level),
             _tidy(keywords.low_level),
             _self_contained(keywords.question, history),
+            keywords.whole,
         )
     variables = {"query": question, "history": tuple(history)}
     try:
@@ -59,6 +60,7 @@ async def question_keywords(
         _tidy(fields.get("high_level_keywords")),
         _tidy(fields.get("low_level_keywords")),
         _self_contained(fields.get("question"), history),
+        fields.get("whole") is True,
     )
 
 

@@ -2,13 +2,13 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.core.answers import Answer, Cited, Context
+from lightrag_jsonl.core.answers import Answer, Cited, Community, Context
 from lightrag_jsonl.core.citation_markers import CitationNumbering
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
@@ -29,11 +29,15 @@ from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval import ranking
+from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
 from lightrag_jsonl.retrieval.context import MARK_SECRET, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
+from lightrag_jsonl.retrieval.filtering import with_filter
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
+from lightrag_jsonl.retrieval.overview import find_overview
+from lightrag_jsonl.retrieval.overview_context import fit_overview
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
-from lightrag_jsonl.retrieval.scope import LikenessScale
+from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Store, read, search
@@ -52,6 +56,7 @@ WritePiece: TypeAlias = Callable[[str], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 NO_OBSERVER = QueryObserver()
+OVERVIEW_PROMPT = MODES["overview"].prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +65,8 @@ class QueryPipeline:
 
     `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
     an answer, and the cited numbers that the model was never shown. `likeness` is the scale of the
-    embedder's cosines. Without `secret_marks`, equal content has equal marks in the prompts of every
-    index.
+    embedder's cosines, `communities` keeps the communities of the graph. Without `secret_marks`, equal
+    content has equal marks in the prompts of every index.
     """
 
     store: Store
@@ -75,6 +80,7 @@ class QueryPipeline:
     cite: Cite
     likeness: LikenessScale
     secret_marks: bool = True
+    communities: CommunityMemory = field(default_factory=CommunityMemory)
 
     async def retrieve(
         self, question: str, param: QueryParam, observer: QueryObserver = NO_OBSERVER
@@ -83,6 +89,16 @@ class QueryPipeline:
         meter = UsageMeter()
         with meter.attach_usage():
             return await self._context(question, param, observer, meter)
+
+    async def list_communities(self, where: Mapping[str, Any]) -> tuple[Community, ...]:
+        """The communities of what a filter lets through, the largest first, each followed by its parts."""
+        param = QueryParam(mode="overview", where=where)
+
+        def load(snapshot: Snapshot) -> tuple[Community, ...]:
+            task = with_filter(SearchTask.without_question(snapshot, param))
+            return load_communities(task, self.communities.communities(task))
+
+        return await search(self.store, load)
 
     async def answer(
         self,
@@ -148,7 +164,7 @@ class QueryPipeline:
         await observer.retrieved(result.context.relations, result.context.chunks)
         search_text = _search_text(context)
         reranker = self._reranker(param)
-        if reranker is not None and result.context.chunks:
+        if reranker is not None and result.context.chunks and result.overview is None:
             result = await rerank(reranker, result, search_text, param)
         selection = await select_edges(result, search_text, param, client=self.client, meter=meter)
         context = await read(
@@ -199,6 +215,8 @@ class QueryPipeline:
                 param=param,
                 chunk_limit=param.chunk_top_k * factor,
             )
+            if asks_for_overview(task.mode, param, query.question, context.keywords):
+                return find_overview(task, context, self.communities)
             return ranking.find(task, context)
 
         return await search(self.store, find)
@@ -222,6 +240,8 @@ class QueryPipeline:
         context = replace(result.context, relations=selection.relations)
         result = replace(result, context=context)
         secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
+        if result.overview is not None:
+            return fit_overview(result, param, self.tokenizer, secret)
         return fit_context(result, param, self.tokenizer, secret)
 
     # ── the question ────────────────────────────────────────────────────────────
@@ -341,7 +361,8 @@ class QueryPipeline:
             "response_type": form,
             "user_prompt": param.user_prompt,
         }
-        return prompts.render(mode.prompt, variables)
+        prompt = OVERVIEW_PROMPT if context.excerpts else mode.prompt
+        return prompts.render(prompt, variables)
 
 
 def _search_text(context: Context) -> str:

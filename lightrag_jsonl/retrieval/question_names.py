@@ -130,7 +130,8 @@ def alias_pairs(task: SearchTask, entities: Ids) -> tuple[Ids, Floats]:
     """
     claims = _visible_claims(task, task.snapshot.alias_claims(entities=entities.tolist()))
     rows_by_key = task.snapshot.entity_ids({key for _, key in claims})
-    claim_counts = Counter(key for _, key in task.snapshot.alias_claims(keys=rows_by_key))
+    claims_of_names = _visible_claims(task, task.snapshot.alias_claims(keys=rows_by_key))
+    claim_counts = Counter(key for _, key in claims_of_names)
     ranked_pairs: list[tuple[int, int, float]] = []
     for row, key in claims:
         named_row = rows_by_key.get(key, row)

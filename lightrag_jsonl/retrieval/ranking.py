@@ -6,7 +6,7 @@ measures each of them. Beside a number stands its measured worth, in recall of m
 tests/retrieval (20). "None" means that no change of the number was more than chance on these sets.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +14,9 @@ import numpy as np
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.retrieval.filtering import (
+    joined_entities,
     load_entities,
     load_relations,
     visible_degrees,
@@ -32,6 +33,7 @@ from lightrag_jsonl.retrieval.hits import (
     take_turns,
 )
 from lightrag_jsonl.retrieval.pagerank import WalkHits, walk_around
+from lightrag_jsonl.retrieval.passages import Passages, arrange_passages
 from lightrag_jsonl.retrieval.question_names import (
     alias_pairs,
     question_names,
@@ -54,13 +56,16 @@ def find(task: SearchTask, context: Context) -> SearchResult:
         return SearchResult(context)
     text_hits = fuse_text_hits(task, seeds)
     if not task.mode.graph:
-        chunks = text_hits[: task.chunk_limit]
-        return load_result(task, context, Subgraph(), chunks=chunks, text_hits=text_hits)
+        passages = arrange_passages(task, NO_HITS, text_hits)
+        chunks = passages.by_text[: task.chunk_limit]
+        return load_result(task, context, Subgraph(), chunks=chunks, passages=passages)
     subgraph = expand(task, seeds)
     walk_hits = walk_around(task, seeds, subgraph)
     selected = select_facts(task, subgraph, walk_hits)
-    chunks = add_text_hits(task, walk_hits.chunks, text_hits)
-    return load_result(task, context, selected, chunks=chunks, text_hits=text_hits)
+    passages = arrange_passages(task, walk_hits.chunks, text_hits)
+    walked_chunks = passages.walked[: walk_hits.chunk_count]
+    chunks = add_text_hits(task, walked_chunks, passages.by_text)
+    return load_result(task, context, selected, chunks=chunks, passages=passages)
 
 
 # ── 1. seeds: what the question and its keywords hit ────────────────────────────
@@ -294,20 +299,18 @@ def _moved_to_front(hits: Hits, ids: Ids) -> Hits:
 
 # ── 3. fusion: the chunks of the walk and the chunks of the text search ─────────
 
-# Weight of vectors that only count words, where BM25 has 1. C: none.
-WORD_VECTOR_WEIGHT = 0.1
-
 
 def fuse_text_hits(task: SearchTask, seeds: Seeds) -> Hits:
     """The chunks that the question's text found, if the mode searches by text.
 
-    If the question could not be embedded, they stand in also in modes without text search.
+    Vectors that only count words find less than BM25, so their hits come after those of the words. If
+    the question could not be embedded, the hits stand in also in modes without text search.
     """
     if not task.mode.chunks and task.query.embedded:
         return NO_HITS
-    dense_weight = WORD_VECTOR_WEIGHT if task.query.lexical else 1.0
-    lists = [seeds.dense, seeds.lexical]
-    return fuse(lists, task.param.fusion, weights=[dense_weight, 1.0])
+    if task.query.lexical:
+        return _appended(seeds.lexical, seeds.dense)
+    return fuse([seeds.dense, seeds.lexical], task.param.fusion)
 
 
 def add_text_hits(task: SearchTask, chunks: Hits, text_hits: Hits) -> Hits:
@@ -344,13 +347,9 @@ NEAREST_SHARE = 0.5  # of the cosine of the nearest one, at least
 
 def select_facts(task: SearchTask, subgraph: Subgraph, walk_hits: WalkHits) -> Subgraph:
     """The entities and relations to show, or, unless relations are selected by score, to choose from."""
-    selected = subgraph
-    if task.param.selection == "score":
-        selected = relevant_facts(task, subgraph, walk_hits.relevant)
-    if not task.mode.ranked_by_walk:
-        return selected
-    is_relevant = np.isin(walk_hits.entities.ids, walk_hits.relevant)
-    return Subgraph(walk_hits.entities[is_relevant], selected.relations)
+    if task.param.selection != "score":
+        return subgraph
+    return relevant_facts(task, subgraph, walk_hits.relevant)
 
 
 def relevant_facts(task: SearchTask, subgraph: Subgraph, visited: Ids) -> Subgraph:
@@ -387,31 +386,33 @@ def nearest_to_question(task: SearchTask, relations: Ids) -> Ids:
 
 
 def load_result(
-    task: SearchTask, context: Context, facts: Subgraph, *, chunks: Hits, text_hits: Hits
+    task: SearchTask, context: Context, facts: Subgraph, *, chunks: Hits, passages: Passages
 ) -> SearchResult:
     """What was found as plain values, with scores and reasons."""
     entities = load_entities(task, facts.entities.ids)
     relations = load_relations(task, facts.relations.ids)
     degrees = visible_degrees(task, facts.entities.ids).tolist()
     stored_chunks = task.snapshot.chunks(chunks.ids.tolist())
-    ranked_entities = [
-        replace(entities[row], degree=degree, score=score, why=why)
+    ranked_entities = {
+        row: replace(entities[row], degree=degree, score=score, why=why)
         for (row, score, why), degree in zip(facts.entities.rows(), degrees, strict=True)
-    ]
+    }
     ranked_relations = [
         replace(relations[row], score=score, why=why) for row, score, why in facts.relations.rows()
     ]
     ranked_chunks = [
         replace(stored_chunks[row], score=score, why=why) for row, score, why in chunks.rows()
     ]
+    sources = _sources_of_copies(task, stored_chunks, passages)
     context = replace(
         context,
-        entities=tuple(ranked_entities),
+        copies=sources,
+        entities=tuple(joined_entities(task, ranked_entities)),
         relations=tuple(ranked_relations),
         chunks=tuple(ranked_chunks),
     )
     text_chunk_ids = [
-        stored_chunks[row].id for row in text_hits.ids.tolist() if row in stored_chunks
+        stored_chunks[row].id for row in passages.by_text.ids.tolist() if row in stored_chunks
     ]
     guaranteed_chunk_id = ""
     if text_chunk_ids:
@@ -421,3 +422,18 @@ def load_result(
         text_chunk_ids=tuple(text_chunk_ids),
         guaranteed_chunk_id=guaranteed_chunk_id,
     )
+
+
+def _sources_of_copies(
+    task: SearchTask, chunks: Mapping[int, Chunk], passages: Passages
+) -> dict[str, tuple[str, ...]]:
+    """The ids of the further documents with each of the chunks, by the id of the chunk."""
+    rows = {row for original in chunks for row in passages.copies.get(original, ())}
+    copies = task.snapshot.chunks(rows)
+    sources: dict[str, tuple[str, ...]] = {}
+    for original, chunk in chunks.items():
+        ids = [copies[row].document_id for row in passages.copies.get(original, ())]
+        further_ids = tuple(dict.fromkeys([id for id in ids if id != chunk.document_id]))
+        if further_ids:
+            sources[chunk.id] = further_ids
+    return sources

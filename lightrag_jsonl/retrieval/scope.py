@@ -6,11 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.cjk import has_cjk, is_lone
+from lightrag_jsonl.core.modes import ModePlan
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
-from lightrag_jsonl.core.question_scope import asks_about_everything, content_words, is_small_talk
+from lightrag_jsonl.core.question_scope import (
+    asks_about_change,
+    asks_about_everything,
+    content_words,
+    is_small_talk,
+)
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.retrieval.question_names import question_names
@@ -132,6 +139,18 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
     if task.snapshot.entity_ids({name_key(keyword) for keyword in query.low}):
         return True
     return _words_occur(task, content)
+
+
+def asks_for_overview(mode: ModePlan, param: QueryParam, question: str, keywords: Keywords) -> bool:
+    """Whether a question is answered from the whole: in the mode for that, and in a mode that searches
+    everything if the model or the words of the question say so.
+    """
+    if mode.communities:
+        return True
+    searches_all = mode.entities and mode.relations and mode.chunks
+    if not searches_all or param.ll_keywords or param.hl_keywords:
+        return False
+    return keywords.whole or asks_about_everything(question) or asks_about_change(question)
 
 
 # ── words ───────────────────────────────────────────────────────────────────────

@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
-from lightrag_jsonl.core.answers import Context
-from lightrag_jsonl.core.modes import ModePlan
+from lightrag_jsonl.core.answers import Community, Context
+from lightrag_jsonl.core.modes import MODES, ModePlan
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
+from lightrag_jsonl.retrieval.excerpts import CandidateSentence
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, distinct_rows
 from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import Snapshot
+
+Fact = TypeVar("Fact", Entity, Relation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,14 @@ class SearchTask:
     param: QueryParam
     chunk_limit: int
     filtered: Mapping[Kind, Ids] | None = None
+
+    @classmethod
+    def without_question(cls, snapshot: Snapshot, param: QueryParam) -> "SearchTask":
+        """A task that looks at what a filter lets through, whatever is asked."""
+        query = SearchQuery(question="", vectors=np.zeros((1, 1), np.float32), embedded=False)
+        return cls(
+            snapshot=snapshot, query=query, mode=MODES[param.mode], param=param, chunk_limit=0
+        )
 
     def inside(self, kind: Kind, rows: Ids) -> Mask:
         """Whether the filter lets each row through."""
@@ -91,15 +103,33 @@ class Subgraph:
     relations: Hits = NO_HITS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """What an overview is written from, before the budget decides.
+
+    `chunks` are in the order of the text, with their `sentences` and weights. `communities` come largest first;
+    `names` are entities, the most important first, each with the position of its community.
+    """
+
+    chunks: tuple[Chunk, ...]
+    sentences: tuple[CandidateSentence, ...]
+    chunk_weights: tuple[float, ...]
+    question_terms: frozenset[str]
+    communities: tuple[Community, ...]
+    names: tuple[tuple[int, str], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """The findings of a search, as plain values, valid also after the snapshot.
 
     `context` has entities, relations and chunks, best first, and no prompt yet. `text_chunk_ids` are
     the chunks found by the question's text, best first, if the mode searches by text. The best of these
-    chunks, `guaranteed_chunk_id`, is dropped neither by a reranker nor by a budget.
+    chunks, `guaranteed_chunk_id`, is dropped neither by a reranker nor by a budget. An `overview` is
+    written in place of the single items.
     """
 
     context: Context
     text_chunk_ids: tuple[str, ...] = ()
     guaranteed_chunk_id: str = ""
+    overview: Overview | None = None

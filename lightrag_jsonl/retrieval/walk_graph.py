@@ -24,6 +24,26 @@ SYNONYM_COSINE = 0.8  # the least cosine of two entities that count as nearly th
 SYNONYMS = 5  # each entity gets edges to at most so many synonyms
 LEADING = 40  # synonyms and aliases are looked for of so many of the best entities
 
+# Exponent of a chunk's relevance, where it starts a walk and where a named entity leads to it.
+# As a start: C: @2 -8.3, @5 -3.3 with 0, that is, with equal starts; M: @5 +7.1 with 8. After a named
+# entity, mix @2/@5 with 0 and 4 (MiniLM; E and Z: dragonball-en-multi-a and -zh-, 200 questions each, words
+# only): musique-a 59.4/83.1, 60.8/83.1; hotpotqa-train 67.5/89.5, 69.5/90.5; 2wiki-101-a 77.0/96.0, 78.0/96.0;
+# E 37.6/65.2, 44.0/72.1; Z 40.8/69.8, 39.8/71.1. After every entity, multi-hop questions lose: @5 83.1 to 79.8
+# on musique-a.
+SHARPNESS = 4
+
+# Relevance of the last chunk that is a start or preferred, where the first has 1. M, C, F: none.
+LEAST_RELEVANCE = 0.1
+
+# The most that lexical relevance counts, where dense relevance has 1; `benchmarks.crossvalidation`
+# chooses it in four of five folds (musique-a, hotpotqa-train, zh-cmrc2018). F: passages -5.0 without words,
+# in mode `local`.
+LEXICAL_WEIGHT = 0.75
+LEXICAL_WEIGHT_OF_WORDS = 2.0  # where vectors only count words. C: @2 -11.7, @5 -5.0 without
+
+# First chunks by vectors and by words, whose difference gives words their weight. Not measured alone.
+COMPARED = 10
+
 # Types of edges, and of the start of a path.
 START = -1
 MENTION_EDGE = 0
@@ -76,6 +96,7 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
         entities,
         chunks,
         mentions=mentions,
+        preferences=chunk_preferences(task, seeds, entities, chunks, mentions=mentions),
         relations=relations,
         synonyms=(entities.searchsorted(synonyms), cosines),
         aliases=(entities.searchsorted(aliases), certainties),
@@ -87,6 +108,7 @@ def connect_nodes(
     chunks: Ids,
     *,
     mentions: Ids,
+    preferences: Floats,
     relations: Ids,
     synonyms: tuple[Ids, Floats],
     aliases: tuple[Ids, Floats],
@@ -94,7 +116,8 @@ def connect_nodes(
     """The graph with edges of four types, each in both directions.
 
     Edges have shape (n, 2). A row of `mentions` has the positions of an entity and of a chunk, a row of
-    the other types the positions of two entities. Synonyms and aliases come with weights.
+    the other types the positions of two entities. Synonyms and aliases come with weights. The step from
+    the entity of a mention to its chunk is weighted by the mention's `preferences`, besides its rarity.
     """
     weighted_edges = (
         (mentions + np.array([0, len(entities)]), mention_rarity(mentions, len(chunks))),
@@ -104,6 +127,7 @@ def connect_nodes(
     )
     pairs = np.concatenate([edges for edges, _ in weighted_edges])
     weights = np.tile(np.concatenate([weights for _, weights in weighted_edges]), 2)
+    weights[: len(mentions)] *= preferences
     edge_counts = [len(edges) for edges, _ in weighted_edges]
     edge_types = np.repeat((MENTION_EDGE, RELATION_EDGE, SYNONYM_EDGE, ALIAS_EDGE), edge_counts)
     senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
@@ -126,6 +150,67 @@ def mention_rarity(mentions: Ids, chunk_count: int) -> Floats:
     frequencies = np.bincount(mentions[:, 0])
     rarity: Floats = np.log1p(chunk_count / frequencies[mentions[:, 0]])
     return rarity
+
+
+def chunk_preferences(
+    task: SearchTask, seeds: Seeds, entities: Ids, chunks: Ids, *, mentions: Ids
+) -> Floats:
+    """How much a walker at the entity of each mention prefers the chunk, from `LEAST_RELEVANCE` **
+    `SHARPNESS` to 1.
+
+    Among the chunks of an entity that the question names, the chunk most relevant to the question is
+    preferred. Other entities have no preference: chunks there answer what the question does not say.
+    """
+    entity_positions, chunk_positions = mentions.T
+    relevance = chunk_relevance(task, seeds, chunks)[chunk_positions]
+    lowest = np.full(len(entities), np.inf)
+    np.minimum.at(lowest, entity_positions, relevance)
+    highest = np.full(len(entities), -np.inf)
+    np.maximum.at(highest, entity_positions, relevance)
+    above_lowest = relevance - lowest[entity_positions]
+    width = (highest - lowest)[entity_positions]
+    has_choice = np.isin(entities, seeds.named_rows)[entity_positions] & (width > 0)
+    relative_relevance = np.divide(
+        above_lowest, width, out=np.ones(len(mentions)), where=has_choice
+    )
+    return sharpened(relative_relevance)
+
+
+# ── relevance of chunks ─────────────────────────────────────────────────────────
+
+
+def chunk_relevance(task: SearchTask, seeds: Seeds, chunks: Ids) -> Floats:
+    """How relevant chunks are to the question, by vectors and by words."""
+    cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)[0]
+    lexical_scores = {row: score for row, score, _ in seeds.lexical.rows()}
+    lexical = np.array([lexical_scores.get(chunk, 0.0) for chunk in chunks.tolist()])
+    highest = lexical.max(initial=0.0)
+    if highest == 0:
+        highest = 1.0
+    dense_relevance = spread(np.nan_to_num(cosines, nan=0.0))
+    relevance: Floats = dense_relevance + lexical_weight(task, seeds) * lexical / highest
+    return relevance
+
+
+def lexical_weight(task: SearchTask, seeds: Seeds) -> float:
+    """Words count more, the less they find what vectors find anyway."""
+    if task.query.lexical:
+        return LEXICAL_WEIGHT_OF_WORDS
+    common = np.intersect1d(seeds.dense.ids[:COMPARED], seeds.lexical.ids[:COMPARED])
+    return LEXICAL_WEIGHT * (1 - len(common) / COMPARED)
+
+
+def sharpened(relevance: Floats) -> Floats:
+    """Relevance from 0 to 1 as a weight: what is less relevant weighs much less, but never nothing."""
+    weights: Floats = np.maximum(relevance, LEAST_RELEVANCE) ** SHARPNESS
+    return weights
+
+
+def spread(values: Floats) -> Floats:
+    """Values scaled to the range 0 to 1; all 1 if they are equal."""
+    low = values.min(initial=np.inf)
+    high = values.max(initial=-np.inf)
+    return (values - low) / (high - low) if high > low else np.ones_like(values)
 
 
 def synonym_pairs(snapshot: Snapshot, leading: Ids, candidates: Ids) -> tuple[Ids, Floats]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.answers import Answer, Context, source_lines
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
-from lightrag_jsonl.core.modes import DEFAULT_MODE, MODES
+from lightrag_jsonl.core.modes import DEFAULT_MODE, FORMER_MODES, MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Message, Mode
 from lightrag_jsonl.llm.client import UsageMeter
@@ -58,6 +58,7 @@ def find_model(indexes: Indexes, name: str) -> tuple[Index, Mode]:
     index_name, _, mode_name = name.partition(":")
     if mode_name in ("", "latest"):
         mode_name = DEFAULT_MODE
+    mode_name = FORMER_MODES.get(mode_name, mode_name)
     mode = next((mode for mode in MODES if mode == mode_name), None)
     if index_name not in indexes.by_name or mode is None:
         raise NotFoundError(

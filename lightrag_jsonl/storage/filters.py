@@ -1,7 +1,7 @@
 """Filters on documents as conditions on fields, compiled by each store to a query language.
 
-The fields `id`, `title`, `source` and `date` are the document's own and hold texts. All other fields
-are in the metadata. There, a list meets a condition if a member does, null is absent, true and false
+The fields `id`, `title`, `source` and `date` are the document's own and hold texts; `content_keywords`
+is a list of the themes that were read in the document. All other fields are in the metadata. A list meets a condition if a member does, null is absent, true and false
 count as 1 and 0, and objects meet nothing.
 """
 
@@ -14,6 +14,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json
 
+CONTENT_KEYWORDS = "content_keywords"
 OWN_FIELDS = frozenset(("id", "title", "source", "date"))
 COMPARATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 COMPARATORS |= {"$eq": "=", "$in": "=", "$ne": "!=", "$nin": "!="}

@@ -6,7 +6,7 @@ Row ids are positive integers, unique for each kind; ids and names that users se
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
@@ -19,6 +19,13 @@ Choice = TypeVar("Choice", str, tuple[str, str])
 
 _TOGETHER = frozenset(MENTIONED_TOGETHER.values())  # keywords that state nothing
 MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
+
+# A mention's position, from the highest bits to the lowest: the day of the document, one more than the
+# last day if there is none; the document, by a digest of the id; the chunk; the mention in the chunk.
+DAY_SHIFT = 13  # room for the documents of one day
+CHUNK_BITS = 18  # room for the index of a chunk in its document
+POSITION_BITS = 10  # room for 1,023 mentions of a kind in one chunk; more share the last position
+NO_DAY = date.max.toordinal() + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,16 @@ class MentionRow(Generic[Mention]):
     position: int
     mention: Mention
     forward: bool = True
+
+
+def reading_order(position: int, chunk: int) -> tuple[int, int, int]:
+    """A key to show mentions in the order of dates and, within a day or without a date, in the order
+    in which the documents came: row ids of chunks grow.
+
+    Only for reading: the graph must not depend on the order in which documents come.
+    """
+    day = min(position >> (DAY_SHIFT + CHUNK_BITS + POSITION_BITS), NO_DAY)
+    return day, chunk, position
 
 
 EntityMentionRow: TypeAlias = MentionRow[t.EntityMention]

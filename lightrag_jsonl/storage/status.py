@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import NamedTuple
 
 from lightrag_jsonl.core.answers import Context
@@ -38,21 +39,54 @@ def titles(
 
 
 def with_documents(view: StoreView, context: Context) -> Context:
-    """The context with titles (or the like) and dates of the documents of the chunks, and the ids of
-    documents that have pages.
+    """The context with titles (or the like) and dates of the documents of the chunks and of their
+    copies, and the ids of documents that have pages.
     """
-    documents = view.documents({chunk.document_id for chunk in context.chunks})
+    ids = {chunk.document_id for chunk in context.chunks}
+    for chunk in context.chunks:
+        ids.update(context.copies.get(chunk.id, ()))
+    documents = view.documents(ids)
     titles_by_id = titles(view, documents)
     second_pages = view.pages([document.id for document in documents], 2)
+    labels = {
+        document.id: titles_by_id[document.id] or document.source or document.id
+        for document in documents
+    }
     return replace(
         context,
-        documents={
-            document.id: titles_by_id[document.id] or document.source or document.id
-            for document in documents
-        },
+        documents=_distinct_labels(labels, documents),
         dates={document.id: document.date for document in documents if document.date},
         paged=frozenset([page.document_id for page in second_pages]),
     )
+
+
+def _distinct_labels(
+    labels: Mapping[str, str], documents: Collection[StoredDocument]
+) -> dict[str, str]:
+    """The labels by id of document; equal ones get the folder of the source, or else the id."""
+    folders = {document.id: PurePath(document.source or "").parent for document in documents}
+    ids_by_label: defaultdict[str, list[str]] = defaultdict(list)
+    for id, label in labels.items():
+        ids_by_label[label].append(id)
+    distinct_labels = dict(labels)
+    for label, ids in ids_by_label.items():
+        if len(ids) > 1:
+            additions = _telling_folders([folders[id] for id in ids]) or ids
+            for id, addition in zip(ids, additions, strict=True):
+                distinct_labels[id] = f"{label} ({addition})"
+    return distinct_labels
+
+
+def _telling_folders(folders: Sequence[PurePath]) -> list[str]:
+    """The last parts of each folder, as many as it takes to tell the folders apart; none if some
+    folders are the same.
+    """
+    most_parts = max(len(folder.parts) for folder in folders)
+    for count in range(1, most_parts + 1):
+        endings = [PurePath(*folder.parts[-count:]).as_posix() for folder in folders]
+        if "." not in endings and len(set(endings)) == len(endings):
+            return endings
+    return []
 
 
 def index_status(view: StoreView) -> Status:
@@ -230,6 +264,8 @@ def _visible_status(
         for report in reports
         if report.unfinished
     ]
+    extraction = sum((report.report for report in reports), ExtractionReport())
+    keyword_counts = Counter(extraction.content_keywords)
     return DocumentStatus(
         id=document.id,
         title=title,
@@ -239,9 +275,10 @@ def _visible_status(
         chunks=len(reports),
         characters=document.characters,
         created_at=datetime.fromtimestamp(document.created_at, UTC),
-        extraction=sum((report.report for report in reports), ExtractionReport()),
+        extraction=extraction,
         failures=(*unread, *refused),
         metadata=document.metadata,  # type: ignore[arg-type]
+        content_keywords=tuple([keyword for keyword, _ in keyword_counts.most_common()]),
     )
 
 

@@ -17,7 +17,7 @@ from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import CorruptError, StorageError
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.memory import GraphMemory
-from lightrag_jsonl.storage.tables.claims import drop_claims
+from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, drop_claims
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
 log = logging.getLogger(__name__)
@@ -25,8 +25,9 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 View = TypeVar("View", bound=StoreView)
 
-FORMAT = 10  # of the tables
-OLDER_FORMAT = 9  # is upgraded: other parts in the full text, claims in place of overrides
+FORMAT = 11  # of the tables
+# These are upgraded: 9 has claims in place of overrides, both have English words with their endings.
+OLDER_FORMATS = (9, 10)
 OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
 SAMPLE = 100  # chunks whose full text is checked
 
@@ -107,24 +108,31 @@ class Store(ABC):
         """Release everything; further calls raise `StorageError`."""
 
     def _upgrade(self, wait_seconds: float) -> None:
-        """Bring an index of the older format to the current format: write the full text again, and
+        """Bring an index of an older format to the current format: write the full text again, and
         move the claims of people's edits to overrides.
 
         Until then the index can be searched, but removed terms must be those that were stored.
         """
         with self.writer_lock(wait_seconds), self.transaction() as transaction:
-            if transaction.settings().get("format") == str(OLDER_FORMAT):  # not upgraded meanwhile
-                log.info("%s: the full text is written anew for format %d", self.location, FORMAT)
+            format = transaction.settings().get("format")
+            if format == str(FORMAT):  # upgraded by another process meanwhile
+                return
+            log.info("%s: the full text is written anew for format %d", self.location, FORMAT)
+            transaction.rebuild_terms()
+            if format == CLAIMS_FORMAT:
                 overrides = transaction.overrides()
-                transaction.rebuild_terms()
-                self._upgrade_schema(transaction)
+                self._add_overrides(transaction)
                 drop_claims(transaction.dialect)
                 transaction.put_overrides(overrides)
-                transaction.put_settings({"format": str(FORMAT)})
+            self._put_format(transaction)
 
     @abstractmethod
-    def _upgrade_schema(self, transaction: Transaction) -> None:
-        """Add the tables and indexes that the older format lacks."""
+    def _add_overrides(self, transaction: Transaction) -> None:
+        """Add the tables and indexes that the format with claims lacks."""
+
+    def _put_format(self, transaction: Transaction) -> None:
+        """Note that an index has the current format."""
+        transaction.put_settings({"format": str(FORMAT)})
 
     @abstractmethod
     def _snapshot_of(self, view: StoreView) -> Snapshot:

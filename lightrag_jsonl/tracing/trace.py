@@ -41,7 +41,7 @@ class Trace:
 
     id: str
     question: str
-    mode: t.Mode
+    mode: t.RecordedMode
     started_at: datetime
     generation: int = 0
     stages: tuple[e.Stage, ...] = ("session",)

@@ -6,8 +6,9 @@ import pytest
 
 from lightrag_jsonl import Document, IndexOptions, LLMError
 from lightrag_jsonl.core.tokens import FittedTokenizer
+from lightrag_jsonl.core.types import Page
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, provided_chunks
-from lightrag_jsonl.indexing.headings import find_headings
+from lightrag_jsonl.indexing.headings import find_headings, find_tables
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, jsonl, prompts, unzipped
 
@@ -85,6 +86,27 @@ def test_a_chunk_knows_the_headings_above_its_beginning() -> None:
     assert [chunk.heading for chunk in whole] == ["", "Report", "Thanks"]
     small = chunk_pages(pages, tokenizer=tokenizer, size=8, overlap=3)
     assert len(small) > 6 and {chunk.heading for chunk in small} == set(paths)
+
+
+@pytest.mark.parametrize("delimiter", ["|---|:-:|\n", ""])
+def test_a_part_of_a_table_knows_the_header(delimiter: str) -> None:
+    """Each chunk that begins below the header has it, in the middle of a row, too; the text of a chunk
+    is nothing but its piece of the page. A single row between bars is no table.
+    """
+    rows = "".join(f"| 螺丝 {number} | {number} € 🔩 |\n" for number in range(40))
+    text = f"# Prices\n\n| Part  | 价格１２ |\n{delimiter}{rows}\nPaid in cash.\n\n| a | b |\nEnd."
+    pages = document_pages("d", Document(text))
+    chunks = chunk_pages(pages, tokenizer=FittedTokenizer(), size=60, overlap=0)
+    parts = [chunk for chunk in chunks if "Part" not in chunk.text and "螺丝" in chunk.text[:9]]
+    assert len(parts) > 3
+    assert {chunk.heading for chunk in parts} == {"Prices › Part | 价格１２"}
+    assert all(text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
+    pieces = ["# Prices", "| Part", "Paid", "End"]
+    around = provided_chunks(pages, pieces, FittedTokenizer())
+    assert {chunk.heading for chunk in around} == {"Prices"}
+    wide = "|".join(f" column {number} " for number in range(99))
+    (place,) = find_tables(Page("d", 1, f"|{wide}|\n|---|\n| x |\n| y |"))
+    assert len(place.header) < 130
 
 
 NOTHING = jsonl(entity("Bern"), {"type": "done", "entities": 1, "relationships": 0})

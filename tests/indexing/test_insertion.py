@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, IndexOptions
+from lightrag_jsonl import AsyncLightRAG, IndexOptions, QueryParam
 from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError
 from lightrag_jsonl.core.types import Document, Extraction, Record
-from lightrag_jsonl.indexing.merging import POSITION_BITS
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.indexing.reading_queue import AHEAD
+from lightrag_jsonl.storage.rows import POSITION_BITS
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests import kit
@@ -239,6 +239,30 @@ async def test_records_that_are_refused_are_kept_with_their_reason(tmp_path: Pat
         assert (await rag.retry()).documents == ()
         await rag.delete("a")
         assert await rag.rejections() == [] and problems(tmp_path) == []
+
+
+async def test_the_themes_of_a_text_are_kept(tmp_path: Path) -> None:
+    """Of every chunk, whole or read again, in copies of the index, and until the document is deleted."""
+    words: Record = {"type": "content_keywords", "keywords": ["灯塔 🗼", "storms", "storms"]}
+    further: Record = {"type": "content_keywords", "keywords": ["storms", "x" * 9_999]}
+    chunks = ["The lighthouse stood.", "A storm came."]
+    records: list[Record] = [{**words, "chunk": 0}, {**further, "chunk": 1}]
+    async with index(tmp_path / "a") as rag:
+        document = Document(" ".join(chunks), id="sea")
+        await rag.insert_records(document, records, chunks=chunks)
+        await rag.insert_records(Document("A ledger.", id="ledger"), [entity("Ledger")])
+        found = {one.id: one.content_keywords for one in await rag.documents()}
+        assert found == {"sea": ("storms", "灯塔 🗼"), "ledger": ()}
+        param = QueryParam(mode="naive", where={"content_keywords": "灯塔 🗼"})
+        context = await rag.retrieve("What of the storm and the ledger?", param)
+        assert {chunk.document_id for chunk in context.chunks} == {"sea"}
+    async with index(tmp_path / "b") as copy:
+        await copy.merge_from(tmp_path / "a")
+        found = {one.id: one.content_keywords for one in await copy.documents()}
+        assert found["sea"] == ("storms", "灯塔 🗼")
+        await copy.delete("sea")
+        assert (await copy.retrieve("What of the storm?", param)).empty
+        assert problems(tmp_path / "b") == []
 
 
 async def test_more_mentions_than_fit_into_a_position_stay_in_it(tmp_path: Path) -> None:

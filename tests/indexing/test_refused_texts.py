@@ -171,7 +171,7 @@ async def test_a_row_without_numbers_is_the_refusal_of_its_text(tmp_path: Path) 
     assert problems(tmp_path) == []
 
 
-@pytest.mark.parametrize("mode", ["naive", "local", "global", "hybrid", "mix", "walk"])
+@pytest.mark.parametrize("mode", ["naive", "local", "global", "hybrid", "mix"])
 async def test_a_question_that_cannot_be_embedded_is_searched_by_its_words(
     tmp_path: Path, mode: Literal["naive", "mix"], caplog: pytest.LogCaptureFixture
 ) -> None:

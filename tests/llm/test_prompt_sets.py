@@ -21,6 +21,7 @@ IDS = {
     "answer": "text",
     "answer-naive": "text",
     "answer-mix": "text",
+    "answer-overview": "text",
     "similarity-check": "text",
     "kg-edge-selection": "jsonl",
     "review-names": "jsonl",
@@ -125,7 +126,14 @@ def test_chinese_prose_is_chinese_and_keys_are_ascii():
 
 def test_the_question_stands_last_in_answer_prompts(manager):
     """Context first, question last; the user's wishes and the history only where there are any."""
-    for id in ("answer", "answer-naive", "answer-mix", "keywords", "kg-edge-selection"):
+    for id in (
+        "answer",
+        "answer-naive",
+        "answer-mix",
+        "answer-overview",
+        "keywords",
+        "kg-edge-selection",
+    ):
         given = {"query": "乔峰是谁？", "context": "[1] 乔峰", "edges": ["e"]}
         known = {name: given[name] for name in manager.prompt(id).inputs if name in given}
         messages = manager.render(id, known)

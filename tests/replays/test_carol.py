@@ -54,7 +54,7 @@ async def test_the_graph_holds_what_the_model_wrote(carol: Path) -> None:
     assert problems(carol) == []
 
 
-@pytest.mark.parametrize("mode", ["naive", "local", "hybrid", "mix", "walk"])
+@pytest.mark.parametrize("mode", ["naive", "local", "hybrid", "mix"])
 async def test_the_partner_is_found(carol: Path, mode: Mode) -> None:
     """The passage that names him comes first, though the relation nearest to the question joins Scrooge
     to "Mr. Scrooge's partner", which repeats the question and leads nowhere.

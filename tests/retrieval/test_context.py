@@ -217,7 +217,83 @@ def test_a_description_does_not_repeat_a_passage() -> None:
     assert "Xu (thing): captain" in context.prompt
     assert [one.description for one in context.entities] == ["E0 was old.", "captain", "Cy left."]
     alone = fitted(replace(what, chunks=()))
-    assert alone.prompt.count("E0 met Xu.") == 2
+    assert alone.prompt.count("E0 met Xu.") == 1, "the relation's line says it already"
+    assert alone.prompt.count("Xu sailed.") == 1
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        Relation("Ada Lovelace", "Byron", ("daughter of",), "Ada Lovelace is a daughter of Byron."),
+        Relation("Ada", "Byron", ("heir", "child"), "Ada child Byron\nAda heir child Byron"),
+        Relation("Byron", "Ada", (), "Ada reads Byron", reverse_keywords=("reads",)),
+        Relation("李白", "碎叶", ("生于",), "李白 生于 碎叶。"),
+        Relation("ＩＢＭ", "😀", ("likes",), "IBM likes 😀"),
+    ],
+)
+def test_a_relation_does_not_say_its_own_triple_again(relation: Relation) -> None:
+    """What is no more than the two names and the predicate is left out, in both languages and
+    directions.
+    """
+    context = fitted(Context(relations=(relation,)))
+    assert context.prompt.endswith("(weight 1)")
+    assert context.relations == (replace(relation, description=""),)
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Ada is not the heir of Byron",
+        "Byron heir of Ada",
+        "Ada, heir of Byron since 1824",
+        "heir of",
+        "艾达",
+    ],
+)
+def test_a_relation_says_all_that_its_triple_does_not(description: str) -> None:
+    """A negation, another direction and any further word stay."""
+    relation = Relation("Ada", "Byron", ("heir of",), f"Ada is the heir of Byron.\n{description}")
+    prompt = fitted(Context(relations=(relation,))).prompt
+    assert prompt.endswith(f"(weight 1): {description}")
+
+
+def test_descriptions_do_not_run_together() -> None:
+    """Each ends with the punctuation of its language before the next begins; the last is as it is."""
+    descriptions = "A miser\nHe pays badly.\n他住在伦敦\n他很吝啬。\nHe said “no!”\nＡ１\nsaved"
+    prompt = fitted(Context(entities=(Entity("E", "", descriptions),))).prompt
+    sentences = "A miser. He pays badly. 他住在伦敦。他很吝啬。He said “no!” Ａ１. saved"
+    assert prompt.endswith(f"E: {sentences}")
+
+
+def test_an_entity_stands_with_its_other_names() -> None:
+    """With those that are more than another spelling, and never with a long list."""
+    entity = Entity("Liu Bei", "person", "A lord.", aliases=("LIU BEI", "Liu [2] Bei", "Xuande"))
+    prompt = fitted(Context(entities=(entity,))).prompt
+    assert prompt.endswith("Liu Bei (person; also called Liu \\[2] Bei, Xuande): A lord.")
+    chinese = Entity("刘备", "人物", "蜀主。", aliases=("劉備", "玄德"))
+    assert fitted(Context(entities=(chinese,)), language="zh").prompt.endswith(
+        "刘备（人物；又名玄德）：蜀主。"
+    )
+    many = replace(entity, aliases=tuple(f"Name {number:02}" for number in range(40)))
+    assert fitted(Context(entities=(many,))).prompt.count("Name ") == 5
+
+
+def test_statements_with_a_value_stand_beside_the_entity() -> None:
+    """Those that the question asks about come first if there are many."""
+    cake = Entity("Plum cake", "dish", "Gran's", attributes=(("serves", "8"), ("with", "cardamom")))
+    assert fitted(Context(entities=(cake,))).prompt.endswith(
+        "Plum cake (dish; serves: 8; with: cardamom): Gran's"
+    )
+    bare = Entity("梅子蛋糕", "unknown", "", attributes=(("份量", "八人份"),))
+    assert fitted(Context(entities=(bare,)), language="zh").prompt.endswith(
+        "梅子蛋糕（份量：八人份）"
+    )
+    attributes = tuple((f"part {number:02}", "long " * 99) for number in range(40))
+    many = replace(cake, attributes=(*attributes, ("weight", "2 kg")))
+    asked = Context("What is its weight?", entities=(many,))
+    prompt = fitted(asked).prompt
+    assert "weight: 2 kg; part 00: long" in prompt
+    assert prompt.count("part ") == 4 and len(prompt) < 1_000
 
 
 def test_a_passage_longer_than_the_budget_is_shown_from_its_beginning() -> None:

@@ -26,7 +26,10 @@ async def test_what_other_documents_say_does_not_leak(
     shown = (*context.entities, *context.relations, *context.chunks)
     assert not any("Marley" in str(item) or "miser" in str(item) for item in shown)
     assert "Marley" not in context.prompt and "miser" not in context.prompt
-    if mode != "naive":
+    if mode == "overview":
+        names = [name for community in context.communities for name in community.entities]
+        assert sorted(names) == ["Bob Cratchit", "Scrooge"]
+    elif mode != "naive":
         scrooge = next(entity for entity in context.entities if entity.name == "Scrooge")
         assert scrooge.description == "Scrooge pays his clerk badly."
         assert scrooge.degree == 1

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, QueryParam
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import Message, Mode
 from lightrag_jsonl.providers.offline import HashEmbedder, OfflineKeywords
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import index, unzipped
 
-SEARCHING: list[Mode] = [mode for mode in MODES if mode != "bypass"]
+SEARCHING: tuple[Mode, ...] = ("naive", *GRAPH_MODES)
 FIRST_ZH, THEN_ZH = "曹操是谁？", "他的父亲原来姓什么"
 FIRST, THEN = "Who is Scrooge?", "Who was his partner?"
 TALK = (Message("user", FIRST), Message("assistant", "An old miser."))

@@ -12,7 +12,7 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.modes import GRAPH_MODES, MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import digest
@@ -24,10 +24,11 @@ from tests.retrieval.conftest import Pipelines, fill
 
 QUESTION = "Who was Scrooge's partner?"
 SEARCHING = [mode for mode in MODES if mode != "bypass"]
-GRAPH = [mode for mode in SEARCHING if mode != "naive"]
+RANKING = ["naive", *GRAPH_MODES]  # all but overviews, which are in the order of the text
+GRAPH = GRAPH_MODES
 
 
-@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("mode", RANKING)
 async def test_every_mode_ranks_what_it_finds_with_scores(
     carol: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
@@ -316,7 +317,7 @@ class Ranked:
         return [self._like(text) for text in texts]
 
 
-@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("mode", RANKING)
 async def test_the_reranker_decides_as_far_as_it_is_let(
     carol: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
@@ -357,10 +358,9 @@ async def test_what_vectors_and_words_show_first_is_always_shown(
         async with index(tmp_path, language="zh", reranker=like) as rag:
             for question in questions:
                 first = (await rag.retrieve(question, few, mode="naive")).chunks[:1]
-                for mode in ("mix", "walk"):
-                    shown = await rag.retrieve(question, few, mode=mode)
-                    assert {chunk.id for chunk in first} <= {chunk.id for chunk in shown.chunks}
-                    assert len(shown.chunks) <= 3
+                shown = await rag.retrieve(question, few, mode="mix")
+                assert {chunk.id for chunk in first} <= {chunk.id for chunk in shown.chunks}
+                assert len(shown.chunks) <= 3
 
 
 # ── bad input ───────────────────────────────────────────────────────────────────
@@ -371,7 +371,7 @@ async def test_what_vectors_and_words_show_first_is_always_shown(
     ["Scrooge " * 20_000, "问" * 30_000, "\ud800\x00?", '"*:^(AND OR NOT', "?", "😀"],
     ids=["long", "long without spaces", "unstorable", "query syntax", "a mark", "emoji"],
 )
-@pytest.mark.parametrize("mode", ["naive", "mix", "walk"])
+@pytest.mark.parametrize("mode", ["naive", "mix"])
 async def test_strange_questions_are_answered_within_the_budget(
     carol: Path, pipelines: Pipelines, mode: Mode, question: str
 ) -> None:
@@ -427,7 +427,7 @@ class Topics:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("mode", ["naive", "mix", "walk"])
+@pytest.mark.parametrize("mode", ["naive", "mix"])
 async def test_a_question_about_something_else_finds_nothing(tmp_path: Path, mode: Mode) -> None:
     """Without a passage that is clearly nearer than usual, and without a name, nothing is found."""
     async with index(tmp_path, embedder=Topics()) as rag:
@@ -465,7 +465,7 @@ async def test_a_name_makes_a_question_one_about_the_index(tmp_path: Path) -> No
             assert not (await rag.retrieve("what of 玄德", mode=mode)).empty
 
 
-@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("mode", RANKING)
 async def test_there_may_be_nothing_to_rank(
     carol: Path, tmp_path: Path, pipelines: Pipelines, mode: Mode
 ) -> None:
@@ -477,5 +477,5 @@ async def test_there_may_be_nothing_to_rank(
     assert not context.chunks and not context.relations
     fill(tmp_path, [(Document("Rain fell. Nobody spoke.", id="rain"), [])])
     context = await pipelines(tmp_path).retrieve("rain", QueryParam(mode=mode))
-    assert len(context.chunks) == (mode in ("naive", "mix", "walk"))
+    assert len(context.chunks) == (mode in ("naive", "mix"))
     assert not context.entities and not context.relations

@@ -19,7 +19,7 @@ from tests.replays.carol import chunks
 
 pytestmark = pytest.mark.timeout(600)  # loading a trained model takes minutes on a busy machine
 
-SEARCHING: tuple[Mode, ...] = ("naive", "mix", "walk")
+SEARCHING: tuple[Mode, ...] = ("naive", "mix")
 
 NOTES = (
     "The bicycle's rear tire lost air again. The patch near the valve leaks; buy a new inner "

@@ -109,7 +109,10 @@ def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> N
             tokens=5,
             heading="Report › 第一章",
         )
-        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, EXTRACTION)])
+        extraction = EXTRACTION
+        if number == 2:
+            extraction = replace(EXTRACTION, content_keywords=("化学", f"part {index}"))
+        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, extraction)])
         put_sample_mentions(transaction, row)
     transaction.put_graph_rows("entity", sample_entities())
     transaction.put_graph_rows("relation", [sample_relation()])
@@ -250,7 +253,7 @@ class StoreContract:
             assert transaction.pending() == [first]
 
     def test_filters_find_the_chunks_of_documents(self, tmp_path: Path) -> None:
-        """A condition on the metadata, or on a document's own fields, finds its chunks."""
+        """A condition on the metadata, on a document's own fields or on its themes finds its chunks."""
         cases: list[tuple[dict[str, Json], list[int]]] = [
             ({}, [1, 2, 3, 4]),
             ({"id": "d2"}, [3, 4]),
@@ -258,6 +261,10 @@ class StoreContract:
             ({"year": {"$gte": 2002}}, [3, 4]),
             ({"year": "2002"}, []),
             ({"tags": 1}, [1, 2]),
+            ({"content_keywords": ["none", "part 1"]}, [3, 4]),
+            ({"content_keywords": "化学"}, [3, 4]),
+            ({"content_keywords": {"$ne": "化学"}}, []),
+            ({"content_keywords": None}, [1, 2]),
             ({"absent": {"$ne": 1}}, []),
             ({"absent": [None, 1]}, [1, 2, 3, 4]),
         ]
@@ -280,6 +287,8 @@ class StoreContract:
             descriptions = view.descriptions("entity", {1: 0, 2: 6}, without=[1], limit=2)
             assert descriptions[1] == [(2000, "a chemist"), (3000, "a chemist")]
             assert descriptions[2] == [(4000, "an element")]
+            in_order = view.descriptions_as_they_came("entity", [1, 2, 9], 3)
+            assert in_order == {1: ["a chemist"] * 3, 2: ["an element"] * 3, 9: []}
             entity, relation = view.entities([1], chunk_limit=3)[1], view.relations([1])[1]
             assert (entity.name, entity.attributes) == ("Curie", BORN)
             assert entity.aliases == ("居里",) and view.entity_ids(["居里"]) == {}
@@ -309,11 +318,12 @@ class StoreContract:
             assert not view.relation_rows(ends=[9])
 
     def test_totals_are_the_sums_of_reports(self, tmp_path: Path) -> None:
-        """Added up by the database, for chunks with and without rejections."""
+        """Added up by the database, for chunks with and without rejections; themes are no numbers."""
         store = self.filled(tmp_path, 2)
         with store.view() as view:
             reports = [chunk.report for chunk in view.chunk_reports()]
-            assert view.extraction_totals() == sum(reports, t.ExtractionReport())
+            expected = replace(sum(reports, t.ExtractionReport()), content_keywords={})
+            assert view.extraction_totals() == expected
 
     def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
         """Their chunks by time, what they changed with its row, and mentions that count no longer; an
@@ -424,6 +434,21 @@ class StoreContract:
             transaction.rebuild_terms()
         with store.snapshot() as snapshot:
             assert snapshot.term_counts(["radium", "镭*"]) == (2, {"radium": 2, "镭*": 0})
+
+    def test_english_words_are_found_in_other_forms(self, tmp_path: Path) -> None:
+        """With another ending, in the question or in the text; short words keep their endings."""
+        store = self.make(tmp_path)
+        with store.transaction() as transaction:
+            put_sample(transaction, 1, "The ghosts painted his walls.")
+        with store.snapshot() as snapshot:
+            for term in ("ghost", "ghosts", "painting", "paints", "wall"):
+                assert snapshot.search_terms([term], 9), term
+                assert snapshot.term_counts([term]) == (2, {term: 2})
+            assert not snapshot.search_terms(["hi"], 9)
+            assert snapshot.search_terms(["ghost", "ghosts"], 9) == snapshot.search_terms(
+                ["ghost"], 9
+            )
+        assert store.check(full=True) == []
 
     def test_a_long_chunk_is_found_by_its_best_part(self, tmp_path: Path) -> None:
         """Two words in one sentence count more than both of them pages apart; all parts are deleted."""

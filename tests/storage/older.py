@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lightrag_jsonl.storage.rows import Override
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME
-from lightrag_jsonl.storage.store import OLDER_FORMAT
+from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.views import Transaction
 
@@ -30,7 +30,7 @@ def put_claims(transaction: Transaction) -> None:
     for chunk, override in overrides.items():
         _put_claim(dialect, chunk, override)
     dialect.execute("DROP TABLE overrides")
-    transaction.put_settings({"format": str(OLDER_FORMAT)})
+    transaction.put_settings({"format": CLAIMS_FORMAT})
 
 
 def _put_claim(dialect: Dialect, chunk: int, override: Override) -> None:
@@ -56,5 +56,5 @@ def make_older_file(folder: Path) -> None:
             columns, _, _ = statement.rpartition("\n, claim")
             change = "UPDATE sqlite_schema SET sql = ? WHERE type = 'table' AND name = ?"
             connection.execute(change, [f"{columns}{OLDER_COLUMN} STRICT", table])
-        connection.execute(f"PRAGMA user_version = {OLDER_FORMAT}")
+        connection.execute(f"PRAGMA user_version = {CLAIMS_FORMAT}")
         connection.commit()

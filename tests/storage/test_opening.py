@@ -162,6 +162,27 @@ def test_an_index_with_older_terms_is_upgraded(
         assert connection.execute("PRAGMA user_version").fetchone() == (FORMAT,)
 
 
+def test_an_index_with_unstemmed_terms_is_upgraded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index of format 10, with overrides and with English words as written, gets their stems."""
+    with monkeypatch.context() as older:
+        older.setattr(full_text, "LONGEST_UNSTEMMED", 1_000)
+        full_text.stemmed.cache_clear()
+        with contextlib.closing(SQLiteStore(tmp_path)) as store, store.transaction() as transaction:
+            put_sample(transaction, 1, "The ghosts were painted.")
+            transaction.put_settings({"format": "10"})
+    full_text.stemmed.cache_clear()
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        connection.execute("PRAGMA user_version = 10")
+    with contextlib.closing(SQLiteStore(tmp_path)) as store:
+        with store.snapshot() as snapshot:
+            assert snapshot.search_terms(["ghost"], 9)
+            assert snapshot.wrong_terms(None) == []
+            assert snapshot.settings()["format"] == str(FORMAT)
+        assert store.check(full=True) == []
+
+
 async def test_edits_of_the_older_format_are_kept(tmp_path: Path, sealed: Seal) -> None:
     """Claims in mentions become overrides, with author, time and reason; graph, vectors and texts are
     as before, and every edit can be undone. Who may only read the older format finds the edits, too.

@@ -86,8 +86,8 @@ def test_every_retriever_gets_its_row(rag: LightRAG) -> None:
     another corpus are refused, not scored as a failure.
     """
     chinese = EvalQuestion("谁创办了白鹿书院", ("中文",))
-    rows = rag.run(evaluation.evaluate, [QUESTION, chinese], modes=["mix", "walk"])
-    assert [row.name for row in rows] == ["dense", "bm25", "naive", "mix", "walk"]
+    rows = rag.run(evaluation.evaluate, [QUESTION, chinese], modes=["mix"])
+    assert [row.name for row in rows] == ["dense", "bm25", "naive", "mix"]
     assert rows[1].metrics["recall@2"].value >= 0.75
     assert rows[-1].metrics["recall@2"].value == 1.0
     assert not rows[0].gains and set(rows[1].gains) == set(rows[1].metrics)

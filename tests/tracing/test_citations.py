@@ -133,7 +133,7 @@ def test_a_relation_cites_every_chunk_it_was_read_from() -> None:
         (2, "c1", "relation", PRIZE, True),
         (2, "c2", "relation", "The Nobel Prize.", True),
     ]
-    assert {one.document for one in found} == {"Lives"}
+    assert {one.document for one in found} == {"Lives (d1)", "Lives (d2)"}
     assert found[1].label == "Curie — won → prize"
 
 

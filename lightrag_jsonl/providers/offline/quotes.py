@@ -12,6 +12,7 @@ from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
+from lightrag_jsonl.core.types import Relation
 from lightrag_jsonl.providers.offline.definitions import defines
 from lightrag_jsonl.providers.offline.markup import HEADING, quoted_line, without_markup
 
@@ -74,9 +75,14 @@ def chunk_quotes(context: Context) -> list[Quote]:
 
 
 def description_quotes(context: Context) -> list[Quote]:
-    """The sentences of the descriptions of a context: of relations, then of entities."""
+    """The sentences of the descriptions of a context: of relations, then of entities. A relation whose
+    description says no more than the triple is quoted as the triple.
+    """
     relations = [
-        _Item(text=relation.description, heading=f"{relation.source} {relation.target}")
+        _Item(
+            text=relation.description or _triple(relation),
+            heading=f"{relation.source} {relation.target}",
+        )
         for relation in context.relations
     ]
     entities = [_Item(text=entity.description, heading=entity.name) for entity in context.entities]
@@ -85,6 +91,12 @@ def description_quotes(context: Context) -> list[Quote]:
     return _quotes(relations, first_number=first_relation) + _quotes(
         entities, first_number=first_entity
     )
+
+
+def _triple(relation: Relation) -> str:
+    """A relation as words; nothing without a keyword of the relation."""
+    keywords = ", ".join(relation.keywords)
+    return f"{relation.source} {keywords} {relation.target}" if keywords else ""
 
 
 def _quotes(items: Iterable[_Item], *, first_number: int) -> list[Quote]:

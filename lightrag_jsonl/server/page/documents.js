@@ -79,7 +79,8 @@ const list = guarded(async () => {
 function row(one, open) {
   const title = one.title ?? one.source ?? one.id;
   const remove = { t: "delete", label: "delete_one", n: title, onclick: guarded(() => confirm(t("delete_why", title)) && change("/delete", { ids: [one.id] })) };
-  const facts = [one.source?.split(/[/\\]/).pop(), one.date].filter(Boolean).map((fact) => h("span", {}, fact));
+  const themes = one.content_keywords?.slice(0, 5).join(", ");
+  const facts = [one.source?.split(/[/\\]/).pop(), one.date, themes].filter(Boolean).map((fact) => h("span", {}, fact));
   return h("li", { class: "card" },
     h("div", { class: "row" }, h("b", { class: "grow" }, title), badge(one.state), h("button", remove)),
     h("p", { class: "soft facts" }, count("chunks", one.chunks), facts),

@@ -27,7 +27,7 @@ const WORDS = new Map(Object.entries({
   mode_local: ["Entities (local)", "实体（local）"],
   mode_global: ["Relations (global)", "关系（global）"],
   mode_naive: ["Passages (naive)", "段落（naive）"],
-  mode_walk: ["Along the graph (walk)", "沿图谱（walk）"],
+  mode_overview: ["The whole (overview)", "全貌（overview）"],
   mode_bypass: ["Model only (bypass)", "仅模型（bypass）"],
   filters: ["Filters", "筛选"],
   filter_title: ["Title of the document", "文档标题"],

@@ -19,7 +19,7 @@ from lightrag_jsonl.storage.postgres.database_graph import DatabaseGraph
 from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
 from lightrag_jsonl.storage.postgres.notifications import CommitListener
 from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
-from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMAT, Store
+from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMATS, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.full_text import PARTS
@@ -225,11 +225,11 @@ class PostgresStore(Store):
     def _upgrade_older(self) -> None:
         with self.view() as view:
             format = view.settings().get("format")
-        if format == str(OLDER_FORMAT):
+        if format != str(FORMAT):
             self._upgrade(WAIT_SECONDS)
 
-    def _upgrade_schema(self, transaction: Transaction) -> None:
-        """Add the table and the indexes that the older format lacks."""
+    def _add_overrides(self, transaction: Transaction) -> None:
+        """Add the table and the indexes that the format with claims lacks."""
         transaction.dialect.execute(_statement("CREATE TABLE overrides"))
         for kind in TABLE_NAMES:
             transaction.dialect.execute(
@@ -259,7 +259,7 @@ def _vectors(dialect: Dialect) -> dict[Kind, VectorSearch]:
 
 
 def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
-    """Whether there is an index of the current or the older format; False without tables."""
+    """Whether there is an index of the current or an older format; False without tables."""
     (counts,) = by_name(connection.execute(TABLES, {"index": address.index}))
     if not counts.tables:
         return False
@@ -268,7 +268,8 @@ def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
     settings = sql.Identifier(address.index, "settings")
     statement = sql.SQL("SELECT value FROM {} WHERE name = 'format'").format(settings)
     formats = only_column(connection.execute(statement))
-    if formats not in ([str(OLDER_FORMAT)], [str(FORMAT)]):
+    readable = {str(format) for format in (*OLDER_FORMATS, FORMAT)}
+    if len(formats) != 1 or formats[0] not in readable:
         raise VersionError(
             f"{address} has the format {formats[0] if formats else 'none'}, this version of "
             f"lightrag-jsonl reads {FORMAT}: use the version that made it, or insert the documents "

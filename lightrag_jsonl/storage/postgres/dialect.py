@@ -20,9 +20,9 @@ from lightrag_jsonl.storage.tables.dialect import Dialect, Keys
 
 LONGEST_VECTOR = 4_000  # the most that an index of halfvec takes
 PARAMETER = re.compile(r"\?(\d*)")
-DESCRIPTIONS = """SELECT r.id, m.position, m.description
+DESCRIPTIONS = """SELECT r.id, m.position, m.chunk, m.description
     FROM unnest(?::bigint[], ?::bigint[]) r (id, last_mention) CROSS JOIN LATERAL (
-    SELECT position, description FROM {kind}_mentions WHERE {kind} = r.id AND id > r.last_mention
+    SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = r.id AND id > r.last_mention
     AND NOT chunk = ANY(?) AND description <> '' ORDER BY position LIMIT ?) m
     ORDER BY r.id, m.position"""
 FIRST_CHUNKS = """SELECT r.id, c.name FROM unnest(?::bigint[]) r (id) CROSS JOIN LATERAL (
@@ -47,6 +47,9 @@ class PostgresDialect(Dialect):
         "jsonb_build_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
     )
     METADATA = "d.metadata::jsonb"
+    CONTENT_KEYWORDS = """jsonb_build_object('content_keywords', (SELECT jsonb_agg(DISTINCT keyword)
+        FROM chunks c, jsonb_object_keys(c.report::jsonb -> 'content_keywords') keyword
+        WHERE c.document = d.id))"""
     NO_VECTOR = "'[0]'::halfvec"
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
@@ -108,7 +111,7 @@ class PostgresDialect(Dialect):
 
     def descriptions(
         self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
-    ) -> Iterable[tuple[int, int, str]]:
+    ) -> Iterable[tuple[int, int, int, str]]:
         """The first descriptions for each id, in one statement."""
         parameters = (list(after), list(after.values()), list(without), limit)
         return self.execute(DESCRIPTIONS.format(kind=kind), parameters)

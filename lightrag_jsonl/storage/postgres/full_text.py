@@ -83,18 +83,16 @@ class PostgresFullText(FullText):
                 return False
         return True
 
-    def search(
-        self, terms: Sequence[str], limit: int, allowed: Collection[int] | None
+    def _search(
+        self, stems: Sequence[str], limit: int, allowed: Collection[int] | None
     ) -> list[tuple[int, float]]:
-        """The best chunks by BM25."""
-        first, last = _term_ranges(terms)
+        first, last = _term_ranges(stems)
         chunks = None if allowed is None else list(allowed)
         hits = self._dialect.execute(BM25, (first, last, chunks, max(limit, 0)))
         return [(chunk, score) for chunk, score in hits]
 
-    def counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
-        """The number of parts of all chunks, and in how many of them each term occurs."""
-        ordered_terms = list(terms)
+    def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
+        ordered_terms = list(stems)
         ((parts,),) = self._dialect.execute("SELECT parts FROM totals")
         counts = self._dialect.execute(COUNTS, _term_ranges(ordered_terms))
         return parts, {ordered_terms[place - 1]: count for place, count in counts}

@@ -17,9 +17,9 @@ from filelock import FileLock, Timeout
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
 from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
-from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMAT, Store
+from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMATS, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
-from lightrag_jsonl.storage.tables.claims import MENTION_TABLES
+from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, MENTION_TABLES
 from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
@@ -238,19 +238,22 @@ class SQLiteStore(Store):
                     self._create(connection)
             elif not self.read_only:  # a copy made by VACUUM INTO has another mode
                 connection.execute("PRAGMA journal_mode = WAL")
-                if _format(connection) == OLDER_FORMAT:
+                if _format(connection) in OLDER_FORMATS:
                     self._upgrade(BUSY_SECONDS)
 
-    def _upgrade_schema(self, transaction: Transaction) -> None:
+    def _add_overrides(self, transaction: Transaction) -> None:
         dialect = transaction.dialect
         present = {(row.type, row.name) for row in by_name(dialect.execute(SCHEMA))}
         for kind, name, _, statement in _schema_rows():
             if (kind, name) in {OVERRIDES, *LATER_INDEXES} - present:
                 dialect.execute(statement)
-        dialect.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def _put_format(self, transaction: Transaction) -> None:
+        super()._put_format(transaction)
+        transaction.dialect.execute(f"PRAGMA user_version = {FORMAT}")
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
-        """Whether there is an index of the current or the older format; False for an empty file.
+        """Whether there is an index of the current or an older format; False for an empty file.
 
         Nothing but the schema is read, so that no view or trigger of the file runs.
         """
@@ -264,11 +267,11 @@ class SQLiteStore(Store):
                 f"{self._path} is a database of another program; name another folder",
                 path=self._path,
             )
-        if version not in (OLDER_FORMAT, FORMAT):
+        if version not in (*OLDER_FORMATS, FORMAT):
             raise VersionError(self._format_message(version), path=self._path)
         actual = _without_spaces(connection.execute(SCHEMA))
         allowed = STATISTICS
-        if version == OLDER_FORMAT:
+        if str(version) == CLAIMS_FORMAT:
             expected = _older_schema()
             allowed = STATISTICS | (LATER_INDEXES - _names(actual))
         else:

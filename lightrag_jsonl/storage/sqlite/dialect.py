@@ -13,7 +13,7 @@ from lightrag_jsonl.storage.tables.base import json_text
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
 
 HALF = "<f2"  # float16, little endian
-DESCRIPTIONS = """SELECT position, description FROM {kind}_mentions WHERE {kind} = ? AND id > ?
+DESCRIPTIONS = """SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = ? AND id > ?
     AND NOT chunk IN (SELECT value FROM json_each(?)) AND description <> ''
     ORDER BY position LIMIT ?"""
 FIRST_CHUNKS = """SELECT c.name FROM (SELECT chunk, position FROM {kind}_mentions WHERE {kind} = ?
@@ -26,6 +26,9 @@ class SQLiteDialect(Dialect):
     NO_LIMIT = "-1"
     OWN_FIELDS = "json_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
     METADATA = "d.metadata"
+    CONTENT_KEYWORDS = """json_object('content_keywords', (SELECT json(nullif(
+        json_group_array(DISTINCT keyword.key), '[]')) FROM chunks c,
+        json_each(c.report, '$.content_keywords') keyword WHERE c.document = d.id))"""
     NO_VECTOR = "x'0000'"
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -85,15 +88,15 @@ class SQLiteDialect(Dialect):
 
     def descriptions(
         self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
-    ) -> Iterator[tuple[int, int, str]]:
+    ) -> Iterator[tuple[int, int, int, str]]:
         """The first descriptions for each id, a statement each."""
         statement = DESCRIPTIONS.format(kind=kind)
         chunks = json_text(sorted(without))
         count = -1 if limit is None else limit
         for id, last_mention in after.items():
             cursor = self._connection.execute(statement, (id, last_mention, chunks, count))
-            for position, description in cursor:
-                yield id, position, description
+            for position, chunk, description in cursor:
+                yield id, position, chunk, description
 
     def first_chunks(
         self, kind: Kind, ids: Collection[int], limit: int

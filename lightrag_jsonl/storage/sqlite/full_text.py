@@ -1,4 +1,4 @@
-"""The full text in SQLite's FTS5.
+"""The full text in SQLite's FTS5, which scores by BM25.
 
 FTS5 holds terms but no texts here, so a chunk can be removed only when given all terms.
 """
@@ -57,13 +57,12 @@ class SQLiteFullText(FullText):
             if terms
         )
 
-    def search(
-        self, terms: Sequence[str], limit: int, allowed: Collection[int] | None
+    def _search(
+        self, stems: Sequence[str], limit: int, allowed: Collection[int] | None
     ) -> list[tuple[int, float]]:
-        """The best chunks by the BM25 of FTS5."""
-        if not terms:
+        if not stems:
             return []
-        query = " OR ".join(_phrase(term) for term in terms)
+        query = " OR ".join(_phrase(stem) for stem in stems)
         parameters: list[object] = [query]
         where = ""
         if allowed is not None:
@@ -73,10 +72,9 @@ class SQLiteFullText(FullText):
         statement = SEARCH.format(where=where)
         return self._connection.execute(statement, parameters).fetchall()
 
-    def counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
-        """The number of parts of all chunks, and in how many of them each term occurs."""
-        exact = self._connection.execute(EXACT_COUNTS, (json_text(list(terms)),))
-        counts = dict.fromkeys(terms, 0) | dict(exact)
+    def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
+        exact = self._connection.execute(EXACT_COUNTS, (json_text(list(stems)),))
+        counts = dict.fromkeys(stems, 0) | dict(exact)
         for term, count in counts.items():
             is_folded = not count and not term.isascii()  # é is stored as e
             if term.endswith(ANY_END) or is_folded:

@@ -36,6 +36,7 @@ class Dialect(ABC):
     NO_LIMIT: ClassVar[str]  # after LIMIT
     OWN_FIELDS: ClassVar[str]  # of a document `d`, as a JSON object
     METADATA: ClassVar[str]  # of a document `d`, as a JSON object
+    CONTENT_KEYWORDS: ClassVar[str]  # of a document `d`, as a JSON object with a list, or null
     NO_VECTOR: ClassVar[str]  # the vector that stands for a refused text
     full_text: FullText
 
@@ -91,9 +92,10 @@ class Dialect(ABC):
     @abstractmethod
     def descriptions(
         self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
-    ) -> Iterable[tuple[int, int, str]]:
+    ) -> Iterable[tuple[int, int, int, str]]:
         """For each id in `after`, the first descriptions in mentions with a greater row id than
-        `after[id]`, outside some chunks, as (id, position, description), ordered by position.
+        `after[id]`, outside some chunks, as (id, position, row id of the chunk, description), ordered
+        by position.
         """
 
     @abstractmethod

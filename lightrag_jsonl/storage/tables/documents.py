@@ -9,7 +9,7 @@ from msgspec.json import Decoder
 
 from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.storage.filters import OWN_FIELDS, Condition
+from lightrag_jsonl.storage.filters import CONTENT_KEYWORDS, OWN_FIELDS, Condition
 from lightrag_jsonl.storage.rows import (
     ChunkReport,
     Counts,
@@ -46,7 +46,7 @@ REPORT_NUMBERS = tuple(
     [
         field.name
         for field in fields(ExtractionReport)
-        if field.name not in ("rejections", "gleaned", "usage")
+        if field.name not in ("rejections", "gleaned", "usage", "content_keywords")
     ]
 )
 
@@ -161,13 +161,21 @@ class DocumentReads(Tables):
             cursor = self._select(CHUNK, CHUNKS, "c.name", ids, order=TEXT_ORDER)
         return {row.id: _chunk(row) for row in by_name(cursor)}
 
+    def chunk_names(self, rows: RowIds = None) -> dict[int, str]:
+        """The public ids of chunks by row id, all or some, in the order of time and text: documents
+        without a date first, then by date, documents of one date in the order of storing.
+        """
+        cursor = self._select("c.id, c.name, d.date", CHUNKS, "c.id", rows, order=TEXT_ORDER)
+        chunks = sorted(by_name(cursor), key=lambda chunk: chunk.date or "")
+        return {chunk.id: chunk.name for chunk in chunks}
+
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
         """The results of the extraction of each chunk, of all documents or some."""
         cursor = self._select(REPORT, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
         return [_chunk_report(row) for row in by_name(cursor)]
 
     def extraction_totals(self) -> ExtractionReport:
-        """The sum of the extraction reports of all chunks, added up by the database."""
+        """The sum of the extraction reports of all chunks, without themes, added up by the database."""
         rejections = self.dialect.json_field("report", "rejections")
         gleaned = self.dialect.json_field("report", "gleaned")
         usage = self.dialect.json_field("report", "usage")
@@ -216,7 +224,12 @@ class DocumentReads(Tables):
     def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
         """A condition on the documents `d` as an SQL expression, and the values of its parameters."""
         field = condition.field
-        fields = self.dialect.OWN_FIELDS if field in OWN_FIELDS else self.dialect.METADATA
+        if field == CONTENT_KEYWORDS:
+            fields = self.dialect.CONTENT_KEYWORDS
+        elif field in OWN_FIELDS:
+            fields = self.dialect.OWN_FIELDS
+        else:
+            fields = self.dialect.METADATA
         present = self.dialect.is_present(fields)
         meets = self.dialect.meets(fields, condition.comparator.replace("!=", "="))
         values = json_text([value for value in condition.values if value is not None])
@@ -370,6 +383,7 @@ def _summed_report(row: Any) -> ExtractionReport:
         rejections={reason: count * row.chunks for reason, count in rejections.items()},
         gleaned=tuple([count * row.chunks for count in gleaned]),
         usage=Usage(**{name: int(getattr(row, name)) for name in USAGE_NUMBERS}),
+        content_keywords={},
     )
 
 

@@ -7,10 +7,11 @@ lost in a page on something else.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from lightrag_jsonl.core.cjk import is_cjk
-from lightrag_jsonl.core.terms import index_terms
+from lightrag_jsonl.core.terms import index_terms, stem
 
 PART_WORDS = 200  # the words of a part
 # The words that a bigram of a script without spaces counts as: 200 English words are 330 Chinese
@@ -21,12 +22,18 @@ PARTS = 1_024  # the most parts of a chunk; longer chunks have longer parts
 OTHER_PARTS = 0.2  # the share of each part's score beside the best one's 1
 JOINT_SCORE = f"{1 - OTHER_PARTS} * max(score) + {OTHER_PARTS} * sum(score)"
 ANY_END = "*"  # after a term: all terms that begin with it
+# Letters; "gas" and "his" keep their endings. Recall@5 of BM25 with stems, and without: 68.7 and 66.4 % on
+# dragonball-en-multi-a, 78.5 and 77.0 % on hotpotqa-train; no less with the stems of Porter.
+LONGEST_UNSTEMMED = 3
 
 ChunkTexts: TypeAlias = Iterable[tuple[int, str]]  # row ids of chunks, and their texts
 
 
 class FullText(ABC):
-    """The full text of an index, in the words of one database."""
+    """The full text of an index, in the words of one database.
+
+    English words are stored without their endings; terms to search for and to count may have them.
+    """
 
     @abstractmethod
     def add(self, chunks: ChunkTexts) -> None:
@@ -44,15 +51,34 @@ class FullText(ABC):
     def holds(self, chunk: int, text: str) -> bool:
         """Whether a chunk is there with all terms of the text."""
 
-    @abstractmethod
     def search(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None
     ) -> list[tuple[int, float]]:
         """The best chunks, only those in `allowed`, as (row id, score); ties by row id."""
+        stems = list(dict.fromkeys(map(stemmed, terms)))
+        return self._search(stems, limit, allowed)
 
-    @abstractmethod
     def counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
+        stems = {term: stemmed(term) for term in terms}
+        part_count, counts = self._counts(set(stems.values()))
+        return part_count, {term: counts[stem] for term, stem in stems.items()}
+
+    @abstractmethod
+    def _search(
+        self, stems: Sequence[str], limit: int, allowed: Collection[int] | None
+    ) -> list[tuple[int, float]]:
+        """`search` for terms as they are stored."""
+
+    @abstractmethod
+    def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
+        """`counts` of terms as they are stored."""
+
+
+@lru_cache(maxsize=2**16)
+def stemmed(term: str) -> str:
+    """A term as it is stored."""
+    return term if len(term) <= LONGEST_UNSTEMMED else stem(term)
 
 
 def term_parts(chunks: ChunkTexts) -> Iterator[tuple[int, list[str]]]:
@@ -62,7 +88,7 @@ def term_parts(chunks: ChunkTexts) -> Iterator[tuple[int, list[str]]]:
     `FORMAT`: terms are removed by the parts that they were stored in.
     """
     for chunk, text in chunks:
-        terms = index_terms(text)
+        terms = list(map(stemmed, index_terms(text)))
         count = min(max(math.ceil(_length_in_words(terms) / PART_WORDS), 1), PARTS)
         for number in range(count):
             start = number * len(terms) // count

@@ -146,6 +146,10 @@ class GraphReads(Tables):
         """The names of entities by row id."""
         return dict(self._select("id, name", "entities", "id", rows))
 
+    def entity_keys(self, rows: RowIds = None) -> dict[int, str]:
+        """The name keys of entities by row id: of all entities, or of some."""
+        return dict(self._select("id, key", "entities", "id", rows))
+
     def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
         """Relations for readers, each with the public ids of its first chunks."""
         relations = self.relation_rows(ids=rows)

@@ -6,7 +6,13 @@ from typing import Any
 from msgspec.json import Decoder
 
 from lightrag_jsonl.core.types import EntityMention, Kind, RelationMention
-from lightrag_jsonl.storage.rows import EntityMentionRow, MentionRow, RelationMentionRow, RowIds
+from lightrag_jsonl.storage.rows import (
+    EntityMentionRow,
+    MentionRow,
+    RelationMentionRow,
+    RowIds,
+    reading_order,
+)
 from lightrag_jsonl.storage.tables.base import (
     Tables,
     WritableTables,
@@ -71,9 +77,19 @@ class MentionReads(Tables):
         mentions with a row id above `after[row]`, outside the chunks in `without`, and not empty.
         """
         descriptions: dict[int, list[tuple[int, str]]] = {row: [] for row in after}
-        for row, position, text in self.dialect.descriptions(kind, after, without, limit):
+        for row, position, _, text in self.dialect.descriptions(kind, after, without, limit):
             descriptions[row].append((position, text))
         return descriptions
+
+    def descriptions_as_they_came(
+        self, kind: Kind, rows: Collection[int], limit: int
+    ) -> dict[int, list[str]]:
+        """The first `limit` descriptions of each row by position, in the order for reading."""
+        texts_by_row: dict[int, list[tuple[tuple[int, ...], str]]] = {row: [] for row in rows}
+        after = dict.fromkeys(rows, 0)
+        for row, position, chunk, text in self.dialect.descriptions(kind, after, (), limit):
+            texts_by_row[row].append((reading_order(position, chunk), text))
+        return {row: [text for _, text in sorted(texts)] for row, texts in texts_by_row.items()}
 
 
 class MentionWrites(MentionReads, WritableTables):

@@ -1,0 +1,126 @@
+"""Front matter and boilerplate, known by their own words and shape: licences, imprints, lists of contents."""
+
+import re
+
+from lightrag_jsonl.core.cjk import CJK
+from lightrag_jsonl.core.names import nfkc_casefold
+from lightrag_jsonl.core.text import words
+
+# Shares and bounds by reason; tests/core/test_front_matter.py holds texts on both sides. The first two
+# are of words: a contract has fewer about copies and rights, a biography fewer about editions.
+LICENCE_SHARE = 0.05
+IMPRINT_SHARE = 0.08
+DISTINCT_WORDS = 4  # of an imprint: one word said often is a subject
+LICENCE_WORDS = 6  # different ones of both kinds together, at least two of each
+MOST_OF_A_TEXT = 0.6  # of the characters that belong to such paragraphs
+LONGEST_ENTRY = 160  # characters of a paragraph of a list of contents, or of a line of an imprint
+ENTRIES = 6  # of a list of contents, at least
+PAGES = range(1, 1000)  # greater numbers at the end of a line are years or amounts
+HINTS = words("licen copyright isbn publish edition rights 版权 著作权 许可 出版 免责 授权 保留")
+
+
+def _word_pattern(english: str, chinese: str) -> re.Pattern[str]:
+    """A pattern of whole English words, and of Chinese words wherever they stand."""
+    chinese_words = sorted(chinese.split(), key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(english.split())})\b|{'|'.join(chinese_words)}")
+
+
+_COPYING = _word_pattern(
+    """copy copies copied copying copyright copyrighted distribute distributed distributing
+    distribution redistribute redistribution reproduce reproduced reproduction license licensed
+    licensee licensor licence licenced sublicense ebook ebooks software trademark trademarks modify
+    modified modification derivative permission permissions download donations refund royalties
+    royalty""",
+    "许可 许可证 许可协议 版权 著作权 复制 转载 传播 分发 发行 演绎 署名 商标 修改 软件 下载 镜像 摘编 引用",
+)
+_RIGHTS = _word_pattern(
+    """rights reserved warranty warranties liability liable damages disclaim disclaimer disclaimers
+    terms conditions agreement agree hereby herein notwithstanding provisions law laws legal
+    comply compliance indemnify permitted prohibited provided restrictions restriction applicable
+    merchantability fitness consequential incidental""",
+    "条款 协议 免责 声明 担保 保证 责任 赔偿 侵权 违反 法律 法规 不得 禁止 授权 同意 保留 权利 追究 依法 约定",
+)
+_MAKING = _word_pattern(
+    """publisher publishers published publication edition editions editor editors illustrator
+    translator transcriber transcribed proofread proofreading proofreaders isbn issn printed printing
+    printer ebook credits foreword dedication frontispiece title author language release digitized
+    scanned copyright imprint colophon updated produced""",
+    "出版社 出版 印刷 印张 印次 版次 开本 字数 书号 定价 责任编辑 编辑 校对 封面设计 装帧 发行 经销 译者 作者 著者 版权",
+)
+_ASKED = _word_pattern(
+    """copyright copyrights copyrighted license licensed licensing licence licences licenced isbn imprint
+    publisher publishers published publication edition editions transcriber proofread contents
+    trademark warranty disclaimer distribute redistribute ebook""",
+    "许可 许可证 版权 著作权 授权 转载 免责 声明 出版社 出版 版次 印次 书号 目录 编辑 译者 校对 定价 商标",
+)
+_COUNTED_WORD = re.compile(rf"[{CJK}]{{2}}|[^\W_{CJK}]+")
+_ENTRY = re.compile(r"(?:^|\D[\s.…·_-])(?P<page>\d{1,4})$")
+_CHAPTER = re.compile(
+    r"(?:第[〇零一二三四五六七八九十百千两\d]+[卷部篇集编章回幕节]"
+    r"|(?i:chapter|stave|canto|act|book|part|section|appendix)\s+(?:\d+|[ivxlc]+|[a-z]+)\b)"
+)
+
+
+def is_front_matter(text: str) -> bool:
+    """Whether a passage is mainly a licence, an imprint, a note on the edition or a list of contents."""
+    plain = text.casefold()
+    if text.count("\n") < ENTRIES and not any(hint in plain for hint in HINTS):
+        return False  # quickly, since most passages are none
+    folded = nfkc_casefold(text)
+    if _is_licence(folded) or _is_imprint(folded):
+        return True
+    length = sum(map(len, _paragraphs(folded)))
+    entries = _entries_of_contents(folded)
+    imprints = [
+        paragraph
+        for paragraph in _paragraphs(folded)
+        if len(paragraph) <= LONGEST_ENTRY and _MAKING.match(paragraph)
+    ]
+    covered = sum(map(len, {*entries, *imprints}))
+    return bool(entries) and covered >= MOST_OF_A_TEXT * length
+
+
+def asks_for_front_matter(question: str) -> bool:
+    """Whether a question names a licence, an imprint or a list of contents."""
+    return _ASKED.search(nfkc_casefold(question)) is not None
+
+
+def _is_licence(folded: str) -> bool:
+    copying = _COPYING.findall(folded)
+    rights = _RIGHTS.findall(folded)
+    different = (len(set(copying)), len(set(rights)))
+    is_varied = min(different) >= 2 and sum(different) >= LICENCE_WORDS
+    return is_varied and len(copying) + len(rights) >= LICENCE_SHARE * _number_of_words(folded)
+
+
+def _is_imprint(folded: str) -> bool:
+    makers = _MAKING.findall(folded)
+    length = _number_of_words(folded)
+    return len(set(makers)) >= DISTINCT_WORDS and len(makers) >= IMPRINT_SHARE * length
+
+
+def _entries_of_contents(folded: str) -> list[str]:
+    """The paragraphs, or else the lines, that end in rising numbers of pages, or name a chapter each."""
+    for pieces in (_paragraphs(folded), [line.strip() for line in folded.split("\n")]):
+        short = [piece for piece in pieces if 0 < len(piece) <= LONGEST_ENTRY]
+        chapters = [piece for piece in short if "\n" not in piece and _CHAPTER.match(piece)]
+        paged: list[str] = []
+        previous_page = 0
+        for piece in short:
+            entry = _ENTRY.search(piece)
+            if entry and int(entry["page"]) in PAGES:
+                if int(entry["page"]) >= previous_page:
+                    paged.append(piece)
+                previous_page = int(entry["page"])
+        entries = max(paged, chapters, key=len)
+        if len(entries) >= ENTRIES:
+            return entries
+    return []
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", text) if paragraph.strip()]
+
+
+def _number_of_words(folded: str) -> int:
+    return max(len(_COUNTED_WORD.findall(folded)), 1)

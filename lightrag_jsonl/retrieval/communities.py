@@ -1,0 +1,210 @@
+"""Communities of the graph: entities and passages with more to do with each other than with the rest.
+
+They are those of Leiden (Traag, Waltman and van Eck, Scientific Reports 9, 2019) on the graph of entities
+and chunks, joined by relations and mentions. So each chunk belongs to one community of a level, and an
+entity without relations to the community of its passages. They are a function of the set of visible
+mentions: nodes go by names, in the order of the names, with a fixed seed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from threading import Lock
+
+import graspologic_native
+import numpy as np
+
+from lightrag_jsonl.core.answers import Community
+from lightrag_jsonl.retrieval.filtering import entity_names
+from lightrag_jsonl.retrieval.hits import distinct_rows
+from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.storage.vector_index import Floats, Ids
+
+SEED = 1
+LARGEST = 100  # entities and chunks of a community; a larger one is divided into parts
+TITLE_NAMES = 3
+DIGITS = 9  # of weights that are compared; sums of many differ in the last digits
+ENTITY = "e "  # before the names of nodes, to keep the two kinds apart
+CHUNK = "c "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommunityRows:
+    """A community as row ids: entities, the most central first, and chunks, in the order of the text."""
+
+    level: int
+    entities: Ids
+    chunks: Ids
+    parts: tuple["CommunityRows", ...] = ()
+
+
+class CommunityMemory:
+    """The communities of the whole graph, kept for the generation that they were made of."""
+
+    def __init__(self) -> None:
+        self._generation = -1
+        self._communities: tuple[CommunityRows, ...] = ()
+        self._lock = Lock()
+
+    def communities(self, task: SearchTask) -> tuple[CommunityRows, ...]:
+        """The communities of level 0, the largest first; under a filter, of what the filter lets through."""
+        if task.filtered is not None:
+            return find_communities(task)
+        with self._lock:
+            generation = task.snapshot.generation
+            if generation != self._generation:
+                self._communities = find_communities(task)
+                self._generation = generation
+            return self._communities
+
+
+def find_communities(task: SearchTask) -> tuple[CommunityRows, ...]:
+    """The communities of level 0 of the visible graph, the largest first."""
+    graph = NodeGraph.visible(task)
+    edges = graph.edges()
+    if not edges:
+        return ()
+    clusters = graspologic_native.hierarchical_leiden(edges, max_cluster_size=LARGEST, seed=SEED)
+    positions = {node: at for at, node in enumerate([*sorted(graph.entities), *graph.chunks])}
+    nodes: dict[int, list[str]] = defaultdict(list)
+    parents: dict[int, int | None] = {}
+    for cluster in sorted(clusters, key=lambda cluster: positions[cluster.node]):
+        nodes[cluster.cluster].append(cluster.node)
+        parents[cluster.cluster] = cluster.parent_cluster
+    parts: dict[int | None, list[int]] = defaultdict(list)
+    for number, parent in sorted(parents.items()):
+        parts[parent].append(number)
+
+    def communities(parent: int | None, level: int) -> tuple[CommunityRows, ...]:
+        by_first_node = sorted(parts[parent], key=lambda number: nodes[number][0])
+        rows = [
+            graph.community(nodes[number], level, communities(number, level + 1))
+            for number in by_first_node
+        ]
+        return tuple(sorted(rows, key=_size, reverse=True))
+
+    return communities(None, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGraph:
+    """The visible entities and chunks, by the names of their nodes, and the weights between them.
+
+    `ends` has the two entities of each relation, `mentions` an entity and a chunk in each row. `chunks` are
+    in the order of the text.
+    """
+
+    entities: Mapping[str, int]
+    chunks: Mapping[str, int]
+    ends: Ids
+    relation_weights: Floats
+    mentions: Ids
+
+    @classmethod
+    def visible(cls, task: SearchTask) -> "NodeGraph":
+        """The graph that the filter lets through."""
+        graph = task.snapshot.graph
+        mentions = np.stack(graph.all_mentions, axis=1)
+        mentions = mentions[task.inside("chunk", mentions[:, 1])]
+        entities = distinct_rows(mentions[:, 0])
+        relations = distinct_rows(graph.relations_of(entities)[1])
+        relations = relations[task.inside("relation", relations)]
+        entity_keys = task.snapshot.entity_keys(entities.tolist())
+        chunk_ids = task.snapshot.chunk_names(visible_chunks(task).tolist())
+        return cls(
+            entities={ENTITY + key: row for row, key in entity_keys.items()},
+            chunks={CHUNK + id: row for row, id in chunk_ids.items()},
+            ends=graph.ends(relations),
+            relation_weights=np.log1p(graph.weights(relations)),
+            mentions=mentions,
+        )
+
+    def edges(self) -> list[tuple[str, str, float]]:
+        """The edges in the order of the names of their nodes.
+
+        A relation weighs by the logarithm of its weight, a mention less for an entity of many chunks.
+        """
+        entity_nodes = {row: node for node, row in self.entities.items()}
+        chunk_nodes = {row: node for node, row in self.chunks.items()}
+        _, groups, counts = np.unique(self.mentions[:, 0], return_inverse=True, return_counts=True)
+        mention_weights = 1 / np.sqrt(counts[groups])
+        edges: list[tuple[str, str, float]] = []
+        for (entity, chunk), weight in _weighted(self.mentions, mention_weights):
+            edges.append((chunk_nodes[chunk], entity_nodes[entity], weight))
+        for (low, high), weight in _weighted(self.ends, self.relation_weights):
+            first, second = sorted((entity_nodes[low], entity_nodes[high]))
+            edges.append((first, second, weight))
+        return sorted(edges)
+
+    def community(
+        self, nodes: Sequence[str], level: int, parts: tuple[CommunityRows, ...]
+    ) -> CommunityRows:
+        """The community of some nodes: entities by name, chunks in the order of the text."""
+        entities = [self.entities[node] for node in nodes if node in self.entities]
+        chunks = [self.chunks[node] for node in nodes if node in self.chunks]
+        return CommunityRows(
+            level=level,
+            entities=self._central_first(np.array(entities, np.int64)),
+            chunks=np.array(chunks, np.int64),
+            parts=parts,
+        )
+
+    def _central_first(self, entities: Ids) -> Ids:
+        """Entities by the number of their chunks and the weights of the relations among them; ties stay."""
+        if not len(entities):
+            return entities
+        rows = np.sort(entities)
+        counted = self.mentions[np.isin(self.mentions[:, 0], rows), 0]
+        scores = np.bincount(rows.searchsorted(counted), minlength=len(rows)).astype(np.float64)
+        inside = np.isin(self.ends, rows).all(axis=1)
+        for column in (0, 1):
+            positions = rows.searchsorted(self.ends[inside, column])
+            scores += np.bincount(positions, self.relation_weights[inside], len(rows))
+        own_scores = np.round(scores, DIGITS)[rows.searchsorted(entities)]
+        return entities[np.argsort(-own_scores, kind="stable")]
+
+
+def visible_chunks(task: SearchTask) -> Ids:
+    """The chunks that the filter lets through, ascending."""
+    chunks = task.snapshot.graph.chunks
+    return chunks[task.inside("chunk", chunks)]
+
+
+def load_communities(
+    task: SearchTask, communities: Sequence[CommunityRows]
+) -> tuple[Community, ...]:
+    """Communities as plain values, in the order given; each is followed by its parts."""
+    listed = list(_with_parts(communities))
+    entities = {row for community in listed for row in community.entities.tolist()}
+    names = entity_names(task, entities)
+    chunk_ids = task.snapshot.chunk_names(visible_chunks(task).tolist())
+    return tuple([_public(community, names, chunk_ids) for community in listed])
+
+
+def _public(
+    community: CommunityRows, names: Mapping[int, str], chunk_ids: Mapping[int, str]
+) -> Community:
+    entities = tuple([names[row] for row in community.entities.tolist()])
+    chunks = tuple([chunk_ids[row] for row in community.chunks.tolist()])
+    return Community(
+        title=", ".join(entities[:TITLE_NAMES]),
+        entities=entities,
+        chunk_ids=chunks,
+        level=community.level,
+        key=sha256(repr((entities, chunks)).encode("utf-8", "backslashreplace")).hexdigest()[:16],
+    )
+
+
+def _size(community: CommunityRows) -> tuple[int, int]:
+    return len(community.chunks), len(community.entities)
+
+
+def _with_parts(communities: Sequence[CommunityRows]) -> Iterator[CommunityRows]:
+    for community in communities:
+        yield community
+        yield from _with_parts(community.parts)
+
+
+def _weighted(pairs: Ids, weights: Floats) -> Iterator[tuple[list[int], float]]:
+    return zip(pairs.tolist(), weights.tolist(), strict=True)

@@ -1,0 +1,223 @@
+"""Chooses the sentences that stand for whole texts: central ones, from the beginning to the end."""
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
+from lightrag_jsonl.core.terms import search_terms, stem
+from lightrag_jsonl.core.types import Chunk, Excerpt
+
+# Tuned on A Christmas Carol and on notes about anaesthesia (`python -m benchmarks.overview`), and measured
+# on two other texts.
+TERM_WEIGHT = 0.05  # of a word, where the name of an entity has 1
+QUESTION_WEIGHT = 4.0  # how much more a sentence counts with all words of the question
+NEIGHBOR_WEIGHT = 0.3  # how much more a sentence counts beside a chosen one: texts read better
+SECTION_SENTENCES = 3  # on average chosen from each section of equal length
+LONGEST = 600  # characters; a longer sentence is a table or a list
+CHARACTERS_OF_A_TOKEN = 4  # where the tokens of a chunk are unknown
+REST_TERMS = 3  # words; a text with fewer that begins with a small letter is the rest of a sentence
+JOINT = 1  # tokens between two sentences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateSentence:
+    """A sentence: `chunk` is the position of the chunk, `span` the characters in the chunk's text.
+
+    `names` are the row ids of the entities named, `terms` the other words without endings, and `tokens`
+    an estimate of the length.
+    """
+
+    chunk: int
+    span: Excerpt
+    terms: frozenset[str]
+    names: tuple[int, ...]
+    tokens: float
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """The different words of a text without endings, and without function words."""
+    return frozenset([stem(term) for term in search_terms(text) if term not in FUNCTION_WORDS])
+
+
+def split_sentences(
+    chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]]
+) -> list[CandidateSentence]:
+    """The sentences of chunks, each text once, given the names of the entities in each chunk."""
+    sentences: list[CandidateSentence] = []
+    texts: set[str] = set()
+    for position, (chunk, chunk_names) in enumerate(zip(chunks, names, strict=True)):
+        length = max(len(chunk.text), 1)
+        density = chunk.tokens / length if chunk.tokens else 1 / CHARACTERS_OF_A_TOKEN
+        name_terms = {row: frozenset(search_terms(name)) for row, name in chunk_names.items()}
+        for start, end in whole_sentences(chunk.text):
+            text = chunk.text[start:end]
+            terms = content_stems(text)
+            is_rest = text[0].islower() and len(terms) < REST_TERMS
+            if not terms or is_rest or len(text) > LONGEST or text in texts:
+                continue
+            texts.add(text)
+            all_terms = set(search_terms(text))
+            sentence = CandidateSentence(
+                chunk=position,
+                span=(start, end),
+                terms=terms,
+                names=tuple(
+                    [row for row, words in name_terms.items() if words and words <= all_terms]
+                ),
+                tokens=density * (end - start) + JOINT,
+            )
+            sentences.append(sentence)
+    return sentences
+
+
+def whole_sentences(text: str) -> list[Excerpt]:
+    """The sentences as (start, end), joined where a line was only wrapped: no stop before the line break,
+    and no capital letter after it.
+    """
+    spans: list[Excerpt] = []
+    for start, end in sentence_spans(text):
+        if spans and text[start].islower() and text[spans[-1][1] : start].count("\n") == 1:
+            last_start, last_end = spans[-1]
+            if text[last_end - 1].isalnum() or text[last_end - 1] == ",":
+                spans[-1] = (last_start, end)
+                continue
+        spans.append((start, end))
+    return spans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcerptRequest:
+    """The sentences to choose from, and the words of the question.
+
+    `chunk_weights` says by position of the chunk how much a sentence counts. `frame_tokens` is what the
+    first sentence of a chunk costs besides its own tokens.
+    """
+
+    sentences: Sequence[CandidateSentence]
+    question_terms: frozenset[str]
+    chunk_weights: Sequence[float]
+    frame_tokens: int
+
+
+def choose_excerpts(request: ExcerptRequest, budget: int) -> dict[int, list[Excerpt]]:
+    """The spans chosen within a budget in tokens, by position of the chunk, in the order of the text."""
+    return ExcerptChoice(request, budget).choose()
+
+
+class ExcerptChoice:
+    """Takes the sentence with the greatest gain for its tokens, again and again.
+
+    A sentence gains by the names and words in it, less for what chosen sentences name already and less if
+    many sentences of its section are chosen, more for words of the question. Names and words count by the
+    square root of how often they are chosen, as in submodular summarization (Lin and Bilmes, ACL 2011).
+    """
+
+    def __init__(self, request: ExcerptRequest, budget: int) -> None:
+        self._sentences = request.sentences
+        self._chunk_weights = request.chunk_weights
+        self._frame_tokens = request.frame_tokens
+        self._budget = budget
+        count = len(self._sentences)
+        frequencies = Counter(term for sentence in self._sentences for term in sentence.terms)
+        rarity = {term: math.log(1 + count / frequency) for term, frequency in frequencies.items()}
+        self._term_weights = {
+            term: TERM_WEIGHT * math.log1p(frequency) * rarity[term]
+            for term, frequency in frequencies.items()
+        }
+        self._question = {term: rarity[term] for term in request.question_terms if term in rarity}
+        self._whole_question = sum(self._question.values()) or 1.0
+        self._likeness = [self._likeness_of(sentence) for sentence in self._sentences]
+        self._sections = self._divided()
+        self._chosen: set[int] = set()
+        self._open_chunks: set[int] = set()
+        self._covered_terms: Counter[str] = Counter()
+        self._covered_names: Counter[int] = Counter()
+        self._covered_sections: Counter[int] = Counter()
+
+    def choose(self) -> dict[int, list[Excerpt]]:
+        """The spans by position of the chunk, in the order of the text."""
+        queue = [(-self._gain(number), number) for number in range(len(self._sentences))]
+        heapq.heapify(queue)
+        budget_left = float(self._budget)
+        while queue:
+            gain, number = heapq.heappop(queue)
+            if number in self._chosen:
+                continue
+            gain_now = -self._gain(number)
+            if gain_now > gain + 1e-12:  # other sentences were chosen meanwhile
+                heapq.heappush(queue, (gain_now, number))
+                continue
+            cost = self._cost(number)
+            if cost > budget_left:
+                continue
+            budget_left -= cost
+            self._take(number)
+            for neighbor in self._neighbors(number):
+                heapq.heappush(queue, (-self._gain(neighbor), neighbor))
+        spans: dict[int, list[Excerpt]] = {}
+        for number in sorted(self._chosen):
+            sentence = self._sentences[number]
+            spans.setdefault(sentence.chunk, []).append(sentence.span)
+        return spans
+
+    def _gain(self, number: int) -> float:
+        """What a sentence adds, for each of its tokens."""
+        sentence = self._sentences[number]
+        value = sum([_next_share(self._covered_names[name]) for name in sentence.names])
+        for term in sorted(sentence.terms):
+            value += self._term_weights[term] * _next_share(self._covered_terms[term])
+        value /= 1 + self._covered_sections[self._sections[number]]
+        value *= 1 + QUESTION_WEIGHT * self._likeness[number]
+        value *= self._chunk_weights[sentence.chunk]
+        if any(neighbor in self._chosen for neighbor in self._neighbors(number)):
+            value *= 1 + NEIGHBOR_WEIGHT
+        return value / self._cost(number)
+
+    def _cost(self, number: int) -> float:
+        sentence = self._sentences[number]
+        frame_tokens = 0 if sentence.chunk in self._open_chunks else self._frame_tokens
+        return sentence.tokens + frame_tokens
+
+    def _take(self, number: int) -> None:
+        sentence = self._sentences[number]
+        self._chosen.add(number)
+        self._open_chunks.add(sentence.chunk)
+        self._covered_terms.update(sentence.terms)
+        self._covered_names.update(sentence.names)
+        self._covered_sections[self._sections[number]] += 1
+
+    def _neighbors(self, number: int) -> list[int]:
+        """The sentences before and after a sentence in its chunk."""
+        numbers = range(max(number - 1, 0), min(number + 2, len(self._sentences)))
+        chunk = self._sentences[number].chunk
+        return [
+            neighbor
+            for neighbor in numbers
+            if neighbor != number and self._sentences[neighbor].chunk == chunk
+        ]
+
+    def _likeness_of(self, sentence: CandidateSentence) -> float:
+        """The share of the question's words, by rarity, in a sentence."""
+        shared = sorted(sentence.terms & self._question.keys())
+        return sum([self._question[term] for term in shared]) / self._whole_question
+
+    def _divided(self) -> list[int]:
+        """The section of each sentence: the text is divided into sections of equal length."""
+        total = sum([sentence.tokens for sentence in self._sentences]) or 1.0
+        mean = total / max(len(self._sentences), 1)
+        count = max(int(self._budget / (mean * SECTION_SENTENCES)), 1)
+        sections: list[int] = []
+        passed = 0.0
+        for sentence in self._sentences:
+            sections.append(min(int(count * passed / total), count - 1))
+            passed += sentence.tokens
+        return sections
+
+
+def _next_share(times: int) -> float:
+    """What one more occurrence counts, after some."""
+    return math.sqrt(times + 1) - math.sqrt(times)

@@ -1,0 +1,139 @@
+"""Questions about a whole corpus: its communities, and sentences from its beginning to its end."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lightrag_jsonl.core.answers import Context, Keywords
+from lightrag_jsonl.core.front_matter import is_front_matter
+from lightrag_jsonl.core.question_scope import is_of_any_text
+from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.retrieval.communities import (
+    CommunityMemory,
+    CommunityRows,
+    load_communities,
+    visible_chunks,
+)
+from lightrag_jsonl.retrieval.excerpts import content_stems, split_sentences
+from lightrag_jsonl.retrieval.filtering import entity_names, visible_degrees, with_filter
+from lightrag_jsonl.retrieval.full_text import lexical_hits
+from lightrag_jsonl.retrieval.hits import column, distinct_rows
+from lightrag_jsonl.retrieval.task import Overview, SearchResult, SearchTask
+from lightrag_jsonl.storage.status import with_documents
+from lightrag_jsonl.storage.vector_index import Floats, Ids
+
+# Bounds of the time.
+MOST_CHUNKS = 400  # whose sentences are read for one question
+MOST_NAMES = 2_000  # of entities; a longer list fits into no prompt
+
+# How much more a sentence counts in the first or last chunk of a document, where texts say what they are about
+# and how things end. Tuned as the weights in `excerpts`.
+OUTER_WEIGHT = 2.0
+
+# Front matter is left out, unless a greater share of all chunks is front matter.
+MOST_FRONT_MATTER = 0.35
+
+
+def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -> SearchResult:
+    """The communities of the visible graph, and chunks to quote from, in the order of the text."""
+    task = with_filter(task)
+    chunks_by_row = _spread_chunks(task)
+    chunk_names = _names_in_chunks(task, column(chunks_by_row))
+    chunks = tuple(chunks_by_row.values())
+    names_by_chunk = [chunk_names[row] for row in chunks_by_row]
+    communities = memory.communities(task)
+    overview = Overview(
+        chunks=chunks,
+        sentences=tuple(split_sentences(chunks, names_by_chunk)),
+        chunk_weights=tuple(chunk_weights(chunks)),
+        question_terms=question_terms(context.question, context.keywords),
+        communities=tuple(
+            [community for community in load_communities(task, communities) if not community.level]
+        ),
+        names=_important_names(task, communities, column(chunks_by_row)),
+    )
+    context = with_documents(task.snapshot, replace(context, chunks=chunks))
+    return SearchResult(context, overview=overview)
+
+
+def question_terms(question: str, keywords: Keywords) -> frozenset[str]:
+    """The words of a question and of its keywords, without those that fit a text about any subject."""
+    texts = [keywords.question or question, *keywords.low_level, *keywords.high_level]
+    return frozenset([term for term in content_stems(" ".join(texts)) if not is_of_any_text(term)])
+
+
+# ── chunks ──────────────────────────────────────────────────────────────────────
+
+
+def _spread_chunks(task: SearchTask) -> dict[int, Chunk]:
+    """The visible chunks without front matter, by row id in the order of the text.
+
+    Of more than `MOST_CHUNKS`, the best of each of so many sections of equal length: those that share most
+    with the question, and then those that mention most entities.
+    """
+    ordered = column(task.snapshot.chunk_names(visible_chunks(task).tolist()))
+    if len(ordered) > MOST_CHUNKS:
+        scores = _chunk_scores(task, ordered)
+        sections = np.array_split(np.arange(len(ordered)), MOST_CHUNKS)
+        ordered = ordered[[section[scores[section].argmax()] for section in sections]]
+    stored_chunks = task.snapshot.chunks(ordered.tolist())
+    chunks_by_row = {row: stored_chunks[row] for row in ordered.tolist()}
+    return _without_front_matter(chunks_by_row)
+
+
+def _chunk_scores(task: SearchTask, chunks: Ids) -> Floats:
+    """A score for each chunk: above 1 if it shares words with the question, else by its mentions."""
+    graph = task.snapshot.graph
+    positions, _ = graph.entities_of(chunks)
+    mentions = np.bincount(positions, minlength=len(chunks))
+    hits = lexical_hits(task, MOST_CHUNKS)
+    likeness = dict(zip(hits.ids.tolist(), hits.scores.tolist(), strict=True))
+    from_question = [1 + likeness[row] if row in likeness else 0.0 for row in chunks.tolist()]
+    scores: Floats = mentions / (1 + mentions.max(initial=0)) + np.array(from_question)
+    return scores
+
+
+def chunk_weights(chunks: Sequence[Chunk]) -> list[float]:
+    """How much the sentences of each chunk count: more in the first and the last chunk of a document."""
+    first_chunks = {chunk.document_id: chunk.id for chunk in reversed(chunks)}
+    last_chunks = {chunk.document_id: chunk.id for chunk in chunks}
+    outer_chunks = {*first_chunks.values(), *last_chunks.values()}
+    return [OUTER_WEIGHT if chunk.id in outer_chunks else 1.0 for chunk in chunks]
+
+
+def _without_front_matter(chunks_by_row: Mapping[int, Chunk]) -> dict[int, Chunk]:
+    front_rows = {row for row, chunk in chunks_by_row.items() if is_front_matter(chunk.text)}
+    if len(front_rows) > MOST_FRONT_MATTER * len(chunks_by_row):
+        return dict(chunks_by_row)
+    return {row: chunk for row, chunk in chunks_by_row.items() if row not in front_rows}
+
+
+# ── names ───────────────────────────────────────────────────────────────────────
+
+
+def _names_in_chunks(task: SearchTask, chunks: Ids) -> dict[int, dict[int, str]]:
+    """For each chunk, the names of the entities mentioned there, by row id."""
+    positions, entities = task.snapshot.graph.entities_of(chunks)
+    names = entity_names(task, distinct_rows(entities).tolist())
+    names_by_chunk: dict[int, dict[int, str]] = defaultdict(dict)
+    for position, entity in zip(positions.tolist(), entities.tolist(), strict=True):
+        names_by_chunk[int(chunks[position])][entity] = names[entity]
+    return names_by_chunk
+
+
+def _important_names(
+    task: SearchTask, communities: Sequence[CommunityRows], chunks: Ids
+) -> tuple[tuple[int, str], ...]:
+    """The entities of communities by the number of relations and chunks, each with the position of its
+    community; first those that some `chunks` mention, of equal ones the first community's.
+    """
+    entities = np.concatenate([np.zeros(0, np.int64), *[part.entities for part in communities]])
+    homes = np.repeat(np.arange(len(communities)), [len(part.entities) for part in communities])
+    mentioned, _ = task.snapshot.graph.chunks_of(entities)
+    scores = visible_degrees(task, entities) + np.bincount(mentioned, minlength=len(entities))
+    is_mentioned = np.isin(entities, task.snapshot.graph.entities_of(chunks)[1])
+    best = np.lexsort((-scores, ~is_mentioned))[:MOST_NAMES]
+    names = entity_names(task, entities[best].tolist())
+    return tuple([(int(homes[at]), names[int(entities[at])]) for at in best.tolist()])

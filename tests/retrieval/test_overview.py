@@ -1,0 +1,159 @@
+"""Overviews: the whole text, from its beginning to its end, within the budget."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import Document, Keywords
+from lightrag_jsonl.core.question_scope import asks_about_change
+from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.retrieval.excerpts import (
+    ExcerptRequest,
+    choose_excerpts,
+    split_sentences,
+    whole_sentences,
+)
+from lightrag_jsonl.retrieval.overview import chunk_weights
+from lightrag_jsonl.testing import ScriptedLLM
+from tests.kit import index
+
+PLACES = (
+    "Aldermoor",
+    "Birkhaven",
+    "Corran",
+    "Dunmere",
+    "Eskdale",
+    "Farholm",
+    "Gillsand",
+    "Hexwick",
+)
+
+
+def _voyage() -> Document:
+    """A text of eight sections, each about a place of its own, with words that add nothing."""
+    sections = []
+    for number, place in enumerate(PLACES):
+        filler = " ".join(
+            f"It was a day like all the days before, number {day}." for day in range(40)
+        )
+        sections.append(f"Captain Ilse reached {place} in year {1800 + number}. {filler}")
+    return Document("\n\n".join(sections), id="voyage", title="The voyage")
+
+
+async def test_excerpts_reach_from_the_beginning_to_the_end(tmp_path: Path) -> None:
+    """Each place of the voyage is quoted, in the order of the text, in a context of a few hundred tokens."""
+    async with index(tmp_path, options={"chunk_tokens": 300}) as rag:  # type: ignore[arg-type]
+        await rag.insert(_voyage())
+        context = await rag.retrieve("What is this about?", mode="overview", max_total_tokens=900)
+    excerpts = context.prompt.partition("order of the text")[2]
+    positions = [excerpts.find(f"reached {place}") for place in PLACES]
+    assert -1 not in positions
+    assert positions == sorted(positions)
+    assert [chunk.index for chunk in context.chunks] == sorted(
+        chunk.index for chunk in context.chunks
+    )
+    assert any("Ilse" in name for community in context.communities for name in community.entities)
+
+
+@pytest.mark.parametrize("budget", [1, 20, 60, 150, 400, 2_000, 30_000])
+async def test_the_budget_holds(tmp_path: Path, budget: int) -> None:
+    """No overview is longer than the budget, and each number leads to the chunk that is quoted."""
+    async with index(tmp_path, options={"chunk_tokens": 300}) as rag:  # type: ignore[arg-type]
+        await rag.insert(
+            [_voyage(), Document("周师傅在窑厂烧玻璃。１２ 😀 [3] is no number.", id="玻璃")]
+        )
+        context = await rag.retrieve("Summarize it.", mode="overview", max_total_tokens=budget)
+        assert context.tokens == rag.engine.tokenizer.count(context.prompt) <= budget
+    for number, chunk in enumerate(context.chunks, start=1):
+        for start, end in context.excerpts[chunk.id]:
+            assert 0 <= start < end <= len(chunk.text)
+        first_start, first_end = context.excerpts[chunk.id][0]
+        line = re.search(rf"^\[{number}\] (.*)$", context.prompt, re.MULTILINE)
+        assert line is not None
+        assert " ".join(chunk.text[first_start:first_end].split())[:10] in line[1]
+    assert f"[{len(context.chunks) + 1}]" not in context.prompt
+
+
+async def test_mix_answers_questions_about_the_whole_from_an_overview(tmp_path: Path) -> None:
+    """The words of a question, or the model that names its keywords, say that the whole is asked about."""
+    reply = '{"high_level_keywords": ["voyage"], "low_level_keywords": [], "whole": true}'
+    llm = ScriptedLLM(
+        lambda request: reply if request.response_type == "json" else "She sailed [1]."
+    )
+    async with index(tmp_path) as rag:
+        await rag.insert(_voyage())
+        assert (await rag.retrieve("Summarize the book.", mode="mix")).communities
+        assert (await rag.retrieve("How did the ship of Ilse change?", mode="mix")).communities
+        assert not (await rag.retrieve("Who reached Corran?", mode="mix")).communities
+        assert not (await rag.retrieve("Summarize the book.", mode="local")).communities
+    async with index(tmp_path, llm) as rag:
+        answer = await rag.query("What kind of voyage is it?", mode="mix")
+        assert answer.context.communities
+        assert answer.citations[0].document_id == "voyage"
+        assert "in the order of the text" in llm.requests[-1].question
+
+
+async def test_an_extractor_of_keywords_may_ask_for_the_whole(tmp_path: Path) -> None:
+    """The user's own keyword extractor says by `whole` that a question asks about everything."""
+
+    class Whole:
+        async def keywords(self, question: str, history: object) -> Keywords:
+            return Keywords(high_level=("voyage",), whole=True)
+
+    async with index(tmp_path, keyword_extractor=Whole()) as rag:
+        await rag.insert(_voyage())
+        assert (await rag.retrieve("Corran?", mode="mix")).communities
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How does Scrooge's attitude to money change?", True),
+        ("How has the company developed since 2001?", True),
+        ("他对金钱的态度如何变化？", True),
+        ("曹操的势力如何一步步壮大？", True),
+        ("How do I change the password?", True),  # harmless: an overview near the question
+        ("Who changed the rules?", False),
+        ("刘备是谁？", False),
+        ("What is the exchange rate?", False),
+    ],
+)
+def test_questions_about_a_change(question: str, *, expected: bool) -> None:
+    """What changes in the course of a text is asked for by its words."""
+    assert asks_about_change(question) == expected
+
+
+def test_wrapped_lines_are_one_sentence() -> None:
+    """A line break within a sentence does not end it; headings, lists and Chinese lines stay apart."""
+    line = "The captain sailed on, and " * 5
+    text = f"# Title\n\n{line}\nreached the harbor. 她到了港口。\n他没有。"
+    spans = whole_sentences(text)
+    assert [text[start:end][-8:] for start, end in spans][1:] == [
+        "harbor.",
+        "她到了港口。",
+        "他没有。",
+    ] or any("and \nreached" in text[start:end] for start, end in spans)
+    assert all(text[start:end].strip() for start, end in spans)
+
+
+def test_the_choice_does_not_repeat_itself() -> None:
+    """Of sentences that say the same, one is chosen before a sentence about something else is missed."""
+    texts = [
+        f"Captain Ilse sailed to the harbor of {place}." for place in ("Corran", "Corran", "Corran")
+    ]
+    texts += ["The smith Odo forged anchors in Dunmere.", "周师傅在窑厂烧玻璃。"]
+    chunks = [_chunk(text, number) for number, text in enumerate(texts)]
+    names = [{1: "Ilse"}] * 3 + [{2: "Odo"}, {3: "周师傅"}]
+    request = ExcerptRequest(
+        sentences=split_sentences(chunks, names),
+        question_terms=frozenset(),
+        chunk_weights=chunk_weights(chunks),
+        frame_tokens=3,
+    )
+    chosen = choose_excerpts(request, 45)
+    assert {0, 3, 4} >= set(chosen) and len(chosen) >= 2
+
+
+def _chunk(text: str, index: int = 0) -> Chunk:
+    return Chunk(f"chunk-{index}", "d", index, 1, 0, len(text), text, len(text.split()) + 4)
