@@ -113,7 +113,7 @@ def _people_with_titles(words: Sequence[SegmentedWord]) -> Iterator[Phrase]:
     """People by surname and title or profession: 周老师."""
     for surname, title in pairwise(words):
         is_adjacent = surname.end == title.start
-        if not is_adjacent or simplified(title.text) not in tables.CHINESE_TITLES:
+        if not is_adjacent or simplified(title.text) not in tables.SURNAME_TITLES:
             continue
         if simplified(surname.text) in tables.SURNAMES | tables.DOUBLE_SURNAMES:
             name = surname.text + title.text

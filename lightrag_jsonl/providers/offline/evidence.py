@@ -18,13 +18,13 @@ _AS_GOOD = 0.95  # of a sentence's weight: a sentence with so much is as good
 _RIVALS = 2  # sentences that may be as good, unless they have all of a question's words
 _ALL_WEIGHT = 0.999
 _COMPLETING = 0.1  # of a question's weight that a further sentence adds
-_TOGETHER = 0.6  # of it, that two sentences have which answer only together
+_JOINT_WEIGHT = 0.6  # of it, that two sentences have which answer only together
 _ROOT = 6  # first letters that English words of one family share
 _IN_PARTS = 0.5  # of a word's weight, where a text has half of the characters of a Chinese word
 
 # What an answer must hold, by the words of the question: answer types of question classification (Li and
 # Roth, "Learning Question Classifiers", COLING 2002) that a text can show. The first one that fits counts.
-_ASKED: Mapping[str, re.Pattern[str]] = {
+_KINDS_ASKED_FOR: Mapping[str, re.Pattern[str]] = {
     "name": re.compile(r"\bwhat\b.*\bname\b|叫什么|名字", re.IGNORECASE),
     "duration": re.compile(
         r"\bhow long\b|多久|多长时间|几(?:年|天|个?月|个?小时|分钟)", re.IGNORECASE
@@ -40,25 +40,25 @@ _ASKED: Mapping[str, re.Pattern[str]] = {
     "place": re.compile(r"\bwhere\b|哪里|哪儿|何处|何地|在哪|什么地方", re.IGNORECASE),
     "person": re.compile(r"\b(?:who|whom|whose)\b|谁|何人|哪位|哪个人|哪些人", re.IGNORECASE),
 }
-_NUMBER = (
+_COUNT_OR_NUMBER = (
     r"(?:\d[\d.,]*|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty"
     r"|forty|fifty|sixty|hundred|thousand|dozen|half)\b|[一二两三四五六七八九十百千万半数几]+)"
 )
 _SHOWN: Mapping[str, re.Pattern[str]] = {
     "name": re.compile(r"\b(?:names?|named|called)\b|叫|名", re.IGNORECASE),
     "duration": re.compile(
-        rf"{_NUMBER}\W?(?:second|minute|hour|day|night|week|month|year|centur)"
-        rf"|{_NUMBER}个?(?:多|半)?(?:秒|分钟|小时|时辰|天|日|夜|周|星期|月|年|载)",
+        rf"{_COUNT_OR_NUMBER}\W?(?:second|minute|hour|day|night|week|month|year|centur)"
+        rf"|{_COUNT_OR_NUMBER}个?(?:多|半)?(?:秒|分钟|小时|时辰|天|日|夜|周|星期|月|年|载)",
         re.IGNORECASE,
     ),
     "time": re.compile(
         r"\d{4}|\d:\d\d|\b(?:january|february|march|april|may|june|july|august|september|october|november"
         r"|december|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|spring|summer|autumn|winter|o'clock|noon"
         r"|midnight|today|tomorrow|yesterday)\b"
-        rf"|{_NUMBER}个?(?:年|月|日|号|点|时|天|周|更)|之?后|早上|晚上|凌晨|每天|次日|当[日夜]",
+        rf"|{_COUNT_OR_NUMBER}个?(?:年|月|日|号|点|时|天|周|更)|之?后|早上|晚上|凌晨|每天|次日|当[日夜]",
         re.IGNORECASE,
     ),
-    "number": re.compile(_NUMBER, re.IGNORECASE),
+    "number": re.compile(_COUNT_OR_NUMBER, re.IGNORECASE),
     "place": re.compile(
         r"\b(?:in|at|near|behind|under|above|beside|to|from)\s+(?:(?:the|an?|his|her)\s|[A-Z])|[在到往于至住去]|[里内外上下旁]"
     ),
@@ -94,7 +94,7 @@ class AnswerEvidence:
         pair = list(quotes[:2])
         if len(pair) < 2 or not any(map(self._shows_what_is_asked, pair)):
             return []
-        return pair if self._are_joined(*pair) and self._share(pair) >= _TOGETHER else []
+        return pair if self._are_joined(*pair) and self._share(pair) >= _JOINT_WEIGHT else []
 
     def _are_joined(self, first: Quote, second: Quote) -> bool:
         """Whether a name in one of two sentences, unlike those of the question, is what the other is about."""
@@ -169,7 +169,7 @@ class AnswerEvidence:
     def _names_something(self, text: str) -> bool:
         """Whether a sentence has a name of a person, an organization or a place that the question lacks."""
         question_key = name_key(self._question)
-        for word in _CAPITALIZED.findall(text):
+        for word in _CAPITALIZED_WORD.findall(text):
             if word.casefold() not in STOP_WORDS and word.casefold() not in question_key:
                 return True
         for sentence in find_sentences(text, self._language):
@@ -181,13 +181,13 @@ class AnswerEvidence:
 
 _NAMED = ("person", "organization", "place")
 _QUESTION_WORD = re.compile(r"\b(?:what|which|who|whom|whose|when|where|how)\b", re.IGNORECASE)
-_CAPITALIZED = re.compile(r"\b[A-Z][a-z]{2,}")
+_CAPITALIZED_WORD = re.compile(r"\b[A-Z][a-z]{2,}")
 
 
 def _asked_kind(question: str) -> str | None:
     """The kind of thing that the first question word asks for, if a text can show it."""
     question_word = _QUESTION_WORD.search(question)
-    for kind, pattern in _ASKED.items():
+    for kind, pattern in _KINDS_ASKED_FOR.items():
         match = pattern.search(question)
         if match and (question_word is None or match.start() <= question_word.start()):
             return kind

@@ -10,7 +10,7 @@ from lightrag_jsonl.providers.offline.segmentation import SegmentedWord
 from lightrag_jsonl.providers.offline.words import GENERIC_NOUNS
 
 _LEGAL_FORMS = ("有限公司", "有限责任公司")  # of the Company Law: whatever stands before is a name
-_ENDINGS = (  # kinds of organizations, of the registers of companies and of public institutions
+_ORGANIZATION_ENDINGS = (  # kinds of organizations, of the registers of companies and of public institutions
     *(
         "公司",
         "集团",
@@ -68,7 +68,9 @@ _NO_NAME = words(  # before an ending: a kind of organization, or a part of one,
 )
 _NAME_TAGS = ("n", "nz", "nr", "ns", "nt", "nrt", "nrfg", "vn", "j", "b", "s", "eng", "an", "l")
 _PROPER_TAGS = ("nz", "nr", "ns", "nt", "nrt", "nrfg", "eng")
-_UNITS = "省市县区镇乡州旗"  # administrative: 青松区 is a place though no dictionary has it
+_ADMINISTRATIVE_UNITS = (
+    "省市县区镇乡州旗"  # administrative: 青松区 is a place though no dictionary has it
+)
 _MOST_WORDS = 8
 _ORDINAL = re.compile(r"第[一二三四五六七八九十百\d]+")
 _SHORTEST_STEM = (
@@ -109,11 +111,12 @@ def _places_of(stem: str, text: str) -> Iterator[Phrase]:
 def _ends_a_name(word: SegmentedWord, following: Sequence[SegmentedWord]) -> bool:
     """Whether a word is the last one of an organization's name, by an ending; 股份 and 集团 go on."""
     plain = simplified(word.text)
-    if not plain.endswith(_ENDINGS) or word.tag not in (*_NAME_TAGS, "q"):
+    if not plain.endswith(_ORGANIZATION_ENDINGS) or word.tag not in (*_NAME_TAGS, "q"):
         return False
     next_word = following[0] if following and following[0].start == word.end else None
     return next_word is None or (
-        not simplified(next_word.text).endswith(_ENDINGS) and (simplified(next_word.text) != "股份")
+        not simplified(next_word.text).endswith(_ORGANIZATION_ENDINGS)
+        and (simplified(next_word.text) != "股份")
     )
 
 
@@ -157,4 +160,4 @@ def _goes_on(before: SegmentedWord, word: SegmentedWord) -> bool:
 def _is_proper(word: SegmentedWord) -> bool:
     """Whether a word is a name, or an administrative unit, or unknown to the dictionary."""
     plain = simplified(word.text)
-    return word.tag in _PROPER_TAGS or plain in _UNITS or not word.in_dictionary
+    return word.tag in _PROPER_TAGS or plain in _ADMINISTRATIVE_UNITS or not word.in_dictionary

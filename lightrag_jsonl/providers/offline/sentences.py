@@ -18,7 +18,11 @@ _PRONOUN_SUBJECT = re.compile(
     r"\W*(?:(?P<man>(?:he|his)\b|他(?!们))|(?P<woman>(?:she|her)\b|她(?!们))|(?P<thing>its?\b|它(?!们)))",
     re.IGNORECASE,
 )
-_POSSESSIVES = ("his", "her", "its")  # their phrase ends before them: "his" stands for "Bob's"
+_POSSESSIVE_PRONOUNS = (
+    "his",
+    "her",
+    "its",
+)  # their phrase ends before them: "his" stands for "Bob's"
 _THINGS = ("place", "organization", "work", "product", "event")  # that "he" and "she" do not mean
 _BEFORE_SUBJECT = re.compile(r"\W*(?:(?:the|mr|mrs|ms|dr|sir|lady)\.?\s+)*\W*", re.IGNORECASE)
 _NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
@@ -118,7 +122,7 @@ class _Antecedents:
             return None
         self._sort = sort
         place = pronoun.start(sort)
-        end = place if pronoun[sort].casefold() in _POSSESSIVES else pronoun.end()
+        end = place if pronoun[sort].casefold() in _POSSESSIVE_PRONOUNS else pronoun.end()
         return replace(self._name, start=place, end=end)
 
     def _fits(self, sort: str) -> bool:

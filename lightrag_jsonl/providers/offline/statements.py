@@ -152,7 +152,7 @@ _CHINESE_VERB = re.compile(
     rf"{_CHINESE_ADVERBS}(?P<verb>\w{{1,4}}?)(?P<particle>[于在自到至往入为]?)(?:了|过|着)?[《“「]?"
 )
 _CHINESE_PASSIVE = re.compile(rf"{_CHINESE_ADVERBS}(?:是)?[被由]")
-_TOGETHER = re.compile(rf"{_CHINESE_ADVERBS}[与和同跟]")
+_MUTUAL = re.compile(rf"{_CHINESE_ADVERBS}[与和同跟]")
 _CHINESE_ROLE_OF = re.compile(rf"{_CHINESE_ADVERBS}(?:是|为|乃|即)")
 _CHINESE_ROLE = re.compile(r"的(?P<role>\w{1,5})(?=[，。；！”」]|$)")
 _CHINESE_POSSESSED = re.compile(r"[之的](?P<role>[^\W\d]{1,5}?)(?:是|为|叫|名叫)?")
@@ -188,7 +188,7 @@ def _chinese_statement(
         verb = _VERB_AFTER.match(plain, after)
         if verb and _is_chinese_verb(verb["verb"], sentence):
             yield Statement(object.name, written[slice(*verb.span("verb"))], subject.name)
-    elif _TOGETHER.fullmatch(plain, start, end):
+    elif _MUTUAL.fullmatch(plain, start, end):
         verb = _VERB_AFTER.match(plain, after)
         if verb and verb["verb"] in tables.MUTUAL_VERBS:
             yield Statement(subject.name, written[slice(*verb.span("verb"))], object.name)

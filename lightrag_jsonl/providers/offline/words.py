@@ -91,7 +91,7 @@ _TYPE_WORDS: Mapping[str, str] = {  # last or first words of names, and nouns af
     "method": "algorithm method technique theorem theory process protocol",
     "creature": "species genus dog cat horse bird fish plant tree ghost spirit god",
 }
-CHINESE_TITLES = words(  # and professions, after a surname
+SURNAME_TITLES = words(  # and professions, after a surname
     "老师 医生 大夫 护士 教授 博士 主任 经理 总经理 律师 先生 女士 小姐 太太 师傅 校长 院长 局长 部长 处长 科长 市长 县长 书记 主席 总统 将军 同学 教练 警官 工程师 会计"
 )
 # The most general nouns of HowNet's upper classes: thing, part, attribute, fact, time, space, human, group.
