@@ -17,6 +17,10 @@ _NEIGHBORHOOD = 0.65  # of it, that a sentence and its neighbors must have toget
 _AS_GOOD = 0.95  # of a sentence's weight: a sentence with so much is as good
 _RIVALS = 2  # sentences that may be as good, unless they have all of a question's words
 _ALL_WEIGHT = 0.999
+# Among so many sentences two words meet by chance: of fifteen such answers about two novels eleven were wrong.
+_MANY_SENTENCES = 150
+_FEW_WORDS = 2
+_MOST_AMONG_MANY = 0.7  # of a question's weight
 _COMPLETING = 0.1  # of a question's weight that a further sentence adds
 _JOINT_WEIGHT = 0.6  # of it, that two sentences have which answer only together
 _ROOT = 6  # first letters that English words of one family share
@@ -77,6 +81,7 @@ class AnswerEvidence:
         self._quotes = quotes
         self._language: Language = language
         self._asked = _asked_kind(self._question)
+        self._is_among_many = len(quotes) > _MANY_SENTENCES
         self._words = _question_words(self._question, language)
         self._places = {quote.text: place for place, quote in enumerate(quotes)}
         found_by_word = {
@@ -88,6 +93,8 @@ class AnswerEvidence:
 
     def answering(self, quotes: Sequence[Quote]) -> list[Quote]:
         """The quotes, best first, that answer the question: each alone, or two of them together."""
+        if self._is_among_many and len(self._words) <= _FEW_WORDS:
+            return []
         alone = [quote for quote in quotes if self.answers(quote)]
         if alone:
             return self._with_completing(alone, quotes)
@@ -129,6 +136,8 @@ class AnswerEvidence:
         if re.search("[?？]", quote.text) or not self._shows_what_is_asked(quote):
             return False
         share = self._share([quote])
+        if self._is_among_many and share < _MOST_AMONG_MANY:
+            return False
         if share < _MOST_WEIGHT and self._share(self._around(quote)) < _NEIGHBORHOOD:
             return False
         has_all_words = share > _ALL_WEIGHT
