@@ -37,6 +37,7 @@ from lightrag_jsonl.core.options import Selection as Selection
 from lightrag_jsonl.core.options import Turn as Turn
 from lightrag_jsonl.core.protocols import LLM as LLM
 from lightrag_jsonl.core.protocols import Answerer as Answerer
+from lightrag_jsonl.core.protocols import Chunker as Chunker
 from lightrag_jsonl.core.protocols import Embedder as Embedder
 from lightrag_jsonl.core.protocols import Extractor as Extractor
 from lightrag_jsonl.core.protocols import KeywordExtractor as KeywordExtractor

@@ -67,13 +67,15 @@ async def insert_on_ray(
     A document is read by one node; a shard is one document or several, of up to `shard_characters`.
     Documents in the index are skipped: after an interruption, another call continues. Summaries
     are written at the end, from here. `ConfigError` without Ray, for limits of cost (no node can
-    keep them alone), and for models that only a program can make.
+    keep them alone), for a chunker, and for models that only a program can make.
     """
     if any(getattr(rag.options, name) is not None for name in COST_LIMITS):
         raise ConfigError(
             f"on a cluster there are no limits of cost: leave out {', '.join(COST_LIMITS)}"
         )
     engine = rag.engine
+    if engine.chunker is not None:
+        raise ConfigError("a chunker works on this machine only: open the index without it")
     await engine.record_models(overwrite=False)
     settings = await rag.admin.settings()
     settings |= await asyncio.to_thread(engine.index_settings)

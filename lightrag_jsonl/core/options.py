@@ -28,6 +28,7 @@ Role = Literal["system", "user", "assistant"]
 log = logging.getLogger(__name__)
 
 OVERLAP = 100  # tokens; a twelfth of a chunk
+MOST_OVERLAP = 0.75  # of a chunk; beyond, no whole sentence would fit beside it
 
 MOST = 2**53  # what every JSON and SQLite can hold
 Natural: TypeAlias = Annotated[int, Meta(ge=0, le=MOST)]
@@ -77,7 +78,7 @@ class IndexOptions:
     """Settings of indexing. Sizes are in tokens; invalid values raise `ConfigError`.
 
     - `chunk_tokens`, `chunk_overlap`: the size of a chunk, and how much of the previous chunk is
-      repeated. The default overlap shrinks with very small chunks.
+      repeated, at most three quarters. The default overlap shrinks with very small chunks.
     - `extraction`: the prompt for chunks. `ontology`: a file or a mapping, for
       "extract-with-ontologies".
     - `entity_types`: empty for the language's own list.
@@ -138,11 +139,13 @@ class IndexOptions:
                 f"ontology must be a file or a mapping, not {repr_start(self.ontology)}"
             )
         object.__setattr__(self, "limits", from_mapping(Limits, self.limits))
-        if self.chunk_overlap == OVERLAP >= self.chunk_tokens:
+        most_overlap = int(MOST_OVERLAP * self.chunk_tokens)
+        if self.chunk_overlap == OVERLAP > most_overlap:
             object.__setattr__(self, "chunk_overlap", self.chunk_tokens // 12)
-        if self.chunk_overlap >= self.chunk_tokens:
+        if self.chunk_overlap > most_overlap:
             raise ConfigError(
-                f"chunk_overlap ({self.chunk_overlap}) must be below chunk_tokens ({self.chunk_tokens})"
+                f"chunk_overlap ({self.chunk_overlap}) must be at most {most_overlap}, three quarters of "
+                f"chunk_tokens ({self.chunk_tokens}): the rest of a chunk is for new text"
             )
 
 

@@ -1,6 +1,6 @@
 """The ports for models, embedders and the like, with one or two methods each."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -110,6 +110,17 @@ class Tokenizer(Protocol):
 
     def truncate(self, text: str, limit: int) -> str:
         """The longest prefix of the text, or nearly, of at most `limit` tokens."""
+
+
+class Chunker(Protocol):
+    """Divides a page into chunks: a function, such as `split_text` of a text splitter."""
+
+    def __call__(self, text: str, /) -> Iterable[str | tuple[int, int]]:
+        """The chunks in order, as pieces of the text or as (start, end) in characters.
+
+        Each begins and ends after the one before, and together they hold every visible character;
+        they may overlap. Anything else becomes a `ConfigError`.
+        """
 
 
 class Reranker(Protocol):

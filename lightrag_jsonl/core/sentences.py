@@ -13,7 +13,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
     The spans are in order and cover all but white space; closing quotes and footnote marks belong to
     the sentence. Blank lines end a sentence, single line breaks only beside CJK text, a very long
-    line or a list item. A full-width point (．) ends a sentence only in a text without 。: otherwise
+    line, a list item or a row of a table. A full-width point (．) ends a sentence only in a text without 。: otherwise
     the point separates names.
     """
     spans = []
@@ -50,6 +50,7 @@ _CLOSERS = re.compile(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})
 _CLOSERS_STRAIGHT = re.compile(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
 _NEXT = re.compile(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
 _HEADING = re.compile(r"[^\S\n]*#{1,6}\s")
+_TABLE_ROW = re.compile(r"[^\S\n]*\|")
 _LIST_ITEM = re.compile(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
 )
@@ -108,7 +109,10 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
     behind = text[max(0, stop.start() - _UNWRAPPED) : stop.start()]
     if any(len(line) == _UNWRAPPED and "\n" not in line for line in (ahead, behind)):
         return True
-    heading = _HEADING.match(behind, behind.rfind("\n") + 1)
+    line_start = behind.rfind("\n") + 1
+    if _TABLE_ROW.match(behind, line_start) and _TABLE_ROW.match(text, stop.end()):
+        return True
+    heading = _HEADING.match(behind, line_start)
     return heading is not None or _LIST_ITEM.match(text, stop.end()) is not None
 
 

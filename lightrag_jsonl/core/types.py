@@ -129,7 +129,9 @@ class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
     `index` counts from 0 in the document. `title` is the document's, `heading` the path of headings
-    above the start, such as "Report › Costs"; within a table it ends with the header of the table. `score` and `why` are set in search results only.
+    above the start, such as "Report › Costs"; within a table it ends with the header of the table.
+    `score` and `why` are set in search results only. `preface` and `continuation` are set for
+    extractors only: the parts of the first and the last sentence on the neighbouring pages.
     """
 
     id: str
@@ -145,11 +147,25 @@ class Chunk:
     why: str = ""
     heading: str = ""
     title: str = ""
+    preface: str = ""
+    continuation: str = ""
+
+    @property
+    def whole_text(self) -> str:
+        """The text with whole sentences at both ends, for extractors."""
+        text = self.text
+        if self.preface:
+            text = self.preface + text.lstrip()
+        if self.continuation:
+            text = text.rstrip() + self.continuation
+        return text
 
     @property
     def background(self) -> str:
         """The document's title and the headings, for readers of the text."""
-        return HEADING_SEPARATOR.join(filter(None, (self.title, self.heading)))
+        begins_with_title = self.heading.split(HEADING_SEPARATOR)[0] == self.title
+        title = "" if begins_with_title else self.title
+        return HEADING_SEPARATOR.join(filter(None, (title, self.heading)))
 
 
 def chunk_id(document_id: str, page: int, start: int, text: str) -> str:

@@ -139,6 +139,59 @@ def finish_of(reason: object) -> Finish:
     return finish
 
 
+def chunk_spans(chunker: protocols.Chunker, text: str) -> list[tuple[int, int]]:
+    """The chunks of a page by a user's chunker, as (start, end); any failure is a `ConfigError`."""
+    name = getattr(chunker, "__qualname__", type(chunker).__qualname__)
+    spans: list[tuple[int, int]] = []
+    start = -1
+    end = 0
+    try:
+        for number, chunk in enumerate(chunker(text)):
+            span = _piece_span(chunk, text, start, end) if isinstance(chunk, str) else chunk
+            problem = _span_problem(span, text, start, end)
+            if problem:
+                raise ValueError(f"chunk {number} {problem}")
+            start, end = span
+            spans.append((start, end))
+        if text[end:].strip():
+            raise ValueError(
+                f"no chunk holds the end of the page, {repr_start(text[end:].strip())}"
+            )
+    except Exception as error:  # the user's own code may raise anything
+        raise ConfigError(f"chunker {name} failed: {described(error)}") from error
+    return spans
+
+
+def _piece_span(piece: str, text: str, start: int, end: int) -> tuple[int, int]:
+    """The place of a piece: after the end of the chunk before, or else overlapping that chunk."""
+    gap = len(text) - end - len(text[end:].lstrip())
+    for first in (end, end + gap):
+        if text.startswith(piece, first):
+            return first, first + len(piece)
+    first = text.find(piece, start + 1)
+    while first >= 0 and first + len(piece) <= end:
+        first = text.find(piece, first + 1)
+    if first < 0 or not piece:
+        raise ValueError(f"the page does not hold {repr_start(piece)}, in this order")
+    return first, first + len(piece)
+
+
+def _span_problem(span: object, text: str, start: int, end: int) -> str:
+    """What is wrong with a chunk after the one from `start` to `end`; nothing if it is right."""
+    if not isinstance(span, tuple | list) or [type(place) for place in span] != [int, int]:
+        return f"is {repr_start(span)}, not a text or (start, end)"
+    first, last = span
+    if not 0 <= first < last <= len(text):
+        return f"is {(first, last)}, not within the {len(text)} characters of the page"
+    if not text[first:last].strip():
+        return f"holds only white space, {(first, last)}"
+    if first <= start or last <= end:
+        return f"is {(first, last)}, not after the one before, {(start, end)}"
+    if left_out := text[end:first].strip():
+        return f"begins at {first}, so that no chunk holds {repr_start(left_out)}"
+    return ""
+
+
 class CheckedTokenizer:
     """A user's tokenizer; any failure becomes a `ConfigError`."""
 

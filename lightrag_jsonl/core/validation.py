@@ -25,6 +25,7 @@ REPLACEMENTS: Mapping[str, str] = {  # of the arguments that LightRAG has, by th
     "rerank_model_func": "reranker=",
     "chunk_token_size": "options=IndexOptions(chunk_tokens=…)",
     "chunk_overlap_token_size": "options=IndexOptions(chunk_overlap=…)",
+    "chunking_func": "chunker=",
     "entity_extract_max_gleaning": "options=IndexOptions(max_gleanings=…)",
     "addon_params": "language= and options=IndexOptions(entity_types=…)",
     "workspace": "a folder for each index",

@@ -13,12 +13,14 @@ from typing import NamedTuple
 
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.protocols import Chunker, Tokenizer
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import character_boundary
 from lightrag_jsonl.core.types import Chunk, Document, Page, chunk_id
+from lightrag_jsonl.core.user_code import chunk_spans
 from lightrag_jsonl.indexing.headings import Outline
+from lightrag_jsonl.indexing.page_borders import with_whole_sentences
 
 MOST_CHARACTERS = 8  # for each token of `size`; longer pages are not tried as a single chunk
 NO_PAGE = Page("", 0, "")
@@ -27,7 +29,7 @@ PARAGRAPH_PENALTY = 0.0  # of a border, in shares of the distance between border
 SENTENCE_PENALTY = 0.07
 WORD_PENALTY = 0.6
 LONG_SENTENCE = 100  # characters; longer sentences are divided, too
-WORD_GROUPS = re.compile(r"(?s).{1,60}[\s，、；：,;:]|.{60}")  # the parts of a long sentence
+WORD_GROUPS = re.compile(r"(?s).{1,60}[\s，、；：,;:]|.{5}")  # the parts of a long sentence
 VISIBLE = re.compile(r"\S")
 
 
@@ -109,6 +111,20 @@ def provided_chunks(
     return _chunks(spans, pages)
 
 
+def chunks_by(
+    chunker: Chunker, pages: Sequence[Page], *, tokenizer: Tokenizer
+) -> tuple[Chunk, ...]:
+    """The chunks of a user's chunker; `ConfigError` unless they cover each page in order."""
+    spans: list[tuple[Page, Span]] = []
+    for page in pages:
+        if not page.text.strip():
+            continue
+        for start, end in chunk_spans(chunker, page.text):
+            span = Span(start, end, tokenizer.count(page.text[start:end]))
+            spans.append((page, span))
+    return _chunks(spans, pages)
+
+
 def _cut_around(
     spans: Sequence[Span], text: str, *, tokenizer: Tokenizer, size: int, overlap: int
 ) -> list[Span]:
@@ -128,8 +144,8 @@ def _cut_around(
     return all_spans
 
 
-def _chunks(spans: Iterable[tuple[Page, Span]], pages: Iterable[Page]) -> tuple[Chunk, ...]:
-    """A document's spans, in order, as chunks numbered from 0, with the headings above each."""
+def _chunks(spans: Iterable[tuple[Page, Span]], pages: Sequence[Page]) -> tuple[Chunk, ...]:
+    """A document's spans, in order, as chunks numbered from 0, with headings and whole sentences."""
     outline = Outline(pages)
     chunks: list[Chunk] = []
     for index, (page, span) in enumerate(spans):
@@ -147,7 +163,7 @@ def _chunks(spans: Iterable[tuple[Page, Span]], pages: Iterable[Page]) -> tuple[
             heading=outline.path_at(page.number, first_visible),
         )
         chunks.append(chunk)
-    return tuple(chunks)
+    return with_whole_sentences(chunks, pages)
 
 
 def unchanged_spans(text: str, old_text: str, chunks: Sequence[Chunk], *, size: int) -> list[Span]:

@@ -87,11 +87,11 @@ class LLMExtractor:
 
     def _conversation(self, chunk: Chunk, meter: UsageMeter) -> Conversation:
         options = self._options
-        variables = {**self._variables, "text": chunk.text}
+        variables = {**self._variables, "text": chunk.whole_text}
         if "background" in self._inputs:
             variables["background"] = chunk.background
         collector = MentionCollector(
-            text=chunk.text,
+            text=chunk.whole_text,
             prompt=options.extraction,
             ontology=self._ontology,
             limits=options.limits,
@@ -102,7 +102,7 @@ class LLMExtractor:
             client=self._client,
             options=options,
             variables=variables,
-            names=None if self._names_in is None else self._names_in(chunk.text),
+            names=None if self._names_in is None else self._names_in(chunk.whole_text),
             meter=meter,
             priority=self._client.next_priority(),
             document=chunk.document_id,

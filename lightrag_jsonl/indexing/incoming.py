@@ -7,10 +7,16 @@ from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.protocols import Chunker, Tokenizer
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import PERSON, PROVIDED, Chunk, Document, Extraction, Page
-from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, provided_chunks
+from lightrag_jsonl.indexing.chunking import (
+    chunk_pages,
+    chunks_by,
+    document_pages,
+    provided_chunks,
+)
+from lightrag_jsonl.indexing.page_borders import with_whole_sentences
 from lightrag_jsonl.storage.rows import Override, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
 
@@ -130,11 +136,18 @@ def stored_version(view: StoreView, document_id: str) -> StoredDocument | None:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCutter:
-    """Cuts documents into chunks, by default of `size` tokens with an `overlap`."""
+    """Cuts documents into chunks: by a user's `chunker`, or of `size` tokens with an `overlap`."""
 
     tokenizer: Tokenizer
     size: int
     overlap: int
+    chunker: Chunker | None = None
+
+    def new_chunks(self, pages: Sequence[Page]) -> tuple[Chunk, ...]:
+        """The chunks of a document that is not stored yet."""
+        if self.chunker is not None:
+            return chunks_by(self.chunker, pages, tokenizer=self.tokenizer)
+        return chunk_pages(pages, tokenizer=self.tokenizer, size=self.size, overlap=self.overlap)
 
     def cut(
         self, document: IncomingDocument, pending: PendingDocument, view: StoreView
@@ -157,6 +170,8 @@ class DocumentCutter:
     ) -> tuple[Chunk, ...]:
         if pending.chunks is not None:
             return provided_chunks(document.pages, pending.chunks, self.tokenizer)
+        if self.chunker is not None and pending.chunk_size is None:
+            return self.new_chunks(document.pages)
         size, overlap = pending.chunk_size or (self.size, self.overlap)
         return chunk_pages(
             document.pages,
@@ -188,4 +203,6 @@ def unfinished_chunks(
         for report in view.chunk_reports([document_id])
         if report.unfinished or (current is not None and report.extractor not in final)
     ]
-    return view.chunks(rows)
+    chunks = view.chunks(rows)
+    complete = with_whole_sentences(chunks.values(), view.pages([document_id]) if rows else ())
+    return dict(zip(chunks, complete, strict=True))

@@ -125,12 +125,20 @@ class Insertion:
             )
             document = replace(document, extractions=extractions)
             if pending.chunks is None:  # if this insert is killed, the text is cut alike again
-                sizes = (self._cutter.size, self._cutter.overlap)
-                pending = replace(pending, chunk_size=pending.chunk_size or sizes)
+                pending = self._with_same_chunks(pending, document)
         if stored is not None:  # what is cached so far is about the earlier version
             await write(store, methodcaller("outdate_answers", [document.id]), durable=False)
         await write(store, methodcaller("put_pending", pending), durable=False)
         return document
+
+    def _with_same_chunks(
+        self, pending: PendingDocument, document: IncomingDocument
+    ) -> PendingDocument:
+        """The waiting document with what cuts it into the same chunks again, for its records."""
+        if self._cutter.chunker is not None and pending.chunk_size is None:
+            return replace(pending, chunks=tuple(chunk.text for chunk in document.chunks))
+        sizes = (self._cutter.size, self._cutter.overlap)
+        return replace(pending, chunk_size=pending.chunk_size or sizes)
 
     async def _already_stored(
         self, stored: StoredDocument, pending: PendingDocument

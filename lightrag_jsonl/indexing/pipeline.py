@@ -47,6 +47,7 @@ class IndexPipeline:
         tokenizer: Tokenizer,
         options: IndexOptions,
         *,
+        cutter: DocumentCutter,
         language: str,
         settings: Callable[[], Mapping[str, str]],
         record_schema: Schema | None = None,
@@ -58,9 +59,7 @@ class IndexPipeline:
         self._settings = settings
         self._record_schema = record_schema
         self._patient = patient
-        self._cutter = DocumentCutter(
-            tokenizer, size=options.chunk_tokens, overlap=options.chunk_overlap
-        )
+        self._cutter = cutter
         self.writer = commits.IndexWriter(
             store=store,
             describer=Describer(client, options, tokenizer, language),

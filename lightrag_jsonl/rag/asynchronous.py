@@ -59,6 +59,9 @@ class AsyncLightRAG:
     hashes words. Neither needs a key or a network. If the recorded model is not available here,
     methods that need the model raise `ConfigError`.
 
+    `chunker` is a function that divides a page into chunks, in place of the sizes in `options`: from
+    the text to its pieces, or to (start, end) in characters. It is not remembered.
+
     `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
     model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
     (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
@@ -82,6 +85,7 @@ class AsyncLightRAG:
         language: str | None = None,
         options: IndexOptions | Mapping[str, Any] | None = None,
         prompts: PromptManager | Path | str | None = None,
+        chunker: protocols.Chunker | None = None,
         extractor: protocols.Extractor | None = None,
         keyword_extractor: protocols.KeywordExtractor | None = None,
         answerer: protocols.Answerer | None = None,
@@ -99,6 +103,7 @@ class AsyncLightRAG:
             language=language,
             options=options,
             prompts=prompts,
+            chunker=chunker,
             extractor=extractor,
             keyword_extractor=keyword_extractor,
             answerer=answerer,

@@ -17,6 +17,7 @@ from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
     Answerer,
+    Chunker,
     Embedder,
     Extractor,
     KeywordExtractor,
@@ -27,6 +28,7 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, Mode, ModelTask
 from lightrag_jsonl.curation.pipeline import CurationPipeline
 from lightrag_jsonl.indexing.extraction import LLMExtractor
+from lightrag_jsonl.indexing.incoming import DocumentCutter
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
@@ -101,6 +103,7 @@ class Engine:
     - `llm`: the model, and `models`: the models for single tasks, in place of `llm`; `embedder`: texts
       to vectors; `tokenizer`: counts and cuts; `reranker`: scores of chunks. `llm`, the values of
       `models` and `reranker` may be `None`.
+    - `chunker`: the user's function that divides pages into chunks, or `None`.
     - `extractor`, `keyword_extractor`, `answerer`: the user's replacements for the model in a single
       step, or `None`; without a model, language rules take all three places.
     - `clock`: the time; `new_id`: the ids of traces.
@@ -108,6 +111,7 @@ class Engine:
     Pipelines, made at first use:
 
     - `client`: every call of the models, with cache, retries and a limit of calls in flight.
+    - `cutter`: documents into chunks.
     - `indexing`: every change of documents.
     - `curation`: edits by hand, merges of names and of indexes, and checks.
     - `retrieval`: from a question to a context and an answer.
@@ -131,6 +135,7 @@ class Engine:
     tokenizer: Tokenizer
     models: Mapping[ModelTask, LLM | None] = field(default_factory=dict)
     reranker: Reranker | None = None
+    chunker: Chunker | None = None
     extractor: Extractor | None = None
     keyword_extractor: KeywordExtractor | None = None
     answerer: Answerer | None = None
@@ -151,6 +156,16 @@ class Engine:
     def indexing(self) -> IndexPipeline:
         """The pipeline of documents; `ConfigError` if the ontology in the options is missing."""
         return self.indexing_for(self.client)
+
+    @cached_property
+    def cutter(self) -> DocumentCutter:
+        """What cuts documents into chunks."""
+        return DocumentCutter(
+            tokenizer=self.tokenizer,
+            size=self.options.chunk_tokens,
+            overlap=self.options.chunk_overlap,
+            chunker=self.chunker,
+        )
 
     @cached_property
     def curation(self) -> CurationPipeline:
@@ -254,6 +269,7 @@ class Engine:
             embedder=self.embedder,
             tokenizer=self.tokenizer,
             options=self.options,
+            cutter=self.cutter,
             language=self.language,
             settings=self.index_settings,
             record_schema=self.prompts.schema("extract-graph", {}),
@@ -338,6 +354,7 @@ def open_engine(
     language: str | None = None,
     options: IndexOptions | Mapping[str, Any] | None = None,
     prompts: PromptManager | Path | str | None = None,
+    chunker: Chunker | None = None,
     extractor: Extractor | None = None,
     keyword_extractor: KeywordExtractor | None = None,
     answerer: Answerer | None = None,
@@ -382,6 +399,7 @@ def open_engine(
         embedder=chosen_embedder,
         tokenizer=chosen_tokenizer,
         reranker=reranker,
+        chunker=chunker,
         extractor=extractor,
         keyword_extractor=keyword_extractor,
         answerer=answerer,

@@ -9,6 +9,7 @@ from typing import Any
 
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.titles import heading_title
 
 LONGEST_FRONT_MATTER = 1 << 16  # characters
 MOST_BRACKETS = 500  # in YAML, which takes a time that grows with the square of their depth
@@ -35,7 +36,7 @@ _NUMERIC = re.compile(r"[0-9+\-−=()n\s]+")
 
 
 def read_markdown(data: bytes, meter: FileMeter) -> Document:
-    """A text of Markdown; its front matter gives title, date and metadata.
+    """A text of Markdown; its front matter gives title, date and metadata, or its heading the title.
 
     Underlined headings are marked with "#", comments and images without an address are left out.
     The headings are found when the text is cut into chunks.
@@ -44,9 +45,10 @@ def read_markdown(data: bytes, meter: FileMeter) -> Document:
     fields, body = _divided(text)
     title = fields.pop("title", None)
     written = fields.pop("date", None)
+    plain_text = outside_code(body, _plain)
     return Document(
-        outside_code(body, _plain),
-        title=None if title is None else str(title),
+        plain_text,
+        title=heading_title(plain_text) if title is None else str(title),
         date=None if written is None else str(written)[:10],
         metadata=fields,
     )

@@ -9,6 +9,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import outside_code, plain_scripts
+from lightrag_jsonl.readers.titles import heading_title
 
 _TERMINAL_COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[(?:\d+;)*\d*m")  # the escape may be gone
 _ATTACHED_IMAGE = re.compile(r"!\[([^\]\n]*)\]\((?:attachment:[^)\n]*)?\)")
@@ -32,7 +33,8 @@ def read_notebook(data: bytes, meter: FileMeter) -> Document:
             meter.add_characters(len(block))
             blocks.append(block)
     title = _mapping(notebook.get("metadata")).get("title")
-    return Document("\n\n".join(blocks), title=title if isinstance(title, str) else None)
+    text = "\n\n".join(blocks)
+    return Document(text, title=title if isinstance(title, str) else heading_title(text))
 
 
 def _cells(notebook: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

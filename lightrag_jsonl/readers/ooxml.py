@@ -28,6 +28,28 @@ _MAIN_TYPES = (
 )
 
 
+_STYLE_OF_CELL = re.compile(rb"(<(?:\w+:)?c\b[^<>]*?)\ss=\"[^\"]*\"")
+_FORMATS = re.compile(
+    rb"<(?P<tag>(?:\w+:)?(?:conditionalFormatting|dataValidations|extLst))\b"
+    rb"(?:[^<>]*/>|.*?</(?P=tag)>)",
+    re.DOTALL,
+)
+
+
+def without_styles(package: bytes) -> bytes:
+    """The workbook without styles, conditional formats and checks of input."""
+    target = BytesIO()
+    with ZipFile(BytesIO(package)) as workbook, ZipFile(target, "w", ZIP_DEFLATED) as copy:
+        for part in dict.fromkeys(workbook.namelist()):
+            content = workbook.read(part)
+            if part.endswith("styles.xml"):
+                continue
+            if "/worksheets/" in part:
+                content = _FORMATS.sub(b"", _STYLE_OF_CELL.sub(rb"\1", content))
+            copy.writestr(part, content)
+    return target.getvalue()
+
+
 def usual_package(data: bytes, kind: str) -> bytes:
     """The package as the libraries expect it, the same bytes if it is a usual one already.
 

@@ -5,6 +5,7 @@ import re
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
+from lightrag_jsonl.readers.titles import heading_title
 
 _ORG_KEYWORD = re.compile(r"^#\+(?P<name>\w+):[ \t]*(?P<text>.*)\n?", re.MULTILINE)
 _ORG_HEADING = re.compile(
@@ -38,9 +39,8 @@ def read_org(data: bytes, meter: FileMeter) -> Document:
     date = fields.pop("date", "").strip("<>[]")[:10]
     names = ("author", "filetags", "email", "language", "description")
     metadata = {name: fields[name] for name in names if fields.get(name)}
-    return Document(
-        without_blank_runs(text), title=title or None, date=date or None, metadata=metadata
-    )
+    text = without_blank_runs(text)
+    return Document(text, title=title or heading_title(text), date=date or None, metadata=metadata)
 
 
 def _org_heading(match: re.Match[str]) -> str:

@@ -5,6 +5,7 @@ import re
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
+from lightrag_jsonl.readers.titles import heading_title
 
 _RST_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}[ \t]*")
 _RST_FIELD = re.compile(r"^:(?P<name>[A-Za-z][\w -]*): +(?P<text>\S.*)$", re.MULTILINE)
@@ -33,7 +34,8 @@ def read_rst(data: bytes, meter: FileMeter) -> Document:
         match["name"].lower(): match["text"].strip() for match in _RST_FIELD.finditer(body[:4_000])
     }
     date = fields.pop("date", None)
-    return Document(without_blank_runs(body), date=date, metadata=fields)
+    text = without_blank_runs(body)
+    return Document(text, title=heading_title(text), date=date, metadata=fields)
 
 
 def _with_rst_headings(lines: list[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Reads tables: each row becomes a paragraph with the names of its columns."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO, StringIO
@@ -11,11 +12,13 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.merged_cells import FilledRows, merged_ranges
 from lightrag_jsonl.readers.number_formats import cell_text
-from lightrag_jsonl.readers.ooxml import usual_package
+from lightrag_jsonl.readers.ooxml import usual_package, without_styles
 
 DELIMITERS = ",;\t|"
 LONGEST_SHEET = 1_048_576  # rows, by the specification of Excel; blank ones come one by one
 MOST_HEADER_ROWS = 3
+
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,21 @@ def read_csv(data: bytes, meter: FileMeter) -> Document:
 def read_xlsx(data: bytes, meter: FileMeter) -> Document:
     """The rows of a workbook, a page for each sheet, with the values last computed.
 
-    Numbers are written in their formats, and each cell of a merged range has its value.
+    Numbers are written in their formats, and each cell of a merged range has its value. A workbook
+    with damaged styles is read without them.
     """
+    package = usual_package(data, ".xlsx")
+    try:
+        return _read_workbook(package, meter)
+    except (TypeError, ValueError, LookupError, AttributeError):  # by openpyxl, for any wrong style
+        document = _read_workbook(without_styles(package), meter)
+    meter.add_note("the styles of the workbook are damaged: numbers and dates have no formats")
+    return document
+
+
+def _read_workbook(package: bytes, meter: FileMeter) -> Document:
     import openpyxl
 
-    package = usual_package(data, ".xlsx")
     ranges = merged_ranges(package)
     book = openpyxl.load_workbook(BytesIO(package), read_only=True, data_only=True)
     pages = []
@@ -78,8 +91,9 @@ def _counted(
 def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
     """Each row as "Name: Ada; Born: 1815".
 
-    The header is the first row with a value beyond the first column, or else the first row; rows
-    above the header are titles. A header with groups goes on in the next row: "2024 Sales: 12".
+    The header is the first row with several values, or else the first row; rows above the header are
+    titles. A header with groups goes on in the next row: "2024 Sales: 12". Two columns of names and
+    values have no header. The names of columns without any value come last.
     """
     table: list[TableRow] = []
     for row in rows:
@@ -89,18 +103,44 @@ def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
             cells.pop()
         if cells:
             table.append(TableRow(cells, row.has_groups))
-    top = next((number for number, row in enumerate(table) if any(row.cells[1:])), 0)
-    yield from (row.cells[0] for row in table[:top])
+    counts = [len([cell for cell in row.cells if cell]) for row in table]
+    top = next((number for number, count in enumerate(counts) if count > 1), 0)
+    yield from (" ".join(filter(None, row.cells)) for row in table[:top])
+    if _has_names_and_values(table[top:]):
+        yield from (_name_and_value(row.cells) for row in table[top:])
+        return
     length = _header_length(table[top:])
     header = _joined_header(table[top : top + length])
-    body = table[top + length :]
-    for row in body:
-        pairs = zip_longest(header, row.cells, fillvalue="")
-        fields = [(name, cell) for name, cell in pairs if cell]
-        meter.add_characters(sum(len(name) for name, _ in fields))
-        yield "; ".join(f"{name}: {cell}" if name else cell for name, cell in fields)
-    if header and not body:
-        yield "; ".join(filter(None, header))
+    used_columns: set[int] = set()
+    for row in table[top + length :]:
+        columns = [column for column, cell in enumerate(row.cells) if cell]
+        used_columns.update(columns)
+        names = [header[column] if column < len(header) else "" for column in columns]
+        meter.add_characters(sum(map(len, names)))
+        yield "; ".join(
+            f"{name}: {row.cells[column]}" if name else row.cells[column]
+            for name, column in zip(names, columns, strict=True)
+        )
+    unused_names = [name for column, name in enumerate(header) if column not in used_columns]
+    if any(unused_names):
+        yield "; ".join(filter(None, unused_names))
+
+
+def _has_names_and_values(table: list[TableRow]) -> bool:
+    """Whether two columns are names with a colon, or the first value is a number, but no year."""
+    if not table or len(table[0].cells) != 2 or max(len(row.cells) for row in table) != 2:
+        return False
+    names = [row.cells[0] for row in table if len(row.cells) == 2]
+    with_colon = sum(name.endswith((":", "：")) for name in names)
+    first_value = table[0].cells[1]
+    is_year = _YEAR.fullmatch(first_value) is not None
+    return 2 * with_colon > len(names) or (_is_number(first_value) and not is_year)
+
+
+def _name_and_value(cells: list[str]) -> str:
+    """A row of two columns as "Name: Ada"."""
+    name = cells[0].rstrip(":： ")
+    return ": ".join(filter(None, [name, *cells[1:]]))
 
 
 def _header_length(table: list[TableRow]) -> int:

@@ -6,9 +6,11 @@ from io import BytesIO
 from typing import Any
 
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.drawings import drawing_text
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.ooxml import usual_package
+from lightrag_jsonl.readers.titles import confirmed_title, heading_title
 from lightrag_jsonl.readers.word_numbers import ParagraphNumbers, W
 from lightrag_jsonl.readers.xml_elements import local_name
 
@@ -25,24 +27,28 @@ _HEADING_STYLE = re.compile(r"(?i)heading ([1-6])$")
 def read_docx(data: bytes, meter: FileMeter) -> Document:
     """Paragraphs and tables in the order of the body, headings marked as in Markdown.
 
-    Paragraphs have the numbers of their lists; text boxes and footnotes follow the paragraph that
-    they belong to. Inserted text counts, deleted text does not. Page numbers are not stored in such
+    Paragraphs have the numbers of their lists; text boxes, footnotes, charts and diagrams follow
+    the paragraph that they belong to. Inserted text counts, deleted text does not. Page numbers are not stored in such
     a file.
     """
     import docx
 
     document = docx.Document(BytesIO(usual_package(data, ".docx")))
     texts = []
-    for text in WordText(document).blocks(document.element.body):
+    for text in WordText(document, meter).blocks(document.element.body):
         meter.add_characters(len(text))
         texts.append(text)
-    return Document("\n\n".join(texts))
+    text = "\n\n".join(texts)
+    title = confirmed_title(document.core_properties.title, text)
+    return Document(text, title=title or heading_title(text))
 
 
 class WordText:
     """Turns the elements of a document into texts, in order."""
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: Any, meter: FileMeter) -> None:
+        self._part = document.part
+        self._meter = meter
         self._levels = _heading_levels(document.styles)
         self._numbers = ParagraphNumbers(_part(document, "numbering"), document.styles.element)
         self._notes = {
@@ -68,7 +74,7 @@ class WordText:
                 yield from self.blocks(element)
 
     def _paragraph(self, paragraph: Any) -> Iterator[str]:
-        """The text of a paragraph with its number, then those of its text boxes and notes."""
+        """The text of a paragraph with its number, then its text boxes, notes, charts and diagrams."""
         boxes: list[Any] = []
         notes: list[str] = []
         text = "".join(self._pieces(paragraph, boxes, notes)).strip()
@@ -82,10 +88,10 @@ class WordText:
             yield f"{number} {text}" if number and not level else text
         for box in boxes:
             yield from self.blocks(box)
-        yield from notes
+        yield from filter(None, notes)
 
     def _pieces(self, element: Any, boxes: list[Any], notes: list[str]) -> Iterator[str]:
-        """The texts in a paragraph; its text boxes and notes are added to the lists."""
+        """The texts in a paragraph; its text boxes, and its notes and drawings, go to the lists."""
         for child in element:
             name = local_name(child)
             if name == "t" and child.tag == f"{W}t":
@@ -94,6 +100,9 @@ class WordText:
                 yield SIGNS[name]
             elif name == "txbxContent":
                 boxes.append(child)
+            elif name == "graphicData":
+                yield from self._pieces(child, boxes, notes)
+                notes.append(drawing_text(child, self._part, self._meter))
             elif name in ("footnoteReference", "endnoteReference"):
                 yield from self._note_mark(child, name.removesuffix("Reference"), notes)
             elif name not in HIDDEN_ELEMENTS:

@@ -11,7 +11,14 @@ from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import cut, on_one_line
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Excerpt, Relation
+from lightrag_jsonl.core.types import (
+    HEADING_SEPARATOR,
+    UNKNOWN_TYPE,
+    Chunk,
+    Entity,
+    Excerpt,
+    Relation,
+)
 
 ELLIPSIS = "…"  # for what is left out between two excerpts
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
@@ -92,7 +99,8 @@ class ContextWriter:
         page = ""
         if chunk.document_id in self.context.paged:
             page = self.words.page.format(chunk.page)
-        parts = (safe_line(chunk.heading)[:LABEL_LENGTH], page)
+        heading = chunk.heading.removeprefix(f"{chunk.title}{HEADING_SEPARATOR}")
+        parts = (safe_line(heading)[:LABEL_LENGTH], page)
         return self.words.comma.join(filter(None, parts))
 
     def text(

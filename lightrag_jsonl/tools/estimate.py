@@ -16,7 +16,7 @@ from lightrag_jsonl.core.types import (
     ResponseType,
 )
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
+from lightrag_jsonl.indexing.chunking import document_pages
 from lightrag_jsonl.indexing.loading import Given, load_documents
 from lightrag_jsonl.llm.requests import request_key
 from lightrag_jsonl.rag import AsyncLightRAG
@@ -163,12 +163,7 @@ def _cut_documents(
             failures.append(document)
         if not isinstance(document, Document):
             continue
-        chunks = chunk_pages(
-            document_pages(document.id or "", document),
-            tokenizer=engine.tokenizer,
-            size=engine.options.chunk_tokens,
-            overlap=engine.options.chunk_overlap,
-        )
+        chunks = engine.cutter.new_chunks(document_pages(document.id or "", document))
         yield [replace(chunk, title=document.title or "") for chunk in chunks]
 
 

@@ -128,12 +128,12 @@ def test_turns_as_other_libraries_write_them() -> None:
 
 @given(st.integers(1, 3_000))
 def test_the_default_overlap_fits_small_chunks(tokens: int) -> None:
-    """A chosen one does not change, and has to be smaller than a chunk."""
-    assert IndexOptions(chunk_tokens=tokens).chunk_overlap == (
-        100 if tokens > 100 else tokens // 12
-    )
-    with pytest.raises(ConfigError, match="below"):
-        IndexOptions(chunk_tokens=tokens, chunk_overlap=tokens + (tokens == 100))
+    """A chosen one does not change, and is at most three quarters of a chunk."""
+    most = 3 * tokens // 4
+    assert IndexOptions(chunk_tokens=tokens).chunk_overlap == (100 if most >= 100 else tokens // 12)
+    assert IndexOptions(chunk_tokens=tokens, chunk_overlap=most).chunk_overlap <= most
+    with pytest.raises(ConfigError, match="three quarters"):
+        IndexOptions(chunk_tokens=tokens, chunk_overlap=most + 1 + (most + 1 == 100))
 
 
 def test_a_choice_that_there_is_not_names_those_there_are() -> None:

@@ -115,7 +115,8 @@ def test_chunks_of_a_page_have_about_equal_sizes(length: int) -> None:
 
 def test_chunks_overlap_by_about_what_was_asked() -> None:
     """Neighbours share text, never more tokens than the overlap; none is shared if none is asked."""
-    for text in (ENGLISH, CHINESE, " ".join(["word"] * 5000)):
+    unpunctuated = "玄德与关公张飞同至城下众人皆喜" * 400
+    for text in (ENGLISH, CHINESE, " ".join(["word"] * 5000), unpunctuated):
         chunks = chunks_of(text, size=200, overlap=50)
         for one, two in pairwise(chunks):
             assert 10 <= FITTED.count(text[two.start : one.end]) <= 55

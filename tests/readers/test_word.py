@@ -10,6 +10,8 @@ pytest.importorskip("docx")
 import docx
 import openpyxl
 import pptx
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
@@ -19,6 +21,9 @@ from tests.readers.files import read, replaced, saved, zipped
 NAMES = nsdecls("w")
 BODY = "word/document.xml"
 TYPES = "[Content_Types].xml"
+CHART = "http://schemas.openxmlformats.org/drawingml/2006/chart"
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 def paragraph(text: str, properties: str = "") -> str:
@@ -270,3 +275,32 @@ def test_strict_packages_are_read() -> None:
     deck = pptx.Presentation()
     deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = "Fleet"
     assert read(strict(saved(deck)), "a.pptx").pages == ("# Slide 1: Fleet",)
+
+
+def test_a_chart_follows_its_paragraph() -> None:
+    """As a table of its categories and series."""
+    made = docx.Document()
+    chart = Part(
+        PackURI("/word/charts/chart1.xml"),
+        "application/vnd.openxmlformats-officedocument.drawingml.chart+xml",
+        (
+            f'<c:chartSpace xmlns:c="{CHART}" xmlns:a="{DRAWING}"><c:chart><c:plotArea><c:pie3DChart>'
+            "<c:ser><c:tx><c:v>Ships</c:v></c:tx>"
+            '<c:cat><c:strLit><c:pt idx="0"><c:v>Leith</c:v></c:pt></c:strLit></c:cat>'
+            '<c:val><c:numLit><c:pt idx="0"><c:v>7</c:v></c:pt></c:numLit></c:val>'
+            "</c:ser></c:pie3DChart></c:plotArea></c:chart></c:chartSpace>"
+        ).encode(),
+        made.part.package,
+    )
+    relation = made.part.relate_to(chart, f"{RELATIONS}/chart")
+    made.element.body.insert(
+        0,
+        parse_xml(
+            f'<w:p {NAMES} xmlns:a="{DRAWING}" xmlns:c="{CHART}" xmlns:r="{RELATIONS}">'
+            "<w:r><w:t>Ships by port</w:t><w:drawing><a:graphic><a:graphicData>"
+            f'<c:chart r:id="{relation}"/>'
+            "</a:graphicData></a:graphic></w:drawing></w:r></w:p>"
+        ),
+    )
+    text = read(saved(made), "a.docx").text
+    assert text == "Ships by port\n\n|  | Ships |\n| Leith | 7 |"

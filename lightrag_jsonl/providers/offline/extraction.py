@@ -36,7 +36,7 @@ _TOGETHER_STRENGTH = 1.0  # of names in common sentences that state no relation
 class OfflineExtractor:
     """Extractor of names and noun phrases, and of relations between names in the same sentence.
 
-    The result depends on the chunk's text alone, English or Chinese. A relation that a sentence states
+    The result depends on the chunk's whole text alone, English or Chinese. A relation that a sentence states
     ("A founded B", "B was founded by A") has the predicate of the sentence and a strength of 5 to 10, by
     the number of such sentences. Other names of a sentence are "mentioned together" (同时提到), with
     strength 1. Entity types and this predicate are in `language`.
@@ -50,7 +50,7 @@ class OfflineExtractor:
     async def extract(self, chunk: Chunk) -> Extraction:
         """The entities and relations of a chunk."""
         return await to_thread.run_sync(
-            extract_text, chunk.text, self._language, limiter=self._threads
+            extract_text, chunk.whole_text, self._language, limiter=self._threads
         )
 
 

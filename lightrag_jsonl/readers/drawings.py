@@ -1,0 +1,104 @@
+"""Reads charts and SmartArt diagrams in the files of Office."""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.markdown import markdown_table
+from lightrag_jsonl.readers.number_formats import number_text
+
+CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+LARGEST_INDEX = 100_000  # of a point; a prepared file can name any
+
+
+def drawing_text(element: Any, part: Any, meter: FileMeter) -> str:
+    """The chart or the diagram in an element of a package's part; nothing if there is none."""
+    chart = _related_root(element.find(f".//{CHART}chart"), "id", part)
+    if chart is not None:
+        return _chart_text(chart, meter)
+    diagram = _related_root(element.find(f".//{DIAGRAM}relIds"), "dm", part)
+    return "" if diagram is None else _diagram_text(diagram)
+
+
+def _related_root(reference: Any, attribute: str, part: Any) -> Any | None:
+    """The root of the part that an element refers to; None if there is none, or if it is no XML."""
+    from lxml import etree
+
+    part_id = None if reference is None else reference.get(f"{RELATION}{attribute}")
+    if part_id is None or part_id not in part.rels or part.rels[part_id].is_external:
+        return None
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
+    try:
+        return etree.fromstring(part.rels[part_id].target_part.blob, parser)
+    except etree.XMLSyntaxError:
+        return None
+
+
+def _chart_text(chart: Any, meter: FileMeter) -> str:
+    """The title of a chart, and a table of categories and series for each of its plots."""
+    title = chart.find(f"{CHART}chart/{CHART}title")
+    text = "" if title is None else "".join(title.itertext(f"{DRAWING}t", f"{CHART}v"))
+    blocks = [" ".join(text.split())]
+    for plot in chart.iterfind(f".//{CHART}plotArea/*"):
+        series = plot.findall(f"{CHART}ser")
+        if series:
+            blocks.append(_plot_table(series, meter))
+    return "\n\n".join(filter(None, blocks))
+
+
+def _plot_table(series: list[Any], meter: FileMeter) -> str:
+    names = [_first_text(line.find(f"{CHART}tx")) for line in series]
+    categories: list[str] = []
+    for line in series:
+        points = _points(line, ("cat", "xVal"), meter)
+        categories = max(categories, points, key=len)
+    columns = [_points(line, ("val", "yVal"), meter) for line in series]
+    rows = zip_longest(categories, *columns, fillvalue="")
+    return markdown_table([["", *names], *rows])
+
+
+def _points(series: Any, names: tuple[str, ...], meter: FileMeter) -> list[str]:
+    """The texts of the points of a series in their order, numbers in their format."""
+    texts: dict[int, str] = {}
+    for name in names:
+        for cache in series.iterfind(f"{CHART}{name}//{CHART}pt/.."):
+            format = cache.findtext(f"{CHART}formatCode") or "General"
+            for point in cache.iterfind(f"{CHART}pt"):
+                index = point.get("idx", "")
+                if index.isdecimal() and int(index) < LARGEST_INDEX:
+                    value = point.findtext(f"{CHART}v") or ""
+                    texts.setdefault(int(index), _value_text(value, format, cache))
+    length = max(texts, default=-1) + 1
+    meter.add_cells(length)
+    return [texts.get(index, "") for index in range(length)]
+
+
+def _value_text(value: str, format: str, cache: Any) -> str:
+    if cache.tag == f"{CHART}strCache":
+        return value
+    try:
+        return number_text(float(value), format)
+    except (ValueError, OverflowError):
+        return value
+
+
+def _first_text(element: Any) -> str:
+    """The text of the first value in an element."""
+    value = None if element is None else element.find(f".//{CHART}v")
+    return "" if value is None else value.text or ""
+
+
+def _diagram_text(diagram: Any) -> str:
+    """The texts of a diagram, one a line."""
+    return "\n".join(_diagram_lines(diagram))
+
+
+def _diagram_lines(diagram: Any) -> Iterator[str]:
+    for point in diagram.iter(f"{DIAGRAM}pt"):
+        text = "".join(text.text or "" for text in point.iter(f"{DRAWING}t"))
+        if text.strip():
+            yield text

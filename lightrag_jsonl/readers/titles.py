@@ -1,0 +1,40 @@
+"""Finds the title that a file gives itself, in a heading or in the properties of the file."""
+
+import re
+
+from lightrag_jsonl.core.cjk import is_cjk
+
+BEGINNING = 4_000  # characters, in which a document says what it is called
+FEWEST_TITLE_WORDS = 2
+FEWEST_TITLE_CHARACTERS = 4  # characters
+LONGEST_TITLE = 200  # characters
+
+_MARKDOWN_HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*?)[ \t]*#*$", re.MULTILINE)
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
+_EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|\{#[^}\n]*\}|<[^<>\n]*>")
+_WORDS = re.compile(r"\w+")
+
+
+def heading_title(text: str) -> str | None:
+    """The first heading of a text of Markdown, if no other heading has so high a level; or None."""
+    headings = _MARKDOWN_HEADING.findall(_FENCED.sub("", text))
+    levels = [len(marks) for marks, _ in headings]
+    if not levels or levels[0] != 1 or levels.count(1) > 1:
+        return None
+    title = _EMPHASIS.sub("", _LINK.sub(r"\1", headings[0][1]))
+    return " ".join(title.split())[:LONGEST_TITLE] or None
+
+
+def confirmed_title(title: str | None, text: str) -> str | None:
+    """The title in a file's properties, if the beginning of the text has these words, too; or None.
+
+    Programs write names of files and templates there, such as "Microsoft Word - draft3.doc".
+    """
+    title = " ".join((title or "").split())
+    words = _WORDS.findall(title.casefold())
+    is_long = len(words) >= FEWEST_TITLE_WORDS or sum(map(is_cjk, title)) >= FEWEST_TITLE_CHARACTERS
+    if not is_long or len(title) > LONGEST_TITLE:
+        return None
+    beginning = "".join(_WORDS.findall(text[:BEGINNING].casefold()))
+    return title if "".join(words) in beginning else None
