@@ -31,6 +31,22 @@ Next, query these indexes, or index your own files:
   {{command}} insert -w kb FILES"""
 QUESTION_NUMBERS: Final[dict[Language, tuple[int, ...]]] = {"en": (0, 3), "zh": (3, 5)}
 DEMO_TITLES: Final = {"en": "English", "zh": "中文"}
+SUMMARY_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": {
+        "size": "{} articles: {} entities, {} relations",
+        "connected": "Most connected: ",
+        "relations": "Strongest relations:",
+        "comma": ", ",
+        "question": "Q: ",
+    },
+    "zh": {
+        "size": "{} 篇文章：{} 个实体，{} 条关系",
+        "connected": "关系最多的实体：",
+        "relations": "权重最高的关系：",
+        "comma": "、",
+        "question": "问：",
+    },
+}
 SHOWN_ENTITIES: Final = 6
 SHOWN_RELATIONS: Final = 4
 
@@ -56,7 +72,7 @@ def demo_command(folder: Path | None) -> CommandOutput:
             rag.insert(sample_documents(language))
             questions = [sample_questions(language)[number] for number in numbers]
             answers = {question: rag.query(question, mode="local") for question in questions}
-            lines += _summary(rag, DEMO_TITLES[language], answers)
+            lines += _summary(rag, language, answers)
             value.append({"language": language, "status": rag.status(), "answers": answers})
     next_steps = NEXT_STEPS.format(
         command=command_line(),
@@ -87,19 +103,21 @@ def _callable_name(program: Path) -> str:
     return f".{os.sep}{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
 
 
-def _summary(rag: LightRAG, title: str, answers: Mapping[str, Answer]) -> Iterator[str]:
-    """The size of an index, its strongest entities and relations, and the answers."""
+def _summary(rag: LightRAG, language: Language, answers: Mapping[str, Answer]) -> Iterator[str]:
+    """The size of an index, its strongest entities and relations, and the answers, in its language."""
+    words = SUMMARY_WORDS[language]
     status = rag.status()
     graph = rag.graph
     degrees = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))[:SHOWN_ENTITIES]
     edges = sorted(graph.edges(data=True), key=lambda edge: (-edge[2]["weight"], edge[:2]))
-    yield f"\n── {title} {'─' * (SCREEN_COLUMNS - 10)}"
-    yield f"\n{status.chunks} articles: {status.entities} entities, {status.relations} relations"
-    yield "Most connected: " + ", ".join(f"{name} ({degree})" for name, degree in degrees)
-    yield "Strongest relations:"
+    most_connected = words["comma"].join(f"{name} ({degree})" for name, degree in degrees)
+    yield f"\n── {DEMO_TITLES[language]} {'─' * (SCREEN_COLUMNS - 10)}"
+    yield "\n" + words["size"].format(status.chunks, status.entities, status.relations)
+    yield words["connected"] + most_connected
+    yield words["relations"]
     for _, _, data in edges[:SHOWN_RELATIONS]:
-        keywords = ", ".join(data["keywords"].split("; ")[:3]) or "—"
+        keywords = words["comma"].join(data["keywords"].split("; ")[:3]) or "—"
         yield "  " + one_line(f"{data['source']} — {keywords} — {data['target']}", SCREEN_COLUMNS)
     for question, answer in answers.items():
-        yield f"\nQ: {question}"
+        yield f"\n{words['question']}{question}"
         yield from (f"   {line}".rstrip() for line in str(answer).split("\n"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from lightrag_jsonl.core.citation_markers import without_citations
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
-from lightrag_jsonl.core.text import clipped
+from lightrag_jsonl.core.text import clipped_at_word
 from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Kind, Mode, Relation, relation_rows
 from lightrag_jsonl.core.usage import Usage
 
@@ -282,7 +282,7 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
     quotes_by_place: dict[tuple[int, str], dict[str, None]] = {}  # "" for an unsupported citation
     for citation in ordered:
         place = _place(citation, labels[citation.document_id], words)
-        text = clipped(citation.text, QUOTE_LENGTH)
+        text = clipped_at_word(citation.text, QUOTE_LENGTH)
         quote = words.quote.format(text) if citation.supported else ""
         quotes_by_place.setdefault((citation.number, place), {})[quote] = None
     numbers_by_line: dict[str, list[int]] = {}
@@ -316,7 +316,7 @@ def unsupported_lines(
     for claim in claims:
         if not claim.supported:
             claimed = without_citations(text[claim.start : claim.end]).replace("**", "")
-            quote = clipped(" ".join(claimed.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
+            quote = clipped_at_word(" ".join(claimed.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
             numbers.setdefault(quote, {})[claim.number] = None
     words = FIXED_WORDS[known_language(language)]
     for quote, cited in numbers.items():

@@ -12,6 +12,10 @@ def known_language(name: str) -> Language:
     return "zh" if name.casefold().startswith("zh") else "en"
 
 
+# The keyword of a relation between names of one sentence that states nothing about them.
+MENTIONED_TOGETHER: Mapping[Language, str] = {"en": "mentioned together", "zh": "同时提到"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedWords:
     """The fixed words and the punctuation of contexts and of lists of sources in one language."""

@@ -27,6 +27,16 @@ def clipped(text: str, limit: int, *, ending: int = 0) -> str:
     return cut(" ".join(text.split()), limit, ending=ending)
 
 
+def clipped_at_word(text: str, limit: int) -> str:
+    """The text on one line, cut like `clipped`, but not within a word of letters with spaces around."""
+    line = " ".join(text.split())
+    if len(line) > limit and line[limit].isalnum():
+        half_word = _HALF_WORD.search(line, max(limit - _LONGEST_CUT_WORD, 0), limit)
+        if half_word:
+            return line[: half_word.start()].rstrip() + "…"
+    return cut(line, limit)
+
+
 def cut(text: str, limit: int, *, ending: int = 0) -> str:
     """A text of at most `limit` characters as it is; of a longer one the beginning, "…", and the
     last `ending` characters.
@@ -46,4 +56,6 @@ def words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
+_LONGEST_CUT_WORD = 24  # characters: longer ones are cut
+_HALF_WORD = re.compile(r"(?<=\s)[A-Za-zÀ-ɏ0-9'’-]+$")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

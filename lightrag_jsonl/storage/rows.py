@@ -10,12 +10,14 @@ from datetime import UTC, date, datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
 
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
 Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
 Mention = TypeVar("Mention", t.EntityMention, t.RelationMention)
 Choice = TypeVar("Choice", str, tuple[str, str])
 
+_STATING_NOTHING = frozenset(MENTIONED_TOGETHER.values())  # keywords that state nothing
 MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
 # A mention's position, from the highest bits to the lowest: the day of the document, one more than the
@@ -217,6 +219,7 @@ class RelationRow:
             return list(self.edited["keywords"])
         votes = Counter(self.keywords)
         votes.update(self.backward_keywords)
+        votes = Counter(_stating_votes(votes)) or votes
         return sorted(votes, key=lambda keyword: (-votes[keyword], keyword))
 
     def count(self, row: RelationMentionRow, times: int) -> None:
@@ -240,8 +243,15 @@ class RelationRow:
         _vote(self.high_names, high_name, times)
 
     def decide(self) -> None:
-        """Choose the direction by the votes; ties go to the end whose name sorts first."""
-        if self.forward == self.backward:
+        """Choose the direction by the votes; ties go to the end whose name sorts first.
+
+        A direction in which names are only mentioned together yields to one with a statement.
+        """
+        are_together = not _STATING_NOTHING.isdisjoint([*self.keywords, *self.backward_keywords])
+        is_stated_back = bool(_stating_votes(self.backward_keywords))
+        if are_together and bool(_stating_votes(self.keywords)) != is_stated_back:
+            self.reversed = is_stated_back
+        elif self.forward == self.backward:
             self.reversed = winner(self.high_names) < winner(self.low_names)
         else:
             self.reversed = self.forward < self.backward
@@ -270,10 +280,17 @@ class RelationRow:
             return tuple(sorted(self.edited["keywords"])), ()
         leading = self.backward_keywords if self.reversed else self.keywords
         reverse = self.keywords if self.reversed else self.backward_keywords
+        leading = _stating_votes(leading) or leading
+        reverse = _stating_votes(reverse)
         return tuple(sorted(leading)), tuple(sorted(reverse.keys() - leading.keys()))
 
 
 GraphRow: TypeAlias = EntityRow | RelationRow
+
+
+def _stating_votes(votes: Mapping[str, int]) -> dict[str, int]:
+    """The keywords that state something, with their votes."""
+    return {word: count for word, count in votes.items() if word not in _STATING_NOTHING}
 
 
 def winner(votes: Mapping[str, int]) -> str:

@@ -8,7 +8,7 @@ from lightrag_jsonl.core.cjk import is_cjk, is_lone, simplified
 from lightrag_jsonl.core.names import clean_name, folded_text, name_key
 from lightrag_jsonl.core.sentences import first_words, sentence_spans
 from lightrag_jsonl.core.terms import index_terms, search_terms
-from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.core.text import clipped_at_word, digest
 
 ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
 PROSE = st.text(alphabet="aB1 .!?\n。！？”“\"'’…《》<p>玄德Mr\f", max_size=80)
@@ -162,3 +162,19 @@ def test_first_words_are_cut_between_words() -> None:
         "短文",
         "👻" * 9 + "…",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "line"),
+    [
+        ("Ann Lee sings", 8, "Ann Lee…"),
+        ("Ann Lee\nsings", 10, "Ann Lee…"),
+        ("Ann Lee sings", 13, "Ann Lee sings"),
+        ("Ann Lee, sings", 7, "Ann Lee…"),
+        ("沈若兰住在临川👻", 5, "沈若兰住在…"),
+        ("x" * 40, 30, "x" * 30 + "…"),
+    ],
+)
+def test_a_quote_is_cut_between_words(text: str, limit: int, line: str) -> None:
+    """Text without spaces, and a very long word, are cut at the limit."""
+    assert clipped_at_word(text, limit) == line

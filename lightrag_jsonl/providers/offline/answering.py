@@ -12,6 +12,7 @@ from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone, simpli
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.question_scope import asks_about_everything
+from lightrag_jsonl.providers.offline.evidence import AnswerEvidence
 from lightrag_jsonl.providers.offline.keywords import offline_keywords
 from lightrag_jsonl.providers.offline.overviews import overview_answer
 from lightrag_jsonl.providers.offline.quotes import (
@@ -34,6 +35,7 @@ _BRIDGE = 0.5  # the weight of a name from an earlier sentence, next to the ques
 _RANK_DECAY = 0.08  # how fast scores fall with the rank of the chunk
 _BEGINNING = 80  # characters of a passage that its first sentences have at least
 _NAME_GAPS = 3  # so many characters may stand between those of a name
+_NEAREST = 3  # sentences that are shown where none answers
 _MOST_DEFINING = 3  # sentences of the answer to "What is …?"
 
 _CLOSING: Mapping[Language, str] = {
@@ -48,6 +50,10 @@ _WHOLE_TEXT: Mapping[Language, str] = {
     "en": "No single sentence answers this question about the whole text. The passages found begin "
     "as follows:",
     "zh": "这个问题问的是全文，没有哪一句能直接回答。检索到的段落开头如下：",
+}
+_NO_SENTENCE: Mapping[Language, str] = {
+    "en": "No sentence clearly answers this question. The nearest ones in the passages found:",
+    "zh": "没有哪一句能明确回答这个问题。检索到的段落中最接近的是：",
 }
 _COUNTS: Mapping[str, int] = {
     **{"a": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
@@ -105,14 +111,28 @@ def select_answer(question: str, context: Context, language: Language) -> str:
     if is_about_everything:  # "the main street" tells nothing of the main themes
         terms = content_terms(question)
         quotes = [quote for quote in quotes if 2 * len(terms & quote.terms) > len(terms)]
-    if quotes:
-        answer = " ".join(f"{quote.text} [{quote.number}]" for quote in quotes[:limit])
+    answering = _answering_quotes(question, quotes, context, language)
+    if answering:
+        answer = " ".join(f"{quote.text} [{quote.number}]" for quote in answering[:limit])
+    elif quotes:
+        nearest = [f"- {quote.text} [{quote.number}]" for quote in quotes[: limit or _NEAREST]]
+        answer = "\n".join([f"{_NO_SENTENCE[question_language]}\n", *nearest])
     elif context.chunks and is_about_everything:
         beginnings = _beginnings(context, language)[: limit or _MOST_SENTENCES]
         answer = "\n".join([f"{_WHOLE_TEXT[question_language]}\n", *beginnings])
     else:
         return _NO_ANSWER[question_language]
     return answer if limit else f"{answer}\n\n{_CLOSING[question_language]}"
+
+
+def _answering_quotes(
+    question: str, quotes: Sequence[Quote], context: Context, language: Language
+) -> list[Quote]:
+    """Those of the quotes that answer the question; all definitions of what is asked for."""
+    if quotes and (name := _defined_name(question)) and quotes[0].defines(name):
+        return list(quotes)
+    candidates = chunk_quotes(context) or description_quotes(context)
+    return AnswerEvidence(question, candidates, language).answering(quotes)
 
 
 def _beginnings(context: Context, language: Language) -> list[str]:
@@ -143,10 +163,9 @@ def _best_quotes(question: str, keywords: Keywords, context: Context) -> list[Qu
     lone_characters = frozenset(filter(is_lone, lone))
     keyword_terms = [content_terms(word) for word in keywords.low_level]
     question_terms = content_terms(question).union(lone_characters, *keyword_terms)
-    if subject := _DEFINED_SUBJECT.fullmatch(simplified(question.strip())):
-        name = next(filter(None, subject.groups()))
-        if quotes := _defining_quotes(name, question_terms, chunks, descriptions):
-            return quotes
+    name = _defined_name(question)
+    if name and (quotes := _defining_quotes(name, question_terms, chunks, descriptions)):
+        return quotes
     characters = filter(is_cjk, folded_text(question))
     terms = question_terms.union(char for char in characters if char not in FUNCTION_CHARACTERS)
     named_terms = [frozenset(character) for character in lone_characters] + keyword_terms
@@ -159,6 +178,12 @@ def _best_quotes(question: str, keywords: Keywords, context: Context) -> list[Qu
     return _quotes_with_names(keywords.low_level, chunks)
 
 
+def _defined_name(question: str) -> str:
+    """The name in "Who is …?", 什么是… and the like, or ""."""
+    subject = _DEFINED_SUBJECT.fullmatch(simplified(question.strip()))
+    return next(filter(None, subject.groups())) if subject else ""
+
+
 def _defining_quotes(
     name: str, question_terms: frozenset[str], chunks: list[Quote], descriptions: list[Quote]
 ) -> list[Quote]:
@@ -167,7 +192,7 @@ def _defining_quotes(
     defining = [quote for quote in quotes_by_text.values() if quote.defines(name)]
     if not defining:
         return []
-    remaining = [quote for quote in chunks if quote not in defining]
+    remaining = [quote for quote in chunks if quote not in defining and quote.is_about(name)]
     terms = question_terms.union(filter(is_cjk, name))  # 姓关名羽
     selected = [*_select_quotes(terms, defining), *_select_quotes(question_terms, remaining)]
     return selected[:_MOST_DEFINING]

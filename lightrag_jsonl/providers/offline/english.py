@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import dropwhile, takewhile
+from itertools import takewhile
 
 import regex
 
@@ -88,18 +88,19 @@ def _name_phrase(
 ) -> Phrase | None:
     """The name in a run of capitalized words: without a date, titles and common words before it."""
     has_title = False
-    words = list(dropwhile(lambda span: _is_of_date(text[slice(*span)]), words)) or words
     while words:
         word, following = _first_two(text, words)
         if _folded(word) in tables.PERSON_TITLES:
             has_title = True
-        elif not _is_common_word(text, word, following, is_opening=is_opening, capitals=capitals):
+        elif not _is_of_date(word) and not _is_common_word(
+            text, word, following, is_opening=is_opening, capitals=capitals
+        ):
             break
         words = words[1:]
         is_opening = False
     name = " ".join(text[start:end] for start, end in words).rstrip(".")
     is_heading = len(words) > _MOST_CAPITALS and name.isupper()
-    if is_heading or len(name) < 2 or name.casefold() in tables.CALENDAR:
+    if is_heading or len(name) < 2:
         return None
     start = words[0][0]
     end = words[-1][1]
@@ -144,8 +145,6 @@ def _is_of_date(word: str) -> bool:
 
 def _evident_type(text: str, name: str, start: int, end: int) -> str | None:
     """The type in the text: by "X is a …", by a word of the name, or by a word before the name."""
-    if _is_of_date(name.split()[0]):
-        return "date"
     description = _IS_A.match(text, end)
     words = description[1].split() if description else []
     noun_phrase = list(takewhile(lambda word: word not in STOP_WORDS, words))

@@ -1,6 +1,5 @@
 """Finds entities and relations by language rules, without any model."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,34 +8,38 @@ from itertools import combinations
 from anyio import CapacityLimiter, to_thread
 
 from lightrag_jsonl.core.cjk import has_cjk
-from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, RelationMention
 from lightrag_jsonl.providers.offline.definitions import is_defined
-from lightrag_jsonl.providers.offline.keywords import PERSONAL_PRONOUN
 from lightrag_jsonl.providers.offline.markup import HEADING, quoted_line
 from lightrag_jsonl.providers.offline.phrases import Phrase
-from lightrag_jsonl.providers.offline.sentences import Sentence, find_sentences
+from lightrag_jsonl.providers.offline.sentences import (
+    Sentence,
+    find_sentences,
+)
+from lightrag_jsonl.providers.offline.statements import find_statements
 
-RULES_VERSION = 6  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 7  # part of the extractor's name: another number means that texts are read anew
 _THREADS = 2  # they compute, and more of them would hold up the event loop
 _QUOTED_SENTENCES = 2  # of an entity's description
 _DESCRIPTION_CHARACTERS = 320
 _NAMES_PER_SENTENCE = 8  # that are related to each other
 _RELATIONS_PER_ENTITY = 3
-_RELATION_KEYWORDS = 3
-_STRONGEST = 10
-_CLAUSE_END = re.compile(r"[,;，；]")
-_PREPOSITION = re.compile(r"(?:\b(in|at|near|from|on)(?: the)? |([在于到至往]))$")
+_PREDICATES = 3  # of a relation
+_STRONGEST = 10.0
+_STATED_STRENGTH = 5.0  # of a relation that one sentence states
+_TOGETHER_STRENGTH = 1.0  # of names in common sentences that state no relation
 
 
 class OfflineExtractor:
     """Extractor of names and noun phrases, and of relations between names in the same sentence.
 
-    The result depends on the chunk's whole text alone, English or Chinese; a sentence also names the first
-    name of its paragraph. A relation's strength is the number of sentences with both ends, at most
-    10. Entity types are named in `language`.
+    The result depends on the chunk's whole text alone, English or Chinese. A relation that a sentence states
+    ("A founded B", "B was founded by A") has the predicate of the sentence and a strength of 5 to 10, by
+    the number of such sentences. Other names of a sentence are "mentioned together" (同时提到), with
+    strength 1. Entity types and this predicate are in `language`.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -68,7 +71,7 @@ def extract_text(text: str, language: Language) -> Extraction:
     entities = {
         key: _entity(text, sentences, places, language) for key, places in places_by_key.items()
     }
-    relations = tuple(_relations(text, sentences, entities))
+    relations = tuple(_relations(text, sentences, entities, language))
     return Extraction(
         entities=tuple(entities.values()),
         relations=relations,
@@ -128,63 +131,101 @@ def _quote(text: str, sentence: Sentence) -> str:
 
 
 def _relations(
-    text: str, sentences: Sequence[Sentence], entities: Mapping[str, EntityMention]
+    text: str,
+    sentences: Sequence[Sentence],
+    entities: Mapping[str, EntityMention],
+    language: Language,
 ) -> Iterator[RelationMention]:
-    """The relations of names in the most common sentences, in the order of the text."""
-    shared = _sentences_by_pair(sentences, entities)
-    best = sorted(shared, key=lambda pair: (-len(shared[pair]), shared[pair][0].start, pair))
+    """The relations of names in the most common sentences, stated ones first to be chosen, in the
+    order of the text.
+    """
+    stated = _stated_relations(text, sentences, entities)
+    together = _sentences_by_pair(sentences, entities, _title(text, sentences))
+    relations = dict(stated)
+    for (source, target), common in together.items():
+        if (source, target) not in stated and (target, source) not in stated:
+            relations[source, target] = _Relation(
+                (MENTIONED_TOGETHER[language],), common, stated=False
+            )
+    best = sorted(relations, key=lambda pair: relations[pair].rank)
     best = best[: _RELATIONS_PER_ENTITY * len(entities)]
-    for source, target in sorted(best, key=lambda pair: (shared[pair][0].start, pair)):
-        common = shared[source, target]
+    for source, target in sorted(best, key=lambda pair: (relations[pair].start, pair)):
+        relation = relations[source, target]
         yield RelationMention(
             source=entities[source].name,
             target=entities[target].name,
-            keywords=_words_between(text, common[0], source, target),
-            description=_quote(text, common[0]),
-            strength=float(min(len(common), _STRONGEST)),
+            keywords=relation.keywords,
+            description=_quote(text, relation.sentences[0]),
+            strength=relation.strength,
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Relation:
+    """The keywords of a relation and its sentences; `stated` by a pattern, or mentioned together."""
+
+    keywords: tuple[str, ...]
+    sentences: Sequence[Sentence]
+    stated: bool
+
+    @property
+    def start(self) -> int:
+        """The offset of the first sentence."""
+        return self.sentences[0].start
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """Stated relations first, then the most frequent ones."""
+        return not self.stated, -len(self.sentences), self.start
+
+    @property
+    def strength(self) -> float:
+        """That of a statement, more for each further sentence; the least for a common mention."""
+        if not self.stated:
+            return _TOGETHER_STRENGTH
+        return min(_STATED_STRENGTH + len(self.sentences) - 1, _STRONGEST)
+
+
+def _stated_relations(
+    text: str, sentences: Sequence[Sentence], entities: Mapping[str, EntityMention]
+) -> dict[tuple[str, str], _Relation]:
+    """The relations that sentences state, by subject and object; of a pair only the first direction."""
+    predicates_by_pair: dict[tuple[str, str], dict[str, None]] = {}
+    sentences_by_pair: dict[tuple[str, str], list[Sentence]] = {}
+    for sentence in sentences:
+        for statement in find_statements(text, sentence):
+            pair = (name_key(statement.subject), name_key(statement.object))
+            if (
+                pair[0] == pair[1]
+                or pair[::-1] in sentences_by_pair
+                or not entities.keys() >= {*pair}
+            ):
+                continue
+            predicates_by_pair.setdefault(pair, {})[statement.predicate] = None
+            sentences_by_pair.setdefault(pair, []).append(sentence)
+    return {
+        pair: _Relation(tuple(predicates)[:_PREDICATES], sentences_by_pair[pair], stated=True)
+        for pair, predicates in predicates_by_pair.items()
+    }
+
+
+def _title(text: str, sentences: Sequence[Sentence]) -> list[str]:
+    """The name that is the title of a text, on a line of its own; a list with nothing without one."""
+    if len(sentences) < 2 or len(sentences[0].phrases) != 1:
+        return []
+    is_line = "\n" in text[sentences[0].end : sentences[1].start]
+    return [sentences[0].phrases[0].name] if is_line else []
+
+
 def _sentences_by_pair(
-    sentences: Sequence[Sentence], entities: Mapping[str, EntityMention]
+    sentences: Sequence[Sentence], entities: Mapping[str, EntityMention], title: Sequence[str]
 ) -> dict[tuple[str, str], list[Sentence]]:
-    """The sentences of each pair of keys, in the direction of the first sentence."""
+    """The sentences of each pair of names in a sentence, or of the title and a name in a sentence."""
     shared: dict[tuple[str, str], list[Sentence]] = {}
     for sentence in sentences:
-        names = [sentence.topic, *(phrase.name for phrase in sentence.phrases)]
+        names = [*title, *(phrase.name for phrase in sentence.subject_and_phrases)]
         keys = [key for key in dict.fromkeys(map(name_key, names)) if key in entities]
         for source, target in combinations(keys[:_NAMES_PER_SENTENCE], 2):
             pair = (target, source) if (target, source) in shared else (source, target)
             shared.setdefault(pair, []).append(sentence)
     return shared
-
-
-def _words_between(text: str, sentence: Sentence, source: str, target: str) -> tuple[str, ...]:
-    """The first content words between two names, or else in the sentence.
-
-    After a third name, or several words, the keyword is the preposition before the second name: a
-    verb with an object does not lead to a place. None where the sentence does not show the relation.
-    """
-    spans = {name_key(phrase.name): (phrase.start, phrase.end) for phrase in sentence.phrases[::-1]}
-    opening = (sentence.start, sentence.start)  # where a pronoun stands for a name
-    first, second = sorted([spans.get(source, opening), spans.get(target, opening)])
-    between_start = first[1]
-    between_end = second[0]
-    if source not in spans or target not in spans:  # one is the topic
-        if not PERSONAL_PRONOUN.search(text, sentence.start, between_end):
-            return ()
-    elif first[0] > sentence.phrases[0].start and _CLAUSE_END.search(
-        text, between_start, between_end
-    ):
-        return ()
-    nearest = max(
-        [end for start, end in spans.values() if between_start <= start < between_end],
-        default=between_start,
-    )
-    between = [word.text for word in sentence.words if nearest <= word.start < between_end]
-    preposition = _PREPOSITION.search(text, nearest, between_end)
-    if preposition and (nearest > between_start or len(between) != 1):
-        return (preposition[1] or preposition[2],)
-    words = dict.fromkeys(between or [word.text for word in sentence.words])
-    keywords = [word for word in words if name_key(word) not in (source, target)]
-    return tuple(keywords[:_RELATION_KEYWORDS])

@@ -13,8 +13,8 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Message
-from lightrag_jsonl.providers.offline.chinese import without_fillers
 from lightrag_jsonl.providers.offline.phrases import ContentWord
+from lightrag_jsonl.providers.offline.segmentation import without_fillers
 from lightrag_jsonl.providers.offline.sentences import find_sentences, written_in
 
 _TURNS = 8  # of a conversation that a question may lean on
@@ -123,12 +123,13 @@ def _word_runs(text: str, words: Iterable[ContentWord]) -> list[list[str]]:
     """Words with nothing but a space between them, except for verb forms in -ing: mostly noun phrases."""
     runs: list[list[str]] = []
     end = 0
-    for start, word in words:
-        if runs and text[end:start] == " " and not _VERB_FORM.search(f"{runs[-1][-1]} {word}"):
-            runs[-1].append(word)
+    for word in words:
+        is_adjacent = runs and text[end : word.start] == " "
+        if is_adjacent and not _VERB_FORM.search(f"{runs[-1][-1]} {word.text}"):
+            runs[-1].append(word.text)
         else:
-            runs.append([word])
-        end = start + len(word)
+            runs.append([word.text])
+        end = word.start + len(word.text)
     return runs
 
 

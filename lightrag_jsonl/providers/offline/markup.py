@@ -2,7 +2,7 @@
 
 import re
 
-from lightrag_jsonl.core.text import clipped
+from lightrag_jsonl.core.text import clipped_at_word
 
 HEADING = re.compile(  # of Markdown and reStructuredText, at the beginning of a sentence
     r"#{1,6}\s|[^\n]{1,100}\n([=~^-])\1{2,}[ \t]*$", re.MULTILINE
@@ -37,7 +37,7 @@ def without_addresses(text: str) -> str:
 
 def quoted_line(text: str, limit: int) -> str:
     """A sentence on one line, without markup, cut to `limit` characters."""
-    return clipped(without_markup(text), limit)
+    return clipped_at_word(without_markup(text), limit)
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -20,10 +20,11 @@ class Phrase:
 
 
 class ContentWord(NamedTuple):
-    """A word with a subject of its own, at its position in the text."""
+    """A word with a subject of its own, at its position in the text; `is_verb` in Chinese only."""
 
     start: int
     text: str
+    is_verb: bool = False
 
 
 class PhrasesAndWords(NamedTuple):

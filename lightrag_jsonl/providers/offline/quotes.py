@@ -43,6 +43,13 @@ class Quote:
             return True
         return defines(simplified(self.text), simplified(name))
 
+    def is_about(self, name: str) -> bool:
+        """Whether the quote has a name, spelled as it is, or a pronoun for the subject of a text with it."""
+        folded_name = folded_text(name)
+        return folded_name in folded_text(f"{self.heading} {self.text}") or bool(
+            self.implied & terms_with_characters(name)
+        )
+
     def only_names(self, asked_terms: frozenset[str]) -> bool:
         """Whether the quote is no sentence, but a heading without terms beyond the question's."""
         words = {term for term in self.terms if not term.isdigit()}

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.languages import Language
@@ -14,6 +14,17 @@ from lightrag_jsonl.providers.offline.english import english_phrases
 from lightrag_jsonl.providers.offline.markup import without_addresses, without_markup
 from lightrag_jsonl.providers.offline.phrases import ContentWord, Phrase, PhrasesAndWords, Spans
 
+_PRONOUN_SUBJECT = re.compile(
+    r"\W*(?:(?P<man>(?:he|his)\b|他(?!们))|(?P<woman>(?:she|her)\b|她(?!们))|(?P<thing>its?\b|它(?!们)))",
+    re.IGNORECASE,
+)
+_POSSESSIVE_PRONOUNS = (
+    "his",
+    "her",
+    "its",
+)  # their phrase ends before them: "his" stands for "Bob's"
+_THINGS = ("place", "organization", "work", "product", "event")  # that "he" and "she" do not mean
+_BEFORE_SUBJECT = re.compile(r"\W*(?:(?:the|mr|mrs|ms|dr|sir|lady)\.?\s+)*\W*", re.IGNORECASE)
 _NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
 
 
@@ -21,14 +32,20 @@ _NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
 class Sentence:
     """A sentence: the span, the phrases in order, and the content words.
 
-    `topic` is the first name of the paragraph, or of an earlier one: the subject of most sentences.
+    `subject` stands at the place of the pronoun at the beginning, under the name that the pronoun
+    means; None where no pronoun begins the sentence, or there is doubt about the name.
     """
 
     start: int
     end: int
     phrases: Sequence[Phrase]
     words: Sequence[ContentWord]
-    topic: str
+    subject: Phrase | None
+
+    @property
+    def subject_and_phrases(self) -> list[Phrase]:
+        """The phrases, after the one of the pronoun at the beginning."""
+        return [self.subject, *self.phrases] if self.subject else list(self.phrases)
 
 
 def find_sentences(text: str, language: Language, *, question: bool = False) -> list[Sentence]:
@@ -59,21 +76,56 @@ def _with_content(text: str, spans: Spans, content: PhrasesAndWords) -> list[Sen
     for word in content.words:
         words_by_sentence[bisect_right(starts, word.start)].append(word)
     sentences: list[Sentence] = []
-    topic = ""
-    previous_end = 0
+    antecedents = _Antecedents(text)
     for number, (start, end) in enumerate(spans, start=1):
         phrases = phrases_by_sentence[number]
-        if phrases and _NEW_PARAGRAPH.search(text, previous_end, start):
-            topic = ""
         sentence = Sentence(
             start=start,
             end=end,
             phrases=phrases,
             words=words_by_sentence[number],
-            topic=topic,
+            subject=antecedents.subject(start, end, phrases),
         )
         sentences.append(sentence)
-        if phrases and not topic:
-            topic = phrases[0].name
-        previous_end = end
     return sentences
+
+
+class _Antecedents:
+    """What the pronouns at the beginning of sentences mean, read sentence by sentence.
+
+    That is the name at the beginning of the last sentence without such a pronoun, in the same paragraph, and
+    one sort of pronouns (he, she, it) only.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._end = 0  # of the sentence before
+        self._name: Phrase | None = None
+        self._sort = ""
+
+    def subject(self, start: int, end: int, phrases: Sequence[Phrase]) -> Phrase | None:
+        """The phrase of the pronoun at the beginning of the next sentence."""
+        if _NEW_PARAGRAPH.search(self._text, self._end, start):
+            self._name = None
+        self._end = end
+        pronoun = _PRONOUN_SUBJECT.match(self._text, start, end)
+        if pronoun is None:
+            begins_with_name = phrases and _BEFORE_SUBJECT.fullmatch(
+                self._text, start, phrases[0].start
+            )
+            self._name = phrases[0] if begins_with_name else None
+            self._sort = ""
+            return None
+        sort = pronoun.lastgroup or ""
+        if self._name is None or not self._fits(sort):
+            self._name = None
+            return None
+        self._sort = sort
+        place = pronoun.start(sort)
+        end = place if pronoun[sort].casefold() in _POSSESSIVE_PRONOUNS else pronoun.end()
+        return replace(self._name, start=place, end=end)
+
+    def _fits(self, sort: str) -> bool:
+        """Whether a pronoun of this sort may mean the name."""
+        is_thing = self._name is not None and self._name.type in _THINGS
+        return sort in (self._sort or sort) and is_thing == (sort == "thing")

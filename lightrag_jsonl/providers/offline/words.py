@@ -25,6 +25,51 @@ DOUBLE_SURNAMES = words(  # of 百家姓, with 太史 and 独孤
     " 钟离 宇文 长孙 慕容 鲜于 闾丘 司徒 司空 端木 呼延 南宫 百里 东郭 拓跋 太史 独孤"
 )
 
+# Past forms of English verbs that are not regular, from grammars' lists; those that are mostly nouns or
+# auxiliary verbs are left out.
+IRREGULAR_PASTS = words(
+    """beat began bit blew bore bought broke brought built caught chose drew drove ate fed fell felt fought
+    found flew forbade forgave gave went grew hid held hit hurt kept knew laid led left lent lost made
+    met overcame oversaw overtook paid ran read rode rose sang sank sat saw sent sold shot slew spent spoke
+    stole struck succeeded sued swore taught told threw took undertook underwent won withdrew wore wrote
+    became"""
+)
+IRREGULAR_PARTICIPLES = words(
+    """beaten bitten blown born borne bought broken brought built caught chosen drawn driven eaten fed felled
+    fought found flown forgiven given grown held hidden hit known laid led left lent lost made met
+    overcome overseen overtaken overthrown paid read ridden run seen sent set sold shot shown slain spent
+    spoken stolen struck sung taken taught thrown told torn undertaken won worn written"""
+)
+NO_PAST_FORMS = words(
+    "based indeed hundred limited united related alleged supposed beloved naked sacred"
+)
+THIRD_PERSON_VERBS = words(  # the most frequent verbs of relations between two named things
+    """acquires attends buys chairs conducts contains defeats directs discovers employs founds includes
+    invents joins keeps kills leads leaves likes lives loves makes manages marries meets moves owns plays
+    produces provides publishes requires runs sells serves speaks studies supports teaches uses visits
+    wins works writes"""
+)
+RELATIVES = words(  # and people by what they are to somebody
+    """father mother son daughter brother sister husband wife uncle aunt nephew niece cousin grandfather
+    grandmother grandson granddaughter friend partner teacher pupil student colleague neighbor neighbour
+    boss clerk assistant secretary successor predecessor founder owner president director manager mayor
+    king queen capital daughter-in-law son-in-law stepfather stepmother widow heir fiancé fiancée"""
+)
+CHINESE_RELATIVES = words(
+    """父亲 母亲 爸爸 妈妈 儿子 女儿 长子 次子 哥哥 弟弟 姐姐 妹妹 兄长 丈夫 妻子 夫人 祖父 祖母 爷爷 奶奶 外公 外婆 孙子 孙女 外孙
+    外孙女 叔叔 舅舅 姑姑 姨妈 侄子 外甥 表哥 表妹 朋友 好友 同学 同事 邻居 老师 学生 弟子 师父 徒弟 上司 部下 部将 谋士 秘书 助手
+    总统 首相 总理 国王 皇帝 市长 省长 校长 院长 董事长 总经理 总裁 创始人 班主任 医生 作者 导演 主角 主教练 队长"""
+)
+CHINESE_CAPITALS = words("首都 省会 首府 都城 县城 国都 发源地 故乡 老家")
+MUTUAL_VERBS = words(
+    """结婚 离婚 订婚 成亲 成婚 合作 合并 结盟 结拜 会面 见面 会谈 相识 相见 交战 作战 大战 签约 结为 分手 联姻 比赛 对阵 通信"""
+)
+CHINESE_VERBS = words(  # of one or two characters, that the segmenter often joins to others
+    """斩 杀 娶 嫁 救 生 见 遇 败 降 攻 围 取 破 追 擒 封 写 著 译 演 唱 读 教 学 打 买 卖 借给 位 住 来 去 到 死 葬 卒 居
+    属 归 建 任 居住 出生 出生于 位于 属于 来自 毕业于 成立于 前往 进入 发现 发明 创立 创办 创建 收购 投资 控股 击败
+    任命 就读 出版 导演 主演 编剧 制作 开发 设计 建造 成为 加入 离开 隶属于 隶属 就读于 任教于"""
+)
+
 _TYPE_WORDS: Mapping[str, str] = {  # last or first words of names, and nouns after "X is a …"
     "person": """actor actress singer writer author novelist poet politician player director producer
     composer musician painter artist journalist scientist philosopher king queen emperor president
@@ -46,6 +91,18 @@ _TYPE_WORDS: Mapping[str, str] = {  # last or first words of names, and nouns af
     "method": "algorithm method technique theorem theory process protocol",
     "creature": "species genus dog cat horse bird fish plant tree ghost spirit god",
 }
+SURNAME_TITLES = words(  # and professions, after a surname
+    "老师 医生 大夫 护士 教授 博士 主任 经理 总经理 律师 先生 女士 小姐 太太 师傅 校长 院长 局长 部长 处长 科长 市长 县长 书记 主席 总统 将军 同学 教练 警官 工程师 会计"
+)
+# The most general nouns of HowNet's upper classes: thing, part, attribute, fact, time, space, human, group.
+GENERIC_NOUNS = words(
+    """公司 有限公司 股份公司 股份有限公司 上市公司 跨国公司 保险公司 证券公司 投资公司 人民法院 人民医院 集团 企业 单位 机构 部门 组织 团体 分公司 子公司 母公司 总公司 人 人员 员工 人们 人士 成员 大家 双方 各方
+    先生 女士 小姐 情况 方面 问题 事件 事情 事项 项目 内容 方式 方法 过程 结果 成果 影响 作用 时间 期间 时候 时期 年度 年代 地方 地区
+    地点 部分 原因 目的 目标 因素 条件 关系 程度 水平 能力 范围 领域 方向 阶段 基础 情形 环境 社会 世界 国家 事物 东西 种类 类型
+    特点 特征 特性 性质 状态 状况 形式 形态 结构 系统 数量 数据 信息 资料 消息 意见 建议 措施 政策 制度 规定 标准 要求 需求 行为 行动
+    活动 工作 业务 任务 责任 机会 优势 价值 意义 效果 效率 质量 名字 名称 意思 数字 总数 全部 整体 个人 自身 本身 对方 方案 计划
+    一般 附近 周围 中间 里面 外面 前面 后面 左右 上述 以下 以上 令人 发展 科技 有关 展望未来 道德 慈善 幸福感 严格遵守 任教于"""
+)
 # Words that the segmenter's dictionary tags as names by mistake: found by reading the 2,400 words with
 # the tag of places, and the most frequent ones with tags of people and proper nouns, in essays
 # (SanWen), encyclopedia articles (CMRC 2018, DuIE) and 三国演义.
