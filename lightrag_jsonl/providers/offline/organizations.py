@@ -10,7 +10,7 @@ from lightrag_jsonl.providers.offline.segmentation import SegmentedWord
 from lightrag_jsonl.providers.offline.words import GENERIC_NOUNS
 
 _LEGAL_FORMS = ("有限公司", "有限责任公司")  # of the Company Law: whatever stands before is a name
-_ORGANIZATION_ENDINGS = (  # kinds of organizations, of the registers of companies and of public institutions
+_ORGANIZATION_ENDINGS = (  # kinds of organizations, chosen by hand
     *(
         "公司",
         "集团",
@@ -57,7 +57,7 @@ _ORGANIZATION_ENDINGS = (  # kinds of organizations, of the registers of compani
     ),
     *("通讯社", "电视台", "博物馆", "图书馆", "美术馆", "纪念馆", "局", "厅", "署"),
 )
-_INDUSTRIES = words(  # verbs and verbal nouns in names of companies: the sections of GB/T 4754
+_INDUSTRIES = words(  # verbs and verbal nouns in names of companies: lines of business, chosen by hand
     "发展 投资 建设 开发 管理 服务 设计 制造 咨询 租赁 销售 加工 运输 通信 勘探 养殖 种植 控股 担保 装饰 安装 维修 检测 监理"
     " 研究 教育 培训 出版 印刷 包装 保险 娱乐 传播 营销 评估 拍卖 仓储 配送 进出口 供应 供水 供电 发电 回收 再生 旅游 餐饮"
     " 合作 改革 监督 检察 管制 交通 规划 科技 传媒 实业 贸易"

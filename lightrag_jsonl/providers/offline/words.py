@@ -25,7 +25,7 @@ DOUBLE_SURNAMES = words(  # of 百家姓, with 太史 and 独孤
     " 钟离 宇文 长孙 慕容 鲜于 闾丘 司徒 司空 端木 呼延 南宫 百里 东郭 拓跋 太史 独孤"
 )
 
-# Past forms of English verbs that are not regular, from grammars' lists; those that are mostly nouns or
+# Past forms of English verbs that are not regular, written down by hand; those that are mostly nouns or
 # auxiliary verbs are left out.
 IRREGULAR_PASTS = words(
     """beat began bit blew bore bought broke brought built caught chose drew drove ate fed fell felt fought
@@ -43,7 +43,7 @@ IRREGULAR_PARTICIPLES = words(
 NO_PAST_FORMS = words(
     "based indeed hundred limited united related alleged supposed beloved naked sacred"
 )
-THIRD_PERSON_VERBS = words(  # the most frequent verbs of relations between two named things
+THIRD_PERSON_VERBS = words(  # common verbs between two named things, chosen by hand
     """acquires attends buys chairs conducts contains defeats directs discovers employs founds includes
     invents joins keeps kills leads leaves likes lives loves makes manages marries meets moves owns plays
     produces provides publishes requires runs sells serves speaks studies supports teaches uses visits
@@ -94,7 +94,8 @@ _TYPE_WORDS: Mapping[str, str] = {  # last or first words of names, and nouns af
 SURNAME_TITLES = words(  # and professions, after a surname
     "老师 医生 大夫 护士 教授 博士 主任 经理 总经理 律师 先生 女士 小姐 太太 师傅 校长 院长 局长 部长 处长 科长 市长 县长 书记 主席 总统 将军 同学 教练 警官 工程师 会计"
 )
-# The most general nouns of HowNet's upper classes: thing, part, attribute, fact, time, space, human, group.
+# Nouns too general to name anything, written down by hand and not taken from a lexicon; the last line adds
+# words that were seen as false entities when company reports and encyclopedia articles were read.
 GENERIC_NOUNS = words(
     """公司 有限公司 股份公司 股份有限公司 上市公司 跨国公司 保险公司 证券公司 投资公司 人民法院 人民医院 集团 企业 单位 机构 部门 组织 团体 分公司 子公司 母公司 总公司 人 人员 员工 人们 人士 成员 大家 双方 各方
     先生 女士 小姐 情况 方面 问题 事件 事情 事项 项目 内容 方式 方法 过程 结果 成果 影响 作用 时间 期间 时候 时期 年度 年代 地方 地区
