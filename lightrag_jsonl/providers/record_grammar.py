@@ -13,6 +13,7 @@ from typing import Any
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.record_format import limited_schema
 
+MOST_LISTED = 100  # integers between bounds that are alternatives of a rule
 MOST_REPETITIONS = 1_000  # of a rule; llama.cpp refuses grammars with many more
 _BASIC_RULES = {
     "character": r'[^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})',
@@ -36,8 +37,8 @@ def record_grammar(schema: Mapping[str, Json], names: Sequence[str] | None = Non
     """The grammar of an answer in records of a `schema`, or None if the schema asks for more than
     fixed fields with texts, numbers, constants, lists and objects.
 
-    With `names`, fields for names of entities hold one of the list. Numbers may exceed the schema's
-    bounds, which are checked when the answer is read.
+    With `names`, fields for names of entities hold one of the list. Integers keep to narrow bounds;
+    other bounds of numbers are checked when the answer is read.
     """
     limited = limited_schema(schema, names)
     grammar = _Grammar(limited.pop("$defs", {}))
@@ -103,6 +104,8 @@ class _Grammar:
             case "string":
                 limit = schema.get("maxLength", MOST_REPETITIONS)
                 return f'"\\"" character{_up_to(limit)} "\\""'
+            case "integer" if len(integers := _bounded_integers(schema)) > 0:
+                return " | ".join(map(_literal, integers))
             case "integer" | "number" | "boolean" | "null":
                 return str(type)
             case "array" if "items" in schema and schema["maxItems"] > 0:
@@ -131,6 +134,16 @@ class _Grammar:
         for name, value in fields.items():
             body += f' "," {value}' if name in required else f' ("," {value})?'
         return f'"{{" {body} "}}"'
+
+
+def _bounded_integers(schema: Mapping[str, Any]) -> range:
+    """The integers between the bounds of a schema, or none if there are many or a bound is missing."""
+    lowest = schema.get("minimum")
+    highest = schema.get("maximum")
+    if not (isinstance(lowest, int) and isinstance(highest, int)):
+        return range(0)
+    integers = range(lowest, highest + 1)
+    return integers if len(integers) <= MOST_LISTED else range(0)
 
 
 def _literal(value: Json) -> str:

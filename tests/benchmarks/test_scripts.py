@@ -31,6 +31,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "postgres": ("--embedder hash --readers 1 --seconds 0.5", "modes shared chunks"),
     "aliases": ("--runs gpt-4o", "indexes"),
     "citations": ("", "zh en"),
+    "listing": ("--counts 5", "lists"),
     "overview": ("--texts docs", "percent"),
     "kill": ("--kills 5", "operations"),
     "offline": ("--packages click no-such-package", "tuned held corpora"),

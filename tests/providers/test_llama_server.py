@@ -102,7 +102,7 @@ async def test_constrained_records_have_no_white_space_between_tokens(tiny_llama
     await llm.complete_records(QUESTION, schema=schema(40), max_tokens=1)
     answers = [
         await llm.complete_records(QUESTION, schema=schema(40), names=NAMES, max_tokens=400)
-        for _ in range(4)
+        for _ in range(12)
     ]
 
     lines: list[str] = []

@@ -25,7 +25,7 @@ def overview_answer(question: str, context: Context, language: Language, limit: 
     if no excerpt can be quoted.
     """
     terms = frozenset([term for term in content_terms(question) if not is_of_any_text(term)])
-    quotes = _excerpt_quotes(context)
+    quotes = _excerpt_quotes(context, terms)
     if not quotes:
         return ""
     names = [name for community in context.communities for name in community.entities]
@@ -41,7 +41,7 @@ def overview_answer(question: str, context: Context, language: Language, limit: 
     return "\n".join([_OPENING[language], "", *lines])
 
 
-def _excerpt_quotes(context: Context) -> list[Quote]:
+def _excerpt_quotes(context: Context, terms: frozenset[str]) -> list[Quote]:
     """The sentences of the excerpts that can be understood alone, or else all."""
     chunks = []
     for chunk in context.chunks:
@@ -50,13 +50,15 @@ def _excerpt_quotes(context: Context) -> list[Quote]:
             replace(chunk, text="\n".join([" ".join(text.split()) for text in sentences]))
         )
     quotes = chunk_quotes(replace(context, chunks=tuple(chunks)))
-    return [quote for quote in quotes if _is_understandable(quote)] or quotes
+    return [quote for quote in quotes if _is_understandable(quote, terms)] or quotes
 
 
-def _is_understandable(quote: Quote) -> bool:
+def _is_understandable(quote: Quote, terms: frozenset[str]) -> bool:
+    """Whether a quote is a whole sentence that is long enough or has words of the question."""
     begins_well = not quote.text[0].islower() and quote.text[0] not in SPEECH
     is_whole = not quote.text[-1].isalnum() and quote.text[-1] != CUT_MARK
-    return begins_well and is_whole and len(quote.terms) >= LEAST_TERMS
+    tells_enough = len(quote.terms) >= LEAST_TERMS or not quote.terms.isdisjoint(terms)
+    return begins_well and is_whole and tells_enough
 
 
 def _best_of_section(quotes: Sequence[Quote], terms: frozenset[str], names: Sequence[str]) -> Quote:
