@@ -356,6 +356,11 @@ def test_a_first_name_is_not_related_to_every_later_one() -> None:
             {"令人", "道德", "满意度", "展望未来"},
         ),
         ("綠洲文化傳媒有限公司由沈若蘭創立。👻", {"綠洲文化傳媒有限公司", "沈若蘭"}, {"有限公司"}),
+        (
+            "明远科技有限公司赞助了宏大贸易有限公司。",
+            {"明远科技有限公司", "宏大贸易有限公司"},
+            {"科技", "有限公司"},
+        ),
     ],
 )
 def test_chinese_organizations_are_whole(text: str, names: set[str], no_names: set[str]) -> None:

@@ -127,6 +127,7 @@ def _first_word_of_name(segments: Sequence[SegmentedWord], last: int) -> int | N
         first > 0 and last - first < _MOST_WORDS and _goes_on(segments[first - 1], segments[first])
     ):
         first -= 1
+    leftmost = first
     while first < last and simplified(segments[first].text) in _INDUSTRIES:
         first += 1
     modifiers = [simplified(word.text) for word in segments[first:last]]
@@ -135,15 +136,20 @@ def _first_word_of_name(segments: Sequence[SegmentedWord], last: int) -> int | N
     own_modifiers = [modifier for modifier in modifiers if modifier not in _NO_NAME]
     if name.endswith(_LEGAL_FORMS):
         is_bare = all(modifier in _INDUSTRIES | _NO_NAME for modifier in modifiers)
-        if is_bare and first > 0 and _is_verb_before(segments[first - 1], segments[first]):
-            return first - 1
+        if (
+            is_bare
+            and leftmost > 0
+            and _is_quality_before(segments[leftmost - 1], segments[leftmost])
+        ):
+            return leftmost - 1
         return first if own_modifiers else None
     return first if proper and (own_modifiers or segments[last].tag == "nt") else None
 
 
-def _is_verb_before(before: SegmentedWord, word: SegmentedWord) -> bool:
-    """Whether a verb of two characters stands right before: 创新科技有限公司."""
-    return before.end == word.start and before.tag == "v" and len(before.text) > 1
+def _is_quality_before(before: SegmentedWord, word: SegmentedWord) -> bool:
+    """Whether a verb or an adjective of two characters stands right before: 创新科技有限公司."""
+    is_quality = before.tag in ("v", "a", "ad", "z", "i")
+    return before.end == word.start and is_quality and len(before.text) > 1
 
 
 def _goes_on(before: SegmentedWord, word: SegmentedWord) -> bool:
