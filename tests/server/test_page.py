@@ -239,6 +239,7 @@ def test_the_graph_is_drawn_and_expanded(server: Running, page: Page) -> None:
     page.wait("#graph canvas")
     page.wait("#graph aside .line", "Pierre Curie").click()
     page.wait("#graph aside h2", "Pierre Curie")
+    assert "false" not in page.wait("#graph aside").text
     page.wait("#graph aside .link").click()
     page.wait("#passage .passage", "radium with Pierre Curie")
     page.press(Keys.ESCAPE)

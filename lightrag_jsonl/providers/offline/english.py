@@ -140,7 +140,7 @@ def _is_common_word(
 
 
 def _is_of_date(word: str) -> bool:
-    return word.isdigit() or word.casefold() in tables.CALENDAR
+    return word.isdigit() or word.casefold().removesuffix("s") in tables.CALENDAR  # "Tuesdays"
 
 
 def _evident_type(text: str, name: str, start: int, end: int) -> str | None:

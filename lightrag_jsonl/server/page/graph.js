@@ -81,7 +81,7 @@ const choose = guarded(async (name, limit = AROUND) => {
     h("p", { class: "row" }, editButtons(entity, (newName) => changed(entity.name, newName))),
     h("h3", { t: "relations_n", n: `${format(items.length)} / ${format(total)}` }),
     h("ul", { class: "list" }, items),
-    items.length < total && limit < more && h("button", { t: "more_relations", onclick: () => choose(name, more) }),
+    ...(items.length < total && limit < more ? [h("button", { t: "more_relations", onclick: () => choose(name, more) })] : []),
   );
 });
 
