@@ -394,9 +394,7 @@ def open_engine(
     task_models = choose_models(models or {}, {} if llm is not None else recorded, setup)
     chosen_embedder = choose_embedder(embedder, recorded, setup)
     chosen_tokenizer = choose_tokenizer(tokenizer, recorded)
-    if not isinstance(prompts, PromptManager):
-        folder = prompts or recorded.get(RECORDED["prompts"]) or None
-        prompts = PromptManager.load(language, folder)
+    prompts = _choose_prompts(prompts, recorded, language)
     rules = known_language(language)
     if task_models.get("extract", chosen_llm) is None:
         extractor = extractor or offline.OfflineExtractor(rules)
@@ -404,9 +402,7 @@ def open_engine(
         keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
     if task_models.get("answer", chosen_llm) is None:
         answerer = answerer or offline.ExtractiveAnswerer(rules)
-    expected = {"embedder": chosen_embedder.name, "language": language}
-    if tokenizer is not None:
-        expected["tokenizer"] = tokenizer.name
+    expected = _expected_settings(chosen_embedder, tokenizer, language)
     return Engine(
         working_dir=address,
         store=_open_store(address, expected, create=create),
@@ -425,6 +421,26 @@ def open_engine(
         clock=Clock(clock),
         new_id=new_id,
     )
+
+
+def _choose_prompts(
+    prompts: PromptManager | Path | str | None, recorded: Mapping[str, str], language: str
+) -> PromptManager:
+    """The given prompts, those of the given folder, or else those that the index was made with."""
+    if isinstance(prompts, PromptManager):
+        return prompts
+    folder = prompts or recorded.get(RECORDED["prompts"]) or None
+    return PromptManager.load(language, folder)
+
+
+def _expected_settings(
+    embedder: Embedder, tokenizer: Tokenizer | None, language: str
+) -> dict[str, str]:
+    """What an index must have been made with; any tokenizer will do if none is given."""
+    expected = {"embedder": embedder.name, "language": language}
+    if tokenizer is not None:
+        expected["tokenizer"] = tokenizer.name
+    return expected
 
 
 def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) -> Store:

@@ -320,7 +320,9 @@ def test_what_a_sentence_does_not_state_is_only_mentioned_together(text: str) ->
 
 def test_dates_are_no_entities() -> None:
     """Nor is a month the subject of what follows."""
-    names = found("April joins Northwind. On Monday 4 May 2020, as on Tuesdays, Ann Lee left in October 1999.")
+    names = found(
+        "April joins Northwind. On Monday 4 May 2020, as on Tuesdays, Ann Lee left in October 1999."
+    )
     assert names.keys() == {"Northwind", "Ann Lee"}
 
 
