@@ -73,6 +73,10 @@ class Snapshot(StoreView):
         """
         return self.dialect.full_text.search(terms, limit, allowed)
 
+    def chunks_with_terms(self, terms: Sequence[str], limit: int) -> list[int]:
+        """The first chunks, by row id, where one part holds all of the terms, at least one."""
+        return self.dialect.full_text.chunks_with_all(terms, limit)
+
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
         return self.dialect.full_text.counts(terms)

@@ -59,6 +59,10 @@ class FullText(ABC):
         stems = list(dict.fromkeys(map(stemmed, terms)))
         return self._search(stems, limit, allowed)
 
+    def chunks_with_all(self, terms: Sequence[str], limit: int) -> list[int]:
+        """The first chunks with a part that holds all terms, as row ids, ascending."""
+        return self._chunks_with_all(list(dict.fromkeys(map(stemmed, terms))), limit)
+
     def counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
         stems = {term: stemmed(term) for term in terms}
@@ -70,6 +74,10 @@ class FullText(ABC):
         self, stems: Sequence[str], limit: int, allowed: Collection[int] | None
     ) -> list[tuple[int, float]]:
         """`search` for terms as they are stored."""
+
+    @abstractmethod
+    def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
+        """`chunks_with_all` for at least one term, as it is stored."""
 
     @abstractmethod
     def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
