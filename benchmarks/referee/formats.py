@@ -8,7 +8,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from benchmarks.referee.material import Question, Row
@@ -254,6 +254,16 @@ def _tuple_rows(rows: Sequence[Row]) -> str:
     return TUPLE_BREAK.join([*records, TUPLE_END])
 
 
+def _unquoted_rows(rows: Sequence[Row]) -> str:
+    """Tuples as GraphRAG's examples have them, without quotation marks."""
+    return (
+        _tuple_rows(rows)
+        .replace('"', "")
+        .replace("(entity", '("entity"')
+        .replace("(relationship", '("relationship"')
+    )
+
+
 def _inline(text: str) -> str:
     return " ".join(text.replace('"', "'").split())
 
@@ -420,7 +430,7 @@ FORMATS: Mapping[str, Format] = {
         example=_light_example,
     ),
     "nano": _TUPLES,
-    "graphrag": _TUPLES,
+    "graphrag": replace(_TUPLES, rows=_unquoted_rows),
     "fast": Format(
         kind=_fast_kind,
         source=_last_turn,
