@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.datasets import load
 from benchmarks.referee.ahead import FLOOR
 from benchmarks.referee.contestants.base import SETTINGS
 from benchmarks.referee.costs import costs
@@ -37,7 +36,7 @@ from benchmarks.referee.records import Records
 from benchmarks.referee.report import Report
 from benchmarks.referee.server import ModelServer
 from benchmarks.referee.sessions import Arena
-from benchmarks.referee.sets import carol, generated, material_of
+from benchmarks.referee.sets import carol, generated, load_set, material_of
 from benchmarks.referee.vectors import CachedVectors
 from benchmarks.tables import put
 from lightrag_jsonl import __version__
@@ -151,7 +150,7 @@ def _sets(arena: Arena, arguments: argparse.Namespace) -> Figures:
     figures: Figures = {}
     for name in arguments.sets:
         material = material_of(
-            load(name), questions=arguments.questions, passages=arguments.passages
+            load_set(name), questions=arguments.questions, passages=arguments.passages
         )
         figures[material.name] = {
             contestant: retrieval(arena, contestant, material) for contestant in arena.pythons

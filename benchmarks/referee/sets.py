@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from benchmarks.datasets import Dataset, Passage, data_folder
+from benchmarks.datasets import LOADERS, Dataset, Passage, data_folder, load
 from benchmarks.datasets import Question as SetQuestion
 from benchmarks.overview import WholeQuestion, whole_questions
+from benchmarks.public_sets import load_public
 from benchmarks.referee.material import (
     Document,
     Material,
@@ -25,6 +27,16 @@ from tests.replays import carol as recorded
 
 QUESTIONS = 40  # about generated texts
 THEME = "took part together"
+
+
+def load_set(name: str) -> Dataset:
+    """A set by its name, or in a file or folder in any published format."""
+    if (data_folder() / name).is_dir() and not Path(name).exists():
+        return load(name)
+    path = Path(name)
+    if not path.exists():
+        raise SystemExit(f"{name}: no such set in {data_folder()}, and no such file or folder")
+    return load(path) if path.name in LOADERS else load_public(path)
 
 
 def material_of(
