@@ -62,7 +62,7 @@ def _rows(file: Path) -> list[Record]:
 def _context(name: str, files: Mapping[str, Sequence[Record]]) -> Dataset:
     """Each title is a passage; questions share passages with the same title and text."""
     passages: dict[str, Passage] = {}
-    questions = []
+    questions: list[Question] = []
     for row in _with_key(files, "supporting_facts"):
         ids: dict[str, str] = {}
         for title, sentences in _titled(row["context"], "sentences"):
@@ -95,7 +95,7 @@ def _passage(passages: dict[str, Passage], title: str, text: str) -> Passage:
 
 def _musique(name: str, files: Mapping[str, Sequence[Record]]) -> Dataset:
     passages: dict[str, Passage] = {}
-    questions = []
+    questions: list[Question] = []
     for row in _with_key(files, "paragraphs"):
         supporting = []
         for paragraph in row["paragraphs"]:
@@ -118,7 +118,7 @@ def _multihop_rag(name: str, files: Mapping[str, Sequence[Record]]) -> Dataset:
         (str(row["title"]), str(row["title"]), str(row["body"])) for row in _with_key(files, "body")
     ]
     passages = _cut_articles(articles)
-    questions = []
+    questions: list[Question] = []
     for number, row in enumerate(_with_key(files, "evidence_list")):
         facts = [
             (str(evidence["title"]), str(evidence["fact"])) for evidence in row["evidence_list"]
@@ -136,7 +136,7 @@ def _graphrag_bench(name: str, files: Mapping[str, Sequence[Record]]) -> Dataset
         for row in _with_key(files, "corpus_name")
     ]
     passages = _cut_articles(texts)
-    questions = []
+    questions: list[Question] = []
     for row in _with_key(files, "evidence"):
         evidence = row["evidence"]
         sentences = [evidence] if isinstance(evidence, str) else list(evidence)

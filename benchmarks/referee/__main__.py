@@ -29,6 +29,8 @@ from benchmarks.referee.environments import (
     python_of,
 )
 from benchmarks.referee.faults import FAULTS
+from benchmarks.referee.material import Material
+from benchmarks.referee.own_corpus import is_index, material_of_index
 from benchmarks.referee.page import page
 from benchmarks.referee.published import published
 from benchmarks.referee.quality import coverage, retrieval
@@ -81,7 +83,9 @@ def _arguments() -> argparse.Namespace:
     names = [peer.name for peer in PEERS]
     parser.add_argument("--peers", nargs="*", choices=names, default=names)
     parser.add_argument("--measures", nargs="+", choices=MEASURES, default=MEASURES)
-    parser.add_argument("--sets", nargs="+", default=SETS, metavar="SET", help="names or folders")
+    parser.add_argument(
+        "--sets", nargs="+", default=SETS, metavar="SET", help="names, files, folders, indexes"
+    )
     parser.add_argument("--passages", type=int, metavar="N", help="of each set, only so many")
     parser.add_argument("--questions", type=int, metavar="N", help="of each set, only the first")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="documents")
@@ -89,6 +93,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, default=default_cache(), help="environments, vectors")
     parser.add_argument("--timeout", type=float, default=1_800.0, help="seconds of a session")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the reports there")
+    parser.add_argument("--contexts", type=Path, metavar="DIR", help="for benchmarks.referee.judge")
     parser.add_argument("--join", type=Path, metavar="JSON", help="add the figures to those")
     parser.add_argument("--docs", action="store_true", help="write docs/benchmarks*.md")
     return parser.parse_args()
@@ -149,13 +154,39 @@ def _versions() -> dict[str, Figures]:
 def _sets(arena: Arena, arguments: argparse.Namespace) -> Figures:
     figures: Figures = {}
     for name in arguments.sets:
-        material = material_of(
-            load_set(name), questions=arguments.questions, passages=arguments.passages
-        )
-        figures[material.name] = {
+        material = _material(name, arguments)
+        by_contestant = {
             contestant: retrieval(arena, contestant, material) for contestant in arena.pythons
         }
+        _take_contexts(material, by_contestant, arguments.contexts)
+        figures[material.name] = by_contestant
     return figures
+
+
+def _take_contexts(material: Material, by_contestant: Figures, folder: Path | None) -> None:
+    """Take the contexts out of the figures; write those of default ways for `referee.judge`."""
+    for contestant, figures in by_contestant.items():
+        for way, scores in figures.get("ways", {}).items():
+            contexts = scores.pop("contexts")
+            if folder is None or way != figures["default"]:
+                continue
+            rows = [
+                {"question": question.text, "context": context}
+                for question, context in zip(material.questions, contexts, strict=True)
+            ]
+            lines = "".join([json.dumps(row, ensure_ascii=False) + "\n" for row in rows])
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{material.name}-{contestant}.jsonl"
+            path.write_text(lines, encoding="utf-8")
+
+
+def _material(name: str, arguments: argparse.Namespace) -> Material:
+    """A public set, a file or folder in its format, or an index of one's own with questions."""
+    folder = Path(name)
+    if is_index(folder):
+        return material_of_index(folder, questions=arguments.questions)
+    dataset = load_set(name)
+    return material_of(dataset, questions=arguments.questions, passages=arguments.passages)
 
 
 def _whole_texts(arena: Arena, arguments: argparse.Namespace) -> Figures:

@@ -41,7 +41,7 @@ PEERS = (
         "2.0.0a4",
         "HippoRAG 2",
         also=(
-            "torch", "transformers==4.45.2", "openai>=1.91,<1.93", "litellm", "networkx==3.4.2",
+            "torch", "transformers==4.45.2", "openai==1.92.3", "litellm==1.73.1", "networkx==3.4.2",
             "python_igraph==0.11.8", "tiktoken", "pydantic", "tenacity", "einops", "tqdm", "boto3",
             "datasets", "httpx<1", "pandas", "pyarrow", "scipy",
         ),
@@ -70,11 +70,20 @@ def python_of(peer: Peer, cache: Path) -> Path:
         print(f"{peer.project} {peer.version}: environment", file=sys.stderr, flush=True)
         _run([sys.executable, "-m", "venv", "--clear", str(home)])
         wanted = peer.also if peer.bare else (f"{peer.project}=={peer.version}", *peer.also)
-        _run([str(python), "-m", "pip", "install", "--quiet", *wanted])
+        install = _installer(python)
+        _run([*install, *wanted])
         if peer.bare:
-            _run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", *peer.bare])
+            _run([*install, "--no-deps", *peer.bare])
         mark.touch()
     return python
+
+
+def _installer(python: Path) -> list[str]:
+    """uv, which is among the tools of developers, or else pip, which takes minutes to choose versions."""
+    uv = Path(sys.executable).parent / "uv"
+    if uv.is_file():
+        return [str(uv), "pip", "install", "--quiet", "--python", str(python)]
+    return [str(python), "-m", "pip", "install", "--quiet"]
 
 
 def environment() -> Mapping[str, str]:
@@ -95,6 +104,9 @@ def environment() -> Mapping[str, str]:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # uv does not read pip's settings: the Makefile hands them on, and so does this.
+    links = os.environ.get("PIP_FIND_LINKS", "")
+    variables = {**os.environ, **({"UV_FIND_LINKS": links} if links else {})}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
     if done.returncode:
         raise InstallError(done.stderr.strip()[-600:] or f"exit status {done.returncode}")

@@ -43,6 +43,7 @@ def retrieval(arena: Arena, contestant: str, material: Material) -> Figures:
         ways[way] = {
             "questions": scores,
             "averages": averages(scores),
+            "contexts": [result["context"] for result in limited["value"][way]],
             "p50_ms": round(median(times), 1),
             "context_tokens": round(float(np.mean(tokens))),
         }

@@ -21,6 +21,7 @@ from benchmarks.referee.faults import (
 )
 from benchmarks.referee.formats import FORMATS, Kind, Prompt, filtered_facts
 from benchmarks.referee.material import Question, read_material
+from benchmarks.referee.own_corpus import is_index, material_of_index
 from benchmarks.referee.page import page
 from benchmarks.referee.quality import averages
 from benchmarks.referee.records import Records
@@ -28,6 +29,10 @@ from benchmarks.referee.report import Report
 from benchmarks.referee.server import Behavior, ModelServer, ScriptedModel
 from benchmarks.referee.sessions import Arena
 from benchmarks.referee.vectors import CachedVectors
+from lightrag_jsonl import Document as OurDocument
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
+from lightrag_jsonl.tools.evaluation import generate_questions, write_questions
 
 MATERIAL = small_material()
 HARBOR = MATERIAL.documents[0].text
@@ -134,6 +139,27 @@ def test_faults_are_measured_on_a_real_index(arena: Arena) -> None:
         "graph_changed": False,
     }
     assert arena.server.models["ours"].unanswered == []
+
+
+def test_an_index_of_ones_own_becomes_a_set(tmp_path: Path) -> None:
+    """What its model has read is replayed, and its generated questions are asked."""
+    folder = tmp_path / "kb"
+    with LightRAG(folder, llm=ScriptedLLM([]), embedder=HashEmbedder()) as rag:
+        for document, (text, rows) in zip(MATERIAL.documents, MATERIAL.readings, strict=True):
+            rag.insert_records(OurDocument(text, id=document.id), rows, chunks=[text])
+        questions = rag.run(generate_questions, 5)
+    write_questions(folder / "questions.jsonl", questions)
+    assert is_index(folder)
+    material = material_of_index(folder)
+    assert [document.text for document in material.documents] == [
+        document.text for document in MATERIAL.documents
+    ]
+    ids = {document.id for document in material.documents}
+    assert material.questions and all(ids >= set(item.supporting) for item in material.questions)
+    records = Records()
+    records.add(material)
+    rows = records.rows_about(material.documents[0].text)
+    assert {"Ida Holm", "Port Varen"} <= {row.get("name") for row in rows}
 
 
 # ── the report ──────────────────────────────────────────────────────────────────
