@@ -43,17 +43,27 @@ class GraphMemory:
             self._free.notify_all()
 
     def _catch_up(self, view: StoreView, generation: int) -> None:
+        if self._generation < 0:
+            self._generation = self.restore(view)
         touched = view.touched_since(self._generation)
         self._generation = -1  # if this fails, everything is loaded anew next time
         if touched is None:
             self.load(view)
-        else:
+        elif any(touched.values()):
             self.update(view, touched)
+        self.save(generation)
         self._generation = generation
+
+    def restore(self, view: StoreView) -> int:
+        """Take over what was saved; returns the generation, -1 if there is nothing."""
+        return -1
+
+    def save(self, generation: int) -> None:
+        """Save what is worth it, for the next process."""
 
     def load(self, view: StoreView) -> None:
         """Read all rows."""
-        self.graph = GraphIndex(view.graph_rows())
+        self.graph = GraphIndex.of(view.graph_rows())
 
     def update(self, view: StoreView, touched: dict[Kind, set[int]]) -> None:
         """Read the rows that were touched."""
