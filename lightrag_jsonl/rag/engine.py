@@ -259,7 +259,7 @@ class Engine:
             self.options,
             language=self.language,
             ontology=ontology,
-            names_in=partial(_names_in, known_language(self.language)),
+            names_in=partial(offline.text_names, language=known_language(self.language)),
             grounded=getattr(self.models.get("extract", self.llm), "constrain", "") == "grounded",
         )
 
@@ -454,8 +454,3 @@ def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) 
     if store.read_only:
         log.warning("%s can only be read: answers and traces are not kept", store.location)
     return store
-
-
-def _names_in(language: Language, text: str) -> list[str]:
-    """The names in a text, found by the rules of a language."""
-    return [entity.name for entity in offline.extract_text(text, language).entities]
