@@ -13,7 +13,7 @@ from typing import Any
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.languages import Language, known_language
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
