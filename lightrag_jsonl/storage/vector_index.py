@@ -86,7 +86,10 @@ class VectorBlock:
         if not count:
             return np.zeros((len(queries), 0), np.int64), np.zeros((len(queries), 0))
         faiss.omp_set_num_threads(1)  # of this thread; for few queries, others mostly wait
-        params = None if selector is None else faiss.SearchParameters(sel=selector)
+        params: Any = None
+        if selector is not None:
+            params = faiss.SearchParameters()
+            params.sel = selector
         scores, positions = self.index.search(
             np.ascontiguousarray(queries, np.float32), count, params=params
         )
@@ -180,7 +183,8 @@ class VectorIndex:
     def matrix(self, ids: Ids) -> Vectors:
         """The vectors of these ids, shape (ids, dim); zeros where an id has no vector."""
         halves = self._halves(self._positions(ids))
-        return FLOATS.take(halves.view("<u2"))  # half the time of `astype`
+        matrix: Vectors = FLOATS.take(halves.view("<u2"))  # half the time of `astype`
+        return matrix
 
     def _positions(self, ids: Ids) -> Ids:
         """The position of each id in the base and in the tail, shape (2, ids); -1 where it is not there."""
@@ -193,7 +197,8 @@ class VectorIndex:
         """The vectors at positions in the base, or else in the tail, shape (ids, dim)."""
         in_base, in_tail = positions
         if (in_base >= 0).all():
-            return self.base.halves[in_base]
+            halves: Halves = self.base.halves[in_base]
+            return halves
         halves = np.zeros((len(in_base), self.dim), HALF)
         halves[in_base >= 0] = self.base.halves[in_base[in_base >= 0]]
         halves[in_tail >= 0] = self._tail.halves[in_tail[in_tail >= 0]]

@@ -55,6 +55,18 @@ def test_the_next_process_reads_no_vectors(tmp_path: Path, monkeypatch: pytest.M
             assert isinstance(column, np.memmap)
 
 
+def test_files_without_relations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index in which a kind has no vectors, or no rows at all, is mapped like any other."""
+    store = SQLiteStore(tmp_path)
+    add_documents(store, 1)
+    with store.transaction() as transaction:
+        transaction.dialect.execute("UPDATE relation_mentions SET relation = NULL")
+        transaction.delete_graph_rows("relation", transaction.relation_rows())
+    content = stored_content(store)
+    monkeypatch.setattr(memory.SQLiteMemory, "load", lambda self, view: pytest.fail("loaded"))
+    assert stored_content(SQLiteStore(tmp_path)) == content
+
+
 def test_stale_files_are_a_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From older files on, a process reads what changed since, and finds the same as any other."""
     store = SQLiteStore(tmp_path)

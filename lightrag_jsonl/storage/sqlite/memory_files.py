@@ -100,7 +100,11 @@ class MemoryFiles:
 
     def size(self) -> int:
         """The bytes of all files."""
-        return sum(path.stat().st_size for folder in self._folders() for path in folder.glob("*"))
+        sizes: list[int] = []
+        for folder in self._folders():
+            with contextlib.suppress(FileNotFoundError):  # deleted by another process
+                sizes += [path.stat().st_size for path in folder.glob("*")]
+        return sum(sizes)
 
     def _folders(self) -> list[Path]:
         return [path for path in self._folder.glob(FOLDER.format("*")) if path.is_dir()]
@@ -132,7 +136,7 @@ def _read_block(folder: Path, kind: Kind) -> VectorBlock:
         if file.read(len(FAISS_KIND)) != FAISS_KIND:
             raise ValueError(f"{path} is no file of vectors")
     # FAISS before 1.11 reads the file into memory.
-    index = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", 0))
+    index: Any = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", 0))
     if index.ntotal != len(ids) or index.codes.size() != 2 * len(ids) * index.d:
         raise ValueError(f"{path} has another number of vectors than ids")
     return VectorBlock(ids, index)
