@@ -26,6 +26,7 @@ PEER_ROWS: Mapping[str, tuple[str, str, str, float]] = {
     "delete_bytes_written": ("one document deleted, written", "删除一篇：写入", "MB", 1e6),
     "cold_first_context_s": ("first context, new process", "新进程到首个上下文", "s", 1),
     "full_mode_p50_ms": ("a context, warm, fullest mode", "热检索（最全的模式）", "ms", 1),
+    "full_mode_cpu_ms": ("the same, CPU of all threads", "同上，所有线程的 CPU", "ms", 1),
     "full_mode_chars": ("its size, characters", "上下文长度（字符）", "k", 1e3),
 }
 LANGUAGES = {

@@ -2,7 +2,8 @@
 
 Installs each peer from PyPI in an environment of its own, and gives all of them the same texts, the
 same instant model and the same fast embedder. Prints one JSON object with the figures and their
-ratios to ours, and writes the tables of docs/benchmarks*.md. Each part runs in a fresh process, one at a
+ratios to ours, and writes the tables of docs/benchmarks*.md. Beside the peers stands the floor: the least work
+that the task takes (`benchmarks.floor`). Each part runs in a fresh process, one at a
 time, with the numeric libraries set up as users have them: their threads cost time, too.
 """
 
@@ -50,14 +51,18 @@ def main() -> None:
             }
             sizes[str(size)] = measured | failed
     print(json.dumps(_report(sizes, environment), indent=2, ensure_ascii=False))
-    titles = {peer.project: f"{peer.title} {peer.version}" for peer in PEERS}
+    titles = {"floor": "benchmarks.floor"}
+    titles |= {peer.project: f"{peer.title} {peer.version}" for peer in PEERS}
     for language, name in {} if given.no_readme else READMES.items():
         put(CHECKOUT / name, "peers", peer_table(sizes, titles, language))
 
 
 def _pythons(projects: Sequence[str], cache: Path) -> tuple[dict[str, Path], dict[str, Figures]]:
-    """The Python interpreters to measure with, ours first, and errors of failed installations."""
-    pythons, failed = {"ours": Path(sys.executable)}, {}
+    """The Python interpreters to measure with, ours and the floor first, and errors of failed
+    installations.
+    """
+    pythons = {"ours": Path(sys.executable), "floor": Path(sys.executable)}
+    failed: dict[str, Figures] = {}
     for peer in PEERS:
         if peer.project in projects:
             try:
