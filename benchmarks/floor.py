@@ -30,9 +30,9 @@ from benchmarks.peers.worker import run_part
 from lightrag_jsonl.core.tokens import default_tokenizer
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS chunk (id INTEGER PRIMARY KEY, text TEXT, tokens INTEGER);
-CREATE TABLE IF NOT EXISTS entity (id INTEGER PRIMARY KEY, text TEXT);
-CREATE TABLE IF NOT EXISTS relation (id INTEGER PRIMARY KEY, text TEXT);
+CREATE TABLE IF NOT EXISTS chunk (id INTEGER PRIMARY KEY, key TEXT, text TEXT, tokens INTEGER);
+CREATE TABLE IF NOT EXISTS entity (id INTEGER PRIMARY KEY, key TEXT, text TEXT);
+CREATE TABLE IF NOT EXISTS relation (id INTEGER PRIMARY KEY, key TEXT, text TEXT);
 CREATE TABLE IF NOT EXISTS mention (id INTEGER PRIMARY KEY, chunk INTEGER, name TEXT, text TEXT);
 CREATE TABLE IF NOT EXISTS vector (kind TEXT, id INTEGER, data BLOB, PRIMARY KEY (kind, id));
 CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5 (text, content = '');
@@ -60,7 +60,9 @@ class Floor:
         self._replies = Replies(material, lambda rows: "\n".join(map(json.dumps, rows)))
         self._vectors = WordVectors(material.clock)
         self._tokenizer = default_tokenizer()
-        self._ids: dict[str, dict[Any, int]] = {kind: {} for kind in KINDS}
+        self._ids: dict[str, dict[str, int]] = {
+            kind: dict(self._connection.execute(f"SELECT key, id FROM {kind}")) for kind in KINDS
+        }
         self._indexes: dict[str, Any] = {}
 
     def insert(self, papers: Iterable[Paper]) -> None:
@@ -103,50 +105,53 @@ class Floor:
     # ── inserting ───────────────────────────────────────────────────────────────
 
     def _insert_pages(self, pages: Sequence[str]) -> None:
-        new_texts: dict[str, dict[int, str]] = {kind: {} for kind in KINDS}
+        new_texts: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
         mentions: list[tuple[int, str, str]] = []
         for page in pages:
-            chunk = self._id("chunk", page)
-            new_texts["chunk"][chunk] = page
+            key = page[:60]
+            chunk = self._id("chunk", key)
+            new_texts["chunk"][key] = page
             reply = self._replies.about(page) or ""
             for record in map(json.loads, reply.split("\n")):
                 self._add_record(record, new_texts)
                 mentions.append((chunk, record.get("name", ""), record["description"]))
         self._write(new_texts, mentions)
 
-    def _add_record(self, record: Mapping[str, Any], new_texts: dict[str, dict[int, str]]) -> None:
+    def _add_record(self, record: Mapping[str, Any], new_texts: dict[str, dict[str, str]]) -> None:
         if record["type"] == "entity":
             kind = "entity"
-            key: Any = record["name"].casefold()
+            key = record["name"].casefold()
             text = f"{record['name']}\n{record['description']}"
         else:
             kind = "relation"
-            key = tuple(sorted((record["source"].casefold(), record["target"].casefold())))
+            key = "\n".join(sorted((record["source"].casefold(), record["target"].casefold())))
             text = f"{record['source']} — {record['target']}: {record['description']}"
         if key not in self._ids[kind]:
-            new_texts[kind][self._id(kind, key)] = text
+            self._id(kind, key)
+            new_texts[kind][key] = text
 
-    def _id(self, kind: str, key: Any) -> int:
+    def _id(self, kind: str, key: str) -> int:
         ids = self._ids[kind]
         return ids.setdefault(key, len(ids) + 1)
 
     def _write(
-        self, new_texts: Mapping[str, Mapping[int, str]], mentions: Sequence[tuple[int, str, str]]
+        self, new_texts: Mapping[str, Mapping[str, str]], mentions: Sequence[tuple[int, str, str]]
     ) -> None:
         execute = self._connection.executemany
-        chunks = new_texts["chunk"].items()
-        rows = [(id, text, self._tokenizer.count(text)) for id, text in chunks]
-        execute("INSERT INTO chunk VALUES (?, ?, ?)", rows)
-        execute("INSERT INTO terms (rowid, text) VALUES (?, ?)", chunks)
         execute("INSERT INTO mention (chunk, name, text) VALUES (?, ?, ?)", mentions)
         for kind, texts in new_texts.items():
-            if kind != "chunk":
-                execute(f"INSERT INTO {kind} VALUES (?, ?)", texts.items())
+            rows = [(self._ids[kind][key], key, text) for key, text in texts.items()]
+            execute(f"INSERT INTO {kind} (id, key, text) VALUES (?, ?, ?)", rows)
             vectors = self._vectors.embed(list(texts.values())).astype("<f2")
             vector_rows = [
-                (kind, id, vector.tobytes()) for id, vector in zip(texts, vectors, strict=True)
+                (kind, id, vector.tobytes()) for (id, *_), vector in zip(rows, vectors, strict=True)
             ]
             execute("INSERT INTO vector VALUES (?, ?, ?)", vector_rows)
+            if kind == "chunk":
+                counts = [(self._tokenizer.count(text), id) for id, _, text in rows]
+                execute("UPDATE chunk SET tokens = ? WHERE id = ?", counts)
+                terms = [(id, text) for id, _, text in rows]
+                execute("INSERT INTO terms (rowid, text) VALUES (?, ?)", terms)
         self._connection.commit()
 
     # ── searching ───────────────────────────────────────────────────────────────
