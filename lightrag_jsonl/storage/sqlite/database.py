@@ -192,7 +192,8 @@ class SQLiteStore(Store):
             transaction.put_settings(setting)
 
     def _snapshot_of(self, view: StoreView) -> Snapshot:
-        return Snapshot(view.dialect, self._memory.graph, self._memory.vectors)
+        memory = self._memory
+        return Snapshot(view.dialect, memory.graph, memory.vectors, memory.term_counts)
 
     def _problems(self, view: StoreView) -> list[str]:
         execute = view.dialect.execute
