@@ -13,6 +13,7 @@ from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
+from lightrag_jsonl.storage.tables.full_text import TermCounts
 from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
 from lightrag_jsonl.storage.tables.mentions import MentionReads, MentionWrites
 from lightrag_jsonl.storage.tables.overrides import OverrideReads, OverrideWrites
@@ -42,11 +43,16 @@ class Snapshot(StoreView):
     """
 
     def __init__(
-        self, dialect: Dialect, graph: GraphIndex, vectors: Mapping[Kind, VectorSearch]
+        self,
+        dialect: Dialect,
+        graph: GraphIndex,
+        vectors: Mapping[Kind, VectorSearch],
+        term_counts: TermCounts,
     ) -> None:
         super().__init__(dialect)
         self.graph = graph
         self._vectors = vectors
+        self._term_counts = term_counts
 
     def search_vectors(
         self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None
@@ -79,7 +85,7 @@ class Snapshot(StoreView):
 
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
-        return self.dialect.full_text.counts(terms)
+        return self._term_counts.of(terms, self.dialect.full_text)
 
 
 class Transaction(

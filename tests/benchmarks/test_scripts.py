@@ -33,6 +33,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "citations": ("", "zh en"),
     "listing": ("--counts 5", "lists"),
     "overview": ("--texts docs", "percent"),
+    "floor": ("--sizes 10", "sizes"),
     "kill": ("--kills 5", "operations"),
     "offline": ("--packages click no-such-package", "tuned held corpora"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
