@@ -78,6 +78,8 @@ class DocumentReads(Tables):
 
     def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
         """The pages of documents, in order: all pages, or the page with a number."""
+        if not document_ids:
+            return ()
         rows = self._execute(
             "SELECT d.name AS document_id, p.number, p.text "
             "FROM documents d JOIN pages p ON p.document = d.id "
