@@ -58,6 +58,7 @@ class IndexPipeline:
         self._options = options
         self._settings = settings
         self._record_schema = record_schema
+        self._client = client
         self._patient = patient
         self._cutter = cutter
         self.writer = commits.IndexWriter(
@@ -174,6 +175,7 @@ class IndexPipeline:
     def _insertion(self, progress: ProgressCallback | None, *, summarize: bool = True) -> Insertion:
         return Insertion(
             writer=self.writer,
+            client=self._client,
             extractor=self._extractor,
             cutter=self._cutter,
             options=self._options,

@@ -35,6 +35,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "listing": ("--counts 5", "lists"),
     "overview": ("--texts docs", "percent"),
     "kill": ("--kills 5", "operations"),
+    "kill_server": ("--kills 1", "running jobs"),
     "offline": ("--packages click no-such-package", "tuned held corpora"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
     "size": ("", "lines rooms layers insert query delete facade"),

@@ -218,12 +218,15 @@ def test_errors_are_shown_in_words(kb: Path, page: Page) -> None:
 
 
 def test_the_graph_is_drawn_and_expanded(server: Running, page: Page) -> None:
-    """Before a choice, the best connected entity; then search, neighbourhood and sources, by the
-    keyboard; the drawing itself works under the policy. The header hides nothing.
+    """Before a choice, the communities; then search, neighbourhood and sources, by the keyboard; the
+    drawing itself works under the policy. The header hides nothing.
     """
     page.open(server)
     page.wait("#index option")
     page.run("location.hash = '#graph'")
+    page.wait("#graph aside h2", "Overview")
+    page.wait("#graph .chips .chip", "place")
+    page.wait("#graph aside .line", "Curie").click()
     page.wait("#graph aside h2", "Curie")
     header = page.run("document.querySelector('header').getBoundingClientRect().bottom")
     assert page.run("document.querySelector('#graph input').getBoundingClientRect().top") >= header
@@ -517,6 +520,25 @@ def test_an_entity_is_changed_merged_deleted_and_each_undone(kb: Path, page: Pag
         assert server.get("/indexes/kb/entities", q="marie")["total"] == 0
         undo()
         page.wait("#graph aside h2", "Marie Curie")
+
+
+def test_a_change_that_fails_says_why_and_keeps_what_was_written(
+    server: Running, page: Page
+) -> None:
+    """In the dialog, which stays open; with another entity it succeeds."""
+    page.open(server, "graph")
+    page.wait("#graph aside .line", "Curie").click()
+    page.wait("#graph aside .link", "Merge").click()
+    page.wait("#edit [name=target]").send_keys("Nobody at all")
+    page.wait("#edit [name=by]").send_keys("Ada")
+    page.wait("#edit .main", "Merge").click()
+    page.wait("#edit [role=alert]", "Nobody at all")
+    assert page.wait("#edit [name=by]").get_attribute("value") == "Ada"
+    target = page.wait("#edit [name=target]")
+    target.clear()
+    target.send_keys("Warsaw")
+    page.wait("#edit .main", "Merge").click()
+    page.wait("#notice", "merged")
 
 
 def test_a_neighbourhood_is_collapsed(server: Running, page: Page) -> None:
