@@ -525,20 +525,22 @@ def test_an_entity_is_changed_merged_deleted_and_each_undone(kb: Path, page: Pag
 def test_a_change_that_fails_says_why_and_keeps_what_was_written(
     server: Running, page: Page
 ) -> None:
-    """In the dialog, which stays open; with another entity it succeeds."""
+    """In the dialog, which stays open: here somebody else has deleted the entity meanwhile."""
     page.open(server, "graph")
-    page.wait("#graph aside .line", "Curie").click()
-    page.wait("#graph aside .link", "Merge").click()
-    page.wait("#edit [name=target]").send_keys("Nobody at all")
-    page.wait("#edit [name=by]").send_keys("Ada")
-    page.wait("#edit .main", "Merge").click()
-    page.wait("#edit [role=alert]", "Nobody at all")
-    assert page.wait("#edit [name=by]").get_attribute("value") == "Ada"
-    target = page.wait("#edit [name=target]")
-    target.clear()
-    target.send_keys("Warsaw")
-    page.wait("#edit .main", "Merge").click()
-    page.wait("#notice", "merged")
+    page.wait("#graph aside .line")
+    page.wait("#graph input").send_keys("pierre")
+    page.wait("#graph .side li:only-child .line", "Pierre Curie").click()
+    page.wait("#graph aside h2", "Pierre Curie")
+    page.wait("#graph aside .link", "Edit").click()
+    page.wait("#edit [name=description]").send_keys(" A physicist.")
+    author = page.wait("#edit [name=by]")
+    author.clear()
+    author.send_keys("Ada")
+    deletion = {"action": "delete", "name": "Pierre Curie", "by": "Bob"}
+    server.job(server.post("/indexes/kb/edit", deletion, 202))
+    page.wait("#edit .main", "Save").click()
+    page.wait("#edit [role=alert]", "Pierre Curie")
+    assert "A physicist." in page.wait("#edit [name=description]").get_attribute("value")
 
 
 def test_a_neighbourhood_is_collapsed(server: Running, page: Page) -> None:
