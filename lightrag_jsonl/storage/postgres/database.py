@@ -84,7 +84,6 @@ class PostgresStore(Store):
             timeout=WAIT_SECONDS,
             kwargs={"autocommit": True},
             configure=lambda connection: configure(connection, address),
-            check=ConnectionPool.check_connection,
             open=True,
         )
         if not self.read_only:
@@ -101,17 +100,29 @@ class PostgresStore(Store):
         """A consistent view for reading: of the state at the first query."""
         self._check_open()
         with our_errors(self._address):
+            connection = self._begun()
+            try:
+                yield StoreView(PostgresDialect(connection))
+            finally:
+                with contextlib.suppress(psycopg.Error):
+                    connection.rollback()
+                self._pool.putconn(connection)
+
+    def _begun(self) -> psycopg.Connection[Any]:
+        """A connection from the pool, at the beginning of a transaction; lost ones are replaced."""
+        for attempts_left in range(CONNECTIONS, -1, -1):
             try:
                 connection = self._pool.getconn()
             except PoolTimeout as error:
                 raise StorageError(f"{self._address} {UNREACHABLE.format(error)}") from error
             try:
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                yield StoreView(PostgresDialect(connection))
-            finally:
-                with contextlib.suppress(psycopg.Error):
-                    connection.rollback()
+                break
+            except psycopg.OperationalError:
                 self._pool.putconn(connection)
+                if not (connection.closed and attempts_left):
+                    raise
+        return connection
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:

@@ -20,6 +20,13 @@ FIRST_CHUNKS = """SELECT c.name FROM (SELECT chunk, position FROM {kind}_mention
     ORDER BY position LIMIT ?) m JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
 
 
+TEXT_TESTS = {
+    "contains": "instr({value}, choice.value) > 0",
+    "starts with": "substr({value}, 1, length(choice.value)) = choice.value",
+    "ends with": "(choice.value = '' OR substr({value}, -length(choice.value)) = choice.value)",
+}
+
+
 class SQLiteDialect(Dialect):
     """A connection to SQLite."""
 
@@ -134,5 +141,9 @@ def _compares(value: str, type: str, comparator: str) -> str:
     if comparator == "=":
         among = "IN (SELECT value FROM json_each(?))"
         return f"({type} NOT IN ('array', 'object') AND {value} {among})"
+    if comparator in TEXT_TESTS:
+        test = TEXT_TESTS[comparator].format(value=value)
+        return f"""EXISTS (SELECT 1 FROM json_each(?) choice WHERE {type} = 'text'
+            AND choice.type = 'text' AND {test})"""
     return f"""EXISTS (SELECT 1 FROM json_each(?) choice WHERE {type} NOT IN ('array', 'object')
         AND ({type} = 'text') = (choice.type = 'text') AND {value} {comparator} choice.value)"""
