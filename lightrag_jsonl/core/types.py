@@ -100,7 +100,8 @@ class Document:
     """A text to index.
 
     The default `id` is a digest of the content. Without `pages`, form feeds in `text` separate
-    pages. `QueryParam.where` filters by `metadata`, which is plain JSON, and by `title`, `source` and
+    pages. `date` is when the text was written, such as "2021-06-15", "2021-06", "June 2021" or
+    "2021年6月"; questions compare it as time. `QueryParam.where` filters by `metadata`, which is plain JSON, and by `title`, `source` and
     `date`. `ConfigError` names a field with a value of the wrong type.
     """
 
@@ -182,7 +183,8 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
 class EntityMention:
     """What one chunk says about an entity; `grounded` if the chunk holds the name.
 
-    `aliases` are further names of the entity.
+    `aliases` are further names of the entity. `valid_from` and `valid_to` say from when and until when
+    the statement holds, as "2021", "2021-06" or "2021-06-15"; "" leaves that end open.
     """
 
     name: str
@@ -191,6 +193,8 @@ class EntityMention:
     grounded: bool = True
     attributes: tuple[tuple[str, str], ...] = ()
     aliases: tuple[str, ...] = ()
+    valid_from: str = ""
+    valid_to: str = ""
 
 
 @with_short_repr
@@ -198,7 +202,8 @@ class EntityMention:
 class RelationMention:
     """What one chunk says about the relation of two entities; `strength` is between 1 and 10.
 
-    In an edit by hand, `strength` is the weight, and 0 leaves the weight unchanged.
+    In an edit by hand, `strength` is the weight, and 0 leaves the weight unchanged. `valid_from` and
+    `valid_to` are as in `EntityMention`.
     """
 
     source: str
@@ -206,6 +211,8 @@ class RelationMention:
     keywords: tuple[str, ...]
     description: str
     strength: float = 1.0
+    valid_from: str = ""
+    valid_to: str = ""
 
 
 @with_short_repr
@@ -276,7 +283,7 @@ def entity_record(mention: EntityMention) -> Record:
         record["aliases"] = [*mention.aliases]
     for name, value in mention.attributes:
         record["attribute"] = [name, value]
-    return record
+    return record | _dates(mention)
 
 
 def relation_record(mention: RelationMention) -> Record:
@@ -288,7 +295,14 @@ def relation_record(mention: RelationMention) -> Record:
         "keywords": list(mention.keywords),
         "description": mention.description,
         "strength": mention.strength,
+        **_dates(mention),
     }
+
+
+def _dates(mention: EntityMention | RelationMention) -> Record:
+    """From when and until when a mention holds, as far as a text says so."""
+    dates: Record = {"valid_from": mention.valid_from, "valid_to": mention.valid_to}
+    return {name: date for name, date in dates.items() if date}
 
 
 @with_short_repr

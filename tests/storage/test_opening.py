@@ -20,7 +20,7 @@ from lightrag_jsonl.storage.tables import full_text
 from tests.edited import insert_text, make_edits, undo_edits
 from tests.kit import problems, view
 from tests.storage.contract import StoreContract, put_sample, stored_content
-from tests.storage.older import make_older_file, put_claims
+from tests.storage.older import drop_dates, make_older_file, put_claims
 
 Seal = Callable[[Path], Path]
 
@@ -171,6 +171,7 @@ def test_an_index_with_unstemmed_terms_is_upgraded(
         full_text.stemmed.cache_clear()
         with contextlib.closing(SQLiteStore(tmp_path)) as store, store.transaction() as transaction:
             put_sample(transaction, 1, "The ghosts were painted.")
+            drop_dates(transaction)
             transaction.put_settings({"format": "10"})
     full_text.stemmed.cache_clear()
     with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
