@@ -7,9 +7,10 @@ from typing import Any, TypeAlias
 
 from msgspec.json import Decoder
 
+from lightrag_jsonl.core.dates import iso_date
 from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.storage.filters import CONTENT_KEYWORDS, OWN_FIELDS, Condition
+from lightrag_jsonl.storage.filters import CONTENT_KEYWORDS, OWN_FIELDS, Condition, by_time
 from lightrag_jsonl.storage.rows import (
     ChunkReport,
     Counts,
@@ -166,7 +167,7 @@ class DocumentReads(Tables):
         without a date first, then by date, documents of one date in the order of storing.
         """
         cursor = self._select("c.id, c.name, d.date", CHUNKS, "c.id", rows, order=TEXT_ORDER)
-        chunks = sorted(by_name(cursor), key=lambda chunk: chunk.date or "")
+        chunks = sorted(by_name(cursor), key=lambda chunk: iso_date(chunk.date or ""))
         return {chunk.id: chunk.name for chunk in chunks}
 
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
@@ -221,8 +222,19 @@ class DocumentReads(Tables):
         statement = f"SELECT id FROM chunks WHERE document IN ({documents}) ORDER BY id"
         return only_column(self.dialect.execute(statement, parameters))
 
+    def document_dates(self) -> list[str]:
+        """The different dates of documents, as they were written."""
+        statement = "SELECT DISTINCT date FROM documents WHERE date IS NOT NULL ORDER BY date"
+        return only_column(self._execute(statement))
+
+    def chunks_of_dates(self, dates: Collection[str]) -> list[int]:
+        """Row ids, ascending, of the chunks of documents with these dates, as they were written."""
+        return only_column(self._select("c.id", CHUNKS, "d.date", dates, order="c.id"))
+
     def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
         """A condition on the documents `d` as an SQL expression, and the values of its parameters."""
+        if condition.field == "date":
+            condition = by_time(condition, self.document_dates())
         field = condition.field
         if field == CONTENT_KEYWORDS:
             fields = self.dialect.CONTENT_KEYWORDS
