@@ -130,7 +130,8 @@ class Context:
     asked to choose relations and chose nothing: the remaining items match the question's text.
     `response_type` is the requested form of the answer. An overview has `communities`, chunks in the
     order of the text, and in `excerpts`, by chunk id, the places in the chunk's text that the prompt
-    shows. `listing` is the complete list that the question asks for, if the graph has one.
+    shows. `listing` is the complete list that the question asks for, if the graph has one. `as_of` is
+    the date that the question is about, or "". `claim_dates` says of lines of descriptions when they hold.
     """
 
     question: str = ""
@@ -152,6 +153,8 @@ class Context:
     communities: tuple[Community, ...] = ()
     excerpts: Mapping[str, tuple[Excerpt, ...]] = field(default_factory=dict)
     listing: Listing | None = None
+    as_of: str = ""
+    claim_dates: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:

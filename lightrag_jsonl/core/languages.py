@@ -44,6 +44,11 @@ class FixedWords:
     unsupported: str
     partly_unsupported: str
     unsupported_claim: str
+    as_of: str
+    since: str
+    until: str
+    period: str
+    written: str
 
 
 FIXED_WORDS: Mapping[Language, FixedWords] = {
@@ -72,6 +77,11 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unsupported=" (unsupported: no sentence here supports this)",
         partly_unsupported=" (another claim that cites this is unsupported)",
         unsupported_claim="(!) not supported by {}: “{}”",
+        as_of="As of {}: what did not hold then is left out.",
+        since="since {}",
+        until="until {}",
+        period="{} to {}",
+        written="says a text of {}",
     ),
     "zh": FixedWords(
         headings=("原文", "实体", "关系", "来源"),
@@ -98,5 +108,10 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unsupported="（未获支持：此处没有这样说的句子）",
         partly_unsupported="（另有引用此处的说法未获支持）",
         unsupported_claim="(!) {}不支持此说法：“{}”",
+        as_of="截至 {} 的情况：当时不成立的内容已略去。",
+        since="{} 起",
+        until="至 {} 止",
+        period="{} 至 {}",
+        written="{} 的文档所述",
     ),
 }

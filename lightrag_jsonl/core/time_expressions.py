@@ -95,6 +95,35 @@ def holds_at(text: str, moment: str, written: str = "") -> bool:
     return may_hold(valid_from, valid_to, moment)
 
 
+def holding_text(text: str, moment: str, written: str = "") -> str:
+    """A text with spaces in place of what did not hold at a moment, by its own words: of sentences, or
+    of clauses where a sentence has several dates. Each character keeps its place.
+    """
+    if not _ANY_HINT.search(half_width(text)):
+        return text
+    pieces = list(text)
+    for start, end in sentence_spans(text):
+        for part_start, part_end in _outdated_parts(text[start:end], moment, written):
+            pieces[start + part_start : start + part_end] = " " * (part_end - part_start)
+    return "".join(pieces)
+
+
+def _outdated_parts(sentence: str, moment: str, written: str) -> Iterator[tuple[int, int]]:
+    """The spans of a sentence that did not hold at a moment."""
+    expressions = find_time_expressions(sentence, written)
+    if len(expressions) < 2:
+        if not may_hold(*_combined(expressions), moment):
+            yield 0, len(sentence)
+        return
+    holds = True
+    for start, end in _clauses(sentence, expressions):
+        own = [time for time in expressions if start <= time.start < end]
+        if own:
+            holds = may_hold(*_combined(own), moment)
+        if not holds:
+            yield start, end
+
+
 def may_hold(valid_from: str, valid_to: str, moment: str) -> bool:
     """Whether something that holds from one date to another may hold at a moment; "" is open."""
     if valid_from and first_day(valid_from) > last_day(moment):

@@ -29,10 +29,12 @@ from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval import ranking
+from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
 from lightrag_jsonl.retrieval.context import MARK_SECRET, context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
+from lightrag_jsonl.retrieval.holding import Holding, HoldingView, find_holding
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
 from lightrag_jsonl.retrieval.listing import appended_listing, find_listing, with_listing
 from lightrag_jsonl.retrieval.overview import find_overview
@@ -67,7 +69,7 @@ class QueryPipeline:
 
     `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
     an answer, and the cited numbers that the model was never shown. `likeness` is the scale of the
-    embedder's cosines, `communities` keeps the communities of the graph. Without `secret_marks`, equal
+    embedder's cosines, `communities` keeps the communities of the graph, `claims` the claims. Without `secret_marks`, equal
     content has equal marks in the prompts of every index.
     """
 
@@ -83,6 +85,7 @@ class QueryPipeline:
     likeness: LikenessScale
     secret_marks: bool = True
     communities: CommunityMemory = field(default_factory=CommunityMemory)
+    claims: ClaimMemory = field(default_factory=ClaimMemory)
 
     async def retrieve(
         self, question: str, param: QueryParam, observer: QueryObserver = NO_OBSERVER
@@ -137,7 +140,10 @@ class QueryPipeline:
         await write_piece("", last=True)
         text = "".join(pieces)
         prompt_numbers = tuple(numbering.numbers)
-        cited = await read(self.store, lambda view: self.cite(view, text, context, prompt_numbers))
+        cited = await read(
+            self.store,
+            lambda view: self.cite(self._as_of(view, context.as_of), text, context, prompt_numbers),
+        )
         answer = Answer(
             text=text,
             citations=cited.citations,
@@ -161,6 +167,7 @@ class QueryPipeline:
             param.mode,
             language=self.language,
             response_type=param.response_type or "",
+            as_of=param.as_of or "",
         )
         result = SearchResult(context)
         if self._may_search(context.question, param):
@@ -174,7 +181,7 @@ class QueryPipeline:
         selection = await select_edges(result, search_text, param, client=self.client, meter=meter)
         context = await read(
             self.store,
-            lambda view: self._fitted(view, result, selection, param),
+            lambda view: self._fitted(self._as_of(view, param.as_of), result, selection, param),
         )
         await observer.selected(selection, context)
         return context
@@ -219,6 +226,7 @@ class QueryPipeline:
                 mode=MODES[param.mode],
                 param=param,
                 chunk_limit=param.chunk_top_k * factor,
+                holding=self._holding(snapshot, param.as_of),
             )
             if asks_for_overview(task.mode, param, query.question, context.keywords):
                 result = find_overview(task, context, self.communities)
@@ -230,6 +238,17 @@ class QueryPipeline:
             return replace(result, listing=listing)
 
         return await search(self.store, find)
+
+    def _holding(self, view: StoreView, moment: str | None) -> Holding | None:
+        """What did not hold at a moment; None if no moment is asked about."""
+        if not moment:
+            return None
+        return find_holding(view, moment, self.claims.claims(view))
+
+    def _as_of(self, view: StoreView, moment: str | None) -> StoreView:
+        """The view as of a moment, if one is asked about."""
+        holding = self._holding(view, moment)
+        return view if holding is None else HoldingView(view.dialect, holding)
 
     def _reranker(self, param: QueryParam) -> Reranker | None:
         """The reranker, if the question wants one."""

@@ -123,6 +123,7 @@ class DatedMention:
     id: int
     owner: int | None
     chunk: int
+    description: str
     valid_from: str
     valid_to: str
 

@@ -39,6 +39,7 @@ class Snapshot(StoreView):
     """A view with the graph in memory, and search by vectors and by words.
 
     `graph` is the shape of the graph: relations between entities, and mentions in chunks.
+    `vectors_by_kind` searches the vectors.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Snapshot(StoreView):
     ) -> None:
         super().__init__(dialect)
         self.graph = graph
-        self._vectors = vectors
+        self.vectors_by_kind = vectors
 
     def search_vectors(
         self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None
@@ -54,15 +55,15 @@ class Snapshot(StoreView):
         """The nearest rows of each query, only those in `allowed` (ascending): row ids and inner
         products, both of shape (queries, n <= limit), best first, ties by row id.
         """
-        return self._vectors[kind].search(queries, limit, allowed)
+        return self.vectors_by_kind[kind].search(queries, limit, allowed)
 
     def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
         """Inner products, shape (queries, rows); NaN where a row has no vector."""
-        return self._vectors[kind].scores(queries, rows)
+        return self.vectors_by_kind[kind].scores(queries, rows)
 
     def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
         """Vectors as a matrix, shape (rows, dim); zeros where a row has no vector."""
-        return self._vectors[kind].matrix(rows)
+        return self.vectors_by_kind[kind].matrix(rows)
 
     def search_terms(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None

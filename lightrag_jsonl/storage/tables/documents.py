@@ -227,9 +227,10 @@ class DocumentReads(Tables):
         statement = "SELECT DISTINCT date FROM documents WHERE date IS NOT NULL ORDER BY date"
         return only_column(self._execute(statement))
 
-    def chunks_of_dates(self, dates: Collection[str]) -> list[int]:
-        """Row ids, ascending, of the chunks of documents with these dates, as they were written."""
-        return only_column(self._select("c.id", CHUNKS, "d.date", dates, order="c.id"))
+    def chunk_documents(self, rows: RowIds = None) -> dict[int, tuple[int, str]]:
+        """For each chunk by row id, all or some, the row id of its document and the date in our form, or ""."""
+        cursor = self._select("c.id, d.id AS document, d.date", CHUNKS, "c.id", rows, order="c.id")
+        return {row.id: (row.document, iso_date(row.date or "")) for row in by_name(cursor)}
 
     def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
         """A condition on the documents `d` as an SQL expression, and the values of its parameters."""

@@ -64,21 +64,25 @@ class MentionReads(Tables):
             cursor = self._select(f"{RELATION_MENTION}, {dates}", table, "relation", relations)
         return [_relation_mention(row) for row in by_name(cursor)]
 
-    def dated_mentions(self, kind: Kind) -> list[DatedMention]:
-        """The mentions of a kind for which a text says from when or until when they hold; by row id."""
+    def dated_mentions(self, kind: Kind, owners: RowIds = None) -> list[DatedMention]:
+        """The mentions for which a text says from when or until when they hold, by row id: all of a kind,
+        or of some entities or relations.
+        """
         if not self._has_dates:
             return []
-        statement = f"""SELECT m.id, m.{kind} AS owner, m.chunk, t.valid_from, t.valid_to
-            FROM {kind}_dates t JOIN {kind}_mentions m ON m.id = t.mention ORDER BY m.id"""
+        columns = f"m.id, m.{kind} AS owner, m.chunk, m.description, t.valid_from, t.valid_to"
+        table = f"{kind}_dates t JOIN {kind}_mentions m ON m.id = t.mention"
+        cursor = self._select(columns, table, f"m.{kind}", owners, order="m.id")
         return [
             DatedMention(
                 id=row.id,
                 owner=row.owner,
                 chunk=row.chunk,
+                description=row.description,
                 valid_from=row.valid_from or "",
                 valid_to=row.valid_to or "",
             )
-            for row in by_name(self._execute(statement))
+            for row in by_name(cursor)
         ]
 
     @property
@@ -114,6 +118,16 @@ class MentionReads(Tables):
         descriptions: dict[int, list[tuple[int, str]]] = {row: [] for row in after}
         for row, position, _, text in self.dialect.descriptions(kind, after, without, limit):
             descriptions[row].append((position, text))
+        return descriptions
+
+    def description_chunks(
+        self, kind: Kind, rows: Collection[int], limit: int
+    ) -> dict[int, list[tuple[int, str]]]:
+        """The first `limit` descriptions of each row by position, each after the row id of its chunk."""
+        descriptions: dict[int, list[tuple[int, str]]] = {row: [] for row in rows}
+        after = dict.fromkeys(rows, 0)
+        for row, _, chunk, text in self.dialect.descriptions(kind, after, (), limit):
+            descriptions[row].append((chunk, text))
         return descriptions
 
     def descriptions_as_they_came(
