@@ -102,6 +102,8 @@ class IndexOptions:
       between two chunks and keeps everything read so far; only calls in flight, or repetitions by
       the model's own client, may exceed the limits.
     - `keep_traces`: how many traces of queries are kept, the newest; 0 records no traces.
+    - `functional_kinds`: predicates of which a subject has one value at a time, such as "price", or
+      "^head of" if the object has one subject at a time; others are learned. For contradictions.
     - `lock_timeout`: how many seconds to wait while another process writes.
     - `limits`: limits of one answer, `Limits` or a mapping of field names.
     """
@@ -126,6 +128,7 @@ class IndexOptions:
     max_input_tokens: Natural | None = None
     max_output_tokens: Natural | None = None
     keep_traces: Natural = 1_000
+    functional_kinds: tuple[str, ...] = ()
     lock_timeout: Annotated[float, Meta(ge=0)] = 10.0
     limits: Limits = Limits()
     unchecked: ClassVar = ("ontology", "limits")

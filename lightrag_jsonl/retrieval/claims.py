@@ -31,6 +31,7 @@ MOST_COMPARED = 30  # claims about one subject that are compared with each other
 
 INVERSE = "^"  # before a kind that leads from the object of a relation to its subject
 _STATING_NOTHING = frozenset(MENTIONED_TOGETHER.values())
+_WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 SubjectAndKind: TypeAlias = tuple[str, str]
@@ -251,9 +252,9 @@ def is_same_value(value: str, further_value: str) -> bool:
 
 
 def _share_words(value: str, further_value: str) -> bool:
-    """Whether one of two values has no words beside its numbers, or both have words in common."""
-    words = set(_NUMBER.sub(" ", value).split())
-    further_words = set(_NUMBER.sub(" ", further_value).split())
+    """Whether one of two values has no words beside its numbers and signs, or both have words in common."""
+    words = set(_WORD.findall(value))
+    further_words = set(_WORD.findall(further_value))
     return not (words and further_words) or bool(words & further_words)
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from lightrag_jsonl.core.answers import Answer, Cited, Community, Context
 from lightrag_jsonl.core.citation_markers import CitationNumbering
+from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.modes import MODES
@@ -31,6 +32,7 @@ from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval import ranking
 from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
+from lightrag_jsonl.retrieval.conflicts import find_conflicts
 from lightrag_jsonl.retrieval.context import MARK_SECRET, context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
@@ -105,6 +107,22 @@ class QueryPipeline:
             return with_reports(snapshot, communities)
 
         return await search(self.store, load)
+
+    async def list_conflicts(
+        self,
+        *,
+        explained: bool = False,
+        functional_kinds: Iterable[str] | None = None,
+        limit: int | None = None,
+    ) -> tuple[Conflict, ...]:
+        """The contradictions of the index; with `explained` also those that time explains."""
+        memory = self.claims if functional_kinds is None else ClaimMemory(functional_kinds)
+        return await read(
+            self.store,
+            lambda view: find_conflicts(
+                view, memory.claims(view), explained=explained, limit=limit
+            ),
+        )
 
     async def answer(
         self,

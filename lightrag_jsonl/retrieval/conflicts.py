@@ -1,0 +1,116 @@
+"""Contradictions: claims of one subject and one functional kind with different values."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from lightrag_jsonl.core.claims import Conflict, DatedClaim
+from lightrag_jsonl.core.dates import first_day
+from lightrag_jsonl.retrieval.claims import (
+    INVERSE,
+    MOST_COMPARED,
+    Claim,
+    ClaimIndex,
+    are_apart,
+    is_same_value,
+)
+from lightrag_jsonl.retrieval.history import ClaimWords, dated_claims
+from lightrag_jsonl.storage.views import StoreView
+
+
+class ClaimPair(NamedTuple):
+    """Two claims with different values, the one that begins earlier first."""
+
+    first: Claim
+    second: Claim
+    explained: bool
+
+    @property
+    def subject(self) -> str:
+        """The name of the common subject."""
+        is_inverse = self.first.kind.startswith(INVERSE)
+        return self.first.names[1 if is_inverse else 0]
+
+
+def find_conflicts(
+    view: StoreView, index: ClaimIndex, *, explained: bool = False, limit: int | None = None
+) -> tuple[Conflict, ...]:
+    """The contradictions of an index, by subject; with `explained` also those that time explains, last."""
+    pairs = [pair for pair in conflicting_pairs(index) if explained or not pair.explained]
+    pairs.sort(key=lambda pair: (pair.explained, pair.first.subject, pair.first.mention))
+    return described_conflicts(view, pairs[:limit])
+
+
+def conflicting_pairs(index: ClaimIndex) -> Iterator[ClaimPair]:
+    """A pair of claims for each two different values of a subject; one that time does not explain, if
+    there is one. Relations that a person made or changed are decided.
+    """
+    seen: set[tuple[int, int]] = set()
+    for group in index.functional_groups():
+        claims = sorted(group, key=lambda claim: claim.mention)[:MOST_COMPARED]
+        for first_claims, second_claims in itertools.combinations(_by_value(claims), 2):
+            pair = _least_explained(first_claims, second_claims)
+            mentions = (pair.first.mention, pair.second.mention)
+            if mentions not in seen and not _is_decided(pair, index):
+                seen.add(mentions)
+                yield pair
+
+
+def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Conflict, ...]:
+    """Pairs of claims with the sentences, documents and dates behind the claims."""
+    claims = [claim for pair in pairs for claim in (pair.first, pair.second)]
+    dated = iter(_dated(view, claims))
+    return tuple(
+        Conflict(
+            subject=pair.subject,
+            predicate=pair.first.predicate,
+            first=next(dated),
+            second=next(dated),
+            explained=pair.explained,
+        )
+        for pair in pairs
+    )
+
+
+def _by_value(claims: Iterable[Claim]) -> list[list[Claim]]:
+    """The claims in groups with the same value."""
+    groups: list[list[Claim]] = []
+    for claim in claims:
+        for group in groups:
+            if is_same_value(group[0].value, claim.value):
+                group.append(claim)
+                break
+        else:
+            groups.append([claim])
+    return groups
+
+
+def _least_explained(first_claims: Sequence[Claim], second_claims: Sequence[Claim]) -> ClaimPair:
+    pairs = list(itertools.product(first_claims, second_claims))
+    together = [pair for pair in pairs if not are_apart(*pair)]
+    first, second = together[0] if together else pairs[-1]
+    if first.begin and second.begin and first_day(second.begin) < first_day(first.begin):
+        first, second = second, first
+    return ClaimPair(first, second, explained=not together)
+
+
+def _is_decided(pair: ClaimPair, index: ClaimIndex) -> bool:
+    """Whether a person made or changed one of the two relations."""
+    ends = [tuple(sorted(claim.source_and_target)) for claim in (pair.first, pair.second)]
+    return any(end in index.decided for end in ends)
+
+
+def _dated(view: StoreView, claims: Sequence[Claim]) -> list[DatedClaim]:
+    statements = [
+        ClaimWords(
+            chunk=claim.chunk,
+            subject=claim.names[0],
+            predicate=claim.predicate,
+            value=claim.names[1],
+            description=claim.description,
+            valid_from=claim.valid_from,
+            valid_to=claim.valid_to,
+        )
+        for claim in claims
+    ]
+    return dated_claims(view, statements)
