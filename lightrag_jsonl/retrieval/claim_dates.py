@@ -50,8 +50,10 @@ def with_claim_dates(task: SearchTask, context: Context, facts: Subgraph) -> Con
         return context
     words = FIXED_WORDS[known_language(context.language)]
     labels: dict[str, str] = {}
-    for fact in (*context.entities, *context.relations):
-        labels |= _labels(fact.description.split("\n"), lines, words)
+    descriptions = [entity.description for entity in context.entities]
+    descriptions += [relation.description for relation in context.relations]
+    for description in descriptions:
+        labels |= _labels(description.split("\n"), lines, words)
     return replace(
         context,
         entities=tuple([_later_first(entity, lines) for entity in context.entities]),

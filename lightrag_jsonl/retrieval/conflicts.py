@@ -45,14 +45,14 @@ def conflicting_pairs(index: ClaimIndex) -> Iterator[ClaimPair]:
     """A pair of claims for each two different values of a subject; one that time does not explain, if
     there is one. Relations that a person made or changed are decided.
     """
-    seen: set[tuple[int, int]] = set()
+    listed: set[tuple[int, int]] = set()
     for group in index.functional_groups():
         claims = sorted(group, key=lambda claim: claim.mention)[:MOST_COMPARED]
         for first_claims, second_claims in itertools.combinations(_by_value(claims), 2):
             pair = _least_explained(first_claims, second_claims)
             mentions = (pair.first.mention, pair.second.mention)
-            if mentions not in seen and not _is_decided(pair, index):
-                seen.add(mentions)
+            if mentions not in listed and not _is_decided(pair, index):
+                listed.add(mentions)
                 yield pair
 
 
@@ -90,7 +90,7 @@ def _least_explained(first_claims: Sequence[Claim], second_claims: Sequence[Clai
     together = [pair for pair in pairs if not are_apart(*pair)]
     first, second = together[0] if together else pairs[-1]
     if first.begin and second.begin and first_day(second.begin) < first_day(first.begin):
-        first, second = second, first
+        return ClaimPair(second, first, explained=not together)
     return ClaimPair(first, second, explained=not together)
 
 

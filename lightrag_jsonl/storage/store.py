@@ -26,11 +26,11 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 View = TypeVar("View", bound=StoreView)
 
-FORMAT = 12  # of the tables
-# These are upgraded: 9 has claims in place of overrides, 9 and 10 have English words with their endings,
-# and all lack the dates of mentions.
-OLDER_FORMATS = (9, 10, 11)
-UNSTEMMED_FORMATS = ("9", "10")
+FORMAT = 13  # of the tables
+# These are upgraded: 9 has claims in place of overrides, 9 to 11 have other terms of English words, and all
+# lack the dates of mentions.
+OLDER_FORMATS = (9, 10, 11, 12)
+FORMATS_OF_OTHER_TERMS = ("9", "10", "11")
 OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
 SAMPLE = 100  # chunks whose full text is checked
 
@@ -121,7 +121,7 @@ class Store(ABC):
             if format == str(FORMAT):  # upgraded by another process meanwhile
                 return
             log.info("%s: upgraded to format %d", self.location, FORMAT)
-            if format in UNSTEMMED_FORMATS:
+            if format in FORMATS_OF_OTHER_TERMS:
                 transaction.rebuild_terms()
             overrides = transaction.overrides()
             self._add_later_tables(transaction)

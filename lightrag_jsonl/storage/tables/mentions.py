@@ -29,7 +29,7 @@ RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, ke
     strength, forward"""
 DATED = "valid_from, valid_to"
 UNDATED = "NULL AS valid_from, NULL AS valid_to"
-DATED_FORMAT = 12  # the first format with dates of mentions
+DATED_FORMAT = 13  # the first format with dates of mentions
 
 parse_texts = Decoder(tuple[str, ...]).decode
 parse_attributes = Decoder(tuple[tuple[str, str], ...]).decode
