@@ -52,6 +52,13 @@ class Conflict:
     second: DatedClaim
     explained: bool = False
 
+    @property
+    def values(self) -> tuple[str, str]:
+        """The two values: the names in which the claims differ."""
+        if self.first.value == self.second.value:
+            return self.first.subject, self.second.subject
+        return self.first.value, self.second.value
+
 
 def statement_span(text: str, names: Sequence[str], description: str) -> tuple[int, int] | None:
     """The characters of a text that state something about names: the description as it stands there, or

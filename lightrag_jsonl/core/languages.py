@@ -44,6 +44,8 @@ class FixedWords:
     unsupported: str
     partly_unsupported: str
     unsupported_claim: str
+    conflicts: str
+    conflict: str
     as_of: str
     since: str
     until: str
@@ -77,6 +79,8 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unsupported=" (unsupported: no sentence here supports this)",
         partly_unsupported=" (another claim that cites this is unsupported)",
         unsupported_claim="(!) not supported by {}: “{}”",
+        conflicts="Contradictions",
+        conflict="The sources contradict each other on {}, {}: {} / {}",
         as_of="As of {}: what did not hold then is left out.",
         since="since {}",
         until="until {}",
@@ -108,6 +112,8 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unsupported="（未获支持：此处没有这样说的句子）",
         partly_unsupported="（另有引用此处的说法未获支持）",
         unsupported_claim="(!) {}不支持此说法：“{}”",
+        conflicts="矛盾之处",
+        conflict="关于{}（{}），来源相互矛盾：{} / {}",
         as_of="截至 {} 的情况：当时不成立的内容已略去。",
         since="{} 起",
         until="至 {} 止",

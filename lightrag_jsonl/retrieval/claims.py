@@ -92,6 +92,20 @@ class ClaimIndex:
         return groups
 
     @cached_property
+    def by_chunk(self) -> Mapping[int, Sequence[Claim]]:
+        """The claims of functional kinds in each chunk, by row id."""
+        claims_by_chunk: defaultdict[int, list[Claim]] = defaultdict(list)
+        for claim in self.claims:
+            if claim.kind in self.functional_kinds:
+                claims_by_chunk[claim.chunk].append(claim)
+        return claims_by_chunk
+
+    def of_chunks(self, chunks: Iterable[int]) -> "ClaimIndex":
+        """The claims of functional kinds in some chunks, with the kinds of the whole index."""
+        claims = [claim for chunk in chunks for claim in self.by_chunk.get(chunk, ())]
+        return ClaimIndex(claims, self.functional_kinds, self.decided)
+
+    @cached_property
     def functional_kinds(self) -> frozenset[str]:
         """The kinds of which a subject has one value at a time: stated, or learned."""
         groups: defaultdict[str, list[Sequence[Claim]]] = defaultdict(list)

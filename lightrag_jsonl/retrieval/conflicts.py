@@ -1,11 +1,18 @@
 """Contradictions: claims of one subject and one functional kind with different values."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from lightrag_jsonl.core.answers import QUOTE_LENGTH, Context
 from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.dates import first_day
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
+from lightrag_jsonl.core.names import nfkc_casefold
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.text import clipped_at_word
 from lightrag_jsonl.retrieval.claims import (
     INVERSE,
     MOST_COMPARED,
@@ -14,8 +21,11 @@ from lightrag_jsonl.retrieval.claims import (
     are_apart,
     is_same_value,
 )
+from lightrag_jsonl.retrieval.context_writer import safe_line
 from lightrag_jsonl.retrieval.history import ClaimWords, dated_claims
 from lightrag_jsonl.storage.views import StoreView
+
+CONFLICTS_SHOWN = 3  # in a context: bounds its length
 
 
 class ClaimPair(NamedTuple):
@@ -70,6 +80,77 @@ def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Co
         )
         for pair in pairs
     )
+
+
+# ── in the context and the answer of a question ─────────────────────────────────
+
+
+def with_conflicts(view: StoreView, index: ClaimIndex, context: Context) -> Context:
+    """The context with the contradictions between two of its passages that time does not explain."""
+    rows = view.chunks(ids=[chunk.id for chunk in context.chunks])
+    conflicts = find_conflicts(view, index.of_chunks(rows), limit=CONFLICTS_SHOWN)
+    return replace(context, conflicts=conflicts) if conflicts else context
+
+
+def conflict_lines(context: Context) -> list[str]:
+    """A line for each contradiction, with both sentences, dates and the numbers of the passages."""
+    numbers = {chunk.id: number for number, chunk in enumerate(context.chunks, start=1)}
+    words = FIXED_WORDS[known_language(context.language)]
+    lines: list[str] = []
+    for conflict in context.conflicts:
+        sides: list[str] = []
+        for claim in (conflict.first, conflict.second):
+            date = words.brackets.format(claim.written) if claim.written else ""
+            quote = words.quote.format(clipped_at_word(claim.text, QUOTE_LENGTH))
+            sides.append(safe_line(quote + date) + f" [{numbers[claim.chunk_id]}]")
+        subject = safe_line(conflict.subject)
+        lines.append(words.conflict.format(subject, safe_line(conflict.predicate), *sides))
+    return lines
+
+
+def appended_conflicts(context: Context, text: str, cited: Collection[int]) -> str:
+    """The contradictions that an answer rests on, as its end: those with a value in the text of the answer
+    and a passage among the cited numbers.
+    """
+    numbers = {chunk.id: number for number, chunk in enumerate(context.chunks, start=1)}
+    folded = nfkc_casefold(text)
+    lines: list[str] = []
+    for conflict, line in zip(context.conflicts, conflict_lines(context), strict=True):
+        is_cited = any(
+            numbers[claim.chunk_id] in cited for claim in (conflict.first, conflict.second)
+        )
+        if is_cited and any(nfkc_casefold(value) in folded for value in conflict.values):
+            lines.append(line)
+    return "".join([f"\n\n{line}" for line in lines])
+
+
+def with_conflict_section(
+    context: Context, param: QueryParam, tokenizer: Tokenizer, mark: str
+) -> Context:
+    """A fitted context with its contradictions as the last section of the prompt; without those whose
+    passages were left out, and without the section if there is no room for it.
+    """
+    chunk_ids = {chunk.id for chunk in context.chunks}
+    conflicts = [
+        conflict
+        for conflict in context.conflicts
+        if {conflict.first.chunk_id, conflict.second.chunk_id} <= chunk_ids
+    ]
+    context = replace(context, conflicts=tuple(conflicts))
+    if not conflicts:
+        return context
+    words = FIXED_WORDS[known_language(context.language)]
+    heading = f"{mark} {words.conflicts}{words.colon.rstrip()}"
+    lines = [f"- {line}" for line in conflict_lines(context)]
+    prompt = "\n".join([context.prompt, "", heading, *lines])
+    tokens = tokenizer.count(prompt)
+    share = 1.0 - float(getattr(tokenizer, "error", 0.0))
+    if tokens > int(param.max_total_tokens * share):
+        return context
+    return replace(context, prompt=prompt, tokens=tokens)
+
+
+# ── pairs ───────────────────────────────────────────────────────────────────────
 
 
 def _by_value(claims: Iterable[Claim]) -> list[list[Claim]]:

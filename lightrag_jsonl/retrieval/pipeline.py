@@ -32,7 +32,12 @@ from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval import ranking
 from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
-from lightrag_jsonl.retrieval.conflicts import find_conflicts
+from lightrag_jsonl.retrieval.conflicts import (
+    appended_conflicts,
+    find_conflicts,
+    with_conflict_section,
+    with_conflicts,
+)
 from lightrag_jsonl.retrieval.context import MARK_SECRET, context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
@@ -155,6 +160,7 @@ class QueryPipeline:
         cut_off = await self._write(context, param, meter, write_piece, streamed=is_streamed)
         if context.listing is not None:
             await write_piece(appended_listing(context, has_text=bool(pieces)))
+        await write_piece(appended_conflicts(context, "".join(pieces), numbering.numbers))
         await write_piece("", last=True)
         text = "".join(pieces)
         prompt_numbers = tuple(numbering.numbers)
@@ -250,6 +256,10 @@ class QueryPipeline:
                 result = find_overview(task, context, self.communities)
             else:
                 result = ranking.find(task, context)
+                contradicted = with_conflicts(
+                    snapshot, self.claims.claims(snapshot), result.context
+                )
+                result = replace(result, context=contradicted)
             if not task.mode.graph:
                 return result
             listing = find_listing(task, query.question, context.keywords)
@@ -289,9 +299,10 @@ class QueryPipeline:
         secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
         fit = fit_context if result.overview is None else fit_overview
         fitted = fit(result, param, self.tokenizer, secret)
+        mark = context_mark(result.context, secret)
+        fitted = with_conflict_section(fitted, param, self.tokenizer, mark)
         if result.listing is None:
             return fitted
-        mark = context_mark(result.context, secret)
         return with_listing(fitted, result.listing, param, self.tokenizer, mark)
 
     # ── the question ────────────────────────────────────────────────────────────

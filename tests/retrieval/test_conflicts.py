@@ -167,3 +167,31 @@ def test_forms_of_a_predicate_are_one_kind() -> None:
     assert kind_of("is the head of") == kind_of("Heads")
     assert kind_of("^head of") == "^" + kind_of("head of")
     assert kind_of("任局长") != kind_of("任校长")
+
+
+async def test_an_answer_that_rests_on_a_contradicted_claim_says_so(tmp_path: Path) -> None:
+    """With both sentences, their dates and the numbers of both sources; other answers do not."""
+    async with index(tmp_path) as rag:
+        await agree(rag)
+        await say(rag, "Zoe", "Office3", "other", date="June 2020")
+        answer = await rag.query("Who is the head of Office3?")
+        plain = await rag.query("Who is the head of Office4?")
+    assert "The sources contradict each other on Office3, head of" in answer.text
+    assert "“Zoe is the head of Office3.” (June 2020) [" in answer.text
+    assert "“Head3 is the head of Office3.” (2020) [" in answer.text
+    cited = {citation.document_id for citation in answer.citations}
+    assert "other" in cited and cited & {"3a", "3b"}
+    assert "Contradictions:" in answer.context.prompt
+    assert "contradict" not in plain.text
+
+
+async def test_a_filter_hides_a_contradiction(tmp_path: Path) -> None:
+    """Nothing is said of a document that the filter leaves out, or that is later than the date asked."""
+    async with index(tmp_path) as rag:
+        await agree(rag)
+        await say(rag, "Zoe", "Office3", "other", date="2020-06")
+        question = "Who is the head of Office3?"
+        filtered = await rag.query(question, where={"id": {"$ne": "other"}})
+        earlier = await rag.query(question, as_of="2020-05")
+    assert "Zoe" not in f"{filtered.text}{filtered.context}"
+    assert "Zoe" not in f"{earlier.text}{earlier.context}"
