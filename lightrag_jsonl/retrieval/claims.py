@@ -8,7 +8,7 @@ values, and of how often documents about the same time agree.
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from threading import Lock
@@ -17,9 +17,11 @@ from typing import TypeAlias
 from lightrag_jsonl.core.claims import claim_stems
 from lightrag_jsonl.core.dates import first_day, last_day
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
-from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.names import name_key, nfkc_casefold
 from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.core.time_expressions import find_time_expressions
+from lightrag_jsonl.core.types import Kind, RelationMention
+from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.views import StoreView
 
 # How a kind is learned to be functional; chosen by reason, and checked by `benchmarks/versions.py`.
@@ -28,6 +30,10 @@ MOST_SEVERAL = 0.05  # share of documents that give a subject several values at 
 LEAST_COMPARED = 3  # pairs of documents that speak about a subject at the same time
 LEAST_AGREEMENT = 0.6  # share of these pairs with the same value
 MOST_COMPARED = 30  # claims about one subject that are compared with each other: bounds the time
+
+# Of a sentence whose words are a kind, for relations that state nothing and for numbers; by reason.
+LONGEST_SENTENCE = 200  # characters
+MOST_WORDS = 8
 
 INVERSE = "^"  # before a kind that leads from the object of a relation to its subject
 _STATING_NOTHING = frozenset(MENTIONED_TOGETHER.values())
@@ -161,90 +167,144 @@ def _folded_predicate(predicate: str) -> str:
 
 def read_claims(view: StoreView, stated_kinds: frozenset[str] = frozenset()) -> ClaimIndex:
     """All claims of a view: of relations in both directions, and of statements with a value."""
+    claims = list(ClaimReader(view).claims())
     targets = view.aliases().targets
-    documents = view.chunk_documents()
-    by_hand = set(view.edited_chunks())
-
-    def key_of(name: str) -> str:
-        key = name_key(name)
-        return targets.get(key, key)
-
-    claims = [
-        claim
-        for claims in (
-            _relation_claims(view, documents, key_of),
-            _attributes(view, documents, key_of),
-        )
-        for claim in claims
-        if claim.chunk not in by_hand
-    ]
     decided = [
-        tuple(sorted(map(key_of, override.names)))
+        tuple(sorted(targets.get(key, key) for key in map(name_key, override.names)))
         for override in view.overrides().values()
         if len(override.names) > 1 and override.action != "delete"
     ]
     return ClaimIndex(claims, stated_kinds, frozenset(decided))
 
 
-def _relation_claims(
-    view: StoreView,
-    documents: Mapping[int, tuple[int, str]],
-    key_of: Callable[[str], str],
-) -> Iterator[Claim]:
-    for row in view.relation_mentions():
-        mention = row.mention
-        keywords = [word for word in mention.keywords if word not in _STATING_NOTHING]
-        if row.owner is None or row.chunk not in documents:
-            continue
-        document, written = documents[row.chunk]
-        source = key_of(mention.source)
-        target = key_of(mention.target)
-        for keyword in keywords:
-            kind = kind_of(keyword)
-            for is_inverse in (False, True):
-                yield Claim(
-                    mention_kind="relation",
-                    mention=row.id,
-                    chunk=row.chunk,
-                    document=document,
-                    subject=target if is_inverse else source,
-                    kind=INVERSE + kind if is_inverse else kind,
-                    value=source if is_inverse else target,
-                    names=(mention.source, mention.target),
-                    predicate=keyword,
-                    description=mention.description,
-                    valid_from=mention.valid_from,
-                    valid_to=mention.valid_to,
-                    written=written,
-                )
+class ClaimReader:
+    """Reads the claims of a view, but for the edits of people."""
 
+    def __init__(self, view: StoreView) -> None:
+        self._view = view
+        self._targets = view.aliases().targets
+        by_hand = set(view.edited_chunks())
+        documents = view.chunk_documents()
+        self._documents = {row: documents[row] for row in documents if row not in by_hand}
 
-def _attributes(
-    view: StoreView,
-    documents: Mapping[int, tuple[int, str]],
-    key_of: Callable[[str], str],
-) -> Iterator[Claim]:
-    for row in view.entity_mentions():
+    def claims(self) -> Iterator[Claim]:
+        """The claims of relations, by keyword or, if the keywords state nothing, by the words of the
+        sentence; of attributes; and of sentences with a number.
+        """
+        for relation_row in self._view.relation_mentions():
+            if relation_row.owner is not None and relation_row.chunk in self._documents:
+                yield from self._relation_claims(relation_row)
+        for entity_row in self._view.entity_mentions():
+            if entity_row.owner is not None and entity_row.chunk in self._documents:
+                yield from self._entity_claims(entity_row)
+
+    def _relation_claims(self, row: RelationMentionRow) -> Iterator[Claim]:
         mention = row.mention
-        if row.owner is None or row.chunk not in documents:
-            continue
-        document, written = documents[row.chunk]
+        source = self._key(mention.source)
+        target = self._key(mention.target)
+        names = (mention.source, mention.target)
+        predicates = {
+            kind_of(keyword): keyword
+            for keyword in mention.keywords
+            if keyword not in _STATING_NOTHING
+        }
+        if not predicates:
+            kind = sentence_kind(mention.description, names)
+            predicates = {kind: ""} if kind else {}
+        for kind, predicate in predicates.items():
+            yield self._claim(
+                row, subject=source, kind=kind, value=target, names=names, predicate=predicate
+            )
+            yield self._claim(
+                row,
+                subject=target,
+                kind=INVERSE + kind,
+                value=source,
+                names=names,
+                predicate=predicate,
+            )
+
+    def _entity_claims(self, row: EntityMentionRow) -> Iterator[Claim]:
+        mention = row.mention
+        subject = self._key(mention.name)
         for attribute, value in mention.attributes:
-            yield Claim(
-                mention_kind="entity",
-                mention=row.id,
-                chunk=row.chunk,
-                document=document,
-                subject=key_of(mention.name),
+            yield self._claim(
+                row,
+                subject=subject,
                 kind=kind_of(attribute),
                 value=name_key(value),
                 names=(mention.name, value),
                 predicate=attribute,
-                description=mention.description,
-                valid_from=mention.valid_from,
-                valid_to=mention.valid_to,
-                written=written,
             )
+        if mention.attributes or not _NUMBER.search(mention.description):
+            return
+        numbers = _NUMBER.findall(without_times(mention.description))
+        kind = sentence_kind(mention.description, (mention.name,))
+        if kind and numbers:
+            value = " ".join(numbers)
+            yield self._claim(
+                row,
+                subject=subject,
+                kind=kind,
+                value=value,
+                names=(mention.name, value),
+                predicate="",
+            )
+
+    def _claim(
+        self,
+        row: EntityMentionRow | RelationMentionRow,
+        *,
+        subject: str,
+        kind: str,
+        value: str,
+        names: tuple[str, str],
+        predicate: str,
+    ) -> Claim:
+        document, written = self._documents[row.chunk]
+        mention = row.mention
+        return Claim(
+            mention_kind="relation" if isinstance(mention, RelationMention) else "entity",
+            mention=row.id,
+            chunk=row.chunk,
+            document=document,
+            subject=subject,
+            kind=kind,
+            value=value,
+            names=names,
+            predicate=predicate,
+            description=mention.description,
+            valid_from=mention.valid_from,
+            valid_to=mention.valid_to,
+            written=written,
+        )
+
+    def _key(self, name: str) -> str:
+        key = name_key(name)
+        return self._targets.get(key, key)
+
+
+def sentence_kind(sentence: str, names: Iterable[str]) -> str:
+    """The kind of a statement by the words of its sentence, without names, times and numbers: sentences
+    that differ in nothing else are of one kind. "" for a long or an empty sentence.
+    """
+    if len(sentence) > LONGEST_SENTENCE:
+        return ""
+    words = nfkc_casefold(without_times(sentence))
+    for name in names:
+        words = words.replace(nfkc_casefold(name), "\n")
+    stems = claim_stems(_NUMBER.sub("\n", words))
+    return " ".join(sorted(stems)) if 0 < len(stems) <= MOST_WORDS else ""
+
+
+def without_times(sentence: str) -> str:
+    """A sentence without the words that say when it holds."""
+    pieces: list[str] = []
+    end = 0
+    for expression in find_time_expressions(sentence):
+        pieces.append(sentence[end : expression.start])
+        end = max(end, expression.end)
+    return "\n".join([*pieces, sentence[end:]])
 
 
 # ── values and times ────────────────────────────────────────────────────────────

@@ -55,14 +55,16 @@ def conflicting_pairs(index: ClaimIndex) -> Iterator[ClaimPair]:
     """A pair of claims for each two different values of a subject; one that time does not explain, if
     there is one. Relations that a person made or changed are decided.
     """
-    listed: set[tuple[int, int]] = set()
+    listed: set[frozenset[tuple[int, str]]] = set()
     for group in index.functional_groups():
         claims = sorted(group, key=lambda claim: claim.mention)[:MOST_COMPARED]
         for first_claims, second_claims in itertools.combinations(_by_value(claims), 2):
             pair = _least_explained(first_claims, second_claims)
-            mentions = (pair.first.mention, pair.second.mention)
-            if mentions not in listed and not _is_decided(pair, index):
-                listed.add(mentions)
+            statements = frozenset(
+                [(claim.chunk, claim.description) for claim in (pair.first, pair.second)]
+            )
+            if statements not in listed and not _is_decided(pair, index):
+                listed.add(statements)
                 yield pair
 
 
@@ -103,8 +105,8 @@ def conflict_lines(context: Context) -> list[str]:
             date = words.brackets.format(claim.written) if claim.written else ""
             quote = words.quote.format(clipped_at_word(claim.text, QUOTE_LENGTH))
             sides.append(safe_line(quote + date) + f" [{numbers[claim.chunk_id]}]")
-        subject = safe_line(conflict.subject)
-        lines.append(words.conflict.format(subject, safe_line(conflict.predicate), *sides))
+        topic = words.comma.join(filter(None, (conflict.subject, conflict.predicate)))
+        lines.append(words.conflict.format(safe_line(topic), *sides))
     return lines
 
 
