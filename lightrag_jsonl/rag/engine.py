@@ -53,6 +53,7 @@ from lightrag_jsonl.rag.settings import (
 from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
+from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.storage.opening import open_store
@@ -189,6 +190,7 @@ class Engine:
             cite=resolve_citations,
             likeness=LikenessScale(self.embedder, self.language),
             secret_marks=self.new_id is random_id,
+            claims=ClaimMemory(self.options.functional_kinds),
         )
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any
 from anyio import to_thread
 
 from lightrag_jsonl.core.answers import Community
+from lightrag_jsonl.core.claims import DatedClaim
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import LANGUAGE_NAMES, QueryParam
@@ -31,6 +32,7 @@ from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.providers import as_embedder
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
+from lightrag_jsonl.retrieval.history import entity_history
 from lightrag_jsonl.retrieval.reports import (
     ReportRun,
     ReportTask,
@@ -114,6 +116,20 @@ class Entities:
                 key=lambda relation: (-relation.weight, relation.source, relation.target),
             )
             return Neighbourhood(replace(entity, degree=len(relation_rows)), tuple(relations))
+
+        return await read(self._engine.store, load)
+
+    async def history(self, name: str) -> tuple[DatedClaim, ...]:
+        """What was said about an entity over time, with the sentences, documents and dates: in the order
+        of time, claims without a date last. `NotFoundError` for an unknown name.
+        """
+        key = name_key(sanitize(name))
+
+        def load(view: StoreView) -> tuple[DatedClaim, ...]:
+            row = view.entity_ids([key]).get(key)
+            if row is None:
+                raise NotFoundError(f"no such entity: {name}")
+            return entity_history(view, row)
 
         return await read(self._engine.store, load)
 

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from lightrag_jsonl.core import answers, types
+from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.usage import Usage
@@ -74,6 +75,19 @@ class EntityParams(ListParams):
 
     q: ShortText = ""
     type: ShortText = ""
+
+
+class HistoryParams(Struct, forbid_unknown_fields=True):
+    """An entity."""
+
+    name: EntityName
+
+
+class ConflictParams(Struct, forbid_unknown_fields=True):
+    """The most contradictions to list; with `explained` also those that time explains."""
+
+    explained: bool = False
+    limit: Limit = 50
 
 
 class NeighbourhoodParams(Struct, forbid_unknown_fields=True):
@@ -463,6 +477,19 @@ async def get_overview(call: Call) -> OverviewBody:
     return await graph_overview(call.index)
 
 
+async def get_history(call: Call) -> list[DatedClaim]:
+    """What was said about an entity over time; claims without a date last."""
+    params: HistoryParams = call.params
+    return list(await call.index.rag.entities.history(params.name))
+
+
+async def list_conflicts(call: Call) -> list[Conflict]:
+    """Pairs of claims that contradict each other."""
+    params: ConflictParams = call.params
+    conflicts = await call.index.rag.conflicts(explained=params.explained, limit=params.limit)
+    return list(conflicts)
+
+
 async def get_sources(call: Call) -> ChunkList:
     """The passages behind an entity or a relation."""
     chunk_ids = await _chunk_ids(call)
@@ -513,5 +540,7 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/types", count_entity_types, result=dict[str, int]),
     Route("GET", f"{INDEX_PATH}/neighbourhood", get_neighbourhood, NeighbourhoodParams, result=NeighbourhoodBody),
     Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody),
+    Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim]),
+    Route("GET", f"{INDEX_PATH}/conflicts", list_conflicts, ConflictParams, result=list[Conflict]),
     Route("GET", f"{INDEX_PATH}/sources", get_sources, SourceParams, result=ChunkList),
 )  # fmt: skip
