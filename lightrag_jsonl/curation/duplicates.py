@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from math import prod
@@ -17,7 +17,11 @@ from lightrag_jsonl.curation.english_names import (
     name_role,
 )
 from lightrag_jsonl.curation.names import NO_PART, ComparedName
-from lightrag_jsonl.curation.short_forms import chinese_short_pairs, initial_pairs
+from lightrag_jsonl.curation.short_forms import (
+    bracketed_pairs,
+    chinese_short_pairs,
+    initial_pairs,
+)
 from lightrag_jsonl.storage.views import Snapshot
 
 # Scores of evidence.
@@ -37,6 +41,8 @@ CROWD = 24  # if more names than this share a key, the key is no evidence
 MAIN_SHARE = 0.5  # of the passages that a title shares with people of its surname, the first has
 DESCRIPTION_CHARACTERS = 300  # of a description for display
 VECTORS_AT_ONCE = 256  # in one search
+
+NAMED_TOGETHER = {"stated", "short form"}  # evidence that no number or title contradicts
 
 EntityPair: TypeAlias = tuple[int, int]  # row ids, ascending
 Proposal: TypeAlias = "tuple[EntityPair, Evidence]"
@@ -151,7 +157,7 @@ def _evidence_by_pair(
     proposals = chain(
         _stated(stated_aliases),
         _variants(names),
-        _spellings(names, shared_places),
+        _spellings(snapshot, names, shared_places),
         _parts(snapshot, names, shared_places),
         _short_forms(names, shared_places),
         _described(names, shared_places),
@@ -160,12 +166,16 @@ def _evidence_by_pair(
     )
     evidence_by_kind: dict[EntityPair, dict[str, Evidence]] = defaultdict(dict)
     for pair, evidence in proposals:
-        first, second = pair
-        is_couple = pair in shared_places.related and names[first].titles != names[second].titles
-        agree = names[first].agrees(names[second]) and not (is_couple and evidence.kind in ("variant", "part"))
-        if evidence.kind == "stated" or agree:
+        if evidence.kind in NAMED_TOGETHER or _may_agree(pair, names, shared_places):
             evidence_by_kind[pair].setdefault(evidence.kind, evidence)
     return {pair: list(evidence.values()) for pair, evidence in evidence_by_kind.items()}
+
+
+def _may_agree(pair: EntityPair, names: NamesById, shared_places: _SharedPlaces) -> bool:
+    """Whether nothing in two names tells them apart; of two related names, neither a title."""
+    first, second = [names[id] for id in pair]
+    is_couple = pair in shared_places.related and first.titles != second.titles
+    return first.agrees(second) and not is_couple
 
 
 def _duplicate(
@@ -282,7 +292,7 @@ def _is_common_word(snapshot: Snapshot, name: ComparedName) -> bool:
     """Whether a name is a title, or a word in lower case in its own passages."""
     if name.cjk:
         return name.title_start == 0
-    word = " ".join(name.words)
+    word = " ".join(name.spelled_words)
     if not word:
         return True
     chunks = snapshot.graph.chunks_of(np.array([name.row.id]))[1].tolist()
@@ -300,8 +310,12 @@ def _variants(names: NamesById) -> Iterator[Proposal]:
         yield pair, evidence
 
 
-def _spellings(names: NamesById, shared_places: _SharedPlaces) -> Iterator[Proposal]:
-    """Pairs of names of one type that differ by one letter, but not the first, without a relation."""
+def _spellings(
+    snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
+) -> Iterator[Proposal]:
+    """Pairs of names of one type that differ by one letter, but not the first, without a relation; no
+    common words ("chair", "chain"), but the two numbers of a noun without an article.
+    """
     from rapidfuzz.distance import OSA
 
     cores = {
@@ -316,7 +330,11 @@ def _spellings(names: NamesById, shared_places: _SharedPlaces) -> Iterator[Propo
         is_alike = cores[first][0] == cores[second][0]
         is_alike = is_alike and OSA.distance(cores[first], cores[second]) == 1
         is_related = (first, second) in shared_places.related
-        if is_alike and not is_related and names[first].may_be(names[second]):
+        if not is_alike or is_related or not names[first].may_be(names[second]):
+            continue
+        if names[first].is_plural_of(names[second]):
+            yield (first, second), Evidence("spelling", "singular and plural", SPELLING)
+        elif not any(_is_common_word(snapshot, names[id]) for id in (first, second)):
             yield (first, second), Evidence("spelling", "one letter apart", SPELLING)
 
 
@@ -344,7 +362,12 @@ def _parts(
 
 def _short_forms(names: NamesById, shared_places: _SharedPlaces) -> Iterator[Proposal]:
     """Pairs of initials or a Chinese short form and the only full name, in shared places or documents."""
-    for first, second in chain(initial_pairs(names), chinese_short_pairs(names)):
+    shortened = [
+        (first, second)
+        for first, second in chain(initial_pairs(names), chinese_short_pairs(names))
+        if names[first].agrees(names[second])
+    ]
+    for first, second in chain(bracketed_pairs(names), shortened):
         nearness = shared_places.nearness(first, second)
         if nearness:
             score = round(PART * nearness, 4)
@@ -415,7 +438,9 @@ def _titled(
         people = people_by_name.get(stem, ()) if stem else ()
         if not people:
             continue
-        counts = _last_mentioned(snapshot, names[id], {person: spellings[person] for person in people})
+        counts = _last_mentioned(
+            snapshot, names[id], {person: spellings[person] for person in people}
+        )
         if not counts:
             counts = Counter({person: shared_places.count(id, person) for person in people})
         total = counts.total()

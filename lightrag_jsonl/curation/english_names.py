@@ -33,7 +33,7 @@ _STATES = re.compile(
     r"\b(?:(?:also|better|best|commonly|widely|popularly|formally|formerly|originally|otherwise|previously"
     r"|sometimes|often|generally|locally|first|later|now)\s+"
     r"(?:known|called|named|spelled|written|referred\s+to|renamed)(?:\s+(?:simply\s+)?as)?"
-    r"|known\s+(?:simply\s+)?as|nicknamed|a\.k\.a\.?|aka|alias|renamed(?:\s+(?:as|to))?|short\s+for"
+    r"|(?<=\()called|known\s+(?:simply\s+)?as|nicknamed|a\.k\.a\.?|aka|alias|renamed(?:\s+(?:as|to))?|short\s+for"
     r"|abbreviated\s+(?:as|to)|(?:an?(?:other)?|the)\s+(?:alternative\s+|former\s+|full\s+|short\s+|shorter\s+"
     r"|old\s+|older\s+|earlier\s+|new\s+|pen\s+|stage\s+|birth\s+)?(?:name|nickname|pseudonym|abbreviation"
     r"|acronym|term|spelling)(?:\s+used)?(?:\s+to\s+refer)?\s+(?:for|of|to)"
@@ -45,7 +45,7 @@ _DENIES = re.compile(r"\b(?:not|never|n't)\W+(?:\w+\W+)?$")
 _IS = re.compile(r"\b(?:is|was)\s+")
 _ROLE = re.compile(
     r"\b(?:is|was|described\s+as|depicted\s+as|noted\s+as|identified\s+as)\s+"
-    r"(?:(?P<owner>(?:[\w.-]+\s){0,3}[\w.-]+(?:'s|s'))\s|(?:an?|the)\s)(?P<nouns>[a-z][a-z -]{1,60})"
+    r"(?:(?P<owner>(?!one\s)(?:[\w.-]+\s){0,3}[\w.-]+(?:'s|s'))\s|(?:an?|the)\s)(?P<nouns>[a-z][a-z -]{1,60})(?!'s|\w)"
 )
 _PHRASE_END = re.compile(
     r"\b(?:and|at|by|for|from|in|of|on|or|that|to|when|where|which|while|who|whose|with)\b"
@@ -85,7 +85,9 @@ def initials(words: Collection[str]) -> set[str]:
     return {"".join([word[0] for word in choice]) for choice in (words, own) if len(choice) > 1}
 
 
-_SMALL_WORDS = frozenset("a an and de des du for in of on the to".split())
+_SMALL_WORDS = frozenset(
+    ["a", "an", "and", "de", "des", "du", "for", "in", "of", "on", "the", "to"]
+)
 
 
 def described_roles(description: str, own_keys: Collection[str]) -> Iterator[Role]:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.curation.english_names import initials
 from lightrag_jsonl.curation.names import ComparedName
@@ -11,6 +12,7 @@ from lightrag_jsonl.providers.offline.segmentation import segmented
 LONGEST_SPAN = 6  # words that initials stand for
 LONGEST_NAME = 12  # words of a name with such a span
 SHORTEST_ALONE = 3  # letters of initials that are a whole name
+ABBREVIATION_SIZES = range(2, 9)  # letters
 SHORT_SIZES = range(2, 6)  # characters of a Chinese short form
 # Words that a Chinese short form leaves out.
 _LEFT_OUT = words(
@@ -37,6 +39,17 @@ def initial_pairs(names: Mapping[int, ComparedName]) -> Iterator[tuple[int, int]
             yield from _only_pair(id, people_by_form.get(_person_form(name), set()), names)
         elif name.has_initials and _is_long_enough(name.plain_words):
             yield from _only_pair(id, ids_by_form.get(name.plain_words, set()), names)
+
+
+def bracketed_pairs(names: Mapping[int, ComparedName]) -> Iterator[tuple[int, int]]:
+    """Pairs of a name with its abbreviation in brackets, and the abbreviation: 抗利尿激素（ADH）, ADH."""
+    ids_by_key = {name.row.key: id for id, name in names.items()}
+    for id, name in names.items():
+        short_id = ids_by_key.get(name_key(name.aside), id) if name.aside else id
+        letters = name.aside.removesuffix("s").replace(".", "")
+        is_short = letters.isupper() and letters.isascii() and len(letters) in ABBREVIATION_SIZES
+        if is_short and (name.cjk or letters.casefold() in initials(name.plain_words)):
+            yield from _only_pair(short_id, {id}, names)
 
 
 def chinese_short_pairs(names: Mapping[int, ComparedName]) -> Iterator[tuple[int, int]]:

@@ -53,7 +53,9 @@ def test_names_that_differ_keep_different_keys() -> None:
         assert name_key(name_key(name)) == name_key(f"“{name}”") == name_key(name)
 
 
-@pytest.mark.parametrize("spelling", ["Galen", "Galen*", "*Galen*", "__Galen__", "...Galen", "- Galen-"])
+@pytest.mark.parametrize(
+    "spelling", ["Galen", "Galen*", "*Galen*", "__Galen__", "...Galen", "- Galen-"]
+)
 def test_marks_of_notes_and_of_markdown_make_no_other_name(spelling: str) -> None:
     """The star of a footnote, emphasis, an ellipsis and dashes of lists are not parts of a name."""
     assert name_key(spelling) == "galen"
