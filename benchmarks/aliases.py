@@ -47,6 +47,8 @@ def main() -> None:
     for first, last in HALVES:
         figures[f"三国 {first + 1}–{last}"] = asyncio.run(_sanguo(given.data, first, last))
     for labels, folder in IMPORTED.items():
+        if not (given.data / folder).is_dir():
+            continue
         figures[folder] = asyncio.run(_imported(given.data / folder, labels))
     print(json.dumps({"benchmark": "aliases", "indexes": figures}, ensure_ascii=False))
 

@@ -80,7 +80,7 @@ _QUOTES = frozenset("\"'`“”‘’«»《》〈〉「」『』„‟")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean
 _LONGEST_NAME = 400  # characters; longer texts are not names, and keep their ends
 _MEANINGFUL = frozenset("#%&@‰§")  # Unicode calls it punctuation, but "C#" is not "C"
-_EMPHASIS = frozenset("*_")  # of Markdown, on both sides of a name
+_MARKDOWN_MARKS = frozenset("*_")  # of Markdown, on both sides of a name
 _LEADING_SIGN = re.compile(r"\.\w|-\d")  # of .NET, .5 and -40 °C
 _TRAILING_SIGN = re.compile(r"(?:^|\s)(?:[^\W_]{1,4}\*|[^\W_]{1,2}-)$")  # of RRT*, A- and Cl-
 
@@ -101,7 +101,7 @@ def _strip_outer(text: str) -> str:
         first = text[0]
         last = text[-1]
         is_wrapped = _BRACKETS.get(first) == last and _matched(text)
-        if is_wrapped or (first == last and first in _EMPHASIS and len(text) > 1):
+        if is_wrapped or (first == last and first in _MARKDOWN_MARKS and len(text) > 1):
             text = text[1:-1]
         elif _is_loose(first, opener=_BRACKETS.get(first), text=text) and not _LEADING_SIGN.match(
             text

@@ -160,7 +160,7 @@ def _evidence_by_pair(
         _spellings(snapshot, names, shared_places),
         _parts(snapshot, names, shared_places),
         _short_forms(names, shared_places),
-        _described(names, shared_places),
+        _by_role(names, shared_places),
         _titled(snapshot, names, shared_places, stated_aliases),
         _alike(snapshot, names, shared_places),
     )
@@ -230,7 +230,7 @@ def _stated_aliases(snapshot: Snapshot, names: NamesById) -> Iterator[_StatedAli
             words = f"{names[id].row.name}: {names[alias].row.name}"
             yield _StatedAlias(bearer=id, alias=alias, words=words)
     full_names = _full_names(names)
-    for text in _texts(snapshot, names):
+    for text in _stating_texts(snapshot, names):
         statements = chain(
             name_statements(text, ids_by_key, full_names),
             english_name_statements(text, ids_by_key),
@@ -242,7 +242,7 @@ def _stated_aliases(snapshot: Snapshot, names: NamesById) -> Iterator[_StatedAli
                 yield _StatedAlias(bearer=bearer, alias=alias, words=statement.words)
 
 
-def _texts(snapshot: Snapshot, names: NamesById) -> Iterator[str]:
+def _stating_texts(snapshot: Snapshot, names: NamesById) -> Iterator[str]:
     """All passages, and all descriptions: what a model wrote may say more plainly who is who."""
     for chunk in snapshot.chunks().values():
         yield chunk.text
@@ -374,7 +374,7 @@ def _short_forms(names: NamesById, shared_places: _SharedPlaces) -> Iterator[Pro
             yield _id_pair(first, second), Evidence("short form", "a short form of the name", score)
 
 
-def _described(names: NamesById, shared_places: _SharedPlaces) -> Iterator[Proposal]:
+def _by_role(names: NamesById, shared_places: _SharedPlaces) -> Iterator[Proposal]:
     """People with the roles that their descriptions give them, if only one name is described so:
     "Ann is Eve's aunt" with Eve's Aunt, "Bill was a carter" with The Carter.
     """

@@ -12,10 +12,10 @@ from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.curation.chinese_names import NameStatement
 
 # The words of an owner's name, and what somebody is to the owner.
-Role: TypeAlias = tuple[frozenset[str], str]
+PersonRole: TypeAlias = tuple[frozenset[str], str]
 
-LONGEST = 9  # words of a name beside a statement
-REACH = 100  # characters that such a name may have
+MOST_NAME_WORDS = 9  # words of a name beside a statement
+CHARACTERS_AROUND = 100  # characters that such a name may have
 # Short forms of given names with the full name that most bearers have.
 _NICKNAMES = """
     abby abigail, abe abraham, andy andrew, bart bartholomew, becky rebecca, ben benjamin, beth elizabeth, betsy elizabeth,
@@ -43,7 +43,7 @@ _BEFORE = re.compile(r"(?:[\s,;:(\[\"'-]|(?<=[\s,(])(?:who|which|that|is|was|are
 _AFTER = re.compile(r"[\s:,\"'(\[]*(?:simply\s+)?")
 _DENIES = re.compile(r"\b(?:not|never|n't)\W+(?:\w+\W+)?$")
 _IS = re.compile(r"\b(?:is|was)\s+")
-_ROLE = re.compile(
+_PERSON_ROLE = re.compile(
     r"\b(?:is|was|described\s+as|depicted\s+as|noted\s+as|identified\s+as)\s+"
     r"(?:(?P<owner>(?!one\s)(?:[\w.-]+\s){0,3}[\w.-]+(?:'s|s'))\s|(?:an?|the)\s)(?P<nouns>[a-z][a-z -]{1,60})(?!'s|\w)"
 )
@@ -61,19 +61,19 @@ def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[N
     """The statements in a text about two of the name keys; the bearer stands first."""
     text = folded_text(text)
     for verb in _STATES.finditer(text):
-        clause = _SENTENCE.split(text[max(0, verb.start() - REACH) : verb.start()])[-1]
+        clause = _SENTENCE.split(text[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()])[-1]
         if _DENIES.search(clause):
             continue
         bearer = _name_before(_BEFORE.sub("", clause), name_keys)
         start = _end_of(_AFTER, text, verb.end())
-        alias = _name_after(_SENTENCE.split(text[start : start + REACH])[0], name_keys)
+        alias = _name_after(_SENTENCE.split(text[start : start + CHARACTERS_AROUND])[0], name_keys)
         if bearer and alias and bearer != alias:
-            words = f"{clause[-REACH // 2 :]}{verb[0]} {alias}"
+            words = f"{clause[-CHARACTERS_AROUND // 2 :]}{verb[0]} {alias}"
             yield NameStatement(bearer, alias, words.strip())
     for bracket in _IN_BRACKETS.finditer(text):
         alias = name_key(bracket[1])
         if alias in name_keys:
-            before = text[max(0, bracket.start() - REACH) : bracket.start()]
+            before = text[max(0, bracket.start() - CHARACTERS_AROUND) : bracket.start()]
             bearer = _name_before(before, name_keys)
             if bearer and alias in initials(search_terms(bearer)):
                 yield NameStatement(bearer, alias, f"{bearer} ({alias})")
@@ -90,20 +90,20 @@ _SMALL_WORDS = frozenset(
 )
 
 
-def described_roles(description: str, own_keys: Collection[str]) -> Iterator[Role]:
+def described_roles(description: str, own_keys: Collection[str]) -> Iterator[PersonRole]:
     """What a description calls its subject: "is Scrooge's late partner" gives the words of the owner
     and "partner", "is a character described as a laundress" gives no words and "laundress".
     """
     for sentence in _SENTENCE.split(folded_text(description)):
         copula = _IS.search(sentence)
         if copula and name_key(sentence[: copula.start()]) in own_keys:
-            for phrase in _ROLE.finditer(sentence, copula.start()):
+            for phrase in _PERSON_ROLE.finditer(sentence, copula.start()):
                 nouns = search_terms(_PHRASE_END.split(phrase["nouns"])[0])
                 if nouns:
                     yield frozenset(search_terms(phrase["owner"] or "")), nouns[-1]
 
 
-def name_role(name: str) -> Role | None:
+def name_role(name: str) -> PersonRole | None:
     """The owner and the noun of a name that is a role: "Mr. Scrooge's partner", "The Laundress"."""
     owner, has_owner, noun = _OWNER.sub("'s ", folded_text(name)).partition("'s ")
     if has_owner:
@@ -118,7 +118,7 @@ def name_role(name: str) -> Role | None:
 def _name_before(text: str, name_keys: Collection[str]) -> str:
     """The longest of the name keys at the end of a text; else ""."""
     starts = [match.start() for match in _WORD_START.finditer(text)]
-    for start in starts[-LONGEST:]:
+    for start in starts[-MOST_NAME_WORDS:]:
         key = _known_key(text[start:], name_keys)
         if key:
             return key
@@ -128,7 +128,7 @@ def _name_before(text: str, name_keys: Collection[str]) -> str:
 def _name_after(text: str, name_keys: Collection[str]) -> str:
     """The longest of the name keys at the beginning of a text; else ""."""
     ends = [match.end() for match in _WORD_END.finditer(text)]
-    for end in reversed(ends[:LONGEST]):
+    for end in reversed(ends[:MOST_NAME_WORDS]):
         key = _known_key(text[:end], name_keys)
         if key:
             return key

@@ -47,7 +47,7 @@ DIRECTION = (
 )
 CONTRASTS = frozenset(f"{ORDER} {DIRECTION}".split())
 PERSONAL_CONTRASTS = frozenset(ORDER.split())
-SIGNS = re.compile(r"[+#*]|(?:^|\s)\.(?=\w)|(?<=\w)-$")  # of C++, C#, A*, .NET and A-
+NAME_SIGNS = re.compile(r"[+#*]|(?:^|\s)\.(?=\w)|(?<=\w)-$")  # of C++, C#, A*, .NET and A-
 TRADE_SIGNS = str.maketrans("", "", "™®©℠")
 INITIALS = re.compile(r"\b(?:[A-Z]\.){2,}|\b[A-Z]{2,6}\b|\b[A-Z]\b")
 GENERIC_ENDING = re.compile(r"(?<=[a-z])药物?$|(?<=药)物$")  # ARB药物, 抗凝药物
@@ -76,7 +76,7 @@ class ComparedName:
         self.is_person = row.type.casefold() in PEOPLE
         self.cjk = has_cjk(plain)
         self.titles = (bool(HIS.search(plain)), bool(HERS.search(plain)))
-        self.signs = [sign.strip() for sign in SIGNS.findall(row.key)]
+        self.signs = [sign.strip() for sign in NAME_SIGNS.findall(row.key)]
         self.initials = {
             "".join(filter(str.isalpha, letters)).casefold()
             for letters in INITIALS.findall(row.name)

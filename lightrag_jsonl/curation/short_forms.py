@@ -10,7 +10,7 @@ from lightrag_jsonl.curation.names import ComparedName
 from lightrag_jsonl.providers.offline.segmentation import segmented
 
 LONGEST_SPAN = 6  # words that initials stand for
-LONGEST_NAME = 12  # words of a name with such a span
+MOST_WORDS = 12  # words of a name with such a span
 SHORTEST_ALONE = 3  # letters of initials that are a whole name
 ABBREVIATION_SIZES = range(2, 9)  # letters
 SHORT_SIZES = range(2, 6)  # characters of a Chinese short form
@@ -18,7 +18,7 @@ SHORT_SIZES = range(2, 6)  # characters of a Chinese short form
 _LEFT_OUT = words(
     "国立 公立 市立 省立 私立 中国 中华人民共和国 全国 国家 省 市 县 区 和 与 及 的 股份 有限 责任 公司 集团"
 )
-_PIECE = 2  # characters of the words in a long Chinese word
+_WORD_PIECE = 2  # characters of the words in a long Chinese word
 
 
 def initial_pairs(names: Mapping[int, ComparedName]) -> Iterator[tuple[int, int]]:
@@ -80,13 +80,13 @@ def shortens(short: str, long_words: Sequence[str]) -> bool:
         return False
     at = 0
     for number, word in enumerate(long_words):
-        rest = short[at:]
+        remaining = short[at:]
         is_last = number == len(long_words) - 1
-        if rest.startswith(word[0]):
+        if remaining.startswith(word[0]):
             at += 1
-            if is_last and rest[1:] == word[-1]:
+            if is_last and remaining[1:] == word[-1]:
                 at += 1
-        elif is_last and rest == word[-1]:
+        elif is_last and remaining == word[-1]:
             at += 1
         elif word not in _LEFT_OUT:
             return False
@@ -98,8 +98,8 @@ def _chinese_words(name: str) -> list[str]:
     pieces: list[str] = []
     for word in segmented(name):
         text = word.text
-        if len(text) > _PIECE + 1:
-            pieces += [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
+        if len(text) > _WORD_PIECE + 1:
+            pieces += [text[at : at + _WORD_PIECE] for at in range(0, len(text), _WORD_PIECE)]
         else:
             pieces.append(text)
     return pieces
@@ -107,7 +107,7 @@ def _chinese_words(name: str) -> list[str]:
 
 def _forms_with_initials(name_words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The words of a name with the initials of some of the words in the place of these words."""
-    if len(name_words) > LONGEST_NAME:
+    if len(name_words) > MOST_WORDS:
         return
     for start in range(len(name_words)):
         for end in range(start + 2, min(start + LONGEST_SPAN, len(name_words)) + 1):
