@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Collection
+from functools import cached_property
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.names import name_key
@@ -11,6 +12,7 @@ from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.curation.chinese_names import CHINESE_TITLES
 from lightrag_jsonl.curation.english_names import FULL_GIVEN_NAMES
+from lightrag_jsonl.curation.first_years import first_years
 from lightrag_jsonl.storage.rows import EntityRow
 
 LEGAL_FORMS = "inc incorporated ltd limited llc plc corp corporation co company gmbh ag sa group"
@@ -113,13 +115,26 @@ class ComparedName:
 
     def agrees(self, other_name: "ComparedName") -> bool:
         """Whether neither numbers nor titles nor signs tell two names apart ("Henry IV", "Mrs. Smith",
-        "C#").
+        "C#"), nor additions in brackets, nor years of birth.
         """
-        if self.signs != other_name.signs:
+        if self.signs != other_name.signs or self._has_other_addition(other_name):
             return False
         is_couple = sorted((self.titles, other_name.titles)) == [(False, True), (True, False)]
         same_numbers = self.numbers == other_name.numbers or self.core == other_name.core
         return same_numbers and not is_couple
+
+    def _has_other_addition(self, other_name: "ComparedName") -> bool:
+        """Whether both names have additions in brackets, or the descriptions first years, that differ."""
+        if self.aside and other_name.aside and self.aside != other_name.aside:
+            return True
+        years = self.years
+        other_years = other_name.years
+        return bool(years) and bool(other_years) and years.isdisjoint(other_years)
+
+    @cached_property
+    def years(self) -> set[str]:
+        """The years of birth, foundation or publication in attributes and description."""
+        return first_years(self.row.name, self.row.attributes, self.row.description)
 
     def is_part_of(self, longer: "ComparedName") -> bool:
         """Whether the name is a part of a longer name: any part of a person's name, else the last

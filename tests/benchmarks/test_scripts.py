@@ -30,6 +30,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "ablation": ("--data musique-a --embedder hash --numbers DAMPING AROUND", "needed sets"),
     "postgres": ("--embedder hash --readers 1 --seconds 0.5", "modes shared chunks"),
     "aliases": ("--runs gpt-4o", "indexes"),
+    "homonyms": ("--others 5", "entities"),
     "citations": ("", "zh en"),
     "listing": ("--counts 5", "lists"),
     "overview": ("--texts docs", "percent"),
