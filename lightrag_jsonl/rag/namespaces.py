@@ -27,6 +27,7 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.curation.duplicates import Duplicate, find_duplicates, groups
 from lightrag_jsonl.curation.edits import Edit
+from lightrag_jsonl.curation.homonyms import Homonym, find_homonyms
 from lightrag_jsonl.curation.review import Review, estimate_review, review
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.providers import as_embedder
@@ -257,6 +258,29 @@ class Entities:
         for into, *names in groups(merged):
             await self.merge(names, into=into)
         return merged
+
+    async def homonyms(self, *, limit: int = 100) -> tuple[Homonym, ...]:
+        """Names with perhaps several bearers, most likely first: types, dates or places of their
+        documents contradict each other. `separate` takes the name and the bearers of one.
+        """
+        return await search(self._engine.store, partial(find_homonyms, limit=limit))
+
+    async def separate(self, name: str, bearers: Mapping[str, Iterable[str]]) -> None:
+        """Tell the bearers of a name apart: by each qualifier, the ids of the documents that mean the
+        bearer. "John Gale" becomes "John Gale (Kestrel Works)" in them, and stays an alias.
+
+        Other and later documents keep the bare name. `NotFoundError` for an unknown name, or a document
+        that does not mention it; `ConfigError` if other names are merged into it. `rejoin` undoes it.
+        """
+        documents = {
+            qualifier: [sanitize(id) for id in ([ids] if isinstance(ids, str) else ids)]
+            for qualifier, ids in bearers.items()
+        }
+        await self._engine.curation.separate_name(sanitize(name), documents)
+
+    async def rejoin(self, *names: str) -> None:
+        """Take the qualifiers off separated names; `NotFoundError` lists names without one."""
+        await self._engine.curation.rejoin_names([sanitize(name) for name in names])
 
     async def estimate_review(self, pairs: Iterable[Duplicate]) -> Usage:
         """The cost of `review`, if no answer is in the cache; `ConfigError` without a model."""

@@ -90,6 +90,18 @@ class ConflictParams(Struct, forbid_unknown_fields=True):
     limit: Limit = 50
 
 
+class CommunityParams(ListParams):
+    """Communities down to a `level`: 0 are those of the whole graph, 1 also their parts, and so on."""
+
+    level: Annotated[int, Meta(ge=0, le=100)] = 0
+
+
+class AgreedReports(Struct, forbid_unknown_fields=True):
+    """The most calls of the model that were agreed to, as the estimate gave them."""
+
+    calls: Annotated[int, Meta(ge=1)]
+
+
 class NeighbourhoodParams(Struct, forbid_unknown_fields=True):
     """An entity, and the most relations to list."""
 
@@ -490,6 +502,26 @@ async def list_conflicts(call: Call) -> list[Conflict]:
     return list(conflicts)
 
 
+async def list_communities(call: Call) -> ListPart[answers.Community]:
+    """The communities of the graph, the largest first, each followed by its parts, with their reports."""
+    params: CommunityParams = call.params
+    communities = await call.index.rag.communities.list()
+    return _part([item for item in communities if item.level <= params.level], params)
+
+
+async def estimate_reports(call: Call) -> Usage:
+    """The calls and tokens of the reports that are missing; an error without a model."""
+    return await call.index.rag.communities.estimate_report()
+
+
+async def write_reports(call: Call) -> Job:
+    """Let the model write the missing reports on communities, as a job.
+
+    The job fails without a call if these have become more than the calls that were agreed to.
+    """
+    return call.index.jobs.add("report", {"calls": call.body.calls})
+
+
 async def get_sources(call: Call) -> ChunkList:
     """The passages behind an entity or a relation."""
     chunk_ids = await _chunk_ids(call)
@@ -542,5 +574,8 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody),
     Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim]),
     Route("GET", f"{INDEX_PATH}/conflicts", list_conflicts, ConflictParams, result=list[Conflict]),
+    Route("GET", f"{INDEX_PATH}/communities", list_communities, CommunityParams, result=ListPart[answers.Community]),
+    Route("GET", f"{INDEX_PATH}/communities/estimate", estimate_reports, result=Usage),
+    Route("POST", f"{INDEX_PATH}/communities/report", write_reports, body=AgreedReports, result=Job, status=202),
     Route("GET", f"{INDEX_PATH}/sources", get_sources, SourceParams, result=ChunkList),
 )  # fmt: skip

@@ -31,6 +31,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "postgres": ("--embedder hash", "modes chunks"),
     "load": ("--readers 1 --seconds 0.5", "sqlite postgres chunks"),
     "aliases": ("--runs gpt-4o", "indexes"),
+    "homonyms": ("--others 5", "entities"),
     "citations": ("", "zh en"),
     "listing": ("--counts 5", "lists"),
     "overview": ("--texts docs", "percent"),
