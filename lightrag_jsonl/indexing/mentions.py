@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
+SMALL_PROMPT = (
+    "extract-small"  # asks for entities, and then for relations in the same form of records
+)
 UNNAMED_ENDS = "kept, but the description names neither end of the relation"
 COPIED = "it repeats the example of the prompt, and says nothing of the text"
 ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
@@ -126,6 +129,16 @@ class MentionCollector:
                 doubtful.append(Rejection(line, text, "unnamed_ends", UNNAMED_ENDS))
         return doubtful
 
+    def name_lines(self) -> list[str]:
+        """The ends of relations and the names of entities as records, without what is said of them."""
+        pairs = dict.fromkeys((relation.source, relation.target) for relation in self.relations)
+        names = dict.fromkeys(entity.name for entity in self.entities)
+        records: list[Record] = []
+        for source, target in pairs:
+            records.append({"type": "relationship", "source": source, "target": target})
+        records += [{"type": "entity", "name": name} for name in names]
+        return [json.dumps(record, ensure_ascii=False) for record in records]
+
     def reject(self, line: int, record: Record, reason: RejectionReason, detail: str) -> None:
         """Store a record that gives no mention, with the reason."""
         text = rejected_text(json.dumps(record, ensure_ascii=False))
@@ -133,7 +146,8 @@ class MentionCollector:
 
     def _add_record(self, line: int, record: Record) -> None:
         """Add the mentions in a record, or refuse the record."""
-        parts = [record] if self.prompt == GRAPH_PROMPT else [*graph_records(record)]
+        is_graph = self.prompt in (GRAPH_PROMPT, SMALL_PROMPT)
+        parts = [record] if is_graph else [*graph_records(record)]
         if any(self.examples.is_copy(part, self._source_words) for part in parts):
             self.reject(line, record, "example", COPIED)
             return

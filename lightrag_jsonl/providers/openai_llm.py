@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
+from lightrag_jsonl.core.loops import LoopDetector
 from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Completion, Finish, Json, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
@@ -53,6 +55,8 @@ class OpenAILLM:
     - `temperature`: None leaves the choice to the server. `reasoning_effort`: as the server calls it
       ("low", "none", …). `extra_body`: merged into every request; `extra_headers`: sent with each.
     - `max_tokens`: the longest answer that the model can write; no request asks for more.
+    - `context_tokens`: the model's window, the tokens of a request and of its answer together. Chunks
+      and conversations of an index then fit into the window.
     - `timeout`: seconds of silence after which a request fails.
     - `max_retries`: the repetitions of a request after a passing error, by an index with this
       model; a call of a method here is a single request.
@@ -79,6 +83,7 @@ class OpenAILLM:
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
         max_tokens: int | None = None,
+        context_tokens: int | None = None,
         reasoning_effort: str | None = None,
         extra_body: Mapping[str, Json] | None = None,
         extra_headers: Mapping[str, str] | None = None,
@@ -93,6 +98,7 @@ class OpenAILLM:
         self.max_retries = max_retries
         self.requests_per_minute = requests_per_minute
         self.tokens_per_minute = tokens_per_minute
+        self.context_tokens = context_tokens
         self.constrain = constrain
         self._temperature = temperature
         self._max_tokens = max_tokens
@@ -110,6 +116,7 @@ class OpenAILLM:
         self._streams_only = False  # whether the model refuses to answer in one piece
         self._has_system_role = True  # whether the model's chat template takes a system message
         self._is_llama_cpp = False  # whether an answer came from llama.cpp, which takes grammars
+        self._watches_loops = False  # whether the server stops writing when a stream is closed
 
     @property
     def first_concurrent_calls(self) -> int:
@@ -184,8 +191,10 @@ class OpenAILLM:
         return body | self._extra_body
 
     async def _complete(self, body: JsonObject) -> Completion:
-        """The whole answer; from a stream, if the model writes in no other way."""
-        if self._streams_only:
+        """The whole answer; from a stream, if the model writes in no other way, or if it is a local
+        model: an answer that repeats itself can then be ended early.
+        """
+        if self._streams_only or self._watches_loops:
             return await self._streamed_completion(body)
         try:
             response = await self._create(body)
@@ -199,13 +208,24 @@ class OpenAILLM:
         self._connection.check_length(response.content)
         with self._connection.failures():
             answer = json.loads(response.content)
+        is_ollama = answer.get("system_fingerprint") == "fp_ollama"
+        self._watches_loops = self._is_llama_cpp or is_ollama
         completion = read_completion(answer)
         self._window_check.check(body["messages"], completion.usage)
         return completion
 
     async def _streamed_completion(self, body: JsonObject) -> Completion:
+        """The whole answer from a stream, which is closed as soon as the model repeats itself."""
         stream = self._stream(body)
-        pieces = [piece async for piece in stream]
+        pieces: list[str] = []
+        loops = LoopDetector()
+        async for piece in stream:
+            pieces.append(piece)
+            if loops.feed(piece):
+                await stream.aclose()
+                log.warning("%s: an answer was ended, since it repeats itself", self.name)
+                text = "".join(pieces)
+                return Completion(text, finish="length", usage=_estimated_usage(body, text))
         return Completion("".join(pieces), finish=stream.finish, usage=stream.usage)
 
     async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
@@ -241,6 +261,13 @@ class OpenAILLM:
             log.warning("%s: asking without %s", error, ", ".join(sorted(refused)))
             self._refused |= refused
         return bool(refused)
+
+
+def _estimated_usage(body: Mapping[str, Any], text: str) -> Usage:
+    """About what an answer cost that was ended before the server counted."""
+    count = FittedTokenizer().count
+    input_tokens = sum(count(message["content"]) for message in body["messages"])
+    return Usage(input_tokens=input_tokens, output_tokens=count(text), calls=1)
 
 
 def _has_system_message(messages: Any) -> bool:

@@ -40,6 +40,7 @@ LLM_SETTINGS: Mapping[str, Any] = {  # arguments of `OpenAILLM`, with their type
     "requests_per_minute": Positive,
     "tokens_per_minute": Positive,
     "max_tokens": Positive,
+    "context_tokens": Positive,
     "reasoning_effort": str,
     "constrain": Literal["auto", "off", "grounded"],
     "max_answer_bytes": Positive,

@@ -10,6 +10,7 @@ import numpy as np
 
 from lightrag_jsonl.core.answers import Answer, Cited, Community, Context
 from lightrag_jsonl.core.citation_markers import CitationNumbering
+from lightrag_jsonl.core.context_window import context_tokens, fitted_param
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.modes import MODES
@@ -90,7 +91,7 @@ class QueryPipeline:
         """The context that a model would read; `ConfigError` if the question is empty."""
         meter = UsageMeter()
         with meter.attach_usage():
-            return await self._context(question, param, observer, meter)
+            return await self._context(question, self._fitted_param(param), observer, meter)
 
     async def list_communities(self, where: Mapping[str, Any]) -> tuple[Community, ...]:
         """The communities of what a filter lets through, the largest first, each followed by its parts."""
@@ -118,6 +119,7 @@ class QueryPipeline:
         """
         started = time.monotonic()
         meter = meter or UsageMeter()
+        param = self._fitted_param(param)
         context = await self._context(question, param, observer, meter)
         pieces: list[str] = []
         numbering = CitationNumbering(context.items)
@@ -178,6 +180,12 @@ class QueryPipeline:
         )
         await observer.selected(selection, context)
         return context
+
+    def _fitted_param(self, param: QueryParam) -> QueryParam:
+        """The settings with a context that fits the window of the model that answers."""
+        if self.answerer is not None or not self.client.has_model("answer"):
+            return param
+        return fitted_param(param, context_tokens(self.client.model("answer")))
 
     # ── the search ──────────────────────────────────────────────────────────────
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import IndexOptions
+from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.types import Chunk, Completion, Extraction, Json, Record
 from lightrag_jsonl.indexing.examples import Examples, TextWords
 from lightrag_jsonl.indexing.extraction import (
@@ -72,6 +73,7 @@ async def extract(
         options,
         language=language,
         names_in=lambda text: [],
+        window=ContextWindow(None, len),
         ontology=SHIPS if options.extraction == "extract-with-ontologies" else None,
     )
     chunk = Chunk(

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from lightrag_jsonl.core.loops import LONGEST_CYCLE, ends_in_a_loop
 from lightrag_jsonl.core.types import Completion, Message
 from lightrag_jsonl.llm.client import ModelClient
-from lightrag_jsonl.llm.loops import LONGEST_CYCLE, ends_in_a_loop
 from tests.kit import prompts
 from tests.llm.test_client import MemoryCache
 
