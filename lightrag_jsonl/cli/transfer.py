@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -24,12 +25,14 @@ from lightrag_jsonl.cli.options import (
 from lightrag_jsonl.cli.output import one_line, skipped_notes
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.indexing.progress import progress_bars
+from lightrag_jsonl.providers.openai_batches import ProviderBatch
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.export import GraphFormat
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.rag.settings import adopt_settings, recorded_settings
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.tools.batch import export_batch, import_batch
+from lightrag_jsonl.tools.batch_run import POLL_SECONDS, run_batch
 from lightrag_jsonl.tools.copying import copy_index
 from lightrag_jsonl.tools.estimate import estimate as estimate_documents
 from lightrag_jsonl.tools.importer import import_index, read_folder
@@ -62,17 +65,69 @@ def estimate_command(
 def batch_group() -> None:
     """Extract with the batch API of a provider.
 
-    Many providers charge half for this, and the model's machine may be offline. `batch export`
-    writes the requests in OpenAI's batch format, which other providers and `vllm run-batch`
+    Many providers charge half for this, and the model's machine may be offline. `batch run` does
+    everything at a provider with OpenAI's batch API. Elsewhere, `batch export` writes the requests in OpenAI's batch format, which other providers and `vllm run-batch`
     take as well; `batch import` reads the results. Gleaning and summaries are further rounds:
     export and import again until nothing is left.
 
+    \b
+      lightrag-jsonl batch run books/ -w kb --llm gpt-4o-mini
     \b
       lightrag-jsonl batch export books/ -o requests.jsonl -w kb --llm gpt-4o-mini
       … upload requests.jsonl to the provider, wait, download results.jsonl …
       lightrag-jsonl batch import results.jsonl -w kb
       lightrag-jsonl batch export -o requests.jsonl -w kb
     """
+
+
+@command(
+    click.argument("files", nargs=-1),
+    models,
+    reading_options,
+    option("--reasoning", "Use the parameters of reasoning models.", is_flag=True),
+    option(
+        "--poll-seconds",
+        f"Seconds between two looks at a batch (default {POLL_SECONDS:.0f}).",
+        click.FloatRange(min=0),
+        default=POLL_SECONDS,
+    ),
+    name="run",
+    group=batch_group,
+)
+def run_batches(
+    setup: Setup,
+    files: tuple[str, ...],
+    reasoning: bool,
+    poll_seconds: float,
+    index_options: Parameters,
+) -> CommandOutput:
+    """Index FILES by batches of the model's provider, and wait until all are answered.
+
+    That may take a day. A run that was interrupted goes on when it is started again, also without
+    FILES, and nothing is submitted twice.
+    """
+    sources = find_sources(files) if files else []
+    with open_index(setup, index_options, create=bool(files)) as rag:
+        report = rag.run(
+            run_batch, sources, reasoning=reasoning, poll_seconds=poll_seconds, show=_show_batch
+        )
+    notes = [*skipped_notes(report.skipped), *_failed_requests(report.failed)]
+    return CommandOutput(
+        value=report,
+        status=INCOMPLETE if report.failed else 0,
+        notes=notes,
+        failures=report.failures,
+    )
+
+
+def _show_batch(batch: ProviderBatch) -> None:
+    done = f"{batch.answered + batch.failed:,} of {batch.total:,} requests"
+    click.echo(f"{batch.id}: {batch.state}, {done}", err=True)
+
+
+def _failed_requests(failed: Sequence[tuple[str, str]]) -> list[str]:
+    """The first requests without an answer, with the reasons."""
+    return [f"{request[:16]}: {one_line(reason)}" for request, reason in failed[:MAX_NOTES]]
 
 
 @command(
@@ -115,11 +170,10 @@ def import_results(rag: LightRAG, results: tuple[Path, ...], finish: bool) -> Co
     The next export repeats the requests whose results are missing or failed.
     """
     report = rag.run(import_batch, results, finish=finish)
-    notes = [f"{request[:16]}: {one_line(reason)}" for request, reason in report.failed[:MAX_NOTES]]
     return CommandOutput(
         value=report,
         status=INCOMPLETE if report.missing or report.unreadable else 0,
-        notes=notes,
+        notes=_failed_requests(report.failed),
         failures=report.inserted.failures,
     )
 

@@ -18,6 +18,7 @@ from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
 from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
 from lightrag_jsonl.providers.connection import ServerConnection, is_in_own_network
 from lightrag_jsonl.providers.context_window import WindowCheck
+from lightrag_jsonl.providers.openai_batches import OpenAIBatches
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 from lightrag_jsonl.providers.record_grammar import record_grammar
 
@@ -172,6 +173,18 @@ class OpenAILLM:
             if grammar is not None:
                 return {"grammar": grammar}
         return {"response_format": record_format(schema, names)}
+
+    def batches(self) -> OpenAIBatches:
+        """The batch API of the model's server; files of results may have any length."""
+        connection = self._connection
+        return OpenAIBatches(
+            ServerConnection(
+                base_url=connection.base_url,
+                api_key=connection.api_key,
+                timeout=connection.timeout,
+                headers=connection.headers,
+            )
+        )
 
     def request_body(
         self, messages: Sequence[Message], *, max_tokens: int | None = None
