@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -24,6 +24,8 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import one_line, skipped_notes
 from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.core.types import ModelTask
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.openai_batches import ProviderBatch
 from lightrag_jsonl.providers.settings import Setup
@@ -34,22 +36,36 @@ from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.tools.batch import export_batch, import_batch
 from lightrag_jsonl.tools.batch_run import POLL_SECONDS, run_batch
 from lightrag_jsonl.tools.copying import copy_index
+from lightrag_jsonl.tools.estimate import Estimate
 from lightrag_jsonl.tools.estimate import estimate as estimate_documents
 from lightrag_jsonl.tools.importer import import_index, read_folder
+from lightrag_jsonl.tools.prices import ModelPrice, cost_of, read_prices
 
 MAX_NOTES: Final = 20
 
 
-@command(click.argument("files", nargs=-1, required=True), models, reading_options)
+@command(
+    click.argument("files", nargs=-1, required=True),
+    models,
+    reading_options,
+    option("--prices", "A TOML or JSON file with the prices of models.", FILE),
+)
 def estimate_command(
-    setup: Setup, files: tuple[str, ...], index_options: Parameters
+    setup: Setup, files: tuple[str, ...], prices: Path | None, index_options: Parameters
 ) -> CommandOutput:
     """Estimate the cost of indexing FILES with a model.
 
     No model is called, nothing is stored. Chunks, calls and input tokens come from the real
     prompts; output tokens from a rule fitted to recorded answers. Answers that the index in
     --working-dir (if there is one) has cached cost nothing. Batches usually cost half.
+
+    Prices come from --prices, or else from the package genai-prices, if it is installed. They are for
+    a million tokens:
+
+    \b
+      {"gpt-4o-mini": {"input": 0.15, "cached_input": 0.075, "output": 0.6, "currency": "USD"}}
     """
+    price_by_model = read_prices(prices) if prices is not None else {}
     sources = find_sources(files)
     is_new = recorded_settings(setup.working_dir) is None
     with tempfile.TemporaryDirectory() as scratch:
@@ -57,8 +73,30 @@ def estimate_command(
             setup = replace(setup, working_dir=Path(scratch), embedder="hash")
         with open_index(setup, index_options, create=is_new) as rag:
             estimate = rag.run(estimate_documents, sources)
-    value = {**asdict(estimate), "total": estimate.usage}
+            costs = _costs(rag, estimate, price_by_model)
+    value = {**asdict(estimate), "total": estimate.usage, **costs}
     return CommandOutput(value, failures=estimate.failures)
+
+
+def _costs(
+    rag: LightRAG, estimate: Estimate, price_by_model: Mapping[str, ModelPrice]
+) -> dict[str, str]:
+    """The cost in money by the model of each task, where prices are known."""
+    tasks: list[tuple[ModelTask, Usage]] = [
+        ("extract", estimate.extraction),
+        ("summarize", estimate.summaries),
+    ]
+    costs: dict[str, str] = {}
+    for task, usage in tasks:
+        if not rag.engine.client.has_model(task) or not usage.calls:
+            continue
+        model = rag.engine.client.model(task).name
+        cost = cost_of(usage, model, price_by_model)
+        if cost is not None:
+            costs[f"cost_{task}"] = (
+                f"{cost.amount:,.2f} {cost.currency} ({model}, prices: {cost.prices_from})"
+            )
+    return costs
 
 
 @main.group()

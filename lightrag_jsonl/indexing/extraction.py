@@ -14,6 +14,7 @@ from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES, LANGUAGE_NAMES, IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
+from lightrag_jsonl.core.telemetry import span
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk, Extraction
 from lightrag_jsonl.indexing.budget import Budget
@@ -216,11 +217,19 @@ class ChunkReader:
 
 async def extract_chunk(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -> Extraction:
     """The extraction of a chunk; a permanent `LLMError` or a rate limit is raised."""
-    if isinstance(extractor, LLMExtractor):
-        extraction = await extractor.extract(chunk, meter)
-    else:
-        extraction = await _extract_by_user(extractor, chunk)
-        meter.add(extraction.usage)
+    with span("lightrag_jsonl.extract", {"lightrag_jsonl.chunk": chunk.id}) as open_span:
+        if isinstance(extractor, LLMExtractor):
+            extraction = await extractor.extract(chunk, meter)
+        else:
+            extraction = await _extract_by_user(extractor, chunk)
+            meter.add(extraction.usage)
+        open_span.add(
+            {
+                "lightrag_jsonl.state": extraction.state,
+                "lightrag_jsonl.entities": len(extraction.entities),
+                "lightrag_jsonl.relations": len(extraction.relations),
+            }
+        )
     return replace(extraction, extractor=extractor.name)
 
 

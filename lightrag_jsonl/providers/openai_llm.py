@@ -120,6 +120,11 @@ class OpenAILLM:
         self._watches_loops = False  # whether the server stops writing when a stream is closed
 
     @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._connection.url
+
+    @property
     def first_concurrent_calls(self) -> int:
         """The calls in flight before anything is known about the server: one's own may have one slot."""
         if is_in_own_network(self._connection.url):

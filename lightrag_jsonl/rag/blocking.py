@@ -267,6 +267,7 @@ class LightRAG(_Blocking):
 
     insert = blocking(AsyncLightRAG.insert)
     extract = blocking(AsyncLightRAG.extract)
+    merge_records = blocking(AsyncLightRAG.merge_records)
     insert_records = blocking(AsyncLightRAG.insert_records)
     resume = blocking(AsyncLightRAG.resume)
     retry = blocking(AsyncLightRAG.retry)
