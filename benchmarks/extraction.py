@@ -15,6 +15,7 @@ import argparse
 import gzip
 import json
 import re
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -142,7 +143,7 @@ def main() -> None:
             readings, seconds = _readings(language, constraint, arguments)
             name = f"{language} {constraint}"
             cells[name] = {**figures(readings), "seconds": round(seconds, 1)}
-            print(json.dumps({name: cells[name]}, ensure_ascii=False), flush=True)
+            print(json.dumps({name: cells[name]}), file=sys.stderr, flush=True)
             if arguments.answers:
                 _keep(readings, arguments.answers / f"{arguments.model}-{name}.json")
     print(json.dumps({"benchmark": "extraction", "model": arguments.model, "cells": cells}))

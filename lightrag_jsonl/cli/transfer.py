@@ -159,8 +159,8 @@ def run_batches(
 
 
 def _show_batch(batch: ProviderBatch) -> None:
-    done = f"{batch.answered + batch.failed:,} of {batch.total:,} requests"
-    click.echo(f"{batch.id}: {batch.state}, {done}", err=True)
+    progress = f"{batch.answered + batch.failed:,} of {batch.total:,} requests"
+    click.echo(f"{batch.id}: {batch.state}, {progress}", err=True)
 
 
 def _failed_requests(failed: Sequence[tuple[str, str]]) -> list[str]:

@@ -7,13 +7,13 @@ from lightrag_jsonl.core.options import IndexOptions, QueryParam
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import Message
 
-INSTRUCTIONS = 800  # tokens of the longest packaged prompt without its text, with the chat format
-ANSWER_PER_TOKEN = 2  # usual tokens of an answer for each token of a chunk
+PROMPT_TOKENS = 800  # tokens of the longest packaged prompt without its text, with the chat format
+USUAL_ANSWER = 2  # usual tokens of an answer for each token of a chunk
 SHORTEST_CHUNK = 50  # tokens; smaller ones have no context, and cost the instructions all the same
 SHORTEST_ANSWER = 200  # tokens; two or three records
 LEAST_ROOM = 4  # an answer should have a fourth of the window
 ANSWER_TO_A_QUESTION = 700  # tokens
-SPARE = 1.1  # tokens of another tokenizer for each token counted here
+TOKENIZER_MARGIN = 1.1  # tokens of another tokenizer for each token counted here
 MESSAGE_OVERHEAD = 4  # tokens of the chat format around a message
 
 
@@ -29,7 +29,7 @@ class ContextWindow:
         if self.tokens is None:
             return None
         used = sum(self.count(turn.content) + MESSAGE_OVERHEAD for turn in messages)
-        return self.tokens - int(SPARE * used)
+        return self.tokens - int(TOKENIZER_MARGIN * used)
 
     def has_room(self, messages: Iterable[Message]) -> bool:
         """Whether a conversation leaves enough room for an answer."""
@@ -56,7 +56,7 @@ def fitted_options(
 ) -> IndexOptions:
     """The options with chunks and groups of descriptions that fit the windows of the two models."""
     if extract is not None:
-        longest = max(SHORTEST_CHUNK, (extract - INSTRUCTIONS) // (1 + ANSWER_PER_TOKEN))
+        longest = max(SHORTEST_CHUNK, (extract - PROMPT_TOKENS) // (1 + USUAL_ANSWER))
         if longest < options.chunk_tokens:
             overlap = min(options.chunk_overlap, longest // 12)
             options = replace(options, chunk_tokens=longest, chunk_overlap=overlap)
@@ -70,7 +70,7 @@ def fitted_param(param: QueryParam, window: int | None) -> QueryParam:
     """The settings of a question with a context that fits the window beside instructions and answer."""
     if window is None:
         return param
-    budget = int((window - INSTRUCTIONS - ANSWER_TO_A_QUESTION) / SPARE)
+    budget = int((window - PROMPT_TOKENS - ANSWER_TO_A_QUESTION) / TOKENIZER_MARGIN)
     budget = max(SHORTEST_CHUNK, budget)
     if budget >= param.max_total_tokens:
         return param

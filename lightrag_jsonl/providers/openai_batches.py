@@ -14,8 +14,8 @@ from lightrag_jsonl.providers.connection import ServerConnection, message_of
 
 ENDPOINT = "/v1/chat/completions"
 LABEL = "lightrag-jsonl"  # of the digest of the requests, in the metadata of a batch
-MOST_LISTED = 1_000  # batches that are looked through for an earlier one with the same requests
-RETRIES = 5  # of a request after a passing error: nobody waits at the screen
+MOST_BATCHES = 1_000  # batches that are looked through for an earlier one with the same requests
+BATCH_RETRIES = 5  # of a request after a passing error: nobody waits at the screen
 RUNNING = frozenset({"validating", "in_progress", "finalizing", "cancelling"})
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class OpenAIBatches:
                         earlier = _read_batch(batch)
                         if earlier.is_of_use:
                             return earlier
-                    if listed == MOST_LISTED:
+                    if listed == MOST_BATCHES:
                         break
         except LLMError as error:
             if error.transient or not error.permanent:
@@ -103,7 +103,7 @@ class OpenAIBatches:
         return None
 
     async def _asked(
-        self, request: Callable[[], Awaitable[Result]], *, retries: int = RETRIES
+        self, request: Callable[[], Awaitable[Result]], *, retries: int = BATCH_RETRIES
     ) -> Result:
         async def attempt() -> Result:
             with self._connection.failures():

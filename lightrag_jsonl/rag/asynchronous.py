@@ -1,6 +1,5 @@
 """AsyncLightRAG: documents in, answers out, and how each answer came about."""
 
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -205,45 +204,6 @@ class AsyncLightRAG:
         meter = UsageMeter()
         with meter.attach_usage():
             return tuple(await self.engine.extract(storable(pending).document, meter))
-
-    async def merge_records(
-        self, texts: Iterable[tuple[Document | str, Iterable[Record]]]
-    ) -> types.MergedRecords:
-        """Merge the records of several texts as this index would, without storing anything in it.
-
-        Takes texts with their records, such as those of `extract`; each text is cut as usual, and a
-        record may name a chunk by index. Entities and relations are those of an index of these texts
-        alone: names in different spellings are one, types are voted on, descriptions are joined. No
-        model is called, so there are no summaries; edits by hand and merges of names of this index do
-        not count.
-        """
-        pending_documents = [
-            PendingDocument(
-                document=Document(document) if isinstance(document, str) else document,
-                created_at=self.engine.clock.seconds(),
-                records=tuple(records),
-            )
-            for document, records in texts
-        ]
-        with tempfile.TemporaryDirectory() as folder:
-            async with AsyncLightRAG(
-                folder,
-                llm=NO_MODEL,
-                embedder=offline.HashEmbedder(dim=8),  # nobody searches
-                tokenizer=self.engine.tokenizer,
-                language=self.language,
-                options=self.options,
-                prompts=self.engine.prompts,
-                chunker=self.engine.chunker,
-            ) as scratch:
-                report = await scratch.engine.indexing.insert(
-                    pending_documents, progress=False, summarize=False
-                )
-                return types.MergedRecords(
-                    entities=await scratch.entities.list(),
-                    relations=await scratch.entities.relations(),
-                    rejections=report.extraction.rejections,
-                )
 
     async def insert_records(
         self,

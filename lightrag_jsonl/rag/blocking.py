@@ -159,6 +159,7 @@ class BlockingEntities(_Blocking):
     list = blocking(namespaces.Entities.list)
     relations = blocking(namespaces.Entities.relations)
     neighbours = blocking(namespaces.Entities.neighbours)
+    of_records = blocking(namespaces.Entities.of_records)
     merge = blocking(namespaces.Entities.merge)
     unmerge = blocking(namespaces.Entities.unmerge)
     create = blocking(namespaces.Entities.create)
@@ -267,7 +268,6 @@ class LightRAG(_Blocking):
 
     insert = blocking(AsyncLightRAG.insert)
     extract = blocking(AsyncLightRAG.extract)
-    merge_records = blocking(AsyncLightRAG.merge_records)
     insert_records = blocking(AsyncLightRAG.insert_records)
     resume = blocking(AsyncLightRAG.resume)
     retry = blocking(AsyncLightRAG.retry)

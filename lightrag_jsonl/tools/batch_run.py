@@ -78,7 +78,7 @@ async def run_batch(
                 imports.append(await import_batch(rag, results, finish=True))
                 break
             imports.append(imported)
-    return _report(exports, imports, batches)
+    return _whole_run(exports, imports, batches)
 
 
 def _batch_service(rag: AsyncLightRAG, export: BatchExport) -> OpenAIBatches:
@@ -120,7 +120,7 @@ async def _downloaded(service: OpenAIBatches, batch: ProviderBatch, folder: Path
     return results
 
 
-def _report(
+def _whole_run(
     exports: Sequence[BatchExport], imports: Sequence[BatchImport], batches: Sequence[str]
 ) -> BatchRun:
     """All rounds together."""

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from lightrag_jsonl.core.context_window import MESSAGE_OVERHEAD
 from lightrag_jsonl.core.options import ExtractionPrompt
 from lightrag_jsonl.core.types import (
     Chunk,
@@ -27,7 +28,6 @@ from lightrag_jsonl.rag.engine import Engine
 BASE = 40
 FIRST_RATE = 0.52
 LATER_RATE = 0.62
-MESSAGE_OVERHEAD = 4  # tokens of the chat format around a message
 SUMMARY_EVERY = 7_500  # tokens of text for each summary
 SUMMARY_INPUT_TOKENS = 550
 SUMMARY_OUTPUT_TOKENS = 250

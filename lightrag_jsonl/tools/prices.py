@@ -11,7 +11,7 @@ import msgspec
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.usage import Usage
 
-MILLION = 1_000_000  # tokens that a price is for
+PRICED_TOKENS = 1_000_000  # tokens that a price is for
 LIBRARY = "genai-prices"
 
 Amount = Annotated[float, msgspec.Meta(ge=0)]
@@ -62,7 +62,7 @@ def cost_of(
     new_tokens = usage.input_tokens - usage.cached_tokens
     amount = new_tokens * price.input + usage.cached_tokens * cached_price
     amount += usage.output_tokens * price.output
-    return Cost(amount / MILLION, price.currency, "file")
+    return Cost(amount / PRICED_TOKENS, price.currency, "file")
 
 
 def _cost_by_library(usage: Usage, model: str) -> Cost | None:

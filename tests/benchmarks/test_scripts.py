@@ -167,7 +167,7 @@ def test_every_script_is_tested() -> None:
         for path in (CHECKOUT / "benchmarks").glob("*.py")
         if "__main__" in path.read_text(encoding="utf-8")
     }
-    assert scripts | {"peers"} == {*SCRIPTS, "cluster"}
+    assert scripts | {"peers"} == {*SCRIPTS, "cluster", "extraction"}
 
 
 def test_the_peers_table_hides_nothing(tmp_path: Path) -> None:

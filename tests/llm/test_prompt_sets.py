@@ -13,6 +13,8 @@ from lightrag_jsonl.llm.prompt_manager import PromptManager, prompt_folder
 LANGUAGES = ("en", "zh")
 IDS = {
     "extract-graph": "jsonl",
+    "extract-small": "jsonl",
+    "extract-small-relations": "jsonl",
     "resume-extract": "jsonl",
     "glean-extract": "jsonl",
     "glean-check": "text",

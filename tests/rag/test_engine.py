@@ -236,7 +236,7 @@ async def test_merged_records_are_what_an_index_would_hold(tmp_path: Path) -> No
             pairs.append((text, records))
         asked = len(llm.requests)
         wrong = ("Nothing.", [{"type": "entity"}])
-        merged = await rag.merge_records([*pairs, wrong])
+        merged = await rag.entities.of_records([*pairs, wrong])
         assert len(llm.requests) == asked and (await rag.status()).documents == {}
     async with index(tmp_path / "b", options=options) as rag:
         for text, records in pairs:
@@ -269,7 +269,7 @@ def test_records_are_merged_through_the_blocking_facade(tmp_path: Path) -> None:
         "description": "Ann Lee left Leeds.",
     }
     with LightRAG(tmp_path) as rag:
-        merged = rag.merge_records(
+        merged = rag.entities.of_records(
             [("Ann Lee left Leeds.", [first, relation]), ("ann lee", [second])]
         )
     by_name = {entity.name: entity for entity in merged.entities}
