@@ -36,6 +36,7 @@ from lightrag_jsonl.providers import OpenAILLM
 from lightrag_jsonl.testing import HashEmbedder
 
 Constraint = Literal["off", "auto"]
+_SENTENCE_END = re.compile(r"[.!?。！？][”\"'’]*\s*")
 LEAST_SHARE = 0.5  # of a description's words that occur in the chunk
 WHOLE = 100_000  # tokens: a text of this benchmark is one chunk
 
@@ -213,10 +214,10 @@ def _chunk_texts(language: Language, arguments: argparse.Namespace) -> Iterable[
     for chapter in book.chapters:
         position = text.index("\n", starts[chapter - 1]) + 1
         for _ in range(arguments.chunks):
-            end = re.compile(r"[.!?。！？][”\"'’]*\s*").search(text, position + size)
-            assert end is not None
-            yield text[position : end.end()].strip()
-            position = end.end()
+            sentence_end = _SENTENCE_END.search(text, position + size)
+            end = sentence_end.end() if sentence_end else len(text)
+            yield text[position:end].strip()
+            position = end
 
 
 def _is_supported(description: str, names: Iterable[str], words: frozenset[str]) -> bool:
