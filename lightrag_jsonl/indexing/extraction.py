@@ -123,6 +123,8 @@ class LLMExtractor:
             variables["background"] = chunk.background
         if "date" in self._inputs:
             variables["date"] = chunk.date
+        if "names" in self._inputs:
+            variables["names"] = list(self._names_in(chunk.whole_text))
         collector = MentionCollector(
             text=chunk.whole_text,
             prompt=options.extraction,
@@ -155,6 +157,8 @@ class LLMExtractor:
         for name in ("text", "background", "date"):
             if name in self._inputs:
                 variables[name] = ""
+        if "names" in self._inputs:
+            variables["names"] = []
         messages = self._client.prompts.render(prompt, variables)
         is_graph = prompt in (GRAPH_PROMPT, SMALL_PROMPT)
         return Examples.of(

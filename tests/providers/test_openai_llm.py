@@ -550,8 +550,8 @@ async def test_a_request_beyond_the_window_is_known(status: int, body: Json) -> 
 
 
 async def test_names_count_only_when_grounded(tmp_path: Path) -> None:
-    """`constrain="grounded"` holds entity names to the list, of an insert to those in the text; by
-    default nothing is added.
+    """`constrain="grounded"` holds entity names to the list, of an insert to those in the text; with
+    "off" nothing is added.
     """
     with ScriptedServer(respond=lambda _: chat_reply("{}")) as server:
         for constrain in ("auto", "grounded", "off"):
