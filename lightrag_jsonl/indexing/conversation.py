@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.loops import ends_in_a_loop
+from lightrag_jsonl.core.loops import ends_in_a_loop, repeats_a_record
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import ChunkState, Extraction, Message, Rejection
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, SMALL_PROMPT, MentionCollector
@@ -351,7 +351,8 @@ def _is_cut_off(answer: Records) -> bool:
 def _is_loop(answer: Records) -> bool:
     """Whether the model repeated itself until the answer or the reading ended: it would go on."""
     is_repeated = any(rejection.reason == "repeated" for rejection in answer.result.rejections)
-    return is_repeated or ends_in_a_loop(answer.reply.text)
+    text = answer.reply.text
+    return is_repeated or repeats_a_record(text) or ends_in_a_loop(text)
 
 
 def _some_are_refused(rejections: Iterable[Rejection]) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
-from lightrag_jsonl.core.loops import LoopDetector
+from lightrag_jsonl.core.loops import LoopDetector, RecordCounter
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Completion, Finish, Json, Message, ResponseType
@@ -140,7 +140,8 @@ class OpenAILLM:
         max_tokens: int | None = None,
     ) -> Completion:
         """The model's answer, with its end and its cost."""
-        return await self._complete(self.request_body(messages, max_tokens=max_tokens))
+        body = self.request_body(messages, max_tokens=max_tokens)
+        return await self._complete(body, in_records=response_type == "jsonl")
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> "ChatStream":
         """The answer piece by piece; a broken connection raises `LLMError`."""
@@ -169,7 +170,7 @@ class OpenAILLM:
         if self.constrain != "off":
             allowed_names = names if self.constrain == "grounded" else None
             body |= self._constraint(schema, allowed_names)
-        answer = await self._complete(body)
+        answer = await self._complete(body, in_records=True)
         return replace(answer, text=unwrap_records(answer.text))
 
     def _constraint(self, schema: Mapping[str, Json], names: Sequence[str] | None) -> JsonObject:
@@ -209,12 +210,12 @@ class OpenAILLM:
             body["reasoning_effort"] = self._reasoning_effort
         return body | self._extra_body
 
-    async def _complete(self, body: JsonObject) -> Completion:
+    async def _complete(self, body: JsonObject, *, in_records: bool) -> Completion:
         """The whole answer; from a stream, if the model writes in no other way, or if it is a local
         model: an answer that repeats itself can then be ended early.
         """
         if self._streams_only or self._watches_loops:
-            return await self._streamed_completion(body)
+            return await self._streamed_completion(body, in_records=in_records)
         try:
             response = await self._create(body)
         except LLMError as error:
@@ -222,7 +223,7 @@ class OpenAILLM:
                 raise
             log.warning("%s: asking for a stream from now on", error)
             self._streams_only = True
-            return await self._streamed_completion(body)
+            return await self._streamed_completion(body, in_records=in_records)
         self._is_llama_cpp = "llama.cpp" in response.headers.get("server", "")
         self._connection.check_length(response.content)
         with self._connection.failures():
@@ -233,14 +234,15 @@ class OpenAILLM:
         self._window_check.check(body["messages"], completion.usage)
         return completion
 
-    async def _streamed_completion(self, body: JsonObject) -> Completion:
+    async def _streamed_completion(self, body: JsonObject, *, in_records: bool) -> Completion:
         """The whole answer from a stream, which is closed as soon as the model repeats itself."""
         stream = self._stream(body)
         pieces: list[str] = []
         loops = LoopDetector()
+        records = RecordCounter()
         async for piece in stream:
             pieces.append(piece)
-            if loops.feed(piece):
+            if loops.feed(piece) or (in_records and records.feed(piece)):
                 await stream.aclose()
                 log.warning("%s: an answer was ended, since it repeats itself", self.name)
                 text = "".join(pieces)
