@@ -30,7 +30,7 @@ from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms, stem
-from lightrag_jsonl.core.types import Completion, Extraction, Json, Message, Record, ResponseType
+from lightrag_jsonl.core.types import Completion, Extraction, Json, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers import OpenAILLM
 from lightrag_jsonl.testing import HashEmbedder
@@ -237,7 +237,7 @@ def _ratio(value: float, total: float) -> float:
 
 def _keep(readings: Sequence[Reading], path: Path) -> None:
     """Write the chunks, the answers and the records into a file."""
-    chunks: list[Record] = []
+    chunks: list[dict[str, Any]] = []
     for reading in readings:
         supported = [list(names) for names, _ in reading.supported]
         rejections = [

@@ -5,14 +5,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from lightrag_jsonl.core.aio import Result
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.retrying import with_retries
 from lightrag_jsonl.providers.connection import ServerConnection, message_of
 
-ENDPOINT = "/v1/chat/completions"
+ENDPOINT: Final = "/v1/chat/completions"
 LABEL = "lightrag-jsonl"  # of the digest of the requests, in the metadata of a batch
 MOST_BATCHES = 1_000  # batches that are looked through for an earlier one with the same requests
 BATCH_RETRIES = 5  # of a request after a passing error: nobody waits at the screen
