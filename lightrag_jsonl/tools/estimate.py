@@ -34,6 +34,7 @@ SUMMARY_OUTPUT_TOKENS = 250
 FILLER = "What the text says about it, in a sentence or two that have the usual length."
 RECORDS: dict[ExtractionPrompt, Record] = {
     "extract-graph": {"type": "entity", "entity_type": "concept", "description": FILLER},
+    "extract-small": {"entity_type": "concept", "description": FILLER},
     "agent-kg-extract": {"type": "definition", "definition": FILLER},
     "extract-with-ontologies": {"type": "entity", "entity_type": "concept"},
 }
@@ -72,7 +73,7 @@ class SimulatedLLM:
         self.usage = Usage()
         self._record = RECORDS[extraction]
         self._ends_with_counts = extraction == "extract-graph"
-        self._name_field = "name" if extraction == "extract-graph" else "entity"
+        self._name_field = "name" if extraction in ("extract-graph", "extract-small") else "entity"
         self._count = count
         self._numbers = itertools.count(1)
         self._answers: dict[bytes, Completion] = {}
