@@ -219,8 +219,9 @@ class MentionCollector:
             return "self_relation", f"{source!r} is related to itself"
         self._keys.add(keys)
         strength = record.get("strength")
-        written_keywords = _plain_texts(record.get("keywords"))
-        all_keywords = self.examples.without_copies(written_keywords, self._source_words)
+        all_keywords = _plain_texts(record.get("keywords"))
+        if self.prompt == GRAPH_PROMPT:  # elsewhere a predicate, which many texts share
+            all_keywords = self.examples.without_copies(all_keywords, self._source_words)
         keywords = tuple(itertools.filterfalse(self._is_too_long, all_keywords))
         mention = RelationMention(
             source=source,
