@@ -181,18 +181,6 @@ class OpenAILLM:
                 return {"grammar": grammar}
         return {"response_format": record_format(schema, names)}
 
-    def batches(self) -> OpenAIBatches:
-        """The batch API of the model's server; files of results may have any length."""
-        connection = self._connection
-        return OpenAIBatches(
-            ServerConnection(
-                base_url=connection.base_url,
-                api_key=connection.api_key,
-                timeout=connection.timeout,
-                headers=connection.headers,
-            )
-        )
-
     def request_body(
         self, messages: Sequence[Message], *, max_tokens: int | None = None
     ) -> JsonObject:
@@ -282,6 +270,19 @@ class OpenAILLM:
             log.warning("%s: asking without %s", error, ", ".join(sorted(refused)))
             self._refused |= refused
         return bool(refused)
+
+
+def batches_of(llm: OpenAILLM) -> OpenAIBatches:
+    """The batch API of a model's server; files of results may have any length."""
+    connection = llm._connection
+    return OpenAIBatches(
+        ServerConnection(
+            base_url=connection.base_url,
+            api_key=connection.api_key,
+            timeout=connection.timeout,
+            headers=connection.headers,
+        )
+    )
 
 
 def _estimated_usage(body: Mapping[str, Any], text: str) -> Usage:

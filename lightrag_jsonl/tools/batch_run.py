@@ -13,6 +13,7 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given
 from lightrag_jsonl.providers import OpenAILLM
 from lightrag_jsonl.providers.openai_batches import OpenAIBatches, ProviderBatch
+from lightrag_jsonl.providers.openai_llm import batches_of
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.tools.batch import BatchExport, BatchImport, export_batch, import_batch
 
@@ -89,7 +90,7 @@ def _batch_service(rag: AsyncLightRAG, export: BatchExport) -> OpenAIBatches:
             f"{llm.name} has no batch API: use an OpenAILLM (--llm NAME), or `batch export` and "
             "`batch import` with files"
         )
-    return llm.batches()
+    return batches_of(llm)
 
 
 async def _finished_batch(
