@@ -113,6 +113,14 @@ class OpenAILLM:
             max_bytes=max_answer_bytes,
             headers=dict(extra_headers or {}),
         )
+        self.batch_api = OpenAIBatches(  # files of results may have any length
+            ServerConnection(
+                base_url=base_url,
+                api_key=api_key,
+                timeout=timeout,
+                headers=dict(extra_headers or {}),
+            )
+        )
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
         self._window_check = WindowCheck(self.name)
         self._streams_only = False  # whether the model refuses to answer in one piece
@@ -270,19 +278,6 @@ class OpenAILLM:
             log.warning("%s: asking without %s", error, ", ".join(sorted(refused)))
             self._refused |= refused
         return bool(refused)
-
-
-def batches_of(llm: OpenAILLM) -> OpenAIBatches:
-    """The batch API of a model's server; files of results may have any length."""
-    connection = llm._connection
-    return OpenAIBatches(
-        ServerConnection(
-            base_url=connection.base_url,
-            api_key=connection.api_key,
-            timeout=connection.timeout,
-            headers=connection.headers,
-        )
-    )
 
 
 def _estimated_usage(body: Mapping[str, Any], text: str) -> Usage:

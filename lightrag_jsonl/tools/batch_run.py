@@ -13,7 +13,6 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given
 from lightrag_jsonl.providers import OpenAILLM
 from lightrag_jsonl.providers.openai_batches import OpenAIBatches, ProviderBatch
-from lightrag_jsonl.providers.openai_llm import batches_of
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.tools.batch import BatchExport, BatchImport, export_batch, import_batch
 
@@ -90,7 +89,7 @@ def _batch_service(rag: AsyncLightRAG, export: BatchExport) -> OpenAIBatches:
             f"{llm.name} has no batch API: use an OpenAILLM (--llm NAME), or `batch export` and "
             "`batch import` with files"
         )
-    return batches_of(llm)
+    return llm.batch_api
 
 
 async def _finished_batch(
