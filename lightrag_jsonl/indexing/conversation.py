@@ -11,13 +11,17 @@ from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.loops import ends_in_a_loop, repeats_a_record
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import ChunkState, Extraction, Message, Rejection
-from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, SMALL_PROMPT, MentionCollector
+from lightrag_jsonl.indexing.mentions import (
+    GRAPH_PROMPT,
+    RELATIONS_PROMPT,
+    SMALL_PROMPT,
+    MentionCollector,
+)
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import repair_graph_record
 from lightrag_jsonl.llm.requests import Records
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
-RELATIONS_PROMPT = "extract-small-relations"
 STILL_CUT_OFF = (
     "the answer was still cut off after {} continuations: raise max_extract_tokens or max_resumes, or "
     "use smaller chunks"

@@ -23,6 +23,7 @@ from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.incoming import storable_json
 from lightrag_jsonl.indexing.mentions import (
     GRAPH_PROMPT,
+    RELATIONS_PROMPT,
     SMALL_PROMPT,
     MentionCollector,
     graph_records,
@@ -159,7 +160,9 @@ class LLMExtractor:
                 variables[name] = ""
         if "names" in self._inputs:
             variables["names"] = []
-        messages = self._client.prompts.render(prompt, variables)
+        messages = list(self._client.prompts.render(prompt, variables))
+        if prompt == SMALL_PROMPT:
+            messages += self._client.prompts.render(RELATIONS_PROMPT, self._variables)
         is_graph = prompt in (GRAPH_PROMPT, SMALL_PROMPT)
         return Examples.of(
             messages,

@@ -32,9 +32,8 @@ if TYPE_CHECKING:
 RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
-SMALL_PROMPT = (
-    "extract-small"  # asks for entities, and then for relations in the same form of records
-)
+SMALL_PROMPT = "extract-small"  # asks for entities, and is followed by the next one
+RELATIONS_PROMPT = "extract-small-relations"
 UNNAMED_ENDS = "kept, but the description names neither end of the relation"
 COPIED = "it repeats the example of the prompt, and says nothing of the text"
 ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
