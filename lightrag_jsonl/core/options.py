@@ -19,7 +19,9 @@ from lightrag_jsonl.core.validation import (
     with_replacements,
 )
 
-ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
+ExtractionPrompt = Literal[
+    "extract-graph", "extract-small", "agent-kg-extract", "extract-with-ontologies"
+]
 Ranking = Literal["relevance", "degree"]
 Fusion = Literal["rrf", "round_robin"]
 Selection = Literal["llm", "score", "all"]

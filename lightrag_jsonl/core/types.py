@@ -500,6 +500,19 @@ class InsertReport:
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
+class MergedRecords:
+    """What the records of several texts say together, each entity and relation once.
+
+    `rejections` counts refused records by reason.
+    """
+
+    entities: tuple[Entity, ...]
+    relations: tuple[Relation, ...]
+    rejections: Mapping[str, int]
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
 class MergeReport:
     """The result of a merge of indexes; `entities` and `relations` as in `InsertReport`.
 

@@ -160,6 +160,7 @@ class BlockingEntities(_Blocking):
     relations = blocking(namespaces.Entities.relations)
     neighbours = blocking(namespaces.Entities.neighbours)
     history = blocking(namespaces.Entities.history)
+    of_records = blocking(namespaces.Entities.of_records)
     merge = blocking(namespaces.Entities.merge)
     unmerge = blocking(namespaces.Entities.unmerge)
     create = blocking(namespaces.Entities.create)

@@ -1,6 +1,8 @@
 """The namespaces of an index: entities, traces and administration."""
 
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +18,11 @@ from lightrag_jsonl.core.options import LANGUAGE_NAMES, QueryParam
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
+    Document,
     EditAction,
     Entity,
     Json,
+    MergedRecords,
     Neighbourhood,
     Record,
     Relation,
@@ -31,7 +35,9 @@ from lightrag_jsonl.curation.homonyms import Homonym, find_homonyms
 from lightrag_jsonl.curation.review import Review, estimate_review, review
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.providers import as_embedder
-from lightrag_jsonl.rag.engine import Engine
+from lightrag_jsonl.providers.model_names import NO_MODEL
+from lightrag_jsonl.providers.offline import HashEmbedder
+from lightrag_jsonl.rag.engine import Engine, open_engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
 from lightrag_jsonl.retrieval.history import entity_history
 from lightrag_jsonl.retrieval.reports import (
@@ -42,6 +48,7 @@ from lightrag_jsonl.retrieval.reports import (
     write_reports,
 )
 from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import CompletionCache, read, search, write
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 from lightrag_jsonl.tracing import trace as recorded
@@ -133,6 +140,47 @@ class Entities:
             return entity_history(view, row)
 
         return await read(self._engine.store, load)
+
+    async def of_records(
+        self, texts: Iterable[tuple[Document | str, Iterable[Record]]]
+    ) -> MergedRecords:
+        """The entities and relations of records, merged as in this index; nothing is stored.
+
+        Takes texts with their records, such as those of `extract`; each text is cut as usual, and a
+        record may name a chunk by index. The result is what an index of these texts alone would hold:
+        names in different spellings are one, types are voted on, descriptions are joined. No model is
+        called, so there are no summaries; edits by hand and merges of names of this index do not count.
+        """
+        engine = self._engine
+        pending_documents = [
+            PendingDocument(
+                document=Document(document) if isinstance(document, str) else document,
+                created_at=engine.clock.seconds(),
+                records=tuple(records),
+            )
+            for document, records in texts
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            scratch = open_engine(
+                folder,
+                llm=NO_MODEL,
+                embedder=HashEmbedder(dim=8),  # nobody searches
+                tokenizer=engine.tokenizer,
+                language=engine.language,
+                options=engine.options,
+                prompts=engine.prompts,
+                chunker=engine.chunker,
+            )
+            with closing(scratch):
+                report = await scratch.indexing.insert(
+                    pending_documents, progress=False, summarize=False
+                )
+                entities = Entities(scratch)
+                return MergedRecords(
+                    entities=await entities.list(),
+                    relations=await entities.relations(),
+                    rejections=report.extraction.rejections,
+                )
 
     async def merge(self, names: Iterable[str], *, into: str) -> None:
         """Make names a single entity, in later inserts, too; `NotFoundError` lists unknown names."""

@@ -12,6 +12,7 @@ import numpy as np
 from lightrag_jsonl.core.answers import Answer, Cited, Community, Context
 from lightrag_jsonl.core.citation_markers import CitationNumbering
 from lightrag_jsonl.core.claims import Conflict
+from lightrag_jsonl.core.context_window import context_tokens, fitted_param
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.modes import MODES
@@ -101,7 +102,7 @@ class QueryPipeline:
         """The context that a model would read; `ConfigError` if the question is empty."""
         meter = UsageMeter()
         with meter.attach_usage():
-            return await self._context(question, param, observer, meter)
+            return await self._context(question, self._fitted_param(param), observer, meter)
 
     async def list_communities(self, where: Mapping[str, Any]) -> tuple[Community, ...]:
         """The communities of what a filter lets through, the largest first, each followed by its parts."""
@@ -145,6 +146,7 @@ class QueryPipeline:
         """
         started = time.monotonic()
         meter = meter or UsageMeter()
+        param = self._fitted_param(param)
         context = await self._context(question, param, observer, meter)
         pieces: list[str] = []
         numbering = CitationNumbering(context.items)
@@ -214,6 +216,12 @@ class QueryPipeline:
         context = await asyncio.to_thread(self._fitted, result, selection, param)
         await observer.selected(selection, context)
         return context
+
+    def _fitted_param(self, param: QueryParam) -> QueryParam:
+        """The settings with a context that fits the window of the model that answers."""
+        if self.answerer is not None or not self.client.has_model("answer"):
+            return param
+        return fitted_param(param, context_tokens(self.client.model("answer")))
 
     # ── the search ──────────────────────────────────────────────────────────────
 
