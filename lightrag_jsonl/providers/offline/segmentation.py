@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from rjieba import Jieba
 
 _ATTACHED = re.compile("^[由与对被把令使](?=.)|(?<=.)[是曰笑道]$")  # to a name by the segmenter
-_FUNCTION_ENDINGS = (
-    "之若只时谓乃既亦遂则即又便说等去来从因以欲袭率遣命使"  # joined to people's names by the segmenter
-)
+_FUNCTION_ENDINGS = "之若只时谓乃既亦遂则即又便说等去来从因以欲袭率遣命使"  # joined to people's names by the segmenter
 _LONGEST_GUESS = 3  # characters of a person's full name
 _FILLER_TAGS = ("r", "d", "y")  # pronouns and question words, adverbs, particles at the end
 
