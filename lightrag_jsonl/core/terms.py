@@ -22,11 +22,29 @@ def index_terms(text: str) -> list[str]:
 
 
 def stem(term: str) -> str:
-    """An English search term without its ending: the forms of most verbs and nouns share it."""
-    return _ENDING.sub("", term)
+    """An English search term without its ending: the forms of most verbs and nouns share it.
+
+    Endings that names have as well, such as the y of "Mary", stay: "Mary" does not meet "Mars".
+    """
+    word = _singular(term)
+    if verb := _PAST_OR_GERUND.fullmatch(word):
+        word = _DOUBLED_CONSONANT.sub(r"\1", verb["base"])
+        if word.endswith("i"):  # "married" meets "marry"
+            word = f"{word[:-1]}y"
+    if len(word) > 6 and word.endswith("ery"):  # "discovery" meets "discover"
+        return word[:-1]
+    return word.removesuffix("e") if len(word) > 3 else word
 
 
-_ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")  # "married" meets "marry"
+def _singular(noun: str) -> str:
+    if len(noun) > 4 and noun.endswith("ies"):
+        return f"{noun[:-3]}y"
+    is_plural = noun.endswith("s") and not noun.endswith(("ss", "us", "is"))
+    return noun[:-1] if is_plural and len(noun) > 3 else noun
+
+
+_PAST_OR_GERUND = re.compile(r"(?=[a-z]{3,}(?:ed|ing)$)(?P<base>[a-z]*[aeiouy][a-z]*)(?:ed|ing)")
+_DOUBLED_CONSONANT = re.compile(r"(?<=[a-z]{2})([bdgmnprt])\1$")  # "stopped" meets "stop"
 _UNSPACED_CLASS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 _MARKS_CLASS = "".join(
     chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"

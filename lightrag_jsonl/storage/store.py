@@ -25,9 +25,9 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 View = TypeVar("View", bound=StoreView)
 
-FORMAT = 11  # of the tables
-# These are upgraded: 9 has claims in place of overrides, both have English words with their endings.
-OLDER_FORMATS = (9, 10)
+FORMAT = 12  # of the tables
+# These are upgraded: 9 has claims in place of overrides; all three have other terms of English words.
+OLDER_FORMATS = (9, 10, 11)
 OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
 SAMPLE = 100  # chunks whose full text is checked
 

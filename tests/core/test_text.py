@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lightrag_jsonl.core.cjk import is_cjk, is_lone, simplified
 from lightrag_jsonl.core.names import clean_name, folded_text, name_key
 from lightrag_jsonl.core.sentences import first_words, sentence_spans
-from lightrag_jsonl.core.terms import index_terms, search_terms
+from lightrag_jsonl.core.terms import index_terms, search_terms, stem
 from lightrag_jsonl.core.text import clipped_at_word, digest
 
 ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
@@ -122,6 +122,33 @@ def test_a_long_text_of_stops_is_read_in_linear_time() -> None:
     """Hostile runs of stops, quotes, spaces and line breaks do not stall the reader."""
     for piece in (". ", "\n", "。", '"', "<a", "((", "' ", ".[1", "。[1]", "．", "中．"):
         assert sentence_spans("a" + piece * 100_000)
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "marry married marries marrying",
+        "bake bakes baked baking",
+        "stop stops stopped stopping",
+        "fill filled fills filling",
+        "pass passes passed passing",
+        "discover discovers discovered discovery",
+        "city cities",
+        "box boxes",
+        "study studied studies",
+    ],
+)
+def test_forms_of_english_words_share_a_stem(forms: str) -> None:
+    """Plurals, past tenses and gerunds of regular verbs and nouns."""
+    assert len({stem(form) for form in forms.split()}) == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["mary mars", "census cens", "string strive", "gas gass", "bus buy"]
+)
+def test_other_words_have_other_stems(words: str) -> None:
+    """Names, and words that only look like plurals or gerunds."""
+    assert len({stem(word) for word in words.split()}) == len(words.split())
 
 
 def test_search_terms_of_mixed_scripts() -> None:

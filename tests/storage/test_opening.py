@@ -162,22 +162,32 @@ def test_an_index_with_older_terms_is_upgraded(
         assert connection.execute("PRAGMA user_version").fetchone() == (FORMAT,)
 
 
-def test_an_index_with_unstemmed_terms_is_upgraded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("format", "older_stem"),
+    [(10, str), (11, lambda term: term.rstrip("esy"))],
+    ids=["words as written", "other stems"],
+)
+def test_an_index_with_older_stems_is_upgraded(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    format: int,
+    older_stem: Callable[[str], str],
 ) -> None:
-    """The index of format 10, with overrides and with English words as written, gets their stems."""
+    """An index with overrides whose English words have other endings gets today's stems."""
     with monkeypatch.context() as older:
-        older.setattr(full_text, "LONGEST_UNSTEMMED", 1_000)
+        older.setattr(full_text, "stem", older_stem)
         full_text.stemmed.cache_clear()
         with contextlib.closing(SQLiteStore(tmp_path)) as store, store.transaction() as transaction:
-            put_sample(transaction, 1, "The ghosts were painted.")
-            transaction.put_settings({"format": "10"})
+            put_sample(transaction, 1, "Mary and the ghosts were painted.")
+            transaction.put_settings({"format": str(format)})
     full_text.stemmed.cache_clear()
     with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
-        connection.execute("PRAGMA user_version = 10")
+        connection.execute(f"PRAGMA user_version = {format}")
     with contextlib.closing(SQLiteStore(tmp_path)) as store:
         with store.snapshot() as snapshot:
             assert snapshot.search_terms(["ghost"], 9)
+            assert snapshot.search_terms(["mary"], 9)
+            assert not snapshot.search_terms(["mar"], 9)
             assert snapshot.wrong_terms(None) == []
             assert snapshot.settings()["format"] == str(FORMAT)
         assert store.check(full=True) == []
