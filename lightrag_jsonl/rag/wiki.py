@@ -23,7 +23,7 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.text import clipped_at_word, digest, sanitize
 from lightrag_jsonl.core.types import Chunk, Entity, EntityMention, Relation, RelationMention
-from lightrag_jsonl.storage.rows import MentionRow
+from lightrag_jsonl.storage.rows import Mention, MentionRow
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing.citations import sentence_in_support
@@ -31,7 +31,7 @@ from lightrag_jsonl.tracing.citations import sentence_in_support
 MANIFEST = ".wiki.json"  # the pages of the last export with their digests
 OKF_VERSION = "0.2"
 QUOTE_CHARACTERS = 240
-DESCRIPTION_CHARACTERS = 160
+SUMMARY_CHARACTERS = 160
 PLACES_PER_SENTENCE = 3
 NAME_CHARACTERS = 60  # of a file's name; most file systems take 255 bytes
 _RESERVED_NAMES = frozenset(
@@ -65,7 +65,7 @@ class _Words:
     separator: str
 
 
-_WORDS: Mapping[Language, _Words] = {
+_PAGE_WORDS: Mapping[Language, _Words] = {
     "en": _Words(
         entities="Entities",
         relations="Relations",
@@ -238,7 +238,7 @@ class _Wiki:
             relations_by_name[relation.target].append(number)
         entity_mentions = _by_owner(view.entity_mentions())
         return cls(
-            words=_WORDS[language],
+            words=_PAGE_WORDS[language],
             together=frozenset(MENTIONED_TOGETHER.values()),
             entities={entity.name: entity for entity in entities},
             entity_mentions={
@@ -313,7 +313,7 @@ class _Wiki:
         front_matter = {
             "type": entity.type or "entity",
             "title": name,
-            "description": clipped_at_word(entity.description, DESCRIPTION_CHARACTERS),
+            "description": clipped_at_word(entity.description, SUMMARY_CHARACTERS),
             "aliases": list(entity.aliases),
         }
         return self._text(front_matter, name, page)
@@ -471,9 +471,11 @@ class _Wiki:
         return "".join(parts)
 
 
-def _by_owner(rows: Iterable[MentionRow]) -> defaultdict[int, list[MentionRow]]:
+def _by_owner(
+    rows: Iterable[MentionRow[Mention]],
+) -> defaultdict[int, list[MentionRow[Mention]]]:
     """Mentions by the row of their entity or relation, in the order of document and text."""
-    rows_by_owner = defaultdict[int, list[MentionRow]](list)
+    rows_by_owner = defaultdict[int, list[MentionRow[Mention]]](list)
     for row in sorted(rows, key=lambda row: row.position):
         if row.owner is not None:
             rows_by_owner[row.owner].append(row)

@@ -368,7 +368,11 @@ def test_an_overview_is_answered_from_the_beginning_to_the_end() -> None:
         ("Did Olaf sell the barn?", "'Did Olaf sell the barn?' asked she.", False),
         ("Who repairs the pump?", "The pump broke; Tomas Reyl asked two firms.", False),
         ("Who owns the barn?", "Ask Olaf Lind, the owner of the barn.", True),
-        ("What is the telephone number of Mr. Lind?", "Mr. Lind has the telephone of the hall, number 77.", False),
+        (
+            "What is the telephone number of Mr. Lind?",
+            "Mr. Lind has the telephone of the hall, number 77.",
+            False,
+        ),
         ("What did Olaf send to the barn?", "'I will send it to the barn', said Olaf.", False),
         ("How large was the fire?", "The fire looked like 20 small coals.", True),
         ("旧沙发给了谁？", "旧沙发送给了表姐阿珍。", True),

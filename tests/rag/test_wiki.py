@@ -74,7 +74,9 @@ def test_pages_follow_the_open_knowledge_format(tmp_path: Path) -> None:
     written.pop(".wiki.json")
     for path, page in written.items():
         front_matter = yaml.safe_load(page.split("---\n")[1])
-        assert front_matter == {"okf_version": "0.2"} if path == "index.md" else front_matter["type"]
+        assert (
+            front_matter == {"okf_version": "0.2"} if path == "index.md" else front_matter["type"]
+        )
         links = re.findall(r"(?<!\\)\]\((\S+?)\)", body(page))
         assert links
         for link in links:

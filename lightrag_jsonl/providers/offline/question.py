@@ -38,7 +38,7 @@ _AUXILIARIES = (
     "is|are|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|must|may|might"
 )
 _CATEGORY = re.compile(rf"\b(?:what|which)\s+(?P<noun>[a-z]+)(?=\s+(?:{_AUXILIARIES})\b)", re.I)
-_ASKING = re.compile(  # "how large", 多少钱, 几点: no words of the answer
+_QUESTION_PHRASE = re.compile(  # "how large", 多少钱, 几点: no words of the answer
     r"\bhow\s+(?!do\b|did\b|does\b)[a-z]+\b"
     r"|多少钱|多少|多久|多长时间|几[点号次个年天月]|什么时候|什么地方|什么|哪[里儿家个位些]|在哪|为什么|怎么样?|谁|一共",
     re.IGNORECASE,
@@ -142,7 +142,7 @@ def _kind(question: str) -> str | None:
 
 def _words(question: str, language: Language) -> Sequence[str]:
     """The words of a question that an answer may share: stems of English, words of Chinese, each once."""
-    plain = _ASKING.sub(" ", question)
+    plain = _QUESTION_PHRASE.sub(" ", question)
     if written_in(question, language) == "en":
         terms = content_terms(plain) - _LIGHT_STEMS
         return sorted(terms - FUNCTION_WORDS or content_terms(question))

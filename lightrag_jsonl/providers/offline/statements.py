@@ -149,8 +149,8 @@ def _is_verb(word: str) -> bool:
 _CHINESE_OPENING = re.compile(
     r"(?:.*[，；：。、]|)\W*(?:却说|且说|后来|随后|于是|当时|同年|其后|此后|次年)?", re.DOTALL
 )
-_OPENING_MARKS = ("《", "“", "‘", "「")
-_CLOSING_MARKS = ("》", "”", "’", "」")
+_MARKS_BEFORE_NAME = ("《", "“", "‘", "「")
+_MARKS_AFTER_NAME = ("》", "”", "’", "」")
 _FREE_CHINESE_OBJECT = re.compile(r"[》”’」]?(?:[^\w·\-－—]|$|[和与及并])")
 _CHINESE_ADVERBS = r"(?:已经|已|曾经|曾|也|又|便|遂|亦|还|共同|正式|主要|后来|\d{4}年){0,2}"
 _CHINESE_VERB = re.compile(
@@ -201,9 +201,9 @@ def _chinese_statement(
     written = text[sentence.start : sentence.end]
     plain = simplified(written)
     start = subject.end - sentence.start
-    start += plain.startswith(_CLOSING_MARKS, start)
+    start += plain.startswith(_MARKS_AFTER_NAME, start)
     end = object.start - sentence.start
-    end -= plain.endswith(_OPENING_MARKS, start, end)
+    end -= plain.endswith(_MARKS_BEFORE_NAME, start, end)
     after = object.end - sentence.start
     opens = _CHINESE_OPENING.fullmatch(plain, 0, subject.start - sentence.start)
     if not (subject.sure and object.sure and opens):
