@@ -13,6 +13,7 @@ from anyio import to_thread
 from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.claims import DatedClaim
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import LANGUAGE_NAMES, QueryParam
 from lightrag_jsonl.core.protocols import Embedder
@@ -39,12 +40,15 @@ from lightrag_jsonl.providers.model_names import NO_MODEL
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.rag.engine import Engine, open_engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
+from lightrag_jsonl.rag.wiki import wiki_pages, write_wiki
+from lightrag_jsonl.retrieval.communities import load_communities
 from lightrag_jsonl.retrieval.history import entity_history
 from lightrag_jsonl.retrieval.reports import (
     ReportRun,
     ReportTask,
     estimate_reports,
     find_report_tasks,
+    with_reports,
     write_reports,
 )
 from lightrag_jsonl.retrieval.task import SearchTask
@@ -568,13 +572,30 @@ class Admin:
 
         Suffixes: .graphml, .json, .jsonl (the records behind the graph), .csv, .nq (N-Quads),
         .cypher and .html (a page of the entities with most relations). `ConfigError` for any other
-        suffix.
+        suffix. A path without a suffix is a folder for a wiki: a Markdown page for each entity,
+        community and document. Written anew are only pages that changed, and pages of what the index
+        no longer has are deleted.
         """
         chosen_format = format or graph_format(Path(path))
+        if chosen_format == "wiki":
+            pages = await self._wiki_pages()
+            await to_thread.run_sync(write_wiki, Path(path), pages)
+            return chosen_format
         text = await self.export_text(chosen_format)
         write_file = partial(Path(path).write_text, text, "utf-8", newline="")
         await to_thread.run_sync(write_file)
         return chosen_format
+
+    async def _wiki_pages(self) -> dict[str, str]:
+        engine = self._engine
+
+        def make_pages(snapshot: Snapshot) -> dict[str, str]:
+            task = SearchTask.without_question(snapshot, QueryParam(mode="overview"))
+            rows = engine.retrieval.communities.communities(task)
+            communities = with_reports(snapshot, load_communities(task, rows))
+            return wiki_pages(snapshot, communities, known_language(engine.language))
+
+        return await search(engine.store, make_pages)
 
     async def export_text(self, format: GraphFormat) -> str:
         """The text of an export."""
