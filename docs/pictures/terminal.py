@@ -30,12 +30,12 @@ PAUSE = 5.0  # seconds at the end
 COMMANDS: dict[Language, tuple[tuple[str, ...], ...]] = {
     "en": (
         ("query", "-w", "kb", "Who helped Lise Meitner to flee from Germany?"),
-        ("entities", "show", "-w", "kb", "Dirk Coster"),
+        ("relations", "list", "-w", "kb", "--search", "Coster"),
         ("export", "-w", "kb", "wiki/"),
     ),
     "zh": (
         ("query", "-w", "kb", "《大唐西域记》的口述者与哪位国王结为兄弟？"),
-        ("entities", "show", "-w", "kb", "玄奘"),
+        ("relations", "list", "-w", "kb", "--search", "辩机"),
         ("export", "-w", "kb", "wiki/"),
     ),
 }
@@ -61,7 +61,6 @@ def main() -> None:
             lines = list(recorded(Path(scratch), commands))
         picture = HERE / f"terminal-{language}.svg"
         picture.write_text(drawn(lines), encoding="utf-8")
-        print(picture.name, f"{picture.stat().st_size:,} bytes")
 
 
 def fill_index(folder: Path, language: Language) -> None:
