@@ -190,7 +190,10 @@ def _money(rag: LightRAG, answer: Answer) -> str:
     client = rag.engine.client
     tasks: tuple[ModelTask, ...] = ("keywords", "select", "answer")
     models = {client.model(task).name for task in tasks if client.has_model(task)}
-    cost = cost_of(answer.usage, *models) if len(models) == 1 else None
+    if len(models) != 1:
+        return ""
+    (model,) = models
+    cost = cost_of(answer.usage, model)
     return "" if cost is None else f", {cost.amount:,.4f} {cost.currency}"
 
 

@@ -11,7 +11,7 @@ from lightrag_jsonl.core.citation_markers import (
     without_citations,
 )
 from lightrag_jsonl.core.claims import Conflict
-from lightrag_jsonl.core.display import html_table, with_short_repr, without_markup
+from lightrag_jsonl.core.display import html_table, with_short_repr, without_marks
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import is_grammatical
@@ -318,7 +318,7 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
     quotes_by_place: dict[tuple[int, str], dict[str, None]] = {}  # "" for an unsupported citation
     for citation in ordered:
         place = _place(citation, labels[citation.document_id], words)
-        sentence = " ".join(without_markup(citation.text).split())
+        sentence = " ".join(without_marks(citation.text).split())
         text = clipped_at_word(sentence, QUOTE_LENGTH)
         quote = words.quote.format(text) if citation.supported else ""
         quotes_by_place.setdefault((citation.number, place), {})[quote] = None
@@ -367,7 +367,7 @@ def uncited_lines(text: str, language: str = "en") -> Iterator[str]:
     ]
     uncited = [statement for statement in statements if _lacks_citation(statement)]
     for statement in uncited[:_MOST_UNCITED]:
-        plain = without_markup(_LEADING_MARKERS.sub("", statement)).strip(_CLAIM_BORDER)
+        plain = without_marks(_LEADING_MARKERS.sub("", statement)).strip(_CLAIM_BORDER)
         yield words.uncited.format(clipped_at_word(plain, QUOTE_LENGTH))
     if len(uncited) > _MOST_UNCITED:
         yield words.not_listed.format(len(uncited) - _MOST_UNCITED)

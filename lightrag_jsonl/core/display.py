@@ -18,7 +18,7 @@ _CELL = 200  # characters of a cell
 _ROWS = 60
 
 
-_MARKUP = (
+_TEXT_MARKS = (
     re.compile(  # of Markdown and HTML; single marks only around words: not in 2 * 3 or snake_case
         r"!?\[(?P<text>[^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
         r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=\w)|(?<=[\w.,!?])_(?!\w)"
@@ -28,9 +28,9 @@ _MARKUP = (
 )
 
 
-def without_markup(text: str) -> str:
+def without_marks(text: str) -> str:
     """A text without the marks of Markdown and HTML, for people to read."""
-    return _MARKUP.sub(lambda mark: mark["text"] or "", text)
+    return _TEXT_MARKS.sub(lambda mark: mark["text"] or "", text)
 
 
 def short_repr(value: Any) -> str:
