@@ -29,7 +29,8 @@ FORMAT = 12  # of the tables
 # These are upgraded: 9 has claims in place of overrides; all three have other terms of English words.
 OLDER_FORMATS = (9, 10, 11)
 MARK_SECRET = "mark_secret"  # a setting
-OWN_SETTINGS = {"format", MARK_SECRET}  # that each index makes by itself
+MEMORY_FILES = "memory_files"  # the setting that names the files which processes map
+OWN_SETTINGS = {"format", MARK_SECRET, MEMORY_FILES}  # that each index makes by itself
 SAMPLE = 100  # chunks whose full text is checked
 
 

@@ -14,6 +14,7 @@ from lightrag_jsonl.storage.rows import Names, RowIds
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
+from lightrag_jsonl.storage.tables.full_text import TermCounts
 from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
 from lightrag_jsonl.storage.tables.mentions import MentionReads, MentionWrites
 from lightrag_jsonl.storage.tables.overrides import OverrideReads, OverrideWrites
@@ -43,7 +44,11 @@ class Snapshot(StoreView):
     """
 
     def __init__(
-        self, dialect: Dialect, graph: GraphIndex, vectors: Mapping[Kind, VectorSearch]
+        self,
+        dialect: Dialect,
+        graph: GraphIndex,
+        vectors: Mapping[Kind, VectorSearch],
+        term_counts: TermCounts,
     ) -> None:
         super().__init__(dialect)
         self.graph = graph
@@ -51,6 +56,7 @@ class Snapshot(StoreView):
         self._names: dict[int, str] = {}
         self._ids_by_keys: dict[frozenset[str], dict[str, int]] = {}
         self._claims_by_keys: dict[frozenset[str], list[tuple[int, str]]] = {}
+        self._term_counts = term_counts
 
     # A search looks the same names up at several steps; each is read once.
 
@@ -101,9 +107,13 @@ class Snapshot(StoreView):
         """
         return self.dialect.full_text.search(terms, limit, allowed)
 
+    def chunks_with_terms(self, terms: Sequence[str], limit: int) -> list[int]:
+        """The first chunks, by row id, where one part holds all of the terms, at least one."""
+        return self.dialect.full_text.chunks_with_all(terms, limit)
+
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
-        return self.dialect.full_text.counts(terms)
+        return self._term_counts.of(terms, self.dialect.full_text)
 
 
 class Transaction(

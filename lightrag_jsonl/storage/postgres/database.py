@@ -22,7 +22,7 @@ from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
 from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMATS, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
-from lightrag_jsonl.storage.tables.full_text import PARTS
+from lightrag_jsonl.storage.tables.full_text import PARTS, TermCounts
 from lightrag_jsonl.storage.vector_index import VectorSearch
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
@@ -130,7 +130,7 @@ class PostgresStore(Store):
         if self._address.graph == "database":
             with self.view() as view:
                 graph = DatabaseGraph(view.dialect)
-                yield Snapshot(view.dialect, graph, _vectors(view.dialect))
+                yield Snapshot(view.dialect, graph, _vectors(view.dialect), TermCounts())
             return
         self._check_open()
         with self._listener_lock:
@@ -147,7 +147,8 @@ class PostgresStore(Store):
                 pass
 
     def _snapshot_of(self, view: StoreView) -> Snapshot:
-        return Snapshot(view.dialect, self._memory.graph, _vectors(view.dialect))
+        vectors = _vectors(view.dialect)
+        return Snapshot(view.dialect, self._memory.graph, vectors, self._memory.term_counts)
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:

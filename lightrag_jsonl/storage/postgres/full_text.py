@@ -38,6 +38,10 @@ BM25 = f"""WITH hits AS (SELECT place, hit.* FROM {TERMS} CROSS JOIN LATERAL ({H
         score FROM hits JOIN weights USING (place) GROUP BY part)
     SELECT chunk, {JOINT_SCORE} joint FROM scores WHERE ?3::bigint[] IS NULL OR chunk = ANY(?3)
     GROUP BY chunk ORDER BY joint DESC, chunk LIMIT ?4"""
+# As many postings of a part as there are terms, since a part has one of each term.
+CHUNKS = f"""SELECT DISTINCT part / {PARTS} chunk FROM (SELECT part FROM postings
+    WHERE term = ANY(?1::text[]) GROUP BY part HAVING count(*) = cardinality(?1::text[])) hit
+    ORDER BY chunk LIMIT ?2"""
 COUNTS = f"""SELECT parts, place, (SELECT count(*) FROM ({HITS}) hit)
     FROM totals LEFT JOIN {TERMS} ON true"""
 
@@ -91,6 +95,10 @@ class PostgresFullText(FullText):
         chunks = None if allowed is None else list(allowed)
         hits = self._dialect.execute(BM25, (first, last, chunks, max(limit, 0)))
         return [(chunk, score) for chunk, score in hits]
+
+    def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
+        terms = list(dict.fromkeys(map(_stored_term, stems)))
+        return [chunk for (chunk,) in self._dialect.execute(CHUNKS, (terms, limit))]
 
     def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
         ordered_terms = list(stems)

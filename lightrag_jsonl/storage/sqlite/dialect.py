@@ -11,8 +11,8 @@ from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.sqlite.full_text import SQLiteFullText
 from lightrag_jsonl.storage.tables.base import json_text
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
+from lightrag_jsonl.storage.vector_index import HALF
 
-HALF = "<f2"  # float16, little endian
 DESCRIPTIONS = """SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = ? AND id > ?
     AND NOT chunk IN (SELECT value FROM json_each(?)) AND description <> ''
     ORDER BY position LIMIT ?"""
