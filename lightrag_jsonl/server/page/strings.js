@@ -62,7 +62,7 @@ const WORDS = new Map(Object.entries({
   clear: ["Clear", "清空"],
   overview: ["Overview", "全貌"],
   communities_hint: ["Groups of entities that belong together, the largest first. Choose one, or an entity in the drawing.", "联系紧密的实体群组，从大到小排列。可选择一组，或在图中选择一个实体。"],
-  community_size: ["Entities · passages: {}", "实体 · 段落：{}"],
+  passages_n: ["Passages: {}", "段落：{}"],
   collapse: ["Collapse", "收起"],
   more_relations: ["Show more relations", "显示更多关系"],
   edit_entity: ["Edit", "编辑"],
