@@ -115,6 +115,7 @@ const WORDS = new Map(Object.entries({
   retry: ["Retry what failed", "重试失败部分"],
   failures: ["Problems: {}", "问题：{}"],
   jobs: ["Jobs", "任务"],
+  no_jobs: ["Nothing is under way.", "暂无任务。"],
   unchanged: ["The index holds this text already.", "索引中已有此文本。"],
   job_upload: ["Indexing {}", "索引 {}"],
   job_insert: ["Indexing texts", "索引文本"],
