@@ -193,6 +193,7 @@ def main() -> None:
                     f"kill {number}, {kind}: {message}" for message in check_index(folder.path)
                 ]
             folder_states, folder_messages = finish(folder)
+            print(f"{number + 1} kills, {dict(folder_states)}", file=sys.stderr)
             states += folder_states
             messages += [f"folder {first}: {message}" for message in folder_messages]
     figures = {
