@@ -81,6 +81,8 @@ def post_job(client: httpx2.Client, folder: Folder, chance: random.Random) -> No
             "headers": {"Content-Type": "application/octet-stream"},
         }
     elif kind in ("delete", "purge"):
+        stored = client.get(f"/indexes/{folder.path.name}/documents").json()["items"]
+        names = [document["id"] for document in stored if document["id"] in names]
         request = {"json": {"ids": names, "purge": kind == "purge"}}
     elif kind == "edit":
         edit = {"action": "edit", "name": f"Ada {names[0].title()}son", "description": "Read."}
@@ -92,6 +94,8 @@ def post_job(client: httpx2.Client, folder: Folder, chance: random.Random) -> No
     path = {"purge": "delete"}.get(kind, kind)
     folder.unsure.update(names)  # until there is an answer
     response = client.post(f"/indexes/{folder.path.name}/{path}", **request)
+    if not names and kind in ("delete", "purge"):
+        return  # refused, since there is nothing to delete
     response.raise_for_status()
     folder.unsure.difference_update(names)
     folder.sent.append(Sent(response.json()["id"], kind, names))
