@@ -94,8 +94,8 @@ def post_job(client: httpx2.Client, folder: Folder, chance: random.Random) -> No
     path = {"purge": "delete"}.get(kind, kind)
     folder.unsure.update(names)  # until there is an answer
     response = client.post(f"/indexes/{folder.path.name}/{path}", **request)
-    if not names and kind in ("delete", "purge"):
-        return  # refused, since there is nothing to delete
+    if kind in ("delete", "purge") and response.status_code in (400, 404):
+        return  # there is nothing to delete, or not any more
     response.raise_for_status()
     folder.unsure.difference_update(names)
     folder.sent.append(Sent(response.json()["id"], kind, names))
