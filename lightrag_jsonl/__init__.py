@@ -15,6 +15,7 @@ from lightrag_jsonl.core.answers import (
     Listing,
     ListRequest,
 )
+from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.edges import Edge as Edge
 from lightrag_jsonl.core.edges import SelectedEdge as SelectedEdge
 from lightrag_jsonl.core.errors import (
@@ -50,6 +51,7 @@ from lightrag_jsonl.core.protocols import Reranker as Reranker
 from lightrag_jsonl.core.protocols import StreamingLLM as StreamingLLM
 from lightrag_jsonl.core.protocols import Tokenizer as Tokenizer
 from lightrag_jsonl.core.protocols import Vectors as Vectors
+from lightrag_jsonl.core.protocols import VisionLLM as VisionLLM
 from lightrag_jsonl.core.types import (
     Chunk,
     Completion,
@@ -64,6 +66,7 @@ from lightrag_jsonl.core.types import (
     FileNote,
     InsertReport,
     JsonlResult,
+    MergedRecords,
     MergeReport,
     Message,
     Neighbourhood,
@@ -80,6 +83,7 @@ from lightrag_jsonl.core.types import DocumentState as DocumentState
 from lightrag_jsonl.core.types import Json as Json
 from lightrag_jsonl.core.types import Kind as Kind
 from lightrag_jsonl.core.types import Mode as Mode
+from lightrag_jsonl.core.types import Picture as Picture
 from lightrag_jsonl.core.types import Record as Record
 from lightrag_jsonl.core.types import RejectionReason as RejectionReason
 from lightrag_jsonl.core.types import ResponseType as ResponseType
@@ -136,11 +140,11 @@ __version__ = "0.1.0"
 # Ports and types are left out, so that `import *` cannot replace a user's own names.
 __all__ = [
     "Answer", "AnswerStream", "AsyncAnswerStream", "AsyncLightRAG", "BudgetError", "Chunk",
-    "Citation", "CitedClaim", "Community", "CommunityReport", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
-    "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
+    "Citation", "CitedClaim", "Community", "CommunityReport", "Completion", "ConfigError", "Conflict", "Context", "CorruptError", "CrossEncoderReranker",
+    "DatedClaim", "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
     "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "Finding", "FunctionEmbedder",
     "FunctionLLM", "HTTPReranker", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
-    "LLMError", "LightRAG", "ListRequest", "ListedItem", "Listing", "LightRAGError", "Limits", "LockedError", "MergeReport", "Message",
+    "LLMError", "LightRAG", "ListRequest", "ListedItem", "Listing", "LightRAGError", "Limits", "LockedError", "MergedRecords", "MergeReport", "Message",
     "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
     "ProgressCallback", "Prompt", "PromptError", "PromptManager", "QueryParam", "RecordList",
     "Rejection", "Relation", "RelationMention", "ResponseError", "SentenceTransformerEmbedder",

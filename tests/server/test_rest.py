@@ -285,3 +285,18 @@ def test_a_filter_with_too_many_conditions_is_400(server: Running) -> None:
     values = [*range(20_000), 1934]
     found = server.post("/indexes/kb/retrieve", {**asked, "where": {"year": values}})
     assert {chunk["document_id"] for chunk in found["chunks"]} == {"curie", "张骞"}
+
+
+def test_communities_are_listed_and_reports_need_a_model(server: Running) -> None:
+    """Level 0 alone or with the parts; without a model the estimate says so, and a job fails in words."""
+    listed = server.get("/indexes/kb/communities")
+    assert listed["total"] == len(listed["items"]) > 0
+    assert {item["level"] for item in listed["items"]} == {0}
+    assert all(item["entities"] and item["report"] is None for item in listed["items"])
+    deeper = server.get("/indexes/kb/communities", level=1, limit=1)
+    assert deeper["total"] >= listed["total"] and len(deeper["items"]) == 1
+    refused = server.client.get("/indexes/kb/communities/estimate")
+    assert refused.status_code == 400 and "model" in refused.json()["error"]["message"]
+    assert server.post("/indexes/kb/communities/report", {"calls": 0}, 400)
+    job = server.job(server.post("/indexes/kb/communities/report", {"calls": 3}, 202))
+    assert job["state"] == "failed" and "model" in job["error"]
