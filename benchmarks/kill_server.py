@@ -130,12 +130,12 @@ def finish(folder: Folder) -> tuple[Counter[str], list[str]]:
     with process_serving(folder.path) as (_, client):
 
         def open_jobs() -> list[Any]:
-            jobs = client.get(f"{path}/jobs", params={"limit": 1_000}).json()["items"]
+            jobs = client.get(f"{path}/jobs", params={"limit": 200}).json()["items"]
             return [job for job in jobs if job["ended_at"] is None]
 
         wait_for(open_jobs, lambda jobs: not jobs)
         jobs = {sent.id: client.get(f"{path}/jobs/{sent.id}").json() for sent in folder.sent}
-        stored = client.get(f"{path}/documents", params={"limit": 1_000}).json()["items"]
+        stored = client.get(f"{path}/documents", params={"limit": 200}).json()["items"]
     messages = check_index(folder.path)
     states = Counter[str]()
     for place, sent in enumerate(folder.sent):
