@@ -188,9 +188,10 @@ class JobFiles:
             self.open_jobs[job.id] = job
 
     def reopen(self, job: Job) -> None:
-        """Let an ended job wait again, behind all others."""
-        self._sizes.pop(job.id)
+        """Let an ended job wait again, behind all others; meanwhile others may list the jobs."""
         self.save(job)
+        earlier = {id: size for id, size in self._sizes.items() if id != job.id}
+        self._sizes = {**earlier, job.id: self._sizes[job.id]}
 
     def claim(self, size: int) -> None:
         """Count bytes that arrive; `Busy` if there is no room for them."""
