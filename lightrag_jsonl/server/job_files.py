@@ -105,6 +105,9 @@ class JobFiles:
         for content in self._folder.glob(f"*{CONTENT}"):  # uploads that broke off
             if content.stem not in self._sizes and not content.is_dir():
                 content.unlink()
+        for unfinished in self._folder.glob("*.new"):  # records of a killed server
+            if not unfinished.is_dir():
+                unfinished.unlink()
 
     def close(self) -> None:
         """Let another server have the jobs."""
