@@ -81,6 +81,8 @@ def post_job(client: httpx2.Client, folder: Folder, chance: random.Random) -> No
             "headers": {"Content-Type": "application/octet-stream"},
         }
     elif kind in ("delete", "purge"):
+        stored = client.get(f"/indexes/{folder.path.name}/documents").json()["items"]
+        names = [document["id"] for document in stored if document["id"] in names]
         request = {"json": {"ids": names, "purge": kind == "purge"}}
     elif kind == "edit":
         edit = {"action": "edit", "name": f"Ada {names[0].title()}son", "description": "Read."}
@@ -92,6 +94,8 @@ def post_job(client: httpx2.Client, folder: Folder, chance: random.Random) -> No
     path = {"purge": "delete"}.get(kind, kind)
     folder.unsure.update(names)  # until there is an answer
     response = client.post(f"/indexes/{folder.path.name}/{path}", **request)
+    if kind in ("delete", "purge") and response.status_code in (400, 404):
+        return  # there is nothing to delete, or not any more
     response.raise_for_status()
     folder.unsure.difference_update(names)
     folder.sent.append(Sent(response.json()["id"], kind, names))
@@ -126,12 +130,12 @@ def finish(folder: Folder) -> tuple[Counter[str], list[str]]:
     with process_serving(folder.path) as (_, client):
 
         def open_jobs() -> list[Any]:
-            jobs = client.get(f"{path}/jobs", params={"limit": 1_000}).json()["items"]
+            jobs = client.get(f"{path}/jobs", params={"limit": 200}).json()["items"]
             return [job for job in jobs if job["ended_at"] is None]
 
         wait_for(open_jobs, lambda jobs: not jobs)
         jobs = {sent.id: client.get(f"{path}/jobs/{sent.id}").json() for sent in folder.sent}
-        stored = client.get(f"{path}/documents", params={"limit": 1_000}).json()["items"]
+        stored = client.get(f"{path}/documents", params={"limit": 200}).json()["items"]
     messages = check_index(folder.path)
     states = Counter[str]()
     for place, sent in enumerate(folder.sent):
@@ -193,6 +197,7 @@ def main() -> None:
                     f"kill {number}, {kind}: {message}" for message in check_index(folder.path)
                 ]
             folder_states, folder_messages = finish(folder)
+            print(f"{number + 1} kills, {dict(folder_states)}", file=sys.stderr)
             states += folder_states
             messages += [f"folder {first}: {message}" for message in folder_messages]
     figures = {

@@ -103,7 +103,8 @@ def measure_modes(rag: LightRAG, questions: Sequence[EvalQuestion]) -> dict[str,
     figures: dict[str, dict[str, float]] = {}
     for row in rows:
         metrics = {name: round(100 * metric.value, 1) for name, metric in row.metrics.items()}
-        figures[row.name] = {**metrics, **measure_costs(rag, questions, row.name)}
+        costs = measure_costs(rag, questions, row.name) if row.name in modes else {}
+        figures[row.name] = {**metrics, **costs}
     return figures
 
 

@@ -51,6 +51,7 @@ from lightrag_jsonl.core.protocols import Reranker as Reranker
 from lightrag_jsonl.core.protocols import StreamingLLM as StreamingLLM
 from lightrag_jsonl.core.protocols import Tokenizer as Tokenizer
 from lightrag_jsonl.core.protocols import Vectors as Vectors
+from lightrag_jsonl.core.protocols import VisionLLM as VisionLLM
 from lightrag_jsonl.core.types import (
     Chunk,
     Completion,
@@ -82,6 +83,7 @@ from lightrag_jsonl.core.types import DocumentState as DocumentState
 from lightrag_jsonl.core.types import Json as Json
 from lightrag_jsonl.core.types import Kind as Kind
 from lightrag_jsonl.core.types import Mode as Mode
+from lightrag_jsonl.core.types import Picture as Picture
 from lightrag_jsonl.core.types import Record as Record
 from lightrag_jsonl.core.types import RejectionReason as RejectionReason
 from lightrag_jsonl.core.types import ResponseType as ResponseType

@@ -31,7 +31,7 @@ class CommunityLine(Struct):
 
 
 class OverviewBody(Struct):
-    """The communities, the largest first; the entities to draw, and the relations among them."""
+    """The communities, the largest first; their entities to draw, and the relations that connect them."""
 
     communities: list[CommunityLine]
     entities: list[EntityLine]
@@ -57,9 +57,11 @@ async def graph_overview(index: Index) -> OverviewBody:
     relations = await search(
         index.rag.engine.store, lambda snapshot: relations_among(snapshot, drawn)
     )
+    ends = {name_key(name) for edge in relations for name in (edge.source, edge.target)}
+    connected = [key for key in drawn if key in ends]
     return OverviewBody(
         communities=[_community_line(community) for community in largest],
-        entities=[directory[key] for key in drawn],
+        entities=[directory[key] for key in connected],
         relations=relations,
     )
 

@@ -105,6 +105,9 @@ class JobFiles:
         for content in self._folder.glob(f"*{CONTENT}"):  # uploads that broke off
             if content.stem not in self._sizes and not content.is_dir():
                 content.unlink()
+        for unfinished in self._folder.glob("*.new"):  # records of a killed server
+            if not unfinished.is_dir():
+                unfinished.unlink()
 
     def close(self) -> None:
         """Let another server have the jobs."""
@@ -188,9 +191,10 @@ class JobFiles:
             self.open_jobs[job.id] = job
 
     def reopen(self, job: Job) -> None:
-        """Let an ended job wait again, behind all others."""
-        self._sizes.pop(job.id)
+        """Let an ended job wait again, behind all others; meanwhile others may list the jobs."""
         self.save(job)
+        earlier = {id: size for id, size in self._sizes.items() if id != job.id}
+        self._sizes = {**earlier, job.id: self._sizes[job.id]}
 
     def claim(self, size: int) -> None:
         """Count bytes that arrive; `Busy` if there is no room for them."""

@@ -174,11 +174,14 @@ def test_a_server_that_is_stopped_does_not_count_an_attempt(kb: Path) -> None:
 
 
 def test_broken_off_uploads_leave_nothing(kb: Path) -> None:
-    """A file without its job, left by a server that was killed, is deleted at the next start."""
+    """A file without its job, and half of a record, left by a server that was killed, are deleted at the
+    next start.
+    """
     (kb / "jobs").mkdir()
     (kb / "jobs" / "0f.data").write_bytes(b"half")
+    (kb / "jobs" / "0f.new").write_bytes(b'{"id": "0f", "about": {"na')
     queue = JobQueue(kb)
-    assert queue.waiting == [] and not (kb / "jobs" / "0f.data").exists()
+    assert queue.waiting == [] and not [*(kb / "jobs").glob("0f.*")]
     queue.close()
 
 

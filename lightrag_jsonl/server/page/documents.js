@@ -26,11 +26,12 @@ export function startDocuments() {
     rows: h("ul", { class: "rows" }),
     pages: h("div", { class: "row" }),
     jobs: h("ul", { class: "rows", "aria-live": "polite" }),
+    noJobs: h("p", { class: "soft", t: "no_jobs" }),
     health: h("ul", { class: "facts card" }),
   };
   const retry = h("button", { t: "retry", onclick: guarded(() => change("/retry", {})) });
   $("#documents").replaceChildren(
-    drop, h("details", {}, h("summary", { t: "jobs" }), parts.jobs),
+    drop, h("details", {}, h("summary", { t: "jobs" }), parts.noJobs, parts.jobs),
     h("div", { class: "row" }, parts.search, parts.state, retry), parts.rows, parts.pages,
     h("h2", { t: "health" }), parts.health,
   );
@@ -41,6 +42,7 @@ export const showDocuments = guarded(async (isNew = false) => {
   parts.jobs.parentNode.open ||= isNew;
   clearTimeout(polling);
   const [{ items }] = await Promise.all([get(indexPath("/jobs"), { limit: JOBS }), list(), status()]);
+  parts.noJobs.hidden = items.length > 0;
   parts.jobs.replaceChildren(...items.sort((a, b) => (b.state === "running") - (a.state === "running")).map(job));
   const busy = items.some(({ state }) => state === "waiting" || state === "running");
   if (busy && !$("#documents").hidden) polling = setTimeout(showDocuments, POLL);

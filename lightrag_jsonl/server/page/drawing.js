@@ -6,6 +6,7 @@ import Sigma from "sigma";
 import { h } from "./dom.js";
 
 const MOST_NODES = 500;
+const FULL_WIDTH = 560; // pixels; nodes are smaller in a narrower drawing
 const COLORS = ["#2f8f7d", "#c2702d", "#5b78c7", "#a85ba0", "#8a8f2a", "#c05555", "#3d93b5", "#8d6e58", "#6f7c91"];
 const colors = new Map();
 
@@ -174,6 +175,7 @@ export class Drawing {
   #styled(key, attributes) {
     const chosen = key === this.#chosen;
     const hidden = !chosen && this.#type !== "" && attributes.kind !== this.#type;
-    return { ...attributes, color: colorOf(attributes.kind), hidden, forceLabel: chosen || this.#graph.order < 10 };
+    const size = attributes.size * Math.min(1, this.#container.clientWidth / FULL_WIDTH);
+    return { ...attributes, size, color: colorOf(attributes.kind), hidden, forceLabel: chosen || this.#graph.order < 10 };
   }
 }

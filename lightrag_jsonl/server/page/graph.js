@@ -58,7 +58,7 @@ const showOverview = guarded(async () => {
     h("h2", { t: "overview" }),
     h("p", { class: "soft", t: communities.length ? "communities_hint" : "choose_entity" }),
     h("ul", { class: "list" }, communities.map(({ title, names, entities: n, passages }) =>
-      line(() => choose(names[0]), h("span", { class: "grow" }, h("b", {}, title), h("span", { class: "soft small", t: "community_size", n: `${format(n)} · ${format(passages)}` }))))),
+      line(() => choose(names[0]), h("span", { class: "grow" }, h("b", {}, title), h("br"), h("span", { t: "entities", n: format(n) }), " · ", h("span", { t: "passages_n", n: format(passages) }))))),
   );
 });
 
