@@ -35,8 +35,15 @@ MOST_COMPARED = 30  # claims about one subject that are compared with each other
 LONGEST_SENTENCE = 200  # characters
 MOST_WORDS = 8
 
+NEGATED = "not"  # among the words of a kind
 INVERSE = "^"  # before a kind that leads from the object of a relation to its subject
 _STATING_NOTHING = frozenset(MENTIONED_TOGETHER.values())
+_ATTRIBUTION = (
+    re.compile(  # "According to the yearbook, …", "The yearbook reports: …", 据年鉴记载，
+        r"^\s*(?:according to [^,]{1,40},|[^:：]{1,40}[:：]|据[^，]{1,20}，)", re.IGNORECASE
+    )
+)
+_NEGATION = re.compile(r"\b(?:not|never|no longer|no|without)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -158,8 +165,10 @@ def kind_of(predicate: str) -> str:
 
 @lru_cache(10_000)  # the same predicates come again and again
 def _folded_predicate(predicate: str) -> str:
-    stems = claim_stems(predicate)
-    return " ".join(sorted(stems) or search_terms(predicate)) or name_key(predicate)
+    stems = set(claim_stems(predicate) or search_terms(predicate))
+    if _NEGATION.search(predicate):
+        stems.add(NEGATED)
+    return " ".join(sorted(stems)) or name_key(predicate)
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────
@@ -285,15 +294,17 @@ class ClaimReader:
 
 
 def sentence_kind(sentence: str, names: Iterable[str]) -> str:
-    """The kind of a statement by the words of its sentence, without names, times and numbers: sentences
-    that differ in nothing else are of one kind. "" for a long or an empty sentence.
+    """The kind of a statement by the words of its sentence, without names, times, numbers and who says so:
+    sentences that differ in nothing else are of one kind. "" for a long or an empty sentence.
     """
     if len(sentence) > LONGEST_SENTENCE:
         return ""
-    words = nfkc_casefold(without_times(sentence))
+    words = nfkc_casefold(without_times(_ATTRIBUTION.sub("", sentence)))
     for name in names:
         words = words.replace(nfkc_casefold(name), "\n")
-    stems = claim_stems(_NUMBER.sub("\n", words))
+    stems = set(claim_stems(_NUMBER.sub("\n", words)))
+    if _NEGATION.search(words):
+        stems.add(NEGATED)
     return " ".join(sorted(stems)) if 0 < len(stems) <= MOST_WORDS else ""
 
 
