@@ -291,6 +291,46 @@ def unmerge_entities(rag: LightRAG, names: tuple[str, ...]) -> CommandOutput:
     return CommandOutput({"unmerged": names})
 
 
+@index_command(
+    option("-n --limit", "How many.", POSITIVE, default=50),
+    option(
+        "--separate",
+        "Tell the bearers of this name apart by the qualifiers listed. `entities rejoin` undoes it.",
+    ),
+    models,
+    name="homonyms",
+    group=entities_group,
+)
+def list_homonyms(rag: LightRAG, limit: int, separate: str | None) -> CommandOutput:
+    """List names that perhaps have several bearers, since documents contradict each other."""
+    homonyms = rag.entities.homonyms(limit=limit)
+    notes: list[str] = []
+    if separate is not None:
+        homonyms = tuple([homonym for homonym in homonyms if homonym.name == separate])
+        for homonym in homonyms:
+            rag.entities.separate(homonym.name, homonym.bearers)
+            names = " ".join([f'"{separate} ({qualifier})"' for qualifier in homonym.bearers])
+            notes.append(f"to undo: lightrag-jsonl entities rejoin -w {rag.working_dir} {names}")
+    rows = [
+        {
+            "name": homonym.name,
+            "score": homonym.score,
+            "bearers": [f"{word}: {', '.join(ids)}" for word, ids in homonym.bearers.items()],
+            "evidence": [sign.detail for sign in homonym.evidence],
+        }
+        for homonym in homonyms
+    ]
+    display = table(rows, "name", "score", "bearers", "evidence")
+    return CommandOutput(homonyms, display or "no possible homonyms", notes=notes)
+
+
+@index_command(names_argument, models, name="rejoin", group=entities_group)
+def rejoin_entities(rag: LightRAG, names: tuple[str, ...]) -> CommandOutput:
+    """Take the qualifiers off NAMES that were separated."""
+    rag.entities.rejoin(*names)
+    return CommandOutput({"rejoined": names})
+
+
 def _unmerge_notes(rag: LightRAG, merged_names: Sequence[str]) -> list[str]:
     """The command that undoes a merge."""
     if not merged_names:

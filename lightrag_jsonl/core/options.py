@@ -19,7 +19,9 @@ from lightrag_jsonl.core.validation import (
     with_replacements,
 )
 
-ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
+ExtractionPrompt = Literal[
+    "extract-graph", "extract-small", "agent-kg-extract", "extract-with-ontologies"
+]
 Ranking = Literal["relevance", "degree"]
 Fusion = Literal["rrf", "round_robin"]
 Selection = Literal["llm", "score", "all"]
@@ -189,7 +191,8 @@ class QueryParam:
       found if no word of the question occurs.
     - `where`: filter documents by `id`, `title`, `source`, `date`, `content_keywords` or metadata. A condition is a
       value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
-      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). For a list in metadata, one match is enough.
+      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`; for texts `$contains`, `$not_contains`,
+      `$starts_with`, `$ends_with`). For a list in metadata, one match is enough.
     - `as_of`: a date such as "2021", "2021-06" or "June 2021": documents written later, and claims that
       did not hold then, do not count.
     - `similarity_reuse`: give the stored answer of an earlier question with at least this

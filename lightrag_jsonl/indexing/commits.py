@@ -10,6 +10,7 @@ from typing import TypeAlias
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.telemetry import span
 from lightrag_jsonl.core.types import PERSON, Failure, Kind
 from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.embedding import PassageEmbedder, TextsByKind, embedded_text
@@ -113,17 +114,22 @@ class IndexWriter:
             change = plan(view)
             return change, self.describer.describe(view, change.graph, deferred)
 
-        step("merging", 0, 1)
-        change, due = await read(self.store, prepare)
-        step("merging", 1, 1)
-        if deferred is not None and due:
-            meter = meter or UsageMeter()
-            deferred |= await self.describer.summarize(due, meter, partial(step, "summarizing"))
-        texts = index_texts(change, with_relations=self.relation_vectors)
-        await self.embedder.embed(texts, change, partial(step, "embedding"))
-        step("writing", 0, 1)
-        await write(self.store, partial(self._write, change))
-        step("writing", 1, 1)
+        with span("lightrag_jsonl.commit") as open_span:
+            step("merging", 0, 1)
+            change, due = await read(self.store, prepare)
+            step("merging", 1, 1)
+            if deferred is not None and due:
+                meter = meter or UsageMeter()
+                deferred |= await self.describer.summarize(due, meter, partial(step, "summarizing"))
+            texts = index_texts(change, with_relations=self.relation_vectors)
+            await self.embedder.embed(texts, change, partial(step, "embedding"))
+            step("writing", 0, 1)
+            await write(self.store, partial(self._write, change))
+            step("writing", 1, 1)
+            documents = len(change.documents)
+            open_span.add(
+                {"lightrag_jsonl.documents": documents, "lightrag_jsonl.summaries": len(due)}
+            )
         return change
 
     async def embed_refused(self) -> list[Failure]:

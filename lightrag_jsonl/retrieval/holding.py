@@ -163,6 +163,7 @@ class HoldingSnapshot(HoldingReads, Snapshot):
             snapshot.dialect,
             PartialGraph(snapshot.graph, holding.hidden_pairs),
             snapshot.vectors_by_kind,
+            snapshot.counted_terms,
         )
         self.holding = holding
 

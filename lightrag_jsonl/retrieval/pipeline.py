@@ -1,5 +1,6 @@
 """Answers a question: keywords, search, selection, context, answer, citations."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 from lightrag_jsonl.core.answers import Answer, Cited, Community, Context
 from lightrag_jsonl.core.citation_markers import CitationNumbering
 from lightrag_jsonl.core.claims import Conflict
+from lightrag_jsonl.core.context_window import context_tokens, fitted_param
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.modes import MODES
@@ -38,7 +40,7 @@ from lightrag_jsonl.retrieval.conflicts import (
     with_conflict_section,
     with_conflicts,
 )
-from lightrag_jsonl.retrieval.context import MARK_SECRET, context_mark, fit_context
+from lightrag_jsonl.retrieval.context import context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
 from lightrag_jsonl.retrieval.holding import Holding, HoldingView, find_holding
@@ -100,7 +102,7 @@ class QueryPipeline:
         """The context that a model would read; `ConfigError` if the question is empty."""
         meter = UsageMeter()
         with meter.attach_usage():
-            return await self._context(question, param, observer, meter)
+            return await self._context(question, self._fitted_param(param), observer, meter)
 
     async def list_communities(self, where: Mapping[str, Any]) -> tuple[Community, ...]:
         """The communities of what a filter lets through, the largest first, each followed by its parts."""
@@ -144,6 +146,7 @@ class QueryPipeline:
         """
         started = time.monotonic()
         meter = meter or UsageMeter()
+        param = self._fitted_param(param)
         context = await self._context(question, param, observer, meter)
         pieces: list[str] = []
         numbering = CitationNumbering(context.items)
@@ -203,12 +206,22 @@ class QueryPipeline:
         if reranker is not None and result.context.chunks and result.overview is None:
             result = await rerank(reranker, result, search_text, param)
         selection = await select_edges(result, search_text, param, client=self.client, meter=meter)
-        context = await read(
-            self.store,
-            lambda view: self._fitted(self._as_of(view, param.as_of), result, selection, param),
-        )
+        if selection.method == "llm" and not selection.fallback:
+            result = await read(
+                self.store,
+                lambda view: with_sources(
+                    self._as_of(view, param.as_of), result, selection, param.chunk_top_k
+                ),
+            )
+        context = await asyncio.to_thread(self._fitted, result, selection, param)
         await observer.selected(selection, context)
         return context
+
+    def _fitted_param(self, param: QueryParam) -> QueryParam:
+        """The settings with a context that fits the window of the model that answers."""
+        if self.answerer is not None or not self.client.has_model("answer"):
+            return param
+        return fitted_param(param, context_tokens(self.client.model("answer")))
 
     # ── the search ──────────────────────────────────────────────────────────────
 
@@ -282,21 +295,11 @@ class QueryPipeline:
         """The reranker, if the question wants one."""
         return self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
 
-    def _fitted(
-        self,
-        view: StoreView,
-        result: SearchResult,
-        selection: EdgeSelection,
-        param: QueryParam,
-    ) -> Context:
-        """The part of the result that fits into the budgets, with the prompt: the selected relations
-        and, if a model selected them, their sources.
-        """
-        if selection.method == "llm" and not selection.fallback:
-            result = with_sources(view, result, selection, param.chunk_top_k)
+    def _fitted(self, result: SearchResult, selection: EdgeSelection, param: QueryParam) -> Context:
+        """The part of the result that fits into the budgets, with the prompt and the selected relations."""
         context = replace(result.context, relations=selection.relations)
         result = replace(result, context=context)
-        secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
+        secret = self.store.mark_secret if self.secret_marks else ""
         fit = fit_context if result.overview is None else fit_overview
         fitted = fit(result, param, self.tokenizer, secret)
         mark = context_mark(result.context, secret)

@@ -8,7 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import cached_property, partial
 from operator import methodcaller
 from threading import RLock
 from typing import ClassVar, TypeVar
@@ -31,7 +31,9 @@ FORMAT = 13  # of the tables
 # lack the dates of mentions.
 OLDER_FORMATS = (9, 10, 11, 12)
 FORMATS_OF_OTHER_TERMS = ("9", "10", "11")
-OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
+MEMORY_FILES = "memory_files"  # the setting that names the files which processes map
+MARK_SECRET = "mark_secret"  # a setting
+OWN_SETTINGS = {"format", MARK_SECRET, MEMORY_FILES}  # that each index makes by itself
 SAMPLE = 100  # chunks whose full text is checked
 
 
@@ -79,6 +81,12 @@ class Store(ABC):
         """The right to change documents and graph, for one process at a time; `LockedError` after
         `timeout` seconds.
         """
+
+    @cached_property
+    def mark_secret(self) -> str:
+        """What no document can know: from it the marks in prompts are derived."""
+        with self.view() as view:
+            return view.settings().get(MARK_SECRET, "")
 
     def is_empty(self) -> bool:
         """Whether there is no chunk; quick."""
