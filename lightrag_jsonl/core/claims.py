@@ -8,6 +8,7 @@ from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
+from lightrag_jsonl.core.types import Kind
 
 LEAST_SHARED = 0.5  # of the words of a description, in the sentence that states it
 
@@ -15,7 +16,8 @@ LEAST_SHARED = 0.5  # of the words of a description, in the sentence that states
 @with_short_repr
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatedClaim:
-    """What one passage says: about `subject` alone, or that `predicate` leads from it to `value`.
+    """What one passage says: about `subject` alone, or that `predicate` leads from it to `value`. `kind`
+    tells a relation of two entities from a statement about one.
 
     It holds from `valid_from` to `valid_to`, by the words of the text; "" is open. `written` is the date of
     the document, as it was given. `text` is the sentence, at characters `start` to `end` of the page, or
@@ -25,6 +27,7 @@ class DatedClaim:
     subject: str
     predicate: str = ""
     value: str = ""
+    kind: Kind = "entity"
     text: str = ""
     valid_from: str = ""
     valid_to: str = ""

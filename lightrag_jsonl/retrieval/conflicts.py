@@ -187,6 +187,7 @@ def _dated(view: StoreView, claims: Sequence[Claim]) -> list[DatedClaim]:
     statements = [
         ClaimWords(
             chunk=claim.chunk,
+            kind=claim.mention_kind,
             subject=claim.names[0],
             predicate=claim.predicate,
             value=claim.names[1],
