@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from lightrag_jsonl.core.display import with_short_repr
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
-from lightrag_jsonl.core.types import Kind
 
 LEAST_SHARED = 0.5  # of the words of a description, in the sentence that states it
 
@@ -27,7 +27,7 @@ class DatedClaim:
     subject: str
     predicate: str = ""
     value: str = ""
-    kind: Kind = "entity"
+    kind: Literal["entity", "relation"] = "entity"
     text: str = ""
     valid_from: str = ""
     valid_to: str = ""
@@ -61,6 +61,20 @@ class Conflict:
         if self.first.value == self.second.value:
             return self.first.subject, self.second.subject
         return self.first.value, self.second.value
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphDifference:
+    """What of a graph is new and what is gone: names of entities, and of the two ends of relations, each
+    in order; and contradictions that were not there before.
+    """
+
+    new_entities: tuple[str, ...] = ()
+    gone_entities: tuple[str, ...] = ()
+    new_relations: tuple[tuple[str, str], ...] = ()
+    gone_relations: tuple[tuple[str, str], ...] = ()
+    new_conflicts: tuple[Conflict, ...] = ()
 
 
 def statement_span(text: str, names: Sequence[str], description: str) -> tuple[int, int] | None:

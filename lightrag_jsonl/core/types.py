@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
+from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
@@ -481,6 +482,7 @@ class InsertReport:
       these are no failures, since a retry would not help.
     - `notes`: the parts of read files that are not in the texts.
     - `stopped`: empty, or the reason for an early end.
+    - `difference`: with `sync`, what is new, gone and contradicted in the graph.
     """
 
     documents: tuple[str, ...] = ()
@@ -496,6 +498,7 @@ class InsertReport:
     skipped: tuple[SkippedFile, ...] = ()
     shortened: tuple[Failure, ...] = ()
     notes: tuple[FileNote, ...] = ()
+    difference: GraphDifference | None = None
 
 
 @with_short_repr
