@@ -18,6 +18,7 @@ from lightrag_jsonl.retrieval.claims import (
     MOST_COMPARED,
     Claim,
     ClaimIndex,
+    ClaimMemory,
     are_apart,
     is_same_value,
 )
@@ -87,10 +88,11 @@ def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Co
 # ── in the context and the answer of a question ─────────────────────────────────
 
 
-def with_conflicts(view: StoreView, index: ClaimIndex, context: Context) -> Context:
+def with_conflicts(view: StoreView, memory: ClaimMemory, context: Context) -> Context:
     """The context with the contradictions between two of its passages that time does not explain."""
     rows = view.chunks(ids=[chunk.id for chunk in context.chunks])
-    conflicts = find_conflicts(view, index.of_chunks(rows), limit=CONFLICTS_SHOWN)
+    index = memory.claims_of_chunks(view, rows)
+    conflicts = find_conflicts(view, index, limit=CONFLICTS_SHOWN)
     return replace(context, conflicts=conflicts) if conflicts else context
 
 

@@ -276,9 +276,7 @@ class QueryPipeline:
                 result = find_overview(task, context, self.communities)
             else:
                 result = ranking.find(task, context)
-                contradicted = with_conflicts(
-                    snapshot, self.claims.claims(snapshot), result.context
-                )
+                contradicted = with_conflicts(snapshot, self.claims, result.context)
                 result = replace(result, context=contradicted)
             if not task.mode.graph:
                 return result

@@ -8,6 +8,7 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Conflict, IndexOptions, NotFoundError
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.retrieval import claims
 from lightrag_jsonl.retrieval.claims import is_same_value, kind_of
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, problems, relation
@@ -217,3 +218,18 @@ async def test_a_model_judges_pairs_for_a_price_that_is_known_before(tmp_path: P
     async with index(tmp_path / "without") as rag:
         with pytest.raises(ConfigError, match="model"):
             await rag.entities.estimate_conflict_review(conflicts)
+
+
+async def test_a_large_graph_is_asked_for_named_kinds_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is learned from all claims is not learned anew for each answer; the list has all."""
+    monkeypatch.setattr(claims, "RELATIONS_LEARNED_FROM", 3)
+    for name, kinds in (("learned", ()), ("named", ("^head of",))):
+        options = IndexOptions(functional_kinds=kinds)
+        async with index(tmp_path / name, options=options) as rag:
+            await agree(rag)
+            await say(rag, "Zoe", "Office3", "other", date="2020")
+            answer = await rag.query("Who is the head of Office3?")
+            assert len(await rag.conflicts()) == 1
+        assert ("contradict each other" in answer.text) is bool(kinds)
