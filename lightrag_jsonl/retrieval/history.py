@@ -62,7 +62,7 @@ def dated_claims(view: StoreView, statements: Sequence[ClaimWords]) -> list[Date
         span = statement_span(chunk.text, statement.names, statement.description)
         start, end = span or (0, 0)
         claim = DatedClaim(
-            kind=statement.kind,
+            kind="relation" if statement.kind == "relation" else "entity",
             subject=statement.subject,
             predicate=statement.predicate,
             value=statement.value,
