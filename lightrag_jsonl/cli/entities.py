@@ -74,7 +74,7 @@ def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> Comma
 
 
 @index_command(name_argument, name="history", group=entities_group)
-def entity_history(rag: LightRAG, name: str) -> CommandOutput:
+def show_history(rag: LightRAG, name: str) -> CommandOutput:
     """Show what was said about the entity NAME over time, with the sources."""
     claims = rag.entities.history(name)
     rows = [_claim_row(claim) for claim in claims]

@@ -309,7 +309,7 @@ def entity_record(mention: EntityMention) -> Record:
         record["aliases"] = [*mention.aliases]
     for name, value in mention.attributes:
         record["attribute"] = [name, value]
-    return record | _dates(mention)
+    return record | _dates_of_mention(mention)
 
 
 def relation_record(mention: RelationMention) -> Record:
@@ -321,11 +321,11 @@ def relation_record(mention: RelationMention) -> Record:
         "keywords": list(mention.keywords),
         "description": mention.description,
         "strength": mention.strength,
-        **_dates(mention),
+        **_dates_of_mention(mention),
     }
 
 
-def _dates(mention: EntityMention | RelationMention) -> Record:
+def _dates_of_mention(mention: EntityMention | RelationMention) -> Record:
     """From when and until when a mention holds, as far as a text says so."""
     dates: Record = {"valid_from": mention.valid_from, "valid_to": mention.valid_to}
     return {name: date for name, date in dates.items() if date}

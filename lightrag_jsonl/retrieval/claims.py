@@ -32,9 +32,9 @@ LEAST_AGREEMENT = 0.6  # share of these pairs with the same value
 MOST_COMPARED = 30  # claims about one subject that are compared with each other: bounds the time
 
 # Of a sentence whose words are a kind, for relations that state nothing and for numbers; by reason.
-LONGEST_SENTENCE = 120  # characters
-MOST_CHARACTERS = 40  # beside names and times
-MOST_WORDS = 8
+LONGEST_STATEMENT = 120  # characters
+MOST_KIND_CHARACTERS = 40  # beside names and times
+MOST_KIND_WORDS = 8
 
 NEGATED = "not"  # among the words of a kind
 RELATIONS_LEARNED_FROM = (
@@ -42,7 +42,7 @@ RELATIONS_LEARNED_FROM = (
 )
 
 INVERSE = "^"  # before a kind that leads from the object of a relation to its subject
-_STATING_NOTHING = frozenset(MENTIONED_TOGETHER.values())
+_EMPTY_PREDICATES = frozenset(MENTIONED_TOGETHER.values())
 _ATTRIBUTION = (
     re.compile(  # "According to the yearbook, …", "The yearbook reports: …", 据年鉴记载，
         r"^\s*(?:according to [^,]{1,40},|[^:：]{1,40}[:：]|据[^，]{1,20}，)", re.IGNORECASE
@@ -50,7 +50,7 @@ _ATTRIBUTION = (
 )
 _NEGATION = re.compile(r"\b(?:not|never|no longer|no|without)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_VALUE_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 SubjectAndKind: TypeAlias = tuple[str, str]
 
@@ -239,7 +239,7 @@ class ClaimReader:
         predicates = {
             kind_of(keyword): keyword
             for keyword in mention.keywords
-            if keyword not in _STATING_NOTHING
+            if keyword not in _EMPTY_PREDICATES
         }
         if not predicates:
             kind = sentence_kind(mention.description, names)
@@ -269,11 +269,11 @@ class ClaimReader:
                 names=(mention.name, value),
                 predicate=attribute,
             )
-        if len(mention.description) > LONGEST_SENTENCE or mention.attributes:
+        if len(mention.description) > LONGEST_STATEMENT or mention.attributes:
             return
-        if not _NUMBER.search(mention.description):
+        if not _VALUE_NUMBER.search(mention.description):
             return
-        numbers = _NUMBER.findall(without_times(mention.description))
+        numbers = _VALUE_NUMBER.findall(without_times(mention.description))
         kind = sentence_kind(mention.description, (mention.name,))
         if kind and numbers:
             value = " ".join(numbers)
@@ -323,21 +323,21 @@ def sentence_kind(sentence: str, names: Iterable[str]) -> str:
     """The kind of a statement by the words of its sentence, without names, times, numbers and who says so:
     sentences that differ in nothing else are of one kind. "" for a long or an empty sentence.
     """
-    if len(sentence) > LONGEST_SENTENCE:
+    if len(sentence) > LONGEST_STATEMENT:
         return ""
     words = _timeless_words(sentence)
     for name in names:
         words = words.replace(nfkc_casefold(name), "\n")
-    words = _NUMBER.sub("\n", words)
+    words = _VALUE_NUMBER.sub("\n", words)
     if (
-        len(words) - words.count("\n") > MOST_CHARACTERS
-        or len(search_terms(words)) > 2 * MOST_WORDS
+        len(words) - words.count("\n") > MOST_KIND_CHARACTERS
+        or len(search_terms(words)) > 2 * MOST_KIND_WORDS
     ):
         return ""
     stems = set(claim_stems(words))
     if _NEGATION.search(words):
         stems.add(NEGATED)
-    return " ".join(sorted(stems)) if 0 < len(stems) <= MOST_WORDS else ""
+    return " ".join(sorted(stems)) if 0 < len(stems) <= MOST_KIND_WORDS else ""
 
 
 @lru_cache(10_000)  # a sentence relates many pairs of names
@@ -363,8 +363,8 @@ def is_same_value(value: str, further_value: str) -> bool:
     """Whether two values say the same: the same numbers, or a name and a part of it."""
     if value == further_value:
         return True
-    numbers = _NUMBER.findall(value)
-    further_numbers = _NUMBER.findall(further_value)
+    numbers = _VALUE_NUMBER.findall(value)
+    further_numbers = _VALUE_NUMBER.findall(further_value)
     if numbers or further_numbers:
         return sorted(numbers) == sorted(further_numbers) and _share_words(value, further_value)
     if value.isascii() and further_value.isascii():

@@ -11,11 +11,11 @@ from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 
-REVIEW_PROMPT = "review-claims"
-PAIRS_AT_ONCE = 20  # pairs in one call
-JUDGEMENT_TOKENS = 30  # written for each pair, as estimated
-MESSAGE_TOKENS = 8  # added by the chat format to the two messages
-YES_OR_NO = {"true": True, "yes": True, "是": True, "false": False, "no": False, "否": False}
+CONFLICT_PROMPT = "review-claims"
+CONFLICTS_AT_ONCE = 20  # pairs in one call
+TOKENS_WRITTEN = 30  # written for each pair, as estimated
+CHAT_TOKENS = 8  # added by the chat format to the two messages
+ANSWERS_IN_WORDS = {"true": True, "yes": True, "是": True, "false": False, "no": False, "否": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ def estimate_conflict_review(
     """The calls and tokens of a review; `ConfigError` without a model."""
     _ = client.model("judge")  # rather than after somebody agreed to the price
     total = Usage()
-    for batch in _batches(conflicts):
-        messages = client.prompts.render(REVIEW_PROMPT, {"pairs": _numbered_lines(batch)})
-        input_tokens = MESSAGE_TOKENS + sum(count(message.content) for message in messages)
-        total += Usage(input_tokens, JUDGEMENT_TOKENS * len(batch), calls=1)
+    for batch in _conflict_batches(conflicts):
+        messages = client.prompts.render(CONFLICT_PROMPT, {"pairs": _numbered_pairs(batch)})
+        input_tokens = CHAT_TOKENS + sum(count(message.content) for message in messages)
+        total += Usage(input_tokens, TOKENS_WRITTEN * len(batch), calls=1)
     return total
 
 
@@ -48,9 +48,9 @@ async def review_conflicts(conflicts: Sequence[Conflict], client: ModelClient) -
 
     async def judge(batch: Sequence[Conflict]) -> list[tuple[Conflict, bool]]:
         answer = await client.jsonl(
-            REVIEW_PROMPT,
-            {"pairs": _numbered_lines(batch)},
-            normalize=_normalized_judgement,
+            CONFLICT_PROMPT,
+            {"pairs": _numbered_pairs(batch)},
+            normalize=_normalized_answer,
             meter=meter,
         )
         judgements: dict[str, bool] = {}
@@ -63,7 +63,9 @@ async def review_conflicts(conflicts: Sequence[Conflict], client: ModelClient) -
         ]
 
     with meter.attach_usage():
-        judged = list(chain.from_iterable(await asyncio.gather(*map(judge, _batches(conflicts)))))
+        judged = list(
+            chain.from_iterable(await asyncio.gather(*map(judge, _conflict_batches(conflicts))))
+        )
     return ConflictReview(
         contradictory=tuple(
             [conflict for conflict, is_contradictory in judged if is_contradictory]
@@ -75,32 +77,32 @@ async def review_conflicts(conflicts: Sequence[Conflict], client: ModelClient) -
     )
 
 
-def _batches(conflicts: Sequence[Conflict]) -> Iterator[Sequence[Conflict]]:
-    for start in range(0, len(conflicts), PAIRS_AT_ONCE):
-        yield conflicts[start : start + PAIRS_AT_ONCE]
+def _conflict_batches(conflicts: Sequence[Conflict]) -> Iterator[Sequence[Conflict]]:
+    for start in range(0, len(conflicts), CONFLICTS_AT_ONCE):
+        yield conflicts[start : start + CONFLICTS_AT_ONCE]
 
 
-def _normalized_judgement(record: Record) -> tuple[Record, ...]:
+def _normalized_answer(record: Record) -> tuple[Record, ...]:
     """The record with a number as id, or a yes or no in words, as the schema requires."""
-    answer = YES_OR_NO.get(str(record.get("contradictory")).strip().casefold())
+    answer = ANSWERS_IN_WORDS.get(str(record.get("contradictory")).strip().casefold())
     return ({**record, "id": str(record.get("id")), "contradictory": answer},)
 
 
-def _numbered_lines(conflicts: Sequence[Conflict]) -> list[str]:
+def _numbered_pairs(conflicts: Sequence[Conflict]) -> list[str]:
     """The pairs as the model reads them, numbered from 1."""
     lines: list[str] = []
     for number, conflict in enumerate(conflicts, start=1):
         line = {
             "id": str(number),
             "subject": conflict.subject,
-            "a": _described(conflict.first),
-            "b": _described(conflict.second),
+            "a": _claim_fields(conflict.first),
+            "b": _claim_fields(conflict.second),
         }
         lines.append(json.dumps(line, ensure_ascii=False))
     return lines
 
 
-def _described(claim: DatedClaim) -> dict[str, str]:
+def _claim_fields(claim: DatedClaim) -> dict[str, str]:
     """A claim in the words of the text, with the dates that are known."""
     fields = {
         "says": claim.text,

@@ -72,7 +72,7 @@ def conflicting_pairs(index: ClaimIndex) -> Iterator[ClaimPair]:
 def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Conflict, ...]:
     """Pairs of claims with the sentences, documents and dates behind the claims."""
     claims = [claim for pair in pairs for claim in (pair.first, pair.second)]
-    dated = iter(_dated(view, claims))
+    dated = iter(_with_sentences(view, claims))
     return tuple(
         Conflict(
             subject=pair.subject,
@@ -185,7 +185,7 @@ def _is_decided(pair: ClaimPair, index: ClaimIndex) -> bool:
     return any(end in index.decided for end in ends)
 
 
-def _dated(view: StoreView, claims: Sequence[Claim]) -> list[DatedClaim]:
+def _with_sentences(view: StoreView, claims: Sequence[Claim]) -> list[DatedClaim]:
     statements = [
         ClaimWords(
             chunk=claim.chunk,

@@ -10,7 +10,7 @@ from lightrag_jsonl.storage.rows import MentionRow
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.views import StoreView
 
-UNDATED = 10**7  # after all days
+AFTER_ALL_DAYS = 10**7  # after all days
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,5 +116,5 @@ def _relation_words(row: MentionRow[RelationMention]) -> Iterator[ClaimWords]:
 
 def _time_of(claim: DatedClaim) -> tuple[int, str, int, str]:
     begin = claim.valid_from or iso_date(claim.written) or claim.valid_to
-    day = first_day(begin) if begin else UNDATED
+    day = first_day(begin) if begin else AFTER_ALL_DAYS
     return day, claim.document_id, claim.start, claim.value

@@ -27,7 +27,7 @@ from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
-AnyMention = TypeVar("AnyMention", EntityMentionRow, RelationMentionRow)
+StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ class HoldingReads(StoreView):
         gone = doubtful - {row.owner for row in mentions if row.chunk in visible_chunks}
         return [owner for owner in owners if owner not in gone]
 
-    def _held(self, kind: Kind, rows: Iterable[AnyMention]) -> list[AnyMention]:
+    def _held(self, kind: Kind, rows: Iterable[StoredMention]) -> list[StoredMention]:
         """The mentions that held, with what held of their descriptions."""
         holding = self.holding
         hidden = holding.mentions[kind]
@@ -205,7 +205,7 @@ def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
                 if row.id in hidden["relation"] and row.owner is not None
             ]
         ),
-        statements=_statements(entities, relations, hidden, superseded),
+        statements=_hidden_statements(entities, relations, hidden, superseded),
         written=written,
     )
     hidden["entity"] |= _emptied(entities, holding)
@@ -261,7 +261,7 @@ def _takes_place_of(latest: Claim, claim: Claim) -> bool:
     return not claim.valid_to or first_day(claim.valid_to) <= last_day(latest.begin)
 
 
-def _statements(
+def _hidden_statements(
     entities: Sequence[EntityMentionRow],
     relations: Sequence[RelationMentionRow],
     hidden: Mapping[Kind, Mapping[int, int]],
