@@ -233,3 +233,26 @@ async def test_a_large_graph_is_asked_for_named_kinds_only(
             answer = await rag.query("Who is the head of Office3?")
             assert len(await rag.conflicts()) == 1
         assert ("contradict each other" in answer.text) is bool(kinds)
+
+
+async def test_an_ontology_states_functional_kinds(tmp_path: Path) -> None:
+    """As OWL has them: of a functional property a subject has one value, of an inverse one an object has
+    one subject.
+    """
+    ontology = {
+        "classes": ["Person", "Office"],
+        "object_properties": {
+            "ex:heads": {"type": ["owl:ObjectProperty", "owl:InverseFunctionalProperty"]},
+            "knows": {"domain": "Person"},
+        },
+        "datatype_properties": {"born": {"rdf:type": "owl:FunctionalProperty"}},
+    }
+    options = IndexOptions(ontology=ontology)
+    async with index(tmp_path, options=options) as rag:
+        for person in ("Ann", "Ben"):
+            text = f"{person} heads Office7."
+            record = relation(person, "Office7", text, keywords=["heads"])
+            await rag.insert_records(Document(text, id=person), [record])
+        (conflict,) = await rag.conflicts()
+        assert rag.engine.functional_kinds == ("^heads", "born")
+    assert conflict.subject == "Office7"
