@@ -122,6 +122,7 @@ from lightrag_jsonl.rag.namespaces import CacheStats as CacheStats
 from lightrag_jsonl.rag.streams import AsyncAnswerStream
 from lightrag_jsonl.readers import Readers as Readers
 from lightrag_jsonl.readers.limits import FileLimits
+from lightrag_jsonl.retrieval.conflict_review import ConflictReview as ConflictReview
 from lightrag_jsonl.tracing.events import Event as Event
 from lightrag_jsonl.tracing.events import PromptItem as PromptItem
 from lightrag_jsonl.tracing.events import Stage as Stage

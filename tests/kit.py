@@ -144,6 +144,7 @@ class View:
     chunks: list[Any]
     entities: dict[str, Any]
     relations: dict[tuple[str, str], Any]
+    dates: list[Any]
     vectors: dict[Any, bytes]
     terms: dict[str, Any]
 
@@ -164,6 +165,7 @@ def view(folder: Path | str, *, times: bool = False) -> View:
             ),
             entities=entities,
             relations=relations,
+            dates=sorted(_dates(snapshot)),
             vectors=dict(_vectors(snapshot)),
             terms=_terms(snapshot),
         )
@@ -187,6 +189,14 @@ def _graph(snapshot: Snapshot, times: bool) -> tuple[dict[str, Any], dict[tuple[
         ends = edge.source, edge.target
         relations[ends] = *shown, edges[id].mentions, edges[id].summary, created_at
     return entities, relations
+
+
+def _dates(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
+    """The mentions with a time for which they hold, by chunk and description."""
+    chunks = snapshot.chunks()
+    for kind in KINDS[:2]:
+        for row in snapshot.dated_mentions(kind):
+            yield kind, chunks[row.chunk].id, row.description, row.valid_from, row.valid_to
 
 
 def _vectors(snapshot: Snapshot) -> Iterator[tuple[Any, bytes]]:

@@ -34,8 +34,16 @@ from lightrag_jsonl.cli.options import (
     reading_options,
     together,
 )
-from lightrag_jsonl.cli.output import cost_words, emit, file_notes, skipped_notes, table
+from lightrag_jsonl.cli.output import (
+    cost_words,
+    emit,
+    file_notes,
+    one_line,
+    skipped_notes,
+    table,
+)
 from lightrag_jsonl.cluster import insert_on_ray
+from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.indexing.loading import load_documents, path_id
 from lightrag_jsonl.indexing.progress import progress_bars
@@ -44,6 +52,9 @@ from lightrag_jsonl.rag.opening import completed, open_index
 from lightrag_jsonl.rag.settings import recorded_settings
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.tools.estimate import estimate_upgrade
+
+NAMES_SHOWN = 5  # of what is new or gone
+NOTE_COLUMNS = 160
 
 InputDocument: TypeAlias = Path | Document
 
@@ -113,7 +124,12 @@ upgrade_options = together(
 @command(
     click.argument("files", nargs=-1, required=True),
     upgrade_options,
-    option("--sync", "Remove documents whose files are gone from the given folders.", is_flag=True),
+    option(
+        "--sync",
+        "Remove documents whose files are gone from the given folders, and report what is new, gone and "
+        "contradicted in the graph.",
+        is_flag=True,
+    ),
     option("--ray", "Index on the Ray cluster at this address (HOST:6379, auto, local)."),
     models,
     reading_options,
@@ -267,6 +283,8 @@ def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[s
     yield from file_notes(report.notes)
     if report.extraction.rejections:
         yield f"rejected lines: lightrag-jsonl rejections -w {folder}"
+    if report.difference is not None:
+        yield from _difference_notes(report.difference)
     if report.shortened:
         chunks = len(report.shortened)
         yield f"{chunks} chunks are too long for the embedder, which read only their beginning"
@@ -274,6 +292,25 @@ def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[s
         yield f"{report.stopped}; continue with: lightrag-jsonl {go_on} -w {folder}"
     elif pending := rag.status().documents.get("pending"):
         yield f"documents pending: {pending}; lightrag-jsonl resume -w {folder}"
+
+
+def _difference_notes(difference: GraphDifference) -> Iterator[str]:
+    """What is new, gone and contradicted in the graph, a line each, with the first names."""
+    for change, entities, relations in (
+        ("new", difference.new_entities, difference.new_relations),
+        ("gone", difference.gone_entities, difference.gone_relations),
+    ):
+        if entities or relations:
+            names = [*entities[:NAMES_SHOWN], *map(" – ".join, relations[:NAMES_SHOWN])]
+            counts = f"{len(entities):,} entities, {len(relations):,} relations"
+            yield one_line(f"{change}: {counts}: {', '.join(names)}", NOTE_COLUMNS)
+    for conflict in difference.new_conflicts[:NAMES_SHOWN]:
+        claims = " / ".join(
+            f"{claim.text} ({claim.document})" for claim in (conflict.first, conflict.second)
+        )
+        yield f"contradicted: {conflict.subject}: {one_line(claims)}"
+    if len(difference.new_conflicts) > NAMES_SHOWN:
+        yield f"contradicted: {len(difference.new_conflicts):,} in all; `lightrag-jsonl conflicts` lists them"
 
 
 @index_command(

@@ -74,7 +74,7 @@ def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> Comma
 
 
 @index_command(name_argument, name="history", group=entities_group)
-def entity_history(rag: LightRAG, name: str) -> CommandOutput:
+def show_history(rag: LightRAG, name: str) -> CommandOutput:
     """Show what was said about the entity NAME over time, with the sources."""
     claims = rag.entities.history(name)
     rows = [_claim_row(claim) for claim in claims]
@@ -90,15 +90,31 @@ def entity_history(rag: LightRAG, name: str) -> CommandOutput:
         "at a time; may be repeated. Others are learned from the texts.",
         multiple=True,
     ),
+    option("--review", "Let the model judge the pairs; prints an estimate first.", is_flag=True),
+    option("--yes", "Start the review without confirmation.", is_flag=True),
+    models,
     name="conflicts",
 )
 def list_conflicts(
-    rag: LightRAG, limit: int, explained: bool, functional_kinds: tuple[str, ...]
+    rag: LightRAG,
+    limit: int,
+    explained: bool,
+    functional_kinds: tuple[str, ...],
+    review: bool,
+    yes: bool,
 ) -> CommandOutput:
     """List pairs of statements that contradict each other. `relations delete` or `edit` settles one."""
     conflicts = rag.conflicts(
         explained=explained, functional_kinds=functional_kinds or None, limit=limit
     )
+    notes: list[str] = []
+    if review and conflicts:
+        cost = cost_words(rag.entities.estimate_conflict_review(conflicts))
+        if not yes:
+            click.confirm(f"review {len(conflicts)} pairs: about {cost}?", abort=True, err=True)
+        verdict = rag.entities.review_conflicts(conflicts)
+        conflicts = verdict.contradictory
+        notes.append(f"reviewed: {verdict.usage.calls} calls (estimated: {cost})")
     rows = [
         {
             "subject": conflict.subject,
@@ -110,7 +126,7 @@ def list_conflicts(
         for claim in (conflict.first, conflict.second)
     ]
     columns = ("subject", "relation", "explained", "from", "statement", "document", "date")
-    return CommandOutput(conflicts, table(rows, *columns) or "no contradictions")
+    return CommandOutput(conflicts, table(rows, *columns) or "no contradictions", notes=notes)
 
 
 def _claim_row(claim: DatedClaim) -> dict[str, str]:

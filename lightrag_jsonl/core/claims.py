@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from lightrag_jsonl.core.display import with_short_repr
 from lightrag_jsonl.core.names import nfkc_casefold
@@ -15,7 +16,8 @@ LEAST_SHARED = 0.5  # of the words of a description, in the sentence that states
 @with_short_repr
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatedClaim:
-    """What one passage says: about `subject` alone, or that `predicate` leads from it to `value`.
+    """What one passage says: about `subject` alone, or that `predicate` leads from it to `value`. `kind`
+    tells a relation of two entities from a statement about one.
 
     It holds from `valid_from` to `valid_to`, by the words of the text; "" is open. `written` is the date of
     the document, as it was given. `text` is the sentence, at characters `start` to `end` of the page, or
@@ -25,6 +27,7 @@ class DatedClaim:
     subject: str
     predicate: str = ""
     value: str = ""
+    kind: Literal["entity", "relation"] = "entity"
     text: str = ""
     valid_from: str = ""
     valid_to: str = ""
@@ -58,6 +61,20 @@ class Conflict:
         if self.first.value == self.second.value:
             return self.first.subject, self.second.subject
         return self.first.value, self.second.value
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphDifference:
+    """What of a graph is new and what is gone: names of entities, and of the two ends of relations, each
+    in order; and contradictions that were not there before.
+    """
+
+    new_entities: tuple[str, ...] = ()
+    gone_entities: tuple[str, ...] = ()
+    new_relations: tuple[tuple[str, str], ...] = ()
+    gone_relations: tuple[tuple[str, str], ...] = ()
+    new_conflicts: tuple[Conflict, ...] = ()
 
 
 def statement_span(text: str, names: Sequence[str], description: str) -> tuple[int, int] | None:

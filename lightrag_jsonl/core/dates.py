@@ -21,9 +21,9 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH_NAMES = frozenset(
     name.casefold() for name in [*calendar.month_name, *calendar.month_abbr, "sept"] if name
 )
-_DIGITS = "〇一二三四五六七八九"
-_HALF_WIDTH = {ord("０") + digit: str(digit) for digit in range(10)} | {ord("零"): "〇"}
-_ORDINAL = r"(?:st|nd|rd|th)?"
+_CHINESE_DIGITS = "〇一二三四五六七八九"
+_ASCII_DIGITS = {ord("０") + digit: str(digit) for digit in range(10)} | {ord("零"): "〇"}
+_ORDINAL_ENDING = r"(?:st|nd|rd|th)?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -32,8 +32,8 @@ _FORMS = tuple(
         r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?:\D.*)?",
         r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})",
         rf"(?P<month>{ENGLISH_MONTHS}),?\s+(?:of\s+)?(?P<year>\d{{4}})",
-        rf"(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}}){_ORDINAL},?\s+(?P<year>\d{{4}})",
-        rf"(?P<day>\d{{1,2}}){_ORDINAL}\s+(?:of\s+)?(?P<month>{ENGLISH_MONTHS}),?\s+(?P<year>\d{{4}})",
+        rf"(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}}){_ORDINAL_ENDING},?\s+(?P<year>\d{{4}})",
+        rf"(?P<day>\d{{1,2}}){_ORDINAL_ENDING}\s+(?:of\s+)?(?P<month>{ENGLISH_MONTHS}),?\s+(?P<year>\d{{4}})",
         r"(?:ad|ce)\s*(?P<year>\d{1,4})|(?P<late_year>\d{1,4})\s*(?:ad|ce)",
         rf"(?:公元(?P<year>{CHINESE_NUMBER}{{1,4}})|(?P<late_year>{CHINESE_NUMBER}{{4}}))年"
         rf"(?:(?P<month>{CHINESE_NUMBER}{{1,3}})月(?:(?P<day>{CHINESE_NUMBER}{{1,3}})[日号]?)?)?",
@@ -72,7 +72,7 @@ def half_width(text: str) -> str:
     """A text with simplified characters and ASCII digits; each character keeps its place."""
     if text.isascii():
         return text
-    return (simplified(text) if has_cjk(text) else text).translate(_HALF_WIDTH)
+    return (simplified(text) if has_cjk(text) else text).translate(_ASCII_DIGITS)
 
 
 def written_date(year: str, month: str = "", day: str = "") -> str:
@@ -101,7 +101,9 @@ def _month_number(text: str) -> int:
 
 def _number(text: str) -> int:
     """A number in digits (2021, 二〇二一) or in Chinese words (十三); 0 for anything else."""
-    digits = "".join([str(_DIGITS.index(sign)) if sign in _DIGITS else sign for sign in text])
+    digits = "".join(
+        [str(_CHINESE_DIGITS.index(sign)) if sign in _CHINESE_DIGITS else sign for sign in text]
+    )
     if digits.isascii() and digits.isdigit():
         return int(digits)
     words = re.fullmatch(r"(?:(\d?)百〇?)?(?:(\d?)([十廿卅]))?(\d?)", digits)
@@ -120,14 +122,14 @@ def _number(text: str) -> int:
 @lru_cache(10_000)
 def first_day(iso: str) -> int:
     """The first day of a date in our form, counted as `date.toordinal`."""
-    year, month, day = _parts(iso)
+    year, month, day = _year_month_day(iso)
     return date(year, month or 1, day or 1).toordinal()
 
 
 @lru_cache(10_000)
 def last_day(iso: str) -> int:
     """The last day of a date in our form, counted as `date.toordinal`."""
-    year, month, day = _parts(iso)
+    year, month, day = _year_month_day(iso)
     month = month or 12
     return date(year, month, day or calendar.monthrange(year, month)[1]).toordinal()
 
@@ -139,7 +141,7 @@ def date_before(iso: str) -> str:
 
 def months_later(iso: str, months: int, *, parts: int = 2) -> str:
     """The year (`parts` 1) or month (2) so many months after a date, or before it."""
-    year, month, _ = _parts(iso)
+    year, month, _ = _year_month_day(iso)
     count = year * 12 + (month or 1) - 1 + months
     names = [str(count // 12), str(count % 12 + 1)]
     return written_date(*names[:parts]) if count >= 12 else ""
@@ -156,7 +158,7 @@ def _date_of_day(day: int, *, parts: int) -> str:
     return "-".join(date.fromordinal(day).isoformat().split("-")[:parts])
 
 
-def _parts(iso: str) -> tuple[int, int, int]:
+def _year_month_day(iso: str) -> tuple[int, int, int]:
     """The numbers of year, month and day; 0 for what is not said."""
     year, month, day = (*map(int, iso.split("-")), 0, 0)[:3]
     return year, month, day

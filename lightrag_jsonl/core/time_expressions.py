@@ -85,7 +85,7 @@ def resolved_date(text: str, written: str = "") -> str:
         return iso
     plain = half_width(text)
     rules = _CHINESE if has_cjk(plain) else _ENGLISH
-    dates = _dates(plain, iso_date(written) if written else "", rules)
+    dates = _find_dates(plain, iso_date(written) if written else "", rules)
     return next((date.first for date in dates), "")
 
 
@@ -140,7 +140,7 @@ def find_time_expressions(text: str, written: str = "") -> tuple[TimeExpression,
     written = iso_date(written) if written else ""
     rules = _CHINESE if has_cjk(plain) else _ENGLISH
     expressions: list[TimeExpression] = []
-    dates = list(_dates(plain, written, rules))
+    dates = list(_find_dates(plain, written, rules))
     position = 0
     while position < len(dates):
         expression, used = _expression(plain, dates[position : position + 2], rules)
@@ -279,7 +279,7 @@ _ANY_HINT = re.compile(
 )
 
 
-def _dates(text: str, written: str, rules: _Rules) -> Iterator[_Date]:
+def _find_dates(text: str, written: str, rules: _Rules) -> Iterator[_Date]:
     """The dates of a text, in order; relative ones only if it is known when the text was written."""
     for match in rules.dates.finditer(text):
         if rules.no_date.match(text, match.end()):
@@ -447,7 +447,7 @@ def _before(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{words})\s+{between}$", re.IGNORECASE)
 
 
-def _after(words: str) -> re.Pattern[str]:
+def _words_after(words: str) -> re.Pattern[str]:
     return re.compile(rf"\s*(?:{words})", re.IGNORECASE)
 
 
@@ -482,7 +482,7 @@ _ENGLISH = _Rules(
         r"since|as\s+of|as\s+from|effective(?:\s+from)?|starting(?:\s+(?:in|on|from))?"
         r"|beginning(?:\s+(?:in|on))?|after|from|in|on|at|by|around|about"
     ),
-    from_after=_after(r"onwards?\b"),
+    from_after=_words_after(r"onwards?\b"),
     now=re.compile(r"\b(?:now|currently|at present|presently)\b", re.IGNORECASE),
     since_then=re.compile(
         r"\b(?:since then|from then on|since that time|ever since|has\b[^,.;]{0,60}\bsince)(?=\W|$)(?!\s+\d)",
@@ -492,7 +492,7 @@ _ENGLISH = _Rules(
 
 # ── Chinese ─────────────────────────────────────────────────────────────────────
 
-_TURNS = {"前": -2, "去": -1, "上": -1, "今": 0, "本": 0, "这个": 0, "当": 0, "上个": -1, "明": 1, "下": 1, "下个": 1}  # fmt: skip
+_YEAR_STEPS = {"前": -2, "去": -1, "上": -1, "今": 0, "本": 0, "这个": 0, "当": 0, "上个": -1, "明": 1, "下": 1, "下个": 1}  # fmt: skip
 _DAY = rf"(?:(?P<day>{CHINESE_NUMBER}{{1,3}})[日号])?"
 _CHINESE_DATE = re.compile(
     rf"(?<![\d.,$¥])(?:(?P<whole>\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{4}}-\d{{2}}(?!\d))"
@@ -527,10 +527,10 @@ def _chinese_date(match: re.Match[str], written: str) -> tuple[str, str]:
 
 def _relative_chinese(match: re.Match[str], written: str) -> str:
     if match["turn_year"]:
-        year = months_later(written, 12 * _TURNS[match["turn_year"][0]], parts=1)
+        year = months_later(written, 12 * _YEAR_STEPS[match["turn_year"][0]], parts=1)
         return written_date(year, match["month"] or "", match["day"] or "") if year else ""
     if match["turn_month"]:
-        month = months_later(written, _TURNS[match["turn_month"]])
+        month = months_later(written, _YEAR_STEPS[match["turn_month"]])
         day = (match["turn_day"] or "").rstrip("日号")
         return written_date(month[:4], month[5:], day) if month else ""
     return days_later(written, -1 if match["word"].startswith("昨") else 0)

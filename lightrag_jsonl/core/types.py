@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
+from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
@@ -308,7 +309,7 @@ def entity_record(mention: EntityMention) -> Record:
         record["aliases"] = [*mention.aliases]
     for name, value in mention.attributes:
         record["attribute"] = [name, value]
-    return record | _dates(mention)
+    return record | _dates_of_mention(mention)
 
 
 def relation_record(mention: RelationMention) -> Record:
@@ -320,11 +321,11 @@ def relation_record(mention: RelationMention) -> Record:
         "keywords": list(mention.keywords),
         "description": mention.description,
         "strength": mention.strength,
-        **_dates(mention),
+        **_dates_of_mention(mention),
     }
 
 
-def _dates(mention: EntityMention | RelationMention) -> Record:
+def _dates_of_mention(mention: EntityMention | RelationMention) -> Record:
     """From when and until when a mention holds, as far as a text says so."""
     dates: Record = {"valid_from": mention.valid_from, "valid_to": mention.valid_to}
     return {name: date for name, date in dates.items() if date}
@@ -481,6 +482,7 @@ class InsertReport:
       these are no failures, since a retry would not help.
     - `notes`: the parts of read files that are not in the texts.
     - `stopped`: empty, or the reason for an early end.
+    - `difference`: with `sync`, what is new, gone and contradicted in the graph.
     """
 
     documents: tuple[str, ...] = ()
@@ -496,6 +498,7 @@ class InsertReport:
     skipped: tuple[SkippedFile, ...] = ()
     shortened: tuple[Failure, ...] = ()
     notes: tuple[FileNote, ...] = ()
+    difference: GraphDifference | None = None
 
 
 @with_short_repr

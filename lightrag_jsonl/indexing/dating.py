@@ -7,7 +7,7 @@ from lightrag_jsonl.core.dates import iso_date
 from lightrag_jsonl.core.time_expressions import resolved_date, stated_dates
 from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, RelationMention
 
-AnyMention = TypeVar("AnyMention", EntityMention, RelationMention)
+NewMention = TypeVar("NewMention", EntityMention, RelationMention)
 
 
 def dated_extraction(extraction: Extraction, chunk: Chunk) -> Extraction:
@@ -19,12 +19,16 @@ def dated_extraction(extraction: Extraction, chunk: Chunk) -> Extraction:
     written = iso_date(chunk.date)
     return replace(
         extraction,
-        entities=tuple([_dated(mention, chunk, written) for mention in extraction.entities]),
-        relations=tuple([_dated(mention, chunk, written) for mention in extraction.relations]),
+        entities=tuple(
+            [_dated_mention(mention, chunk, written) for mention in extraction.entities]
+        ),
+        relations=tuple(
+            [_dated_mention(mention, chunk, written) for mention in extraction.relations]
+        ),
     )
 
 
-def _dated(mention: AnyMention, chunk: Chunk, written: str) -> AnyMention:
+def _dated_mention(mention: NewMention, chunk: Chunk, written: str) -> NewMention:
     valid_from = ""
     valid_to = ""
     if mention.valid_from or mention.valid_to:

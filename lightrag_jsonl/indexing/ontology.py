@@ -49,6 +49,7 @@ class Ontology:
     object_properties: dict[str, OntologyProperty] = field(default_factory=dict)  # by folded name
     datatype_properties: dict[str, OntologyProperty] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
+    functional_kinds: list[str] = field(default_factory=list)  # as in `IndexOptions`
     _names: dict[str, str] = field(default_factory=dict, repr=False)  # of classes, by folded name
 
     @classmethod
@@ -183,6 +184,7 @@ class Ontology:
                 name=name, domain=domain, range=values, comment=_comment(settings)
             )
             self.object_properties[_local_key(name)] = property
+            self.functional_kinds += _functional_kinds(name, settings)
         for place, name, settings in _entries(content, "datatypeproperties"):
             domain = self._ends(place, settings, "domain", spelling="domain")
             values = tuple(map(_local, settings.get("range", ())))
@@ -190,6 +192,7 @@ class Ontology:
                 name=name, domain=domain, range=values, comment=_comment(settings)
             )
             self.datatype_properties[_local_key(name)] = property
+            self.functional_kinds += _functional_kinds(name, settings)
 
     def _read_classes(self, classes: Sequence[Entry]) -> None:
         if not classes:
@@ -230,6 +233,15 @@ def _entries(content: Mapping[str, tuple[str, Json]], section: str) -> Iterator[
             raise ConfigError(f"{key}.{name}: must be a mapping")
         settings = {_folded(field): _listed_texts(value) for field, value in values.items()}
         yield f"{key}.{name}", str(name).strip(), settings
+
+
+def _functional_kinds(name: str, settings: Settings) -> list[str]:
+    """A property of the type FunctionalProperty (a subject has one value at a time), or "^" and its name
+    for InverseFunctionalProperty; a name counts without its namespace.
+    """
+    types = {_local_key(type) for type in settings.get("type", ())}
+    kinds = {"functionalproperty": "", "inversefunctionalproperty": "^"}
+    return [f"{mark}{_local(name)}" for type, mark in kinds.items() if type in types]
 
 
 def _listed_texts(value: Json) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ TASKS: Mapping[str, ModelTask] = {  # of the prompts that do not extract
     "kg-edge-selection": "select",
     "chat": "answer",
     "similarity-check": "judge",
+    "review-claims": "judge",
     "review-names": "judge",
     SEE_PROMPT: "see",
 }

@@ -141,7 +141,8 @@ class AsyncLightRAG:
         suffixes, like ".abc", or in place of packaged readers. The id of a file is the path: an
         edited file replaces the earlier text. With `sync`, documents of deleted files in the
         folders are deleted at the end; a folder without any readable file raises `ConfigError`,
-        and nothing is deleted. `file_limits` limit the cost of
+        and nothing is deleted. The report then also says what is new, gone and contradicted in the
+        graph. `file_limits` limit the cost of
         reading one file.
 
         A document with the id and content of an indexed document is skipped; with the id and a new
@@ -161,6 +162,7 @@ class AsyncLightRAG:
             if not isinstance(documents, str | Path | Document):
                 documents = list(documents)
             folders = _folders(documents)
+        before = await self.engine.retrieval.graph_state() if sync else None
         unread: list[UnreadSource] = []
         pending = self.engine.pending_documents(
             documents, unread, readers=readers, file_limits=file_limits
@@ -172,10 +174,12 @@ class AsyncLightRAG:
                 error.report = with_unread(error.report, unread)
             raise
         report = with_unread(report, unread)
-        if not folders or report.stopped:
+        if folders and not report.stopped:
+            report = replace(report, deleted=await self._delete_gone(folders, report))
+        if before is None:
             return report
-        deleted = await self._delete_gone(folders, report)
-        return replace(report, deleted=deleted)
+        after = await self.engine.retrieval.graph_state()
+        return replace(report, difference=after.since(before))
 
     async def _delete_gone(
         self, folders: Sequence[Path], report: types.InsertReport

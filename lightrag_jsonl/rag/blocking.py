@@ -177,6 +177,8 @@ class BlockingEntities(_Blocking):
     merge_pairs = blocking(namespaces.Entities.merge_pairs)
     estimate_review = blocking(namespaces.Entities.estimate_review)
     review = blocking(namespaces.Entities.review)
+    estimate_conflict_review = blocking(namespaces.Entities.estimate_conflict_review)
+    review_conflicts = blocking(namespaces.Entities.review_conflicts)
 
 
 class BlockingCommunities(_Blocking):

@@ -4,6 +4,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -192,8 +193,19 @@ class Engine:
             cite=resolve_citations,
             likeness=LikenessScale(self.embedder, self.language),
             secret_marks=self.new_id is random_id,
-            claims=ClaimMemory(self.options.functional_kinds),
+            claims=ClaimMemory(self.functional_kinds),
         )
+
+    @property
+    def functional_kinds(self) -> tuple[str, ...]:
+        """The relations and attributes with one value at a time, by the options and by the ontology; a
+        question does not need the file of the ontology.
+        """
+        kinds = list(self.options.functional_kinds)
+        if self.options.ontology is not None:
+            with suppress(ConfigError):
+                kinds += Ontology.load(self.options.ontology).functional_kinds
+        return tuple(kinds)
 
     @cached_property
     def answers(self) -> AnswerCache:

@@ -11,7 +11,7 @@ from typing import Any
 from anyio import to_thread
 
 from lightrag_jsonl.core.answers import Community
-from lightrag_jsonl.core.claims import DatedClaim
+from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
@@ -42,6 +42,11 @@ from lightrag_jsonl.rag.engine import Engine, open_engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
 from lightrag_jsonl.rag.wiki import wiki_pages, write_wiki
 from lightrag_jsonl.retrieval.communities import load_communities
+from lightrag_jsonl.retrieval.conflict_review import (
+    ConflictReview,
+    estimate_conflict_review,
+    review_conflicts,
+)
 from lightrag_jsonl.retrieval.history import entity_history
 from lightrag_jsonl.retrieval.reports import (
     ReportRun,
@@ -341,6 +346,16 @@ class Entities:
     async def review(self, pairs: Iterable[Duplicate]) -> Review:
         """Let the model judge pairs, in batches; `merge_pairs` merges the pairs in `same`."""
         return await review(tuple(pairs), self._engine.client)
+
+    async def estimate_conflict_review(self, conflicts: Iterable[Conflict]) -> Usage:
+        """The cost of `review_conflicts`, if no answer is in the cache; `ConfigError` without a model."""
+        return estimate_conflict_review(
+            tuple(conflicts), self._engine.client, self._engine.tokenizer.count
+        )
+
+    async def review_conflicts(self, conflicts: Iterable[Conflict]) -> ConflictReview:
+        """Let the model judge pairs of `LightRAG.conflicts`, in batches."""
+        return await review_conflicts(tuple(conflicts), self._engine.client)
 
 
 class Communities:

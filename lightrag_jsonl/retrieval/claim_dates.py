@@ -53,7 +53,7 @@ def with_claim_dates(task: SearchTask, context: Context, facts: Subgraph) -> Con
     descriptions = [entity.description for entity in context.entities]
     descriptions += [relation.description for relation in context.relations]
     for description in descriptions:
-        labels |= _labels(description.split("\n"), lines, words)
+        labels |= _date_labels(description.split("\n"), lines, words)
     return replace(
         context,
         entities=tuple([_later_first(entity, lines) for entity in context.entities]),
@@ -92,7 +92,9 @@ def _day(dates: LineDates) -> int:
     return first_day(dates.begin)
 
 
-def _labels(texts: list[str], lines: Mapping[str, LineDates], words: FixedWords) -> dict[str, str]:
+def _date_labels(
+    texts: list[str], lines: Mapping[str, LineDates], words: FixedWords
+) -> dict[str, str]:
     """The dates in words of the lines of one description."""
     dated = [text for text in texts if text in lines]
     begins = {lines[text].begin for text in dated}

@@ -21,7 +21,7 @@ from lightrag_jsonl.core.names import name_key, nfkc_casefold
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.time_expressions import find_time_expressions
 from lightrag_jsonl.core.types import Kind, RelationMention
-from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
+from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow, RowIds
 from lightrag_jsonl.storage.views import StoreView
 
 # How a kind is learned to be functional; chosen by reason, and checked by `benchmarks/versions.py`.
@@ -32,13 +32,25 @@ LEAST_AGREEMENT = 0.6  # share of these pairs with the same value
 MOST_COMPARED = 30  # claims about one subject that are compared with each other: bounds the time
 
 # Of a sentence whose words are a kind, for relations that state nothing and for numbers; by reason.
-LONGEST_SENTENCE = 200  # characters
-MOST_WORDS = 8
+LONGEST_STATEMENT = 120  # characters
+MOST_KIND_CHARACTERS = 40  # beside names and times
+MOST_KIND_WORDS = 8
+
+NEGATED = "not"  # among the words of a kind
+RELATIONS_LEARNED_FROM = (
+    5_000  # for an answer: bounds the time, to about half a second after a change
+)
 
 INVERSE = "^"  # before a kind that leads from the object of a relation to its subject
-_STATING_NOTHING = frozenset(MENTIONED_TOGETHER.values())
+_EMPTY_PREDICATES = frozenset(MENTIONED_TOGETHER.values())
+_ATTRIBUTION = (
+    re.compile(  # "According to the yearbook, …", "The yearbook reports: …", 据年鉴记载，
+        r"^\s*(?:according to [^,]{1,40},|[^:：]{1,40}[:：]|据[^，]{1,20}，)", re.IGNORECASE
+    )
+)
+_NEGATION = re.compile(r"\b(?:not|never|no longer|no|without)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_VALUE_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 SubjectAndKind: TypeAlias = tuple[str, str]
 
@@ -82,12 +94,13 @@ class ClaimIndex:
     """The claims of one state of an index; those of people are left out, since they are decisions.
 
     `stated_kinds` are kinds that a user calls functional. `decided` has the sorted keys of the ends of
-    each relation that a person made or changed.
+    each relation that a person made or changed. Unless it `learns`, only stated kinds are functional.
     """
 
     claims: Sequence[Claim]
     stated_kinds: frozenset[str] = frozenset()
     decided: frozenset[tuple[str, ...]] = frozenset()
+    learns: bool = True
 
     @cached_property
     def by_subject(self) -> Mapping[SubjectAndKind, Sequence[Claim]]:
@@ -109,11 +122,13 @@ class ClaimIndex:
     def of_chunks(self, chunks: Iterable[int]) -> "ClaimIndex":
         """The claims of functional kinds in some chunks, with the kinds of the whole index."""
         claims = [claim for chunk in chunks for claim in self.by_chunk.get(chunk, ())]
-        return ClaimIndex(claims, self.functional_kinds, self.decided)
+        return ClaimIndex(claims, self.functional_kinds, self.decided, learns=False)
 
     @cached_property
     def functional_kinds(self) -> frozenset[str]:
         """The kinds of which a subject has one value at a time: stated, or learned."""
+        if not self.learns:
+            return self.stated_kinds
         groups: defaultdict[str, list[Sequence[Claim]]] = defaultdict(list)
         for (_, kind), claims in self.by_subject.items():
             groups[kind].append(claims)
@@ -148,6 +163,17 @@ class ClaimMemory:
                 self._generation = generation
             return self._index
 
+    def claims_of_chunks(self, view: StoreView, chunks: Collection[int]) -> ClaimIndex:
+        """The claims of functional kinds in some chunks. In a graph with more than `RELATIONS_LEARNED_FROM`
+        relations only the stated kinds count: to learn others for each answer would take too long.
+        """
+        if view.counts().relations <= RELATIONS_LEARNED_FROM:
+            return self.claims(view).of_chunks(chunks)
+        if not self._stated_kinds:
+            return ClaimIndex(())
+        index = read_claims(view, self._stated_kinds, chunks)
+        return ClaimIndex(index.claims, self._stated_kinds, index.decided, learns=False)
+
 
 def kind_of(predicate: str) -> str:
     """A predicate as it is compared, such as "^heads": "head of" and "is the head of" are one kind."""
@@ -158,16 +184,22 @@ def kind_of(predicate: str) -> str:
 
 @lru_cache(10_000)  # the same predicates come again and again
 def _folded_predicate(predicate: str) -> str:
-    stems = claim_stems(predicate)
-    return " ".join(sorted(stems) or search_terms(predicate)) or name_key(predicate)
+    stems = set(claim_stems(predicate) or search_terms(predicate))
+    if _NEGATION.search(predicate):
+        stems.add(NEGATED)
+    return " ".join(sorted(stems)) or name_key(predicate)
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────
 
 
-def read_claims(view: StoreView, stated_kinds: frozenset[str] = frozenset()) -> ClaimIndex:
-    """All claims of a view: of relations in both directions, and of statements with a value."""
-    claims = list(ClaimReader(view).claims())
+def read_claims(
+    view: StoreView, stated_kinds: frozenset[str] = frozenset(), chunks: RowIds = None
+) -> ClaimIndex:
+    """The claims of a view, all or those of some chunks: of relations in both directions, and of
+    statements with a value.
+    """
+    claims = list(ClaimReader(view, chunks).claims())
     targets = view.aliases().targets
     decided = [
         tuple(sorted(targets.get(key, key) for key in map(name_key, override.names)))
@@ -180,21 +212,22 @@ def read_claims(view: StoreView, stated_kinds: frozenset[str] = frozenset()) -> 
 class ClaimReader:
     """Reads the claims of a view, but for the edits of people."""
 
-    def __init__(self, view: StoreView) -> None:
+    def __init__(self, view: StoreView, chunks: RowIds = None) -> None:
         self._view = view
+        self._chunks = chunks
         self._targets = view.aliases().targets
         by_hand = set(view.edited_chunks())
-        documents = view.chunk_documents()
+        documents = view.chunk_documents(chunks)
         self._documents = {row: documents[row] for row in documents if row not in by_hand}
 
     def claims(self) -> Iterator[Claim]:
         """The claims of relations, by keyword or, if the keywords state nothing, by the words of the
         sentence; of attributes; and of sentences with a number.
         """
-        for relation_row in self._view.relation_mentions():
+        for relation_row in self._view.relation_mentions(chunks=self._chunks):
             if relation_row.owner is not None and relation_row.chunk in self._documents:
                 yield from self._relation_claims(relation_row)
-        for entity_row in self._view.entity_mentions():
+        for entity_row in self._view.entity_mentions(chunks=self._chunks):
             if entity_row.owner is not None and entity_row.chunk in self._documents:
                 yield from self._entity_claims(entity_row)
 
@@ -206,7 +239,7 @@ class ClaimReader:
         predicates = {
             kind_of(keyword): keyword
             for keyword in mention.keywords
-            if keyword not in _STATING_NOTHING
+            if keyword not in _EMPTY_PREDICATES
         }
         if not predicates:
             kind = sentence_kind(mention.description, names)
@@ -236,9 +269,11 @@ class ClaimReader:
                 names=(mention.name, value),
                 predicate=attribute,
             )
-        if mention.attributes or not _NUMBER.search(mention.description):
+        if len(mention.description) > LONGEST_STATEMENT or mention.attributes:
             return
-        numbers = _NUMBER.findall(without_times(mention.description))
+        if not _VALUE_NUMBER.search(mention.description):
+            return
+        numbers = _VALUE_NUMBER.findall(without_times(mention.description))
         kind = sentence_kind(mention.description, (mention.name,))
         if kind and numbers:
             value = " ".join(numbers)
@@ -285,16 +320,30 @@ class ClaimReader:
 
 
 def sentence_kind(sentence: str, names: Iterable[str]) -> str:
-    """The kind of a statement by the words of its sentence, without names, times and numbers: sentences
-    that differ in nothing else are of one kind. "" for a long or an empty sentence.
+    """The kind of a statement by the words of its sentence, without names, times, numbers and who says so:
+    sentences that differ in nothing else are of one kind. "" for a long or an empty sentence.
     """
-    if len(sentence) > LONGEST_SENTENCE:
+    if len(sentence) > LONGEST_STATEMENT:
         return ""
-    words = nfkc_casefold(without_times(sentence))
+    words = _timeless_words(sentence)
     for name in names:
         words = words.replace(nfkc_casefold(name), "\n")
-    stems = claim_stems(_NUMBER.sub("\n", words))
-    return " ".join(sorted(stems)) if 0 < len(stems) <= MOST_WORDS else ""
+    words = _VALUE_NUMBER.sub("\n", words)
+    if (
+        len(words) - words.count("\n") > MOST_KIND_CHARACTERS
+        or len(search_terms(words)) > 2 * MOST_KIND_WORDS
+    ):
+        return ""
+    stems = set(claim_stems(words))
+    if _NEGATION.search(words):
+        stems.add(NEGATED)
+    return " ".join(sorted(stems)) if 0 < len(stems) <= MOST_KIND_WORDS else ""
+
+
+@lru_cache(10_000)  # a sentence relates many pairs of names
+def _timeless_words(sentence: str) -> str:
+    """A sentence, folded, without who says so and when it holds."""
+    return nfkc_casefold(without_times(_ATTRIBUTION.sub("", sentence)))
 
 
 def without_times(sentence: str) -> str:
@@ -314,8 +363,8 @@ def is_same_value(value: str, further_value: str) -> bool:
     """Whether two values say the same: the same numbers, or a name and a part of it."""
     if value == further_value:
         return True
-    numbers = _NUMBER.findall(value)
-    further_numbers = _NUMBER.findall(further_value)
+    numbers = _VALUE_NUMBER.findall(value)
+    further_numbers = _VALUE_NUMBER.findall(further_value)
     if numbers or further_numbers:
         return sorted(numbers) == sorted(further_numbers) and _share_words(value, further_value)
     if value.isascii() and further_value.isascii():

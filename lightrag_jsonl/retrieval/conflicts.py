@@ -18,6 +18,7 @@ from lightrag_jsonl.retrieval.claims import (
     MOST_COMPARED,
     Claim,
     ClaimIndex,
+    ClaimMemory,
     are_apart,
     is_same_value,
 )
@@ -71,7 +72,7 @@ def conflicting_pairs(index: ClaimIndex) -> Iterator[ClaimPair]:
 def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Conflict, ...]:
     """Pairs of claims with the sentences, documents and dates behind the claims."""
     claims = [claim for pair in pairs for claim in (pair.first, pair.second)]
-    dated = iter(_dated(view, claims))
+    dated = iter(_with_sentences(view, claims))
     return tuple(
         Conflict(
             subject=pair.subject,
@@ -87,10 +88,11 @@ def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Co
 # ── in the context and the answer of a question ─────────────────────────────────
 
 
-def with_conflicts(view: StoreView, index: ClaimIndex, context: Context) -> Context:
+def with_conflicts(view: StoreView, memory: ClaimMemory, context: Context) -> Context:
     """The context with the contradictions between two of its passages that time does not explain."""
     rows = view.chunks(ids=[chunk.id for chunk in context.chunks])
-    conflicts = find_conflicts(view, index.of_chunks(rows), limit=CONFLICTS_SHOWN)
+    index = memory.claims_of_chunks(view, rows)
+    conflicts = find_conflicts(view, index, limit=CONFLICTS_SHOWN)
     return replace(context, conflicts=conflicts) if conflicts else context
 
 
@@ -183,10 +185,11 @@ def _is_decided(pair: ClaimPair, index: ClaimIndex) -> bool:
     return any(end in index.decided for end in ends)
 
 
-def _dated(view: StoreView, claims: Sequence[Claim]) -> list[DatedClaim]:
+def _with_sentences(view: StoreView, claims: Sequence[Claim]) -> list[DatedClaim]:
     statements = [
         ClaimWords(
             chunk=claim.chunk,
+            kind=claim.mention_kind,
             subject=claim.names[0],
             predicate=claim.predicate,
             value=claim.names[1],

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from lightrag_jsonl.core.claims import DatedClaim, statement_span
 from lightrag_jsonl.core.dates import first_day, iso_date
-from lightrag_jsonl.core.types import EntityMention, RelationMention
+from lightrag_jsonl.core.types import EntityMention, Kind, RelationMention
 from lightrag_jsonl.storage.rows import MentionRow
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.views import StoreView
 
-UNDATED = 10**7  # after all days
+AFTER_ALL_DAYS = 10**7  # after all days
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +18,7 @@ class ClaimWords:
     """The words of a claim, and the row id of the chunk that says so."""
 
     chunk: int
+    kind: Kind
     subject: str
     predicate: str = ""
     value: str = ""
@@ -61,6 +62,7 @@ def dated_claims(view: StoreView, statements: Sequence[ClaimWords]) -> list[Date
         span = statement_span(chunk.text, statement.names, statement.description)
         start, end = span or (0, 0)
         claim = DatedClaim(
+            kind="relation" if statement.kind == "relation" else "entity",
             subject=statement.subject,
             predicate=statement.predicate,
             value=statement.value,
@@ -88,6 +90,7 @@ def _entity_words(row: MentionRow[EntityMention]) -> Iterator[ClaimWords]:
     for attribute, value in statements:
         yield ClaimWords(
             chunk=row.chunk,
+            kind="entity",
             subject=mention.name,
             predicate=attribute,
             value=value,
@@ -101,6 +104,7 @@ def _relation_words(row: MentionRow[RelationMention]) -> Iterator[ClaimWords]:
     mention = row.mention
     yield ClaimWords(
         chunk=row.chunk,
+        kind="relation",
         subject=mention.source,
         predicate=", ".join(mention.keywords),
         value=mention.target,
@@ -112,5 +116,5 @@ def _relation_words(row: MentionRow[RelationMention]) -> Iterator[ClaimWords]:
 
 def _time_of(claim: DatedClaim) -> tuple[int, str, int, str]:
     begin = claim.valid_from or iso_date(claim.written) or claim.valid_to
-    day = first_day(begin) if begin else UNDATED
+    day = first_day(begin) if begin else AFTER_ALL_DAYS
     return day, claim.document_id, claim.start, claim.value

@@ -6,7 +6,7 @@ taken its place.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
-AnyMention = TypeVar("AnyMention", EntityMentionRow, RelationMentionRow)
+StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +56,18 @@ class Holding:
 
     `later_chunks` are of documents written later. `mentions` do not hold; the names of those in `nameless`
     are still the ends of relations that do. `doubtful_relations` have a hidden mention. `statements` are
-    those of hidden mentions, by chunk, and `written` is the date of each chunk with a date.
+    those of hidden mentions, by chunk, and `written` is the date of each chunk with a date. `hidden_pairs`
+    are entities and chunks without a mention that held, shape (n, 2).
     """
 
     moment: str
     later_chunks: frozenset[int]
     mentions: Mapping[Kind, frozenset[int]]
-    nameless: frozenset[int]
     doubtful_relations: frozenset[int]
-    hidden_pairs: Ids
     statements: Mapping[int, Sequence[HiddenStatement]]
     written: Mapping[int, str]
+    nameless: frozenset[int] = frozenset()
+    hidden_pairs: Ids = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
     def visible_text(self, chunk: int, text: str) -> str:
         """A passage with spaces in place of what did not hold."""
@@ -127,7 +128,7 @@ class HoldingReads(StoreView):
         gone = doubtful - {row.owner for row in mentions if row.chunk in visible_chunks}
         return [owner for owner in owners if owner not in gone]
 
-    def _held(self, kind: Kind, rows: Iterable[AnyMention]) -> list[AnyMention]:
+    def _held(self, kind: Kind, rows: Iterable[StoredMention]) -> list[StoredMention]:
         """The mentions that held, with what held of their descriptions."""
         holding = self.holding
         hidden = holding.mentions[kind]
@@ -192,13 +193,11 @@ def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
     }
     entities = view.entity_mentions(chunks=chunks - later)
     relations = view.relation_mentions(chunks=chunks - later)
-    nameless = _nameless(entities, relations, hidden)
-    hidden_entities = hidden["entity"].keys() - nameless
-    return Holding(
+    hidden["entity"] |= _lone_ends(entities, relations, hidden["relation"])
+    holding = Holding(
         moment=moment,
         later_chunks=later,
-        mentions={"entity": frozenset(hidden_entities), "relation": frozenset(hidden["relation"])},
-        nameless=nameless,
+        mentions={"relation": frozenset(hidden["relation"])},
         doubtful_relations=frozenset(
             [
                 row.owner
@@ -206,10 +205,29 @@ def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
                 if row.id in hidden["relation"] and row.owner is not None
             ]
         ),
-        hidden_pairs=_hidden_pairs(entities, hidden_entities),
-        statements=_statements(entities, relations, hidden, superseded),
+        statements=_hidden_statements(entities, relations, hidden, superseded),
         written=written,
     )
+    hidden["entity"] |= _emptied(entities, holding)
+    nameless = _nameless(entities, relations, hidden)
+    hidden_entities = frozenset(hidden["entity"].keys() - nameless)
+    return replace(
+        holding,
+        mentions={**holding.mentions, "entity": hidden_entities},
+        nameless=nameless,
+        hidden_pairs=_hidden_pairs(entities, hidden_entities),
+    )
+
+
+def _emptied(entities: Sequence[EntityMentionRow], holding: Holding) -> dict[int, int]:
+    """The mentions, with their chunks, whose descriptions say nothing else than what did not hold."""
+    return {
+        row.id: row.chunk
+        for row in entities
+        if row.mention.description
+        and not row.mention.attributes
+        and not holding.visible_description(row.chunk, row.mention.description)
+    }
 
 
 def superseded_claims(
@@ -243,7 +261,7 @@ def _takes_place_of(latest: Claim, claim: Claim) -> bool:
     return not claim.valid_to or first_day(claim.valid_to) <= last_day(latest.begin)
 
 
-def _statements(
+def _hidden_statements(
     entities: Sequence[EntityMentionRow],
     relations: Sequence[RelationMentionRow],
     hidden: Mapping[Kind, Mapping[int, int]],
@@ -252,8 +270,8 @@ def _statements(
     """The statements of hidden mentions, by chunk."""
     statements: defaultdict[int, list[HiddenStatement]] = defaultdict(list)
     for entity_row in entities:
-        if entity_row.id in hidden["entity"]:
-            entity = entity_row.mention
+        entity = entity_row.mention
+        if entity_row.id in hidden["entity"] and (entity.description or entity.attributes):
             values = [value for _, value in entity.attributes]
             entity_statement = HiddenStatement(
                 names=(entity.name, *values),
@@ -271,6 +289,31 @@ def _statements(
             )
             statements[relation_row.chunk].append(relation_statement)
     return dict(statements)
+
+
+def _lone_ends(
+    entities: Sequence[EntityMentionRow],
+    relations: Sequence[RelationMentionRow],
+    hidden_relations: Collection[int],
+) -> dict[int, int]:
+    """The mentions of entities, with their chunks, that are nothing but ends of relations that did not
+    hold.
+    """
+    ends: dict[bool, set[tuple[int, str]]] = {
+        True: set(),
+        False: set(),
+    }  # of hidden relations or others
+    for relation_row in relations:
+        is_hidden = relation_row.id in hidden_relations
+        for name in (relation_row.mention.source, relation_row.mention.target):
+            ends[is_hidden].add((relation_row.chunk, name_key(name)))
+    lone_ends = ends[True] - ends[False]
+    return {
+        entity_row.id: entity_row.chunk
+        for entity_row in entities
+        if not (entity_row.mention.description or entity_row.mention.attributes)
+        and (entity_row.chunk, name_key(entity_row.mention.name)) in lone_ends
+    }
 
 
 def _nameless(

@@ -43,6 +43,7 @@ from lightrag_jsonl.retrieval.conflicts import (
 from lightrag_jsonl.retrieval.context import context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
+from lightrag_jsonl.retrieval.graph_state import GraphState, read_state
 from lightrag_jsonl.retrieval.holding import Holding, HoldingView, find_holding
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
 from lightrag_jsonl.retrieval.listing import appended_listing, find_listing, with_listing
@@ -129,6 +130,12 @@ class QueryPipeline:
             lambda view: find_conflicts(
                 view, memory.claims(view), explained=explained, limit=limit
             ),
+        )
+
+    async def graph_state(self) -> GraphState:
+        """The names in the graph, and its contradictions, to be compared with those of another time."""
+        return await search(
+            self.store, lambda snapshot: read_state(snapshot, self.claims.claims(snapshot))
         )
 
     async def answer(
@@ -269,9 +276,7 @@ class QueryPipeline:
                 result = find_overview(task, context, self.communities)
             else:
                 result = ranking.find(task, context)
-                contradicted = with_conflicts(
-                    snapshot, self.claims.claims(snapshot), result.context
-                )
+                contradicted = with_conflicts(snapshot, self.claims, result.context)
                 result = replace(result, context=contradicted)
             if not task.mode.graph:
                 return result

@@ -29,14 +29,14 @@ def add_dates(transaction: Transaction) -> None:
         chunks = transaction.chunks(rows[start : start + CHUNKS_AT_ONCE])
         entities = transaction.entity_mentions(chunks=chunks)
         relations = transaction.relation_mentions(chunks=chunks)
-        transaction.put_dates("entity", _dates(entities, chunks))
-        transaction.put_dates("relation", _dates(relations, chunks))
+        transaction.put_dates("entity", _dates_by_mention(entities, chunks))
+        transaction.put_dates("relation", _dates_by_mention(relations, chunks))
     for document in transaction.documents():
         if _has_new_date(document):
             _move(transaction, document)
 
 
-def _dates(
+def _dates_by_mention(
     mentions: Sequence[EntityMentionRow] | Sequence[RelationMentionRow], chunks: Mapping[int, Chunk]
 ) -> dict[int, tuple[str, str]]:
     dates: dict[int, tuple[str, str]] = {}

@@ -19,6 +19,7 @@ NAMES = (
 )  # fmt: skip
 TEXTS = ("He is old.", "He is dead.", "他死了。", "He is old.", "x")
 TYPES = ("person", "unknown", "creature", "Person")
+DATES = ("", "1843", "December 1843", "1844-01", "last year")
 PIECES = ("Scrooge met 马利. ", "Bob and Tiny Tim, 42 of them. ", "Nobody. ")
 
 entities = st.builds(
@@ -28,6 +29,7 @@ entities = st.builds(
     st.sampled_from(TYPES),
     chunk=st.integers(0, 2),
     aliases=st.lists(st.sampled_from(NAMES), max_size=2),
+    valid_from=st.sampled_from(DATES),
 )
 relations = st.builds(
     relation,
@@ -37,6 +39,8 @@ relations = st.builds(
     chunk=st.integers(0, 2),
     strength=st.sampled_from((1, 2.5, 9.999999, "7", 10)),
     keywords=st.lists(st.sampled_from(("owes", "knows", "朋友")), max_size=2),
+    valid_from=st.sampled_from(DATES),
+    valid_to=st.sampled_from(DATES),
 )
 record_lists = st.lists(entities | relations, max_size=8)
 libraries = st.lists(record_lists, min_size=1, max_size=5)

@@ -26,6 +26,7 @@ IDS = {
     "answer-overview": "text",
     "similarity-check": "text",
     "kg-edge-selection": "jsonl",
+    "review-claims": "jsonl",
     "review-names": "jsonl",
     "community-report": "json",
     "no-context": "text",

@@ -69,3 +69,29 @@ async def test_nothing_is_deleted_for_a_folder_that_is_not_there(tmp_path: Path)
             with pytest.raises(ConfigError, match="no folder was given"):
                 await rag.insert(given, sync=True)
         assert len(await rag.documents()) == 1
+
+
+async def test_sync_reports_what_changed_in_the_graph(tmp_path: Path) -> None:
+    """New and gone names and relations, and contradictions that were not there before; without sync it
+    compares nothing.
+    """
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for number in range(6):
+        for source in "ab":
+            text = f"Bob{number} Stone is the director of Mill{number} House."
+            (folder / f"{number}{source}.txt").write_text(text, encoding="utf-8")
+    async with index(tmp_path / "kb") as rag:
+        assert (await rag.insert(folder)).difference is None
+        (folder / "0b.txt").unlink()
+        (folder / "1a.txt").write_text("Bob1 Stone met Eve Ray.", encoding="utf-8")
+        (folder / "2b.txt").write_text("Zoe Hill is the director of Mill2 House.", encoding="utf-8")
+        difference = (await rag.insert(folder, sync=True)).difference
+        assert difference is not None
+        assert set(difference.new_entities) == {"Eve Ray", "Zoe Hill"}
+        assert difference.gone_entities == ()
+        assert ("Mill2 House", "Zoe Hill") in difference.new_relations
+        (conflict,) = difference.new_conflicts
+        assert {conflict.first.subject, conflict.second.subject} == {"Bob2 Stone", "Zoe Hill"}
+        unchanged = (await rag.insert(folder, sync=True)).difference
+        assert unchanged is not None and unchanged.new_conflicts == unchanged.new_entities == ()

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, Conflict, IndexOptions, NotFoundError
+from lightrag_jsonl import AsyncLightRAG, ConfigError, Conflict, IndexOptions, NotFoundError
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.retrieval import claims
 from lightrag_jsonl.retrieval.claims import is_same_value, kind_of
+from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, problems, relation
 
 OFFICES = 6
@@ -175,7 +177,7 @@ async def test_an_answer_that_rests_on_a_contradicted_claim_says_so(tmp_path: Pa
         await agree(rag)
         await say(rag, "Zoe", "Office3", "other", date="June 2020")
         answer = await rag.query("Who is the head of Office3?")
-        plain = await rag.query("Who is the head of Office4?")
+        plain = await rag.query("Who is Head4?")
     assert "The sources contradict each other on Office3, head of" in answer.text
     assert "“Zoe is the head of Office3.” (June 2020) [" in answer.text
     assert "“Head3 is the head of Office3.” (2020) [" in answer.text
@@ -195,3 +197,62 @@ async def test_a_filter_hides_a_contradiction(tmp_path: Path) -> None:
         earlier = await rag.query(question, as_of="2020-05")
     assert "Zoe" not in f"{filtered.text}{filtered.context}"
     assert "Zoe" not in f"{earlier.text}{earlier.context}"
+
+
+async def test_a_model_judges_pairs_for_a_price_that_is_known_before(tmp_path: Path) -> None:
+    """It is asked once for many pairs; without a model there is neither a price nor a judgement."""
+
+    def judge(request: Request) -> str:
+        assert "Zoe is the head of Office3." in request.question
+        return '{"id": "1", "contradictory": "no", "reason": "another office"}'
+
+    llm = ScriptedLLM(judge)
+    async with index(tmp_path, llm) as rag:
+        await agree(rag)
+        await say(rag, "Zoe", "Office3", "other", date="2020")
+        conflicts = await rag.conflicts()
+        estimate = await rag.entities.estimate_conflict_review(conflicts)
+        review = await rag.entities.review_conflicts(conflicts)
+    assert (estimate.calls, review.usage.calls) == (1, 1)
+    assert review.compatible == conflicts and review.contradictory == ()
+    async with index(tmp_path / "without") as rag:
+        with pytest.raises(ConfigError, match="model"):
+            await rag.entities.estimate_conflict_review(conflicts)
+
+
+async def test_a_large_graph_is_asked_for_named_kinds_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is learned from all claims is not learned anew for each answer; the list has all."""
+    monkeypatch.setattr(claims, "RELATIONS_LEARNED_FROM", 3)
+    for name, kinds in (("learned", ()), ("named", ("^head of",))):
+        options = IndexOptions(functional_kinds=kinds)
+        async with index(tmp_path / name, options=options) as rag:
+            await agree(rag)
+            await say(rag, "Zoe", "Office3", "other", date="2020")
+            answer = await rag.query("Who is the head of Office3?")
+            assert len(await rag.conflicts()) == 1
+        assert ("contradict each other" in answer.text) is bool(kinds)
+
+
+async def test_an_ontology_states_functional_kinds(tmp_path: Path) -> None:
+    """As OWL has them: of a functional property a subject has one value, of an inverse one an object has
+    one subject.
+    """
+    ontology = {
+        "classes": ["Person", "Office"],
+        "object_properties": {
+            "ex:heads": {"type": ["owl:ObjectProperty", "owl:InverseFunctionalProperty"]},
+            "knows": {"domain": "Person"},
+        },
+        "datatype_properties": {"born": {"rdf:type": "owl:FunctionalProperty"}},
+    }
+    options = IndexOptions(ontology=ontology)
+    async with index(tmp_path, options=options) as rag:
+        for person in ("Ann", "Ben"):
+            text = f"{person} heads Office7."
+            record = relation(person, "Office7", text, keywords=["heads"])
+            await rag.insert_records(Document(text, id=person), [record])
+        (conflict,) = await rag.conflicts()
+        assert rag.engine.functional_kinds == ("^heads", "born")
+    assert conflict.subject == "Office7"

@@ -684,3 +684,67 @@ def test_a_false_claim_is_marked_where_another_one_is_right(
         assert not page.all("#panel mark.on")
         page.all("#answer a.cite")[2].click()
         page.wait("#panel mark.on", text[:10])
+
+
+def insert_heads(folder: Path) -> None:
+    """Offices with one head each, by two documents; of one office the documents disagree."""
+    with LightRAG(folder, embedder="hash") as rag:
+        for number in range(6):
+            for source in "ab":
+                head = "Ida Moe" if (number, source) == (5, "b") else f"Head{number}"
+                text = f"🏛️ {head} is the head of Office{number}."
+                record: Record = {
+                    "type": "relationship",
+                    "source": head,
+                    "target": f"Office{number}",
+                    "keywords": ["head of"],
+                    "description": text,
+                }
+                document = Document(text, id=f"{number}{source}", date="June 2020")
+                rag.insert_records(document, [record])
+
+
+def test_a_contradiction_is_listed_and_settled_and_a_history_shown(
+    tmp_path: Path, page: Page
+) -> None:
+    """Each statement opens its passage with the sentence marked; a deletion with a reason settles the
+    contradiction, and can be undone.
+    """
+    insert_heads(tmp_path / "kb")
+    with serving(tmp_path / "kb") as server:
+        page.open(server, "graph")
+        page.wait("#graph aside h2", "Overview")
+        page.wait("#graph button", "Contradictions").click()
+        page.wait("#graph aside h3", "Office5")
+        page.wait("#graph aside .claim-line", "Ida Moe").click()
+        assert "Ida Moe is the head of Office5." in page.wait("#passage mark").text
+        page.press(Keys.ESCAPE)
+        page.gone("#passage")
+        page.click("#graph aside li", "Ida Moe", "button.link")
+        page.wait("#edit [name=by]").send_keys("Ada")
+        page.wait("#edit [name=reason]").send_keys("see the register")
+        page.wait("#edit .main", "Delete this relation").click()
+        page.wait("#graph aside .soft", "No contradictions were found.")
+        page.wait("#notice button", "Undo").click()
+        page.wait("#graph aside h3", "Office5")
+        page.wait("#graph input").send_keys("Office5")
+        page.wait("#graph .side li:only-child .line", "Office5").click()
+        page.wait("#graph aside .link", "History").click()
+        page.wait("#graph aside .timeline", "says a text of June 2020")
+        assert len(page.all("#graph aside .timeline .claim-line")) == 2
+
+
+def test_a_question_is_asked_as_of_a_date(tmp_path: Path, page: Page) -> None:
+    """The filter takes a date as people write it; what is no date is refused in words."""
+    insert_heads(tmp_path / "kb")
+    with serving(tmp_path / "kb") as server:
+        page.open(server)
+        page.wait("summary").click()
+        page.wait("[name=as_of]").send_keys("May 2020")
+        page.ask("Who is the head of Office3?")
+        page.wait(".answer", "The indexed documents hold nothing that answers this question.")
+        page.wait("[name=as_of]").clear()
+        page.wait("[name=as_of]").send_keys("soon")
+        page.ask("Who is the head of Office4?")
+        page.wait(".foot [role=alert]", "as_of must be a date such as 2021")
+    assert all("400 (Bad Request)" in line for line in page.problems())

@@ -29,7 +29,9 @@ EXTRACTION = t.Extraction(rejections=(REJECTION,), gleaned=(3, 1), usage=Usage(7
 BORN = (("born", "1867"),)
 CURIE = t.EntityMention("Curie", "person", "a chemist", attributes=BORN, aliases=("居里",))
 RADIUM = t.EntityMention("radium", "element", "an element", grounded=False)
-DISCOVERY = t.RelationMention("Curie", "radium", ("discovery",), "she found it", 2.0)
+DISCOVERY = t.RelationMention(
+    "Curie", "radium", ("discovery",), "she found it", 2.0, valid_from="1898"
+)
 
 
 def sample_entities() -> list[r.EntityRow]:
@@ -281,6 +283,11 @@ class StoreContract:
             assert [row.mention for row in view.relation_mentions(relations=[1])] == [DISCOVERY] * 4
             assert view.relation_mentions(chunks=[4])[0].position == 4000
             assert view.mentioned_relations([4, 1]) == [1]
+            assert [row.chunk for row in view.dated_mentions("relation")] == [1, 2, 3, 4]
+            assert {row.valid_from for row in view.dated_mentions("relation", [1])} == {"1898"}
+            assert view.dated_mentions("relation", [9]) == view.dated_mentions("entity") == []
+            assert view.chunk_documents([1, 4]) == {1: (1, ""), 4: (2, "")}
+            assert view.document_dates() == []
             assert list(view.entity_rows().values()) == sample_entities()
             assert view.entity_rows(ids=[2, 9]) == view.entity_rows(keys=["radium", "?"])
             assert view.relation_rows(pairs=[(1, 2), (2, 9)]) == {1: sample_relation()}

@@ -24,7 +24,7 @@ export function startAsk() {
     question: h("textarea", { rows: 2, hint: "question", label: "question", onkeydown: keyed }),
     mode: h("select", { label: "mode" }, keysAfter("mode_").map((mode) => h("option", { value: mode, t: `mode_${mode}` }))),
     send: h("button", { class: "main", t: "ask" }),
-    filters: h("form", { class: "filters" }, filter("title"), filter("from", "date"), filter("to", "date")),
+    filters: h("form", { class: "filters" }, filter("title"), filter("from", "date"), filter("to", "date"), filter("as_of", "text")),
     canvas: h("div", { class: "canvas", role: "img", label: "graph_drawing" }),
     relations: h("ul", { class: "list" }),
     evidence: h("p", { class: "soft", t: "evidence_none" }),
@@ -102,6 +102,8 @@ function where() {
   return { ...(title && { title }), ...((from || to) && { date }) };
 }
 
+const asOf = () => new FormData(parts.filters).get("as_of").trim() || null;
+
 async function submitted(event) {
   event.preventDefault();
   const question = parts.question.value.trim();
@@ -130,7 +132,7 @@ function setRunning(controller) {
 }
 
 async function receive(question, turn, signal) {
-  const asked = { question, mode: parts.mode.value, conversation_history: history(), where: where() };
+  const asked = { question, mode: parts.mode.value, conversation_history: history(), where: where(), as_of: asOf() };
   for await (const [name, value] of events(indexPath("/stream"), asked, signal)) {
     if (name === "keywords") {
       const words = new Set([...value.keywords.low_level, ...value.keywords.high_level]);

@@ -17,14 +17,22 @@ const FIELDS = new Map(Object.entries({
     h("datalist", { id: "names" }),
   ],
   delete: () => [],
+  settle: () => [],
 }));
+const ON_ENTITY = ["edit", "merge", "delete"];
 
 const field = (key, input) => h("label", { class: "field" }, h("span", { t: key }), input);
 
 // Buttons to change an entity; `done` is called with the name that it has afterwards, or null.
 export function editButtons(entity, done) {
-  return [...FIELDS.keys()].map((action) =>
+  return ON_ENTITY.map((action) =>
     h("button", { class: "link", t: `${action}_entity`, onclick: () => openDialog(action, entity, done) }));
+}
+
+// A button to delete the relation of a claim, which settles a contradiction.
+export function settleButton({ subject, value }, done) {
+  const relation = { name: `${subject} → ${value}`, source: subject, target: value };
+  return h("button", { class: "link", t: "settle_entity", onclick: () => openDialog("settle", relation, done) });
 }
 
 async function suggest({ target: { value } }) {
@@ -49,7 +57,9 @@ function openDialog(action, entity, done) {
     send.disabled = true;
     try {
       const values = Object.fromEntries(new FormData(form));
-      await change({ action, name: entity.name, ...values }, entity.name, done);
+      const settled = { action: "delete", name: entity.source, target: entity.target };
+      const edit = action === "settle" ? settled : { action, name: entity.name };
+      await change(action, { ...edit, ...values }, entity.name, done);
       $("#edit").close();
     } catch (error) {
       problem.textContent = errorWords(error);
@@ -62,7 +72,7 @@ function openDialog(action, entity, done) {
   $("#edit").showModal();
 }
 
-async function change(edit, name, done) {
+async function change(action, edit, name, done) {
   const report = await finished(await post(indexPath("/edit"), edit));
   const undo = h("button", { class: "link", t: "undo", onclick: guarded(async () => {
     inform(t("saving"));
@@ -70,8 +80,8 @@ async function change(edit, name, done) {
     inform(t("undone"));
     done(name);
   }) });
-  inform(t(`${edit.action}_done`, name), undo);
-  done(edit.action === "edit" ? name : edit.target ?? null);
+  inform(t(`${action}_done`, name), undo);
+  done(action === "edit" ? name : edit.target ?? null);
 }
 
 const undoing = ({ document, unmerge }) =>

@@ -4,8 +4,8 @@ import { get, indexPath } from "./api.js";
 import { line, relationWords } from "./ask.js";
 import { $, guarded, h, notify } from "./dom.js";
 import { colorOf, Drawing } from "./drawing.js";
-import { editButtons } from "./edit.js";
-import { openSources } from "./passage.js";
+import { editButtons, settleButton } from "./edit.js";
+import { openCitations, openSources } from "./passage.js";
 import { format, t } from "./strings.js";
 
 const FOUND = 30;
@@ -28,9 +28,10 @@ export function startGraph() {
   };
   const clear = h("button", { t: "clear", onclick: reset });
   const overview = h("button", { t: "overview", onclick: showOverview });
+  const conflicts = h("button", { t: "conflicts", onclick: showConflicts });
   $("#graph").replaceChildren(
     h("div", { class: "side" }, parts.search, parts.type, parts.total, parts.found),
-    h("div", { class: "side" }, parts.canvas, h("div", { class: "row" }, parts.legend, overview, clear)),
+    h("div", { class: "side" }, parts.canvas, h("div", { class: "row" }, parts.legend, overview, conflicts, clear)),
     parts.about,
   );
   drawing = new Drawing(parts.canvas, (name) => choose(name));
@@ -62,6 +63,45 @@ const showOverview = guarded(async () => {
   );
 });
 
+// What was said about an entity, as a line of time.
+const showHistory = guarded(async (name) => {
+  const claims = await get(indexPath("/history"), { name });
+  parts.about.replaceChildren(
+    h("h2", { t: "history_of", n: name }),
+    h("p", { class: "soft", t: "history_hint" }),
+    h("ol", { class: "timeline" }, claims.map((claim) => h("li", {}, claimLine(claim)))),
+    h("button", { t: "close", onclick: () => choose(name) }),
+  );
+});
+
+// Pairs of claims that cannot both hold; a person settles one by deleting a relation.
+const showConflicts = guarded(async () => {
+  const conflicts = await get(indexPath("/conflicts"));
+  const side = (claim) => h("li", {}, claimLine(claim), claim.kind === "relation" && settleButton(claim, () => showConflicts()));
+  parts.about.replaceChildren(
+    h("h2", { t: "conflicts" }),
+    h("p", { class: "soft", t: conflicts.length ? "conflicts_hint" : "conflicts_none" }),
+    ...conflicts.map(({ subject, predicate, first, second }) =>
+      h("article", { class: "card" }, h("h3", {}, [subject, predicate].filter(Boolean).join(" · ")), h("ul", { class: "timeline" }, side(first), side(second)))),
+  );
+});
+
+// When a claim holds, what it says, and the document; it opens the passage.
+function claimLine(claim) {
+  const { subject, predicate, value, text, document } = claim;
+  const words = text || [subject, predicate, value].filter(Boolean).join(" → ");
+  const span = { ...claim, supported: claim.end > claim.start };
+  return h("button", { class: "line claim-line", onclick: () => openCitations([span]) },
+    h("span", { class: "grow" }, h("b", {}, dates(claim)), h("span", { class: "block" }, words), h("span", { class: "soft small block" }, document)));
+}
+
+function dates({ valid_from: from, valid_to: to, written }) {
+  if (from && to) return `${from} – ${to}`;
+  if (from) return t("since", from);
+  if (to) return t("until", to);
+  return written ? t("written", written) : t("undated");
+}
+
 function reset() {
   drawing.clear();
   parts.legend.replaceChildren();
@@ -91,6 +131,7 @@ const choose = guarded(async (name, limit = AROUND) => {
     h("h2", {}, entity.name),
     h("p", { class: "row" }, chip(entity.type),
       h("button", { class: "link", t: "sources", onclick: () => openSources({ entity: entity.name }) }),
+      h("button", { class: "link", t: "history", onclick: () => showHistory(entity.name) }),
       h("button", { class: "link", t: "collapse", onclick: () => collapse(entity.name) })),
     h("p", entity.aliases.length ? { class: "soft", t: "aliases", n: entity.aliases.join(", ") } : { hidden: true }),
     h("p", { class: "description" }, entity.description),

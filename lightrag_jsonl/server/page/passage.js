@@ -39,7 +39,7 @@ function card(chunk, title, citations = []) {
   }
   show(characters.length, "span");
   return h("article", { class: "card" },
-    h("h3", {}, citations.length > 0 && h("span", { class: "number" }, citations[0].number), " ", place(title, chunk.heading)),
+    h("h3", {}, citations[0]?.number && h("span", { class: "number" }, citations[0].number), " ", place(title, chunk.heading)),
     (chunk.page > 1 || citations[0]?.paged) && h("p", { class: "soft", t: "page_of", n: chunk.page }),
     citations.some((one) => !one.supported) && h("p", { class: "warn", t: "unsupported" }), text);
 }
