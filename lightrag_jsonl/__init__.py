@@ -16,6 +16,7 @@ from lightrag_jsonl.core.answers import (
     ListRequest,
 )
 from lightrag_jsonl.core.claims import Conflict, DatedClaim
+from lightrag_jsonl.core.claims import GraphDifference as GraphDifference
 from lightrag_jsonl.core.edges import Edge as Edge
 from lightrag_jsonl.core.edges import SelectedEdge as SelectedEdge
 from lightrag_jsonl.core.errors import (
