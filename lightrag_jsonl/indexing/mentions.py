@@ -166,7 +166,8 @@ class MentionCollector:
                 self.reject(line, record, reason, detail)
 
     def _add_content_keywords(self, record: Record) -> None:
-        for keyword in _plain_texts(record.get("keywords")):
+        keywords = _plain_texts(record.get("keywords"))
+        for keyword in self.examples.without_copies(keywords, self._source_words):
             if not self._is_too_long(keyword):
                 self.content_keywords[keyword] = None
 
