@@ -15,6 +15,7 @@ from lightrag_jsonl.core.answers import (
     Listing,
     ListRequest,
 )
+from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.edges import Edge as Edge
 from lightrag_jsonl.core.edges import SelectedEdge as SelectedEdge
 from lightrag_jsonl.core.errors import (
@@ -137,8 +138,8 @@ __version__ = "0.1.0"
 # Ports and types are left out, so that `import *` cannot replace a user's own names.
 __all__ = [
     "Answer", "AnswerStream", "AsyncAnswerStream", "AsyncLightRAG", "BudgetError", "Chunk",
-    "Citation", "CitedClaim", "Community", "CommunityReport", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
-    "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
+    "Citation", "CitedClaim", "Community", "CommunityReport", "Completion", "ConfigError", "Conflict", "Context", "CorruptError", "CrossEncoderReranker",
+    "DatedClaim", "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
     "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "Finding", "FunctionEmbedder",
     "FunctionLLM", "HTTPReranker", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
     "LLMError", "LightRAG", "ListRequest", "ListedItem", "Listing", "LightRAGError", "Limits", "LockedError", "MergedRecords", "MergeReport", "Message",

@@ -110,7 +110,7 @@ def mcp_command(rag: LightRAG, allow_write: bool) -> CommandOutput:
     """Offer the index as tools to agents (MCP).
 
     An agent's program starts this command and speaks the Model Context Protocol on stdin and
-    stdout. The tools are search, ask, entity, source and documents.
+    stdout. The tools are search, ask, entity, source, documents and communities.
 
     \b
     Example, for the configuration file of such a program:

@@ -244,7 +244,7 @@ def import_command(setup: Setup, folder: Path) -> CommandOutput:
 
 
 @index_command(
-    click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), default="-"),
+    click.argument("file", type=click.Path(allow_dash=True), default="-"),
     option(
         "-f --format graph_format",
         "By default that of FILE's suffix; of stdout, graphml.",
@@ -258,6 +258,12 @@ def export_command(rag: LightRAG, file: str, graph_format: GraphFormat | None) -
     entities with most relations) and .jsonl: the records of the chunks, in the form of the prompt
     extract-graph, with the id of the document and the number of the chunk, for `insert_records` of
     the Python package.
+
+    A FILE without a suffix is a folder for a wiki: linked Markdown pages of entities, communities and
+    documents, each sentence with its place in the sources. The next export writes what changed.
+
+    \b
+      lightrag-jsonl export -w kb wiki/
     """
     if file == "-":
         text = rag.admin.export_text(graph_format or "graphml")

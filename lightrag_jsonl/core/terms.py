@@ -27,12 +27,16 @@ def stem(term: str) -> str:
     Endings that names have as well, such as the y of "Mary", stay: "Mary" does not meet "Mars".
     """
     word = _singular(term)
+    if len(word) == 4 and word.endswith("ied"):  # "died" meets "die"
+        return word[:-1]
     if verb := _PAST_OR_GERUND.fullmatch(word):
         word = _DOUBLED_CONSONANT.sub(r"\1", verb["base"])
         if word.endswith("i"):  # "married" meets "marry"
             word = f"{word[:-1]}y"
     if len(word) > 6 and word.endswith("ery"):  # "discovery" meets "discover"
         return word[:-1]
+    if len(word) > 4 and word.endswith("ie"):  # "movie" meets "movies"
+        return f"{word[:-2]}y"
     return word.removesuffix("e") if len(word) > 3 else word
 
 

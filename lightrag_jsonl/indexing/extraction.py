@@ -19,6 +19,7 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk, Extraction
 from lightrag_jsonl.indexing.budget import Budget
 from lightrag_jsonl.indexing.conversation import Conversation
+from lightrag_jsonl.indexing.dating import dated_extraction
 from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.incoming import storable_json
 from lightrag_jsonl.indexing.mentions import (
@@ -237,7 +238,7 @@ async def extract_chunk(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -
                 "lightrag_jsonl.relations": len(extraction.relations),
             }
         )
-    return replace(extraction, extractor=extractor.name)
+    return replace(dated_extraction(extraction, chunk), extractor=extractor.name)
 
 
 async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:

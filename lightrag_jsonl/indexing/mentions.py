@@ -190,6 +190,8 @@ class MentionCollector:
             grounded=self._is_in_text(key),
             attributes=_attributes(record),
             aliases=self._aliases(record, key) if record.get("aliases") else (),
+            valid_from=_plain_text(record.get("valid_from")),
+            valid_to=_plain_text(record.get("valid_to")),
         )
         self.entities[mention] = None
         return None
@@ -229,6 +231,8 @@ class MentionCollector:
             keywords=keywords,
             description=_plain_text(record.get("description")),
             strength=strength if isinstance(strength, float) else 1.0,
+            valid_from=_plain_text(record.get("valid_from")),
+            valid_to=_plain_text(record.get("valid_to")),
         )
         self.relations[mention] = None
         self._relation_lines.setdefault(mention, line)

@@ -14,7 +14,7 @@ from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.context_window import ContextWindow, context_tokens, fitted_options
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.languages import Language, known_language
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
@@ -54,6 +54,7 @@ from lightrag_jsonl.rag.settings import (
 from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
+from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.storage.opening import open_store
@@ -191,6 +192,7 @@ class Engine:
             cite=resolve_citations,
             likeness=LikenessScale(self.embedder, self.language),
             secret_marks=self.new_id is random_id,
+            claims=ClaimMemory(self.options.functional_kinds),
         )
 
     @cached_property
@@ -272,7 +274,7 @@ class Engine:
             self.options,
             language=self.language,
             ontology=ontology,
-            names_in=partial(_names_in, known_language(self.language)),
+            names_in=partial(offline.text_names, language=known_language(self.language)),
             window=ContextWindow(context_tokens(model), self.tokenizer.count),
             grounded=getattr(model, "constrain", "") == "grounded",
         )
@@ -323,7 +325,8 @@ class Engine:
 
         Unreadable sources and skipped files are appended to `unread`.
         """
-        for item in load_documents(sources, readers, file_limits):
+        sees = self.client.has_model("see")
+        for item in load_documents(sources, readers, file_limits, sees=sees):
             if isinstance(item, Document):
                 yield PendingDocument(item, self.clock.seconds())
             else:
@@ -468,8 +471,3 @@ def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) 
     if store.read_only:
         log.warning("%s can only be read: answers and traces are not kept", store.location)
     return store
-
-
-def _names_in(language: Language, text: str) -> list[str]:
-    """The names in a text, found by the rules of a language."""
-    return [entity.name for entity in offline.extract_text(text, language).entities]

@@ -11,7 +11,9 @@ from typing import Any
 from anyio import to_thread
 
 from lightrag_jsonl.core.answers import Community
+from lightrag_jsonl.core.claims import DatedClaim
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import LANGUAGE_NAMES, QueryParam
 from lightrag_jsonl.core.protocols import Embedder
@@ -30,6 +32,7 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.curation.duplicates import Duplicate, find_duplicates, groups
 from lightrag_jsonl.curation.edits import Edit
+from lightrag_jsonl.curation.homonyms import Homonym, find_homonyms
 from lightrag_jsonl.curation.review import Review, estimate_review, review
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.providers import as_embedder
@@ -37,11 +40,15 @@ from lightrag_jsonl.providers.model_names import NO_MODEL
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.rag.engine import Engine, open_engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
+from lightrag_jsonl.rag.wiki import wiki_pages, write_wiki
+from lightrag_jsonl.retrieval.communities import load_communities
+from lightrag_jsonl.retrieval.history import entity_history
 from lightrag_jsonl.retrieval.reports import (
     ReportRun,
     ReportTask,
     estimate_reports,
     find_report_tasks,
+    with_reports,
     write_reports,
 )
 from lightrag_jsonl.retrieval.task import SearchTask
@@ -121,6 +128,20 @@ class Entities:
                 key=lambda relation: (-relation.weight, relation.source, relation.target),
             )
             return Neighbourhood(replace(entity, degree=len(relation_rows)), tuple(relations))
+
+        return await read(self._engine.store, load)
+
+    async def history(self, name: str) -> tuple[DatedClaim, ...]:
+        """What was said about an entity over time, with the sentences, documents and dates: in the order
+        of time, claims without a date last. `NotFoundError` for an unknown name.
+        """
+        key = name_key(sanitize(name))
+
+        def load(view: StoreView) -> tuple[DatedClaim, ...]:
+            row = view.entity_ids([key]).get(key)
+            if row is None:
+                raise NotFoundError(f"no such entity: {name}")
+            return entity_history(view, row)
 
         return await read(self._engine.store, load)
 
@@ -289,6 +310,29 @@ class Entities:
         for into, *names in groups(merged):
             await self.merge(names, into=into)
         return merged
+
+    async def homonyms(self, *, limit: int = 100) -> tuple[Homonym, ...]:
+        """Names with perhaps several bearers, most likely first: types, dates or places of their
+        documents contradict each other. `separate` takes the name and the bearers of one.
+        """
+        return await search(self._engine.store, partial(find_homonyms, limit=limit))
+
+    async def separate(self, name: str, bearers: Mapping[str, Iterable[str]]) -> None:
+        """Tell the bearers of a name apart: by each qualifier, the ids of the documents that mean the
+        bearer. "John Gale" becomes "John Gale (Kestrel Works)" in them, and stays an alias.
+
+        Other and later documents keep the bare name. `NotFoundError` for an unknown name, or a document
+        that does not mention it; `ConfigError` if other names are merged into it. `rejoin` undoes it.
+        """
+        documents = {
+            qualifier: [sanitize(id) for id in ([ids] if isinstance(ids, str) else ids)]
+            for qualifier, ids in bearers.items()
+        }
+        await self._engine.curation.separate_name(sanitize(name), documents)
+
+    async def rejoin(self, *names: str) -> None:
+        """Take the qualifiers off separated names; `NotFoundError` lists names without one."""
+        await self._engine.curation.rejoin_names([sanitize(name) for name in names])
 
     async def estimate_review(self, pairs: Iterable[Duplicate]) -> Usage:
         """The cost of `review`, if no answer is in the cache; `ConfigError` without a model."""
@@ -528,13 +572,30 @@ class Admin:
 
         Suffixes: .graphml, .json, .jsonl (the records behind the graph), .csv, .nq (N-Quads),
         .cypher and .html (a page of the entities with most relations). `ConfigError` for any other
-        suffix.
+        suffix. A path without a suffix is a folder for a wiki: a Markdown page for each entity,
+        community and document. Written anew are only pages that changed, and pages of what the index
+        no longer has are deleted.
         """
         chosen_format = format or graph_format(Path(path))
+        if chosen_format == "wiki":
+            pages = await self._wiki_pages()
+            await to_thread.run_sync(write_wiki, Path(path), pages)
+            return chosen_format
         text = await self.export_text(chosen_format)
         write_file = partial(Path(path).write_text, text, "utf-8", newline="")
         await to_thread.run_sync(write_file)
         return chosen_format
+
+    async def _wiki_pages(self) -> dict[str, str]:
+        engine = self._engine
+
+        def make_pages(snapshot: Snapshot) -> dict[str, str]:
+            task = SearchTask.without_question(snapshot, QueryParam(mode="overview"))
+            rows = engine.retrieval.communities.communities(task)
+            communities = with_reports(snapshot, load_communities(task, rows))
+            return wiki_pages(snapshot, communities, known_language(engine.language))
+
+        return await search(engine.store, make_pages)
 
     async def export_text(self, format: GraphFormat) -> str:
         """The text of an export."""
