@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
-SMALL_PROMPT = "extract-small"  # asks for entities, and is followed by the next one
-RELATIONS_PROMPT = "extract-small-relations"
+SMALL_PROMPT = "extract-small"  # asks for relations only: one kind of record for small models
 UNNAMED_ENDS = "kept, but the description names neither end of the relation"
 COPIED = "it repeats the example of the prompt, and says nothing of the text"
 ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
@@ -155,6 +154,8 @@ class MentionCollector:
             match part.get("type"):
                 case "entity":
                     problem = self._add_entity(part)
+                case "relationship" if self.prompt == SMALL_PROMPT:
+                    problem = self._add_statement(line, part)
                 case "relationship":
                     problem = self._add_relation(line, part)
                 case "content_keywords":
@@ -239,6 +240,20 @@ class MentionCollector:
         if keywords != all_keywords:
             return self._too_long("kept without a keyword that")
         return None
+
+    def _add_statement(self, line: int, record: Record) -> RecordProblem | None:
+        """Add a small model's relation, or what it is about if the description names one end only.
+
+        Such models copy sentences well, but join them with names that happen to be near.
+        """
+        description = _plain_text(record.get("description"))
+        ends = [clean_name(_plain_text(record.get(field))) for field in ("source", "target")]
+        named_ends = [end for end in ends if end and names_any(description, [name_key(end)])]
+        if len(named_ends) == 1:
+            return self._add_entity({"name": named_ends[0], "description": description})
+        if not named_ends and all(ends):
+            return "unnamed_ends", UNNAMED_ENDS.removeprefix("kept, but ")
+        return self._add_relation(line, record)
 
     def _is_too_long(self, text: str) -> bool:
         return len(text) > self.limits.name_characters

@@ -133,27 +133,6 @@ async def test_themes_of_the_example_are_left_out(
     assert set(extraction.content_keywords) == {theme, copied[0]}
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-async def test_an_echo_of_the_examples_for_small_models_leaves_nothing(language: str) -> None:
-    """Neither of the first question nor of the second, which has an example of its own."""
-    prompt_set = prompts(language)
-    entities = prompt_set.prompt("extract-small").example_lines
-    relations = prompt_set.prompt("extract-small-relations").example_lines
-    true_entities = [
-        {"name": record["name"], "entity_type": "x", "description": record["description"]}
-        for record in TRUE[language]
-        if "name" in record
-    ]
-    answers = [jsonl(*true_entities, *map(json.loads, entities)), "\n".join(relations)]
-
-    extraction, _ = await extract(
-        answers, TEXTS[language], language=language, extraction="extract-small"
-    )
-    assert names(extraction) == {record["name"] for record in true_entities}
-    assert not extraction.relations
-    assert reasons(extraction)["example"] == len(entities) + len(relations)
-
-
 @pytest.mark.parametrize(("language", "name"), [("en", "Tobias Reed"), ("zh", "沈昭")])
 async def test_keywords_of_the_example_are_left_out(language: str, name: str) -> None:
     """Of a relation that is true otherwise; keywords that the text has stay, an example's or not."""

@@ -14,7 +14,6 @@ LANGUAGES = ("en", "zh")
 IDS = {
     "extract-graph": "jsonl",
     "extract-small": "jsonl",
-    "extract-small-relations": "jsonl",
     "resume-extract": "jsonl",
     "glean-extract": "jsonl",
     "glean-check": "text",
@@ -45,7 +44,6 @@ VARIABLES: dict[str, object] = {
     "entity_types": ["person", "place"],
     "language": "English",
     "name": "乔峰",
-    "names": ["乔峰", "丐帮"],
     "descriptions": ["a chief", "一位帮主"],
     "query": "乔峰是谁？",
     "history": "user: hi",
