@@ -192,7 +192,8 @@ class OpenAILLM:
         turns: Any = body["messages"]
         parts = [{"type": "text", "text": turns[-1]["content"]}]
         last_turn = {**turns[-1], "content": [*parts, {"type": "image_url", "image_url": image}]}
-        return await self._complete({**body, "messages": [*turns[:-1], last_turn]})
+        body_with_picture = {**body, "messages": [*turns[:-1], last_turn]}
+        return await self._complete(body_with_picture, in_records=False)
 
     def _constraint(self, schema: Mapping[str, Json], names: Sequence[str] | None) -> JsonObject:
         """The field of a request that forces records: a grammar for llama.cpp, else the schema."""
