@@ -3,6 +3,7 @@
 import html
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,7 @@ RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
 SMALL_PROMPT = "extract-small"  # asks for relations only: one kind of record for small models
+CLAUSE_MARKS = re.compile(r"[，。；：！？]|[;:!?] |, | \. ")  # in no name
 UNNAMED_ENDS = "kept, but the description names neither end of the relation"
 COPIED = "it repeats the example of the prompt, and says nothing of the text"
 ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
@@ -244,16 +246,18 @@ class MentionCollector:
     def _add_statement(self, line: int, record: Record) -> RecordProblem | None:
         """Add a small model's relation, or what it is about if the description names one end only.
 
-        Such models copy sentences well, but join them with names that happen to be near.
+        Such models copy sentences well, but join them with names that happen to be near, or write a
+        sentence in place of a name.
         """
         description = _plain_text(record.get("description"))
         ends = [clean_name(_plain_text(record.get(field))) for field in ("source", "target")]
-        named_ends = [end for end in ends if end and names_any(description, [name_key(end)])]
-        if len(named_ends) == 1:
-            return self._add_entity({"name": named_ends[0], "description": description})
-        if not named_ends and all(ends):
-            return "unnamed_ends", UNNAMED_ENDS.removeprefix("kept, but ")
-        return self._add_relation(line, record)
+        names = [end for end in ends if end and not CLAUSE_MARKS.search(end)]
+        described = [name for name in names if names_any(description, [name_key(name)])]
+        if len(described) == 2:
+            return self._add_relation(line, record)
+        if len(described) == 1:
+            return self._add_entity({"name": described[0], "description": description})
+        return "unnamed_ends", UNNAMED_ENDS.removeprefix("kept, but ")
 
     def _is_too_long(self, text: str) -> bool:
         return len(text) > self.limits.name_characters

@@ -17,13 +17,20 @@ RELATIONS = jsonl(
     {"source": "Bob", "target": "Ann Lee", "description": "Bob brings Ann Lee the grain."},
     {"source": "Ann Lee", "target": "Bob", "description": "Ann Lee keeps the mill."},
     {"source": "Bob", "target": "Marsh End", "description": "The grain is brought."},
+    {
+        "source": "Ann Lee keeps, and Bob",
+        "target": "the mill",
+        "description": "Ann Lee keeps the mill.",
+    },
+    {"source": "桓帝崩，灵帝即位。", "target": "灵帝", "description": "桓帝崩，灵帝即位。"},
 )
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_a_statement_belongs_to_what_it_names(tmp_path: Path, language: str) -> None:
-    """A relation names both ends; a sentence about one end describes this one; a sentence about neither
-    is refused, with the reason. A single short question is asked, without gleaning.
+    """A relation names both ends; a sentence about one end describes this one, also if the other end is
+    no name; a sentence about neither is refused, with the reason. A single short question is asked,
+    without gleaning.
     """
     llm = ScriptedLLM([RELATIONS])
     async with index(tmp_path / "kb", llm, options=SMALL, language=language) as rag:
@@ -34,6 +41,8 @@ async def test_a_statement_belongs_to_what_it_names(tmp_path: Path, language: st
     assert {entity.name: entity.description for entity in extraction.entities} == {
         "Ann Lee": "Ann Lee keeps the mill.",
         "Bob": "",
+        "the mill": "Ann Lee keeps the mill.",
+        "灵帝": "桓帝崩，灵帝即位。",
     }
     assert [rejection.reason for rejection in extraction.rejections] == ["unnamed_ends"]
     assert len(llm.requests) == 1
@@ -41,7 +50,7 @@ async def test_a_statement_belongs_to_what_it_names(tmp_path: Path, language: st
 
 async def test_a_cut_off_answer_is_resumed(tmp_path: Path) -> None:
     """In the same form."""
-    first, second, _ = RELATIONS.split("\n")
+    first, second, *_ = RELATIONS.split("\n")
     llm = ScriptedLLM([Completion(first, "length"), second])
     async with index(tmp_path / "kb", llm, options=SMALL) as rag:
         (extraction,) = await rag.extract(TEXT)
