@@ -122,6 +122,8 @@ class LLMExtractor:
             variables["background"] = chunk.background
         if "date" in self._inputs:
             variables["date"] = chunk.date
+        if "names" in self._inputs:  # small models then write names, not passages, at the ends
+            variables["names"] = list(self._names_in(chunk.whole_text))
         collector = MentionCollector(
             text=chunk.whole_text,
             prompt=options.extraction,
@@ -150,7 +152,7 @@ class LLMExtractor:
         """The statements of the prompt's own examples, in whatever set of prompts."""
         prompt = self._options.extraction
         variables = dict(self._variables)
-        for name in ("text", "background", "date"):
+        for name in ("text", "background", "date", "names"):
             if name in self._inputs:
                 variables[name] = ""
         messages = self._client.prompts.render(prompt, variables)

@@ -44,6 +44,7 @@ VARIABLES: dict[str, object] = {
     "entity_types": ["person", "place"],
     "language": "English",
     "name": "乔峰",
+    "names": ["乔峰", "丐帮"],
     "descriptions": ["a chief", "一位帮主"],
     "query": "乔峰是谁？",
     "history": "user: hi",
