@@ -88,6 +88,7 @@ from lightrag_jsonl.core.types import ResponseType as ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.curation.duplicates import Duplicate as Duplicate
 from lightrag_jsonl.curation.duplicates import Evidence as Evidence
+from lightrag_jsonl.curation.homonyms import Homonym as Homonym
 from lightrag_jsonl.curation.review import Judgement as Judgement
 from lightrag_jsonl.curation.review import Review as Review
 from lightrag_jsonl.indexing.loading import Given as Given

@@ -189,6 +189,14 @@ def test_a_question_about_what_no_source_names_is_not_answered_by_its_other_word
     assert answer(question, known, language).startswith(f"{description} [3]")
 
 
+def test_a_name_with_another_number_is_another_name() -> None:
+    """Who runs one of several numbered places is no answer to who runs another one."""
+    text = "Harbour14 is a busy place. Harbour15 is closed. Ada Lund runs Harbour13."
+
+    assert "Ada" not in answer("Who runs Harbour14?", context(text), "en").split("\n")[0]
+    assert answer("Who runs Harbour13?", context(text), "en").startswith("Ada Lund runs")
+
+
 def test_chinese_sentences_are_quoted_whole_and_found_by_what_they_say() -> None:
     """是谁 is no word to look for; half of all words asked are as sure as a name."""
     given = context("曹操大怒。刘备是汉室宗亲，字玄德。", "天下大势，分久必合。", facts=False)

@@ -170,6 +170,8 @@ class AnswerEvidence:
         for word in (question.subject_verb, question.attribute):
             if word and _presence(word, quote) < 1:
                 return False
+        if any(_has_another_number(word, quote) for word in self._words):
+            return False
         if question.owner and not self._names_owner(quote):
             return False
         if has_cjk(question.subject_verb):
@@ -269,6 +271,7 @@ class AnswerEvidence:
         return False
 
 
+_NUMBERED_NAME = re.compile(r"(?P<letters>[^\W\d_]+)\d+")
 _CAPITALIZED_WORD = re.compile(r"\b[A-Z][a-z]{2,}")
 _CLOSE_WORDS = 5  # words of English between two words that belong together
 _KINSHIP = frozenset("父母妻夫子女兄弟姐妹祖孙叔伯舅姑")  # 妻子 and 妻 mean the same
@@ -279,7 +282,8 @@ def _presence(word: str, quote: Quote) -> float:
     """1 for a word of a question that the sentence has, a part of it for parts of a Chinese word."""
     terms = quote.terms | quote.implied
     if not has_cjk(word):
-        root = word[:_ROOT] if len(word) >= _ROOT else word + " "
+        has_family = len(word) >= _ROOT and word.isalpha()  # "route12" is not akin to "route13"
+        root = word[:_ROOT] if has_family else word + " "
         is_akin = any(term.startswith(root) for term in terms)  # "discoverer" and "discovered"
         agents = {f"{word}er", f"{word}or"}  # "owns" and "owner"
         return float(word in terms or is_akin or not agents.isdisjoint(terms))
@@ -291,6 +295,16 @@ def _presence(word: str, quote: Quote) -> float:
     if share == 1:
         return _ALL_CHARACTERS
     return _IN_PARTS if share >= _IN_PARTS else 0.0
+
+
+def _has_another_number(word: str, quote: Quote) -> bool:
+    """Whether a sentence has a numbered name such as Route66 with another number than a question's."""
+    numbered = _NUMBERED_NAME.fullmatch(word)
+    if numbered is None or word in quote.terms:
+        return False
+    letters = numbered["letters"]
+    matches = [_NUMBERED_NAME.fullmatch(term) for term in quote.terms]
+    return any(match is not None and match["letters"] == letters for match in matches)
 
 
 def _are_close(words: Sequence[str], text: str) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from lightrag_jsonl.core.cjk import is_cjk, simplified
 from lightrag_jsonl.core.languages import Language
@@ -68,9 +69,13 @@ _LIGHT_WORDS = words(  # verbs that an answer says in another way, and forms of 
     "get gets mean means take takes do make have has want need call called happen happened give gives"
     " happens name named mr mrs ms"
 )
-_LIGHT_STEMS = frozenset[str]().union(*map(content_terms, _LIGHT_WORDS))
 _LIGHT_CHINESE = frozenset("是有去来给要会能让请叫在到把被使得说想做当用换成为等了过着")
 _MODAL_WORDS = words("不能 可以 应该 需要 必须 可能 能够 能不能 打算 准备")
+
+
+@cache
+def _light_stems() -> frozenset[str]:
+    return frozenset[str]().union(*map(content_terms, _LIGHT_WORDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,7 @@ def _verb(pattern: re.Pattern[str], question: str) -> str:
 
 def _content_stem(word: str) -> str:
     """The stem of a word with a meaning of its own, or ""."""
-    terms = content_terms(word) - _LIGHT_STEMS if word.isascii() else {word}
+    terms = content_terms(word) - _light_stems() if word.isascii() else {word}
     is_meaningful = len(terms) == 1 and word.casefold() not in FUNCTION_WORDS
     return min(terms) if is_meaningful else ""
 
@@ -144,7 +149,7 @@ def _words(question: str, language: Language) -> Sequence[str]:
     """The words of a question that an answer may share: stems of English, words of Chinese, each once."""
     plain = _QUESTION_PHRASE.sub(" ", question)
     if written_in(question, language) == "en":
-        terms = content_terms(plain) - _LIGHT_STEMS
+        terms = content_terms(plain) - _light_stems()
         return sorted(terms - FUNCTION_WORDS or content_terms(question))
     listed: list[str] = []
     for sentence in find_sentences(plain, language, question=True):
