@@ -6,7 +6,8 @@ JSON object; `--answers FOLDER` keeps the model's answers and the records, to be
 
 records      entities, and relations between two of them
 refused      refused or doubtful records, by reason ("example": copies of the prompt's example)
-supported    descriptions with names from the chunk, and at least half of the other words, too
+supported    descriptions that name what they are about (a relation's both ends), with these names and at
+             least half of the other words from the chunk
 tokens       read and written by the model; `per_1000` is the number of supported descriptions for each
              thousand of both, `per_1000_written` for each thousand written
 """
@@ -32,6 +33,7 @@ from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.types import Completion, Extraction, Json, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.indexing.examples import names_any
 from lightrag_jsonl.providers import OpenAILLM
 from lightrag_jsonl.testing import HashEmbedder
 
@@ -120,6 +122,7 @@ class Reading:
             (names, description)
             for names, description in self.statements
             if all(name_key(name).replace(" ", "") in folded for name in names)
+            and all(names_any(description, [name_key(name)]) for name in names)
             and _is_supported(description, names, words)
         ]
 

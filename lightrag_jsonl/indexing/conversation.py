@@ -11,12 +11,7 @@ from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.loops import ends_in_a_loop, repeats_a_record
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import ChunkState, Extraction, Message, Rejection
-from lightrag_jsonl.indexing.mentions import (
-    GRAPH_PROMPT,
-    RELATIONS_PROMPT,
-    SMALL_PROMPT,
-    MentionCollector,
-)
+from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, SMALL_PROMPT, MentionCollector
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import repair_graph_record
 from lightrag_jsonl.llm.requests import Records
@@ -40,14 +35,10 @@ NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """The conversation about a chunk so far; `names` limits entity names if the server can enforce that.
-
-    `prompt` gives the form of the next answer.
-    """
+    """The conversation about a chunk so far; `names` limits entity names if the server can enforce that."""
 
     client: ModelClient
     options: IndexOptions
-    prompt: str
     window: ContextWindow
     variables: Mapping[str, object]
     names: Sequence[str] | None
@@ -82,15 +73,6 @@ class Conversation:
             answer = await self._ask()
         self.error = self._problem(answer)
         await self._read(answer)
-
-    async def read_relations(self) -> None:
-        """Ask for the relations between the entities that were read."""
-        entity_lines = self.collector.name_lines()
-        if self.error or len(entity_lines) < 2:
-            return
-        self._go_on("\n".join(entity_lines), RELATIONS_PROMPT)
-        self.prompt = RELATIONS_PROMPT
-        await self._read(await self._ask())
 
     async def glean(self) -> None:
         """Ask for missed mentions, until a round brings nothing new or nothing should be missing."""
@@ -155,7 +137,7 @@ class Conversation:
     @property
     def _is_graph(self) -> bool:
         """Whether the records are those of `extract-graph`."""
-        return self.prompt in (GRAPH_PROMPT, SMALL_PROMPT, RELATIONS_PROMPT)
+        return self.options.extraction in (GRAPH_PROMPT, SMALL_PROMPT)
 
     async def _ask(self) -> Records:
         """The next answer; an unusable answer leaves the cache.
@@ -178,7 +160,7 @@ class Conversation:
     async def _send(self) -> Records:
         """The model's answer to the conversation so far, of the length for which there is room."""
         return await self.client.jsonl(
-            self.prompt,
+            self.options.extraction,
             self.variables,
             messages=self.messages,
             normalize=repair_graph_record if self._is_graph else None,
@@ -312,10 +294,7 @@ class Conversation:
 
     def _go_on(self, answer: str, prompt: str) -> None:
         self.messages.append(Message("assistant", answer))
-        variables = {
-            name: self.variables[name] for name in self.client.prompts.prompt(prompt).inputs
-        }
-        self.messages += self.client.prompts.render(prompt, variables)
+        self.messages += self.client.prompts.render(prompt, {})
 
 
 def _length(messages: Iterable[Message]) -> int:

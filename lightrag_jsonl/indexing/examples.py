@@ -65,19 +65,22 @@ class Examples:
         names = [statement.names | statement.aliases for statement in self.statements]
         return frozenset[str]().union(*names)
 
-    @cached_property
-    def keywords(self) -> frozenset[str]:
-        """The keys of all keywords."""
-        keywords = [statement.keywords for statement in self.statements]
-        return frozenset[str]().union(*keywords)
-
     def without_copies(self, keywords: Sequence[str], source: "TextWords") -> tuple[str, ...]:
-        """The keywords that are no example's, or that the text has, too."""
+        """The keywords without those that have words of an example only, and none of the text."""
         return tuple(
             keyword
             for keyword in keywords
-            if name_key(keyword) not in self.keywords or source.has_name(name_key(keyword))
+            if not self._is_copied_keyword(_content_words(keyword, without=frozenset()), source)
         )
+
+    def _is_copied_keyword(self, words: frozenset[str], source: "TextWords") -> bool:
+        has_only_copied_words = bool(words) and words <= self._words_and_keywords
+        return has_only_copied_words and not any(map(source.has_word, words))
+
+    @cached_property
+    def _words_and_keywords(self) -> frozenset[str]:
+        keywords = frozenset[str]().union(*[statement.keywords for statement in self.statements])
+        return self.words.union(*map(_words_of_name, keywords))
 
     @cached_property
     def words(self) -> frozenset[str]:

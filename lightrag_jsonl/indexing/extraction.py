@@ -24,7 +24,6 @@ from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.incoming import storable_json
 from lightrag_jsonl.indexing.mentions import (
     GRAPH_PROMPT,
-    RELATIONS_PROMPT,
     SMALL_PROMPT,
     MentionCollector,
     graph_records,
@@ -91,8 +90,6 @@ class LLMExtractor:
         conversation = self._conversation(chunk, UsageMeter(meter))
         try:
             await conversation.read_first()
-            if self._options.extraction == SMALL_PROMPT:
-                await conversation.read_relations()
             if self._may_lack_records(conversation, chunk):
                 await conversation.glean()
         except LLMError as error:
@@ -125,7 +122,7 @@ class LLMExtractor:
             variables["background"] = chunk.background
         if "date" in self._inputs:
             variables["date"] = chunk.date
-        if "names" in self._inputs:
+        if "names" in self._inputs:  # small models then write names, not passages, at the ends
             variables["names"] = list(self._names_in(chunk.whole_text))
         collector = MentionCollector(
             text=chunk.whole_text,
@@ -138,7 +135,6 @@ class LLMExtractor:
         return Conversation(
             client=self._client,
             options=options,
-            prompt=options.extraction,
             window=self._window,
             variables=variables,
             names=self._names_in(chunk.whole_text) if self._grounded else None,
@@ -156,14 +152,10 @@ class LLMExtractor:
         """The statements of the prompt's own examples, in whatever set of prompts."""
         prompt = self._options.extraction
         variables = dict(self._variables)
-        for name in ("text", "background", "date"):
+        for name in ("text", "background", "date", "names"):
             if name in self._inputs:
                 variables[name] = ""
-        if "names" in self._inputs:
-            variables["names"] = []
-        messages = list(self._client.prompts.render(prompt, variables))
-        if prompt == SMALL_PROMPT:
-            messages += self._client.prompts.render(RELATIONS_PROMPT, self._variables)
+        messages = self._client.prompts.render(prompt, variables)
         is_graph = prompt in (GRAPH_PROMPT, SMALL_PROMPT)
         return Examples.of(
             messages,

@@ -3,6 +3,7 @@
 import html
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
-SMALL_PROMPT = "extract-small"  # asks for entities, and is followed by the next one
-RELATIONS_PROMPT = "extract-small-relations"
+SMALL_PROMPT = "extract-small"  # asks for relations only: one kind of record for small models
+CLAUSE_MARKS = re.compile(r"[，。；：！？]|[;:!?] |, | \. ")  # in no name
 UNNAMED_ENDS = "kept, but the description names neither end of the relation"
 COPIED = "it repeats the example of the prompt, and says nothing of the text"
 ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
@@ -155,6 +156,8 @@ class MentionCollector:
             match part.get("type"):
                 case "entity":
                     problem = self._add_entity(part)
+                case "relationship" if self.prompt == SMALL_PROMPT:
+                    problem = self._add_statement(line, part)
                 case "relationship":
                     problem = self._add_relation(line, part)
                 case "content_keywords":
@@ -166,7 +169,8 @@ class MentionCollector:
                 self.reject(line, record, reason, detail)
 
     def _add_content_keywords(self, record: Record) -> None:
-        for keyword in _plain_texts(record.get("keywords")):
+        keywords = _plain_texts(record.get("keywords"))
+        for keyword in self.examples.without_copies(keywords, self._source_words):
             if not self._is_too_long(keyword):
                 self.content_keywords[keyword] = None
 
@@ -238,6 +242,22 @@ class MentionCollector:
         if keywords != all_keywords:
             return self._too_long("kept without a keyword that")
         return None
+
+    def _add_statement(self, line: int, record: Record) -> RecordProblem | None:
+        """Add a small model's relation, or what it is about if the description names one end only.
+
+        Such models copy sentences well, but join them with names that happen to be near, or write a
+        sentence in place of a name.
+        """
+        description = _plain_text(record.get("description"))
+        ends = [clean_name(_plain_text(record.get(field))) for field in ("source", "target")]
+        names = [end for end in ends if end and not CLAUSE_MARKS.search(end)]
+        described = [name for name in names if names_any(description, [name_key(name)])]
+        if len(described) == 2:
+            return self._add_relation(line, record)
+        if len(described) == 1:
+            return self._add_entity({"name": described[0], "description": description})
+        return "unnamed_ends", UNNAMED_ENDS.removeprefix("kept, but ")
 
     def _is_too_long(self, text: str) -> bool:
         return len(text) > self.limits.name_characters

@@ -42,9 +42,17 @@ PICTURE_WORDS = 80  # of a picture on a page
 TOKENS_PER_WORD = 1.4
 RECORDS: dict[ExtractionPrompt, Record] = {
     "extract-graph": {"type": "entity", "entity_type": "concept", "description": FILLER},
-    "extract-small": {"entity_type": "concept", "description": FILLER},
+    "extract-small": {"source": "A name of the text", "description": FILLER},
     "agent-kg-extract": {"type": "definition", "definition": FILLER},
     "extract-with-ontologies": {"type": "entity", "entity_type": "concept"},
+}
+
+
+NAME_FIELDS: dict[ExtractionPrompt, str] = {
+    "extract-graph": "name",
+    "extract-small": "target",
+    "agent-kg-extract": "entity",
+    "extract-with-ontologies": "entity",
 }
 
 
@@ -83,7 +91,7 @@ class SimulatedLLM:
         self.usage = Usage()
         self._record = RECORDS[extraction]
         self._ends_with_counts = extraction == "extract-graph"
-        self._name_field = "name" if extraction in ("extract-graph", "extract-small") else "entity"
+        self._name_field = NAME_FIELDS[extraction]
         self._count = count
         self._numbers = itertools.count(1)
         self._answers: dict[bytes, Completion] = {}

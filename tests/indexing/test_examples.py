@@ -114,6 +114,25 @@ async def test_an_echo_of_the_example_leaves_nothing_and_true_records_stay(langu
     assert copies == 4 and reasons(extraction) == {"example": copies}
 
 
+@pytest.mark.parametrize(
+    ("language", "theme", "copied"),
+    [("en", "bread in Whitby", ["lighthouse"]), ("zh", "经营茶馆", ["灯塔"])],
+)
+async def test_themes_of_the_example_are_left_out(
+    language: str, theme: str, copied: list[str]
+) -> None:
+    """Of a list of themes that has others, too; what the text speaks of stays."""
+    record = {"type": "content_keywords", "keywords": [theme, *copied]}
+    answer = jsonl(*TRUE[language], record)
+
+    extraction, _ = await extract([answer], TEXTS[language], language=language)
+    assert extraction.content_keywords == (theme,)
+
+    text = f"{TEXTS[language]} {copied[0]}"
+    extraction, _ = await extract([answer], text, language=language)
+    assert set(extraction.content_keywords) == {theme, copied[0]}
+
+
 @pytest.mark.parametrize(("language", "name"), [("en", "Tobias Reed"), ("zh", "沈昭")])
 async def test_keywords_of_the_example_are_left_out(language: str, name: str) -> None:
     """Of a relation that is true otherwise; keywords that the text has stay, an example's or not."""

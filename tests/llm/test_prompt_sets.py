@@ -14,7 +14,6 @@ LANGUAGES = ("en", "zh")
 IDS = {
     "extract-graph": "jsonl",
     "extract-small": "jsonl",
-    "extract-small-relations": "jsonl",
     "resume-extract": "jsonl",
     "glean-extract": "jsonl",
     "glean-check": "text",

@@ -79,8 +79,8 @@ def test_a_check_before_each_round_costs_a_call(tmp_path: Path) -> None:
     assert checked.output_tokens == plain.output_tokens + 1
 
 
-def test_small_models_are_asked_twice_a_chunk(tmp_path: Path) -> None:
-    """For entities and for relations, with the shorter prompt; there is no gleaning."""
+def test_small_models_are_asked_once_a_chunk(tmp_path: Path) -> None:
+    """With the shorter prompt, and without gleaning."""
     text = "".join(f"Marie Curie met Person{number} in Paris. " for number in range(40))
     usages: dict[str, Usage] = {}
     for extraction in ("extract-graph", "extract-small"):
@@ -89,5 +89,5 @@ def test_small_models_are_asked_twice_a_chunk(tmp_path: Path) -> None:
             estimated = rag.run(estimate, [text])
             usages[extraction] = estimated.extraction
             chunks = estimated.chunks
-    assert usages["extract-small"].calls == 2 * chunks
+    assert usages["extract-small"].calls == chunks
     assert usages["extract-small"].input_tokens < usages["extract-graph"].input_tokens
