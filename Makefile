@@ -48,12 +48,12 @@ test-integrations: $(VENV)/.dev
 	@$(call install,langchain-core llama-index-core haystack-ai)
 	@$(BIN)/python -m pytest tests/integrations
 
-# Beside LightRAG, nano-graphrag and fast-graphrag, each from PyPI in its own environment under .peers.
+# Beside LightRAG, nano-graphrag and others, each from PyPI in its own environment in the user's cache.
 bench-peers: $(VENV)/.dev
-	@$(BIN)/python -m benchmarks.peers $(ARGS)
+	@$(BIN)/python -m benchmarks.referee --docs $(ARGS)
 
 clean:
-	rm -rf $(VENV) .peers
+	rm -rf $(VENV)
 
 # Run a command and show what it printed only where it failed.
 silent = output=$$($(1) 2>&1) || { printf '%s\n' "$$output"; exit 1; }

@@ -76,11 +76,11 @@ def load(folder: str | Path) -> Dataset:
     """The data set in `folder`, whose name tells which one; a bare name is looked up."""
     path = Path(folder)
     path = path if path.is_dir() else data_folder() / path
-    if path.name not in _LOADERS:
-        raise SystemExit(f"{path.name}: not one of {', '.join(sorted(_LOADERS))}")
+    if path.name not in LOADERS:
+        raise SystemExit(f"{path.name}: not one of {', '.join(sorted(LOADERS))}")
     if not path.is_dir():
         raise SystemExit(f"{path}: no such folder; set LIGHTRAG_JSONL_DATA or give --data")
-    return _LOADERS[path.name](path)
+    return LOADERS[path.name](path)
 
 
 # ── a loader for each set ───────────────────────────────────────────────────────
@@ -96,7 +96,7 @@ def multi_hop(folder: Path) -> Dataset:
             title=str(row["title"]),
             text=str(row["text"]),
             entities=tuple(map(str, row["entities"])),
-            triples=tuple(_triples(row["triples"])),
+            triples=tuple(triples_of(row["triples"])),
         )
         for row in _lines(folder / "passages_openie.jsonl.gz")
     )
@@ -147,7 +147,7 @@ def wiki(folder: Path) -> Dataset:
     return Dataset("bench-2wiki-corpus", tuple(passages))
 
 
-_LOADERS = {
+LOADERS = {
     "2wiki-101-a": multi_hop,
     "dragonball-en-multi-a": dragonball,
     "dragonball-zh-multi-a": dragonball,
@@ -187,7 +187,7 @@ def _question_names(path: Path) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _triples(rows: Iterable[Sequence[object]]) -> Iterator[Triple]:
+def triples_of(rows: Iterable[Sequence[object]]) -> Iterator[Triple]:
     """The triples with exactly three fields, none of them blank; others are skipped."""
     for row in rows:
         fields = [str(field) for field in row]

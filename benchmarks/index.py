@@ -1,6 +1,6 @@
 """The cost of indexing without model and embedder: python -m benchmarks.index --sizes 200 1000
 
-Prints one JSON object with, for each size, what `benchmarks.peers` measures of this library: the CPU
+Prints one JSON object with, for each size, what `benchmarks.instant` measures: the CPU
 and wall time per chunk (without the time of the fake model and embedder), bytes written and on disk,
 peak memory, the cost of one more document, of deleting one, and of a first retrieval in a fresh
 process (the median of several). `growth` is the CPU time per chunk of the largest size divided by
@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.peers.material import write
-from benchmarks.peers.worker import run_part
+from benchmarks.instant.material import write
+from benchmarks.instant.worker import run_part
 
 SIZES = (200, 1_000, 5_000)
 COLD = 5  # fresh processes that ask a first question; a single one may be slow by chance
@@ -54,7 +54,7 @@ def built(size: int, root: Path) -> tuple[Path, Path, Figures]:
 
 def run(part: str, folder: Path, corpus: Path) -> Figures:
     """The figures of one part, measured in a fresh process."""
-    figures = run_part("ours", part, folder, corpus)
+    figures = run_part(part, folder, corpus)
     if "error" in figures:
         raise SystemExit(figures["error"])
     return figures

@@ -92,7 +92,7 @@ def _measured(text: WholeText, folder: Path, *, list_missing: bool) -> dict[str,
     """The percent of covered key points by way of retrieving and budget."""
     if not folder.exists():
         text.index(folder)
-    questions = _questions(text.name)
+    questions = whole_questions(text.name)
     embedder = make_embedder(DEFAULT_EMBEDDER[text.language])
     with LightRAG(folder, llm="none", embedder=embedder, language=text.language) as rag:
         figures = {"first pages": _coverage_of_first_pages(rag, questions)}
@@ -129,29 +129,31 @@ def _percent(questions: Sequence[WholeQuestion], prompts: Sequence[str]) -> floa
     """The percent of all key points that stand in the prompts of their questions."""
     covered: list[bool] = []
     for item, prompt in zip(questions, prompts, strict=True):
-        text = _folded(prompt)
-        covered += [_stands_in(text, wordings) for wordings in item.points]
+        text = folded(prompt)
+        covered += [stands_in(text, wordings) for wordings in item.points]
     return round(100 * sum(covered) / len(covered), 1)
 
 
 def _list_missing(questions: Sequence[WholeQuestion], prompts: Sequence[str], budget: int) -> None:
     for item, prompt in zip(questions, prompts, strict=True):
-        text = _folded(prompt)
-        missing = [wordings[0] for wordings in item.points if not _stands_in(text, wordings)]
+        text = folded(prompt)
+        missing = [wordings[0] for wordings in item.points if not stands_in(text, wordings)]
         print(budget, item.question, missing, file=sys.stderr)
 
 
-def _stands_in(text: str, wordings: Sequence[str]) -> bool:
-    return any(_folded(wording) in text for wording in wordings)
+def stands_in(text: str, wordings: Sequence[str]) -> bool:
+    """Whether one of the wordings stands in a folded text."""
+    return any(folded(wording) in text for wording in wordings)
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """A text without case, punctuation and line breaks; Chinese without spaces."""
     words = re.sub(r"[\W_]+", " ", unicodedata.normalize("NFKC", text).casefold())
     return re.sub(rf"(?<=[{CJK}]) | (?=[{CJK}])", "", words)
 
 
-def _questions(name: str) -> list[WholeQuestion]:
+def whole_questions(name: str) -> list[WholeQuestion]:
+    """The labeled questions about a text."""
     labels = json.loads(LABELS.read_text(encoding="utf-8"))
     return [WholeQuestion(item["question"], item["points"]) for item in labels[name]]
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.index import built
-from benchmarks.peers.material import Material, read
-from benchmarks.peers.ours import Ours
-from benchmarks.peers.worker import time_mode
+from benchmarks.instant.material import Material, read
+from benchmarks.instant.ours import Ours
+from benchmarks.instant.worker import time_mode
 from benchmarks.usage import plain_loop_ms
 
 THREADS = (1, 4, 16)

@@ -183,7 +183,9 @@ class Citation:
     Without such a sentence, `supported` is false, `text` is empty, and `start` and `end` are the
     start of the chunk. An entity or a relation has a citation for each supporting chunk, or else for
     the first chunk, all with the same number. `heading` is the path of headings above the chunk;
-    `paged` says whether the document has more than one page.
+    `paged` says whether the document has more than one page. `box` is the place of the picture that
+    a model has read the text from: left, bottom, right and top, in points from the lower left corner
+    of the page; None for other texts.
     """
 
     number: int
@@ -200,6 +202,7 @@ class Citation:
     heading: str = ""
     date: str | None = None
     paged: bool = False
+    box: tuple[float, ...] | None = None
 
 
 @with_short_repr

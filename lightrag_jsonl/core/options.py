@@ -185,7 +185,8 @@ class QueryParam:
       found if no word of the question occurs.
     - `where`: filter documents by `id`, `title`, `source`, `date`, `content_keywords` or metadata. A condition is a
       value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
-      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). For a list in metadata, one match is enough.
+      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`; for texts `$contains`, `$not_contains`,
+      `$starts_with`, `$ends_with`). For a list in metadata, one match is enough.
     - `similarity_reuse`: give the stored answer of an earlier question with at least this
       similarity (cosine); `similarity_check`: only if the model agrees that both questions mean the
       same.

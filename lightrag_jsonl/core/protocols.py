@@ -66,6 +66,20 @@ class ConstrainedLLM(LLM, Protocol):
         """Like `complete` for JSONL; every line obeys `schema`, entity names are among `names`."""
 
 
+@runtime_checkable
+class VisionLLM(LLM, Protocol):
+    """A chat model that sees pictures, for the task "see"."""
+
+    async def see(
+        self,
+        messages: Sequence[t.Message],
+        picture: t.Picture,
+        *,
+        max_tokens: int | None = None,
+    ) -> t.Completion:
+        """Like `complete`, about a picture that goes with the last message."""
+
+
 class Embedder(Protocol):
     """Texts to vectors: float32, shape (len(texts), dim), rows of unit length.
 

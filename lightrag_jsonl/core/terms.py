@@ -33,6 +33,8 @@ def stem(term: str) -> str:
             word = f"{word[:-1]}y"
     if len(word) > 6 and word.endswith("ery"):  # "discovery" meets "discover"
         return word[:-1]
+    if len(word) > 4 and word.endswith("ie"):  # "movie" meets "movies"
+        return f"{word[:-2]}y"
     return word.removesuffix("e") if len(word) > 3 else word
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import zip_longest
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.text import digest
@@ -32,7 +32,9 @@ UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 Record: TypeAlias = dict[str, Json]
 ResponseType: TypeAlias = Literal["text", "json", "jsonl"]
-ModelTask: TypeAlias = Literal["extract", "summarize", "keywords", "select", "answer", "judge"]
+ModelTask: TypeAlias = Literal[
+    "extract", "summarize", "keywords", "select", "answer", "judge", "see"
+]  # fmt: skip
 MODEL_TASKS: tuple[ModelTask, ...] = get_args(ModelTask)
 RejectionReason: TypeAlias = Literal[
     "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
@@ -94,6 +96,25 @@ class JsonlResult:
     truncated: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in a document, for a model that sees: a scanned page, a photo, a chart, a formula.
+
+    `data` are the bytes of a file of the type `media_type` ("image/jpeg"). `box` is the place on the
+    page: left, bottom, right and top, in points from the lower left corner. The text of a page
+    without any other text is `whole_page`.
+    """
+
+    page: int
+    box: tuple[float, float, float, float]
+    data: bytes
+    media_type: str
+    whole_page: bool = False
+
+    def __repr__(self) -> str:
+        return f"Picture(page={self.page}, box={self.box}, {len(self.data):,} bytes)"
+
+
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -101,7 +122,8 @@ class Document:
 
     The default `id` is a digest of the content. Without `pages`, form feeds in `text` separate
     pages. `QueryParam.where` filters by `metadata`, which is plain JSON, and by `title`, `source` and
-    `date`. `ConfigError` names a field with a value of the wrong type.
+    `date`. What the model for the task "see" reads on `pictures` is added to their pages; without
+    such a model, pictures are left out. `ConfigError` names a field with a value of the wrong type.
     """
 
     text: str
@@ -111,6 +133,8 @@ class Document:
     date: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     pages: tuple[str, ...] | None = None
+    pictures: tuple[Picture, ...] = ()
+    unchecked: ClassVar[tuple[str, ...]] = ("pictures",)
 
     def __post_init__(self) -> None:
         check_fields(self)

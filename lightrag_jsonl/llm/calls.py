@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import FREE, LightRAGError, LLMError, described
 from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM, VisionLLM
 from lightrag_jsonl.core.retrying import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -161,6 +161,8 @@ class ModelCalls:
     async def _ask(self, request: ModelRequest) -> Completion:
         """Ask in the way that fits the request and the model."""
         llm = self.llm
+        if request.picture is not None and isinstance(llm, VisionLLM):
+            return await llm.see(request.messages, request.picture, max_tokens=request.max_tokens)
         if request.schema is not None and self._constrained is not None:
             return await self._constrained.complete_records(
                 request.messages,

@@ -1,5 +1,6 @@
 """Chat models behind any endpoint that speaks OpenAI's protocol."""
 
+import base64
 import json
 import logging
 import re
@@ -10,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Completion, Finish, Json, Message, ResponseType
+from lightrag_jsonl.core.types import Completion, Finish, Json, Message, Picture, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
 from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
@@ -48,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 class OpenAILLM:
-    """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
+    """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM`, `ConstrainedLLM` and `VisionLLM`.
 
     - `temperature`: None leaves the choice to the server. `reasoning_effort`: as the server calls it
       ("low", "none", …). `extra_body`: merged into every request; `extra_headers`: sent with each.
@@ -158,6 +159,18 @@ class OpenAILLM:
         answer = await self._complete(body)
         return replace(answer, text=unwrap_records(answer.text))
 
+    async def see(
+        self, messages: Sequence[Message], picture: Picture, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Like `complete`, about a picture that goes with the last message."""
+        body = self.request_body(messages, max_tokens=max_tokens)
+        data = base64.b64encode(picture.data).decode()
+        image: Json = {"url": f"data:{picture.media_type};base64,{data}"}
+        turns: Any = body["messages"]
+        parts = [{"type": "text", "text": turns[-1]["content"]}]
+        last_turn = {**turns[-1], "content": [*parts, {"type": "image_url", "image_url": image}]}
+        return await self._complete({**body, "messages": [*turns[:-1], last_turn]})
+
     def _constraint(self, schema: Mapping[str, Json], names: Sequence[str] | None) -> JsonObject:
         """The field of a request that forces records: a grammar for llama.cpp, else the schema."""
         if self._is_llama_cpp and "grammar" not in self._refused:
@@ -255,7 +268,11 @@ def _without_system_role(messages: Any) -> Json:
         return turns
     if not turns or turns[0]["role"] != "user":
         return [{"role": "user", "content": "\n\n".join(instructions)}, *turns]
-    first = {**turns[0], "content": "\n\n".join([*instructions, turns[0]["content"]])}
+    content = turns[0]["content"]
+    if isinstance(content, list):  # with a picture
+        first_parts = [{"type": "text", "text": text} for text in instructions]
+        return [{**turns[0], "content": [*first_parts, *content]}, *turns[1:]]
+    first = {**turns[0], "content": "\n\n".join([*instructions, content])}
     return [first, *turns[1:]]
 
 

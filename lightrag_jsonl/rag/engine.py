@@ -13,7 +13,7 @@ from typing import Any
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.languages import Language, known_language
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
@@ -259,7 +259,7 @@ class Engine:
             self.options,
             language=self.language,
             ontology=ontology,
-            names_in=partial(_names_in, known_language(self.language)),
+            names_in=partial(offline.text_names, language=known_language(self.language)),
             grounded=getattr(self.models.get("extract", self.llm), "constrain", "") == "grounded",
         )
 
@@ -309,7 +309,8 @@ class Engine:
 
         Unreadable sources and skipped files are appended to `unread`.
         """
-        for item in load_documents(sources, readers, file_limits):
+        sees = self.client.has_model("see")
+        for item in load_documents(sources, readers, file_limits, sees=sees):
             if isinstance(item, Document):
                 yield PendingDocument(item, self.clock.seconds())
             else:
@@ -454,8 +455,3 @@ def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) 
     if store.read_only:
         log.warning("%s can only be read: answers and traces are not kept", store.location)
     return store
-
-
-def _names_in(language: Language, text: str) -> list[str]:
-    """The names in a text, found by the rules of a language."""
-    return [entity.name for entity in offline.extract_text(text, language).entities]

@@ -25,7 +25,6 @@ LEAST_PASSAGE = 16  # tokens; a shorter beginning of a passage is not worth its 
 JOINT = 2  # tokens that may be added by joining an item to the text before it
 ITEM_NUMBER = "[99]"  # before each item
 MARK_LENGTH = 8  # hex digits
-MARK_SECRET = "mark_secret"  # the setting from which marks are derived
 REDUCED = 0.9  # if a selection was too long, the next one has at most this share of its budgets
 
 RankedItem = TypeVar("RankedItem")

@@ -1,9 +1,11 @@
 """Answers a question: keywords, search, selection, context, answer, citations."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,7 +32,7 @@ from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval import ranking
 from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
-from lightrag_jsonl.retrieval.context import MARK_SECRET, context_mark, fit_context
+from lightrag_jsonl.retrieval.context import context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
@@ -172,10 +174,12 @@ class QueryPipeline:
         if reranker is not None and result.context.chunks and result.overview is None:
             result = await rerank(reranker, result, search_text, param)
         selection = await select_edges(result, search_text, param, client=self.client, meter=meter)
-        context = await read(
-            self.store,
-            lambda view: self._fitted(view, result, selection, param),
-        )
+        if selection.method == "llm" and not selection.fallback:
+            narrow = partial(
+                with_sources, result=result, selection=selection, limit=param.chunk_top_k
+            )
+            result = await read(self.store, narrow)
+        context = await asyncio.to_thread(self._fitted, result, selection, param)
         await observer.selected(selection, context)
         return context
 
@@ -235,21 +239,11 @@ class QueryPipeline:
         """The reranker, if the question wants one."""
         return self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
 
-    def _fitted(
-        self,
-        view: StoreView,
-        result: SearchResult,
-        selection: EdgeSelection,
-        param: QueryParam,
-    ) -> Context:
-        """The part of the result that fits into the budgets, with the prompt: the selected relations
-        and, if a model selected them, their sources.
-        """
-        if selection.method == "llm" and not selection.fallback:
-            result = with_sources(view, result, selection, param.chunk_top_k)
+    def _fitted(self, result: SearchResult, selection: EdgeSelection, param: QueryParam) -> Context:
+        """The part of the result that fits into the budgets, with the prompt and the selected relations."""
         context = replace(result.context, relations=selection.relations)
         result = replace(result, context=context)
-        secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
+        secret = self.store.mark_secret if self.secret_marks else ""
         fit = fit_context if result.overview is None else fit_overview
         fitted = fit(result, param, self.tokenizer, secret)
         if result.listing is None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import Hits, distinct_rows
 from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
@@ -82,14 +84,20 @@ def neighborhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGrap
     aliases, certainties = alias_pairs(task, leading)
     relation_ends = index.ends(subgraph.relations.ids).ravel()
     core = distinct_rows(subgraph.entities.ids, relation_ends, aliases.ravel())
+    text_mentions = mentions_in_text(task, seeds.named_rows)
     chunks = seeds.chunks if task.mode.chunks else _mentioning(task, seeds.chunks, core)
+    chunks = distinct_rows(chunks, text_mentions[:, 1])
     mentioned = core
     for limit in CHUNK_LIMITS:
         reached = _chunks_around(task, distinct_rows(mentioned), seeds, limit)
         chunks = distinct_rows(chunks, reached)
         chunk_positions, mentioned = index.entities_of(chunks)
-    entities, nodes = np.unique(np.concatenate([mentioned, core]), return_inverse=True)
-    mentions = np.stack([nodes[: len(mentioned)], chunk_positions], axis=1)
+    mentions = np.stack([mentioned, chunks[chunk_positions]], axis=1)
+    mentions = np.unique(np.concatenate([mentions, text_mentions]), axis=0)
+    entities = distinct_rows(mentions[:, 0], core)
+    mentions = np.stack(
+        [entities.searchsorted(mentions[:, 0]), chunks.searchsorted(mentions[:, 1])], axis=1
+    )
     relations = _relation_edges(task, entities, core, subgraph)
     synonyms, cosines = synonym_pairs(task.snapshot, leading, core)
     return connect_nodes(
@@ -231,6 +239,28 @@ def _mentioning(task: SearchTask, chunks: Ids, entities: Ids) -> Ids:
     """The chunks that mention one of the entities."""
     positions, mentioned = task.snapshot.graph.entities_of(chunks)
     return chunks[distinct_rows(positions[np.isin(mentioned, entities)])]
+
+
+def mentions_in_text(task: SearchTask, entities: Ids) -> Ids:
+    """Pairs of an entity and a visible chunk with all words of the entity's name in one part: mentions
+    that an extraction may have missed. None of names whose rarest word is `FREQUENT`.
+
+    Shape (n, 2). Mix @5/@10 without and with them, on 200 questions that no number was chosen on (words
+    only): dragonball-en-multi-a 57.3/76.8, 59.1/82.2; -zh- 58.5/70.7, 60.8/74.6. musique-a, hotpotqa-train
+    and 2wiki-101-a: none.
+    """
+    names = entity_names(task, entities.tolist())
+    terms_by_entity = {row: search_terms(name) for row, name in names.items()}
+    all_terms = {term for terms in terms_by_entity.values() for term in terms}
+    _, counts = task.snapshot.term_counts(sorted(all_terms))
+    pairs: list[tuple[int, int]] = []
+    for row, terms in terms_by_entity.items():
+        if 0 < min([counts[term] for term in terms], default=0) <= FREQUENT:
+            chunks = task.snapshot.chunks_with_terms(terms, FREQUENT)
+            pairs += [(row, chunk) for chunk in chunks]
+    mentions = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    visible: Ids = mentions[task.inside("chunk", mentions[:, 1])]
+    return visible
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:

@@ -20,6 +20,7 @@ from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.server.chat import EVENTS, stream_part
 from lightrag_jsonl.server.graph_edits import GraphEdit, check_edit
+from lightrag_jsonl.server.graph_overview import OverviewBody, graph_overview
 from lightrag_jsonl.server.indexes import EntityLine
 from lightrag_jsonl.server.job_files import Job, JobContent
 from lightrag_jsonl.server.messages import without_folders
@@ -489,6 +490,11 @@ async def write_reports(call: Call) -> Job:
     return call.index.jobs.add("report", {"calls": call.body.calls})
 
 
+async def get_overview(call: Call) -> OverviewBody:
+    """The graph at a glance: communities, their central entities, and the relations among these."""
+    return await graph_overview(call.index)
+
+
 async def get_sources(call: Call) -> ChunkList:
     """The passages behind an entity or a relation."""
     chunk_ids = await _chunk_ids(call)
@@ -541,5 +547,6 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/communities", list_communities, CommunityParams, result=ListPart[answers.Community]),
     Route("GET", f"{INDEX_PATH}/communities/estimate", estimate_reports, result=Usage),
     Route("POST", f"{INDEX_PATH}/communities/report", write_reports, body=AgreedReports, result=Job, status=202),
+    Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody),
     Route("GET", f"{INDEX_PATH}/sources", get_sources, SourceParams, result=ChunkList),
 )  # fmt: skip

@@ -200,7 +200,8 @@ async def _insert_upload(
     unread: list[UnreadSource] = []
 
     def documents() -> Iterator[Document]:
-        for item in documents_in_upload(details, content.read_bytes()):
+        sees = rag.engine.client.has_model("see")
+        for item in documents_in_upload(details, content.read_bytes(), sees=sees):
             if isinstance(item, Document):
                 yield item
             else:
@@ -211,7 +212,7 @@ async def _insert_upload(
 
 
 def documents_in_upload(
-    details: Mapping[str, Any], content: bytes
+    details: Mapping[str, Any], content: bytes, *, sees: bool = False
 ) -> Iterator[Document | Failure | FileNote]:
     """The documents in the bytes of a file, and notes on them; `ConfigError` for an unreadable file.
 
@@ -221,7 +222,7 @@ def documents_in_upload(
     path = PurePath(details["name"])
     names = ("title", "date") if file_suffix(path) == JSONL_SUFFIX else ("title", "date", "id")
     properties = {name: details[name] for name in names if details.get(name)}
-    with ReadingProcess() as reading:
+    with ReadingProcess(sees=sees) as reading:
         for item in documents_in(content, path, reading):
             yield replace(item, **properties) if isinstance(item, Document) else item
 

@@ -18,6 +18,10 @@ CONTENT_KEYWORDS = "content_keywords"
 OWN_FIELDS = frozenset(("id", "title", "source", "date"))
 COMPARATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 COMPARATORS |= {"$eq": "=", "$in": "=", "$ne": "!=", "$nin": "!="}
+TEXT_COMPARATORS = {"$contains": "contains", "$starts_with": "starts with"}
+TEXT_COMPARATORS |= {"$ends_with": "ends with", "$not_contains": "not contains"}
+COMPARATORS |= TEXT_COMPARATORS
+OPPOSITES = {"!=": "=", "not contains": "contains"}  # a field must be there, and not meet this
 MOST_CONDITIONS = 100  # SQLite nests them, and allows a depth of 1,000
 LARGEST = 2**63 - 1
 FINITE = int(sys.float_info.max)
@@ -27,14 +31,14 @@ Value: TypeAlias = str | int | float | None  # integers are of 64 bits
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The field compares so with at least one of the values ("!=": with all values).
+    """The field compares so with at least one of the values ("!=", "not contains": with all values).
 
     Texts compare with texts only, numbers with numbers only, and an absent field with nothing, but
     for "=" with None among the values. The values of own fields are texts.
     """
 
     field: str
-    comparator: str  # one of = != < <= > >=
+    comparator: str  # one of = != < <= > >= and those of texts
     values: tuple[Value, ...]
 
 
@@ -68,6 +72,8 @@ def _condition(field: str, name: str, operand: Json) -> Condition:
     choices = operand if isinstance(operand, list | tuple) else [operand]
     values = tuple(_value(field, choice) for choice in choices)
     comparator = COMPARATORS[name]
+    if name in TEXT_COMPARATORS and not (values and all(isinstance(text, str) for text in values)):
+        raise ConfigError(f"where[{field!r}]: {name} needs a text")
     if comparator not in ("=", "!=") and (not values or None in values):
         raise ConfigError(f"where[{field!r}]: {name} needs a text or a number")
     return Condition(field, comparator, values)

@@ -8,7 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import cached_property, partial
 from operator import methodcaller
 from threading import RLock
 from typing import ClassVar, TypeVar
@@ -28,7 +28,9 @@ View = TypeVar("View", bound=StoreView)
 FORMAT = 12  # of the tables
 # These are upgraded: 9 has claims in place of overrides; all three have other terms of English words.
 OLDER_FORMATS = (9, 10, 11)
-OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
+MEMORY_FILES = "memory_files"  # the setting that names the files which processes map
+MARK_SECRET = "mark_secret"  # a setting
+OWN_SETTINGS = {"format", MARK_SECRET, MEMORY_FILES}  # that each index makes by itself
 SAMPLE = 100  # chunks whose full text is checked
 
 
@@ -76,6 +78,12 @@ class Store(ABC):
         """The right to change documents and graph, for one process at a time; `LockedError` after
         `timeout` seconds.
         """
+
+    @cached_property
+    def mark_secret(self) -> str:
+        """What no document can know: from it the marks in prompts are derived."""
+        with self.view() as view:
+            return view.settings().get(MARK_SECRET, "")
 
     def is_empty(self) -> bool:
         """Whether there is no chunk; quick."""

@@ -10,9 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
+from lightrag_jsonl.storage.rows import Names, RowIds
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
+from lightrag_jsonl.storage.tables.full_text import TermCounts
 from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
 from lightrag_jsonl.storage.tables.mentions import MentionReads, MentionWrites
 from lightrag_jsonl.storage.tables.overrides import OverrideReads, OverrideWrites
@@ -42,11 +44,43 @@ class Snapshot(StoreView):
     """
 
     def __init__(
-        self, dialect: Dialect, graph: GraphIndex, vectors: Mapping[Kind, VectorSearch]
+        self,
+        dialect: Dialect,
+        graph: GraphIndex,
+        vectors: Mapping[Kind, VectorSearch],
+        term_counts: TermCounts,
     ) -> None:
         super().__init__(dialect)
         self.graph = graph
         self._vectors = vectors
+        self._term_counts = term_counts
+        self._names: dict[int, str] = {}
+        self._ids_by_keys: dict[frozenset[str], dict[str, int]] = {}
+        self._claims_by_keys: dict[frozenset[str], list[tuple[int, str]]] = {}
+
+    # A search looks the same names up at several steps; each is read once.
+
+    def entity_names(self, rows: Collection[int]) -> dict[int, str]:
+        """The names of entities by row id."""
+        unread = [row for row in rows if row not in self._names]
+        self._names |= super().entity_names(unread)
+        return {row: self._names[row] for row in sorted(rows) if row in self._names}
+
+    def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
+        """Row ids of the entities with these name keys; merged names count, too."""
+        distinct_keys = frozenset(keys)
+        if distinct_keys not in self._ids_by_keys:
+            self._ids_by_keys[distinct_keys] = super().entity_ids(distinct_keys)
+        return self._ids_by_keys[distinct_keys]
+
+    def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
+        """Which entity states which alias, as (row id, name key)."""
+        if keys is None:
+            return super().alias_claims(entities=entities)
+        distinct_keys = frozenset(keys)
+        if distinct_keys not in self._claims_by_keys:
+            self._claims_by_keys[distinct_keys] = super().alias_claims(keys=distinct_keys)
+        return self._claims_by_keys[distinct_keys]
 
     def search_vectors(
         self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None
@@ -73,9 +107,13 @@ class Snapshot(StoreView):
         """
         return self.dialect.full_text.search(terms, limit, allowed)
 
+    def chunks_with_terms(self, terms: Sequence[str], limit: int) -> list[int]:
+        """The first chunks, by row id, where one part holds all of the terms, at least one."""
+        return self.dialect.full_text.chunks_with_all(terms, limit)
+
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
-        return self.dialect.full_text.counts(terms)
+        return self._term_counts.of(terms, self.dialect.full_text)
 
 
 class Transaction(

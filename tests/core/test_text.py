@@ -146,6 +146,7 @@ def test_a_long_text_of_stops_is_read_in_linear_time() -> None:
         "pass passes passed passing",
         "discover discovers discovered discovery",
         "city cities",
+        "movie movies",
         "box boxes",
         "study studied studies",
     ],

@@ -28,6 +28,7 @@ IDS = {
     "community-report": "json",
     "no-context": "text",
     "nothing-indexed": "text",
+    "see-picture": "text",
     "extract-definitions": "jsonl",
     "extract-relationships": "jsonl",
     "extract-topics": "jsonl",
@@ -115,6 +116,7 @@ def test_chinese_prose_is_chinese_and_keys_are_ascii():
     """Without code words, JSON keys and variables, a Chinese prompt has no English words left."""
     zh = PromptManager.load("zh")
     words = {"JSON", "Lines", "true", "false", "null", "number", "object", "A", "B"}
+    words |= {"Markdown", "LaTeX", "NOTHING"}
     kinds = {"entity", "relationship", "attribute", "definition", "content_keywords", "done"}
     for id in zh.ids:
         path = prompt_folder("zh") / f"{id}.md"

@@ -1,6 +1,7 @@
 """The walk: where it starts, where it leads, and how it says why."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from lightrag_jsonl.retrieval import pagerank, ranking, walk_graph
 from lightrag_jsonl.retrieval.hits import Hits
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.retrieval.walk_graph import WalkGraph
-from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
+from lightrag_jsonl.storage.vector_index import HALF, Floats, Ids, VectorBlock, VectorIndex
 from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import entity, reading, relation
 from tests.retrieval.conftest import Pipelines, fill
@@ -162,6 +163,45 @@ async def test_a_common_word_is_no_rare_name(tmp_path: Path, pipelines: Pipeline
     assert context.chunks[0].document_id == "report-2"
 
 
+MISSED = {
+    "en": (
+        "Alder Mill",
+        "What is made at the Alder Mill in the winter of 1907?",
+        "In the winter of 1907 only baskets were made at the Alder Mill.",
+        "The Alder Mill was bought by two brothers in 1881.",
+    ),
+    "zh": (
+        "桤木磨坊",
+        "桤木磨坊一九〇七年冬天做什么？",
+        "一九〇七年冬天，桤木磨坊只做篮子。",
+        "桤木磨坊在一八八一年被两兄弟买下。",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", list(MISSED))
+async def test_a_mention_that_the_extraction_missed_is_walked_to(
+    tmp_path: Path, pipelines: Pipelines, language: str
+) -> None:
+    """Of two passages with the name asked about, only the wrong one is recorded as a mention; under a
+    filter, what is hidden stays hidden.
+    """
+    name, question, answering, recorded = MISSED[language]
+    fill(
+        tmp_path,
+        [
+            (Document(recorded, id="recorded"), [entity(name)]),
+            (Document(answering, id="answering"), []),
+        ],
+    )
+    param = QueryParam(mode="local", ll_keywords=(name,))
+    context = await pipelines(tmp_path).retrieve(question, param)
+    assert [chunk.document_id for chunk in context.chunks] == ["answering", "recorded"]
+    hidden = replace(param, where={"id": "recorded"})
+    context = await pipelines(tmp_path).retrieve(question, hidden)
+    assert [chunk.document_id for chunk in context.chunks] == ["recorded"]
+
+
 async def test_what_the_walk_hardly_visits_is_left_out(
     met: Path, pipelines: Pipelines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,8 +265,9 @@ def test_synonyms_are_those_of_every_pair() -> None:
     """At most five for each that leads, never itself, each pair once; one without a vector has none."""
     angles, ids = np.linspace(0, 3, 60), np.arange(1, 61) * 3
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    index, leading = VectorIndex(2), ids[:12]
-    index.update(ids[5:], rows[5:])
+    rows = rows.astype(HALF).astype(np.float32)
+    index = VectorIndex.of(VectorBlock.of(ids[5:], rows[5:].astype(HALF)))
+    leading = ids[:12]
     near = SimpleNamespace(
         vector_matrix=lambda kind, rows: index.matrix(rows),
         search_vectors=lambda kind, *more: index.search(*more),

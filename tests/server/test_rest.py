@@ -61,6 +61,13 @@ def test_graph_is_searched_and_walked(server: Running) -> None:
     one = around["relations"][0]
     ends = {one["source"], one["target"]} - {"Marie Curie"}
     assert {line["name"] for line in around["neighbours"]} == ends
+    overview = server.get("/indexes/kb/overview")
+    drawn = {line["name"] for line in overview["entities"]}
+    assert {name for group in overview["communities"] for name in group["names"]} <= drawn
+    assert overview["relations"]
+    assert all(
+        edge["source"] in drawn and edge["target"] in drawn for edge in overview["relations"]
+    )
     of_entity = server.get("/indexes/kb/sources", entity="Marie Curie")
     of_relation = server.get("/indexes/kb/sources", entity="Marie Curie", target=ends.pop())
     assert of_relation["chunks"] == of_entity["chunks"]

@@ -450,6 +450,19 @@ class StoreContract:
             )
         assert store.check(full=True) == []
 
+    def test_chunks_with_all_words_of_a_name_are_found(self, tmp_path: Path) -> None:
+        """In any form and order, in one part of a chunk; the first by row id."""
+        store, filler = self.make(tmp_path), " ".join([f"word{n}" for n in range(300)])
+        with store.transaction() as transaction:
+            put_sample(transaction, 1, "Radium mines, and the Curies of Paris.")
+            put_sample(transaction, 2, f"Radium {filler} {filler} and Curie. Curie")
+            put_sample(transaction, 3, "居里夫人发现了镭。")
+        with store.snapshot() as snapshot:
+            assert snapshot.chunks_with_terms(["curie", "radium", "curie"], 9) == [1, 2]
+            assert snapshot.chunks_with_terms(["curie", "radium"], 1) == [1]
+            assert snapshot.chunks_with_terms(["居里", "里夫"], 9) == [5, 6]
+            assert snapshot.chunks_with_terms(["curie", "wolfram"], 9) == []
+
     def test_a_long_chunk_is_found_by_its_best_part(self, tmp_path: Path) -> None:
         """Two words in one sentence count more than both of them pages apart; all parts are deleted."""
         store, filler = self.make(tmp_path), " ".join([f"word{n}" for n in range(300)])
@@ -459,6 +472,7 @@ class StoreContract:
         with store.snapshot() as snapshot:
             hits = snapshot.search_terms(["radium", "polonium"], 9)
             assert [row for row, _ in hits] == [3, 4, 1, 2] and hits[1][1] > hits[2][1]
+            assert snapshot.term_counts(["word7"])[1]["word7"] > 0
         assert store.check(full=True) == []
         with store.transaction() as transaction:
             transaction.delete_documents([1, 2])

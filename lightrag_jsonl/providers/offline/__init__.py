@@ -2,7 +2,11 @@
 
 from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.embedder import HashEmbedder
-from lightrag_jsonl.providers.offline.extraction import OfflineExtractor, extract_text
+from lightrag_jsonl.providers.offline.extraction import (
+    OfflineExtractor,
+    extract_text,
+    text_names,
+)
 from lightrag_jsonl.providers.offline.keywords import OfflineKeywords
 
 __all__ = [
@@ -11,4 +15,5 @@ __all__ = [
     "OfflineExtractor",
     "OfflineKeywords",
     "extract_text",
+    "text_names",
 ]

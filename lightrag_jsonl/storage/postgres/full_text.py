@@ -38,7 +38,12 @@ BM25 = f"""WITH hits AS (SELECT place, hit.* FROM {TERMS} CROSS JOIN LATERAL ({H
         score FROM hits JOIN weights USING (place) GROUP BY part)
     SELECT chunk, {JOINT_SCORE} joint FROM scores WHERE ?3::bigint[] IS NULL OR chunk = ANY(?3)
     GROUP BY chunk ORDER BY joint DESC, chunk LIMIT ?4"""
-COUNTS = f"SELECT place, (SELECT count(*) FROM ({HITS}) hit) FROM {TERMS}"
+# As many postings of a part as there are terms, since a part has one of each term.
+CHUNKS = f"""SELECT DISTINCT part / {PARTS} chunk FROM (SELECT part FROM postings
+    WHERE term = ANY(?1::text[]) GROUP BY part HAVING count(*) = cardinality(?1::text[])) hit
+    ORDER BY chunk LIMIT ?2"""
+COUNTS = f"""SELECT parts, place, (SELECT count(*) FROM ({HITS}) hit)
+    FROM totals LEFT JOIN {TERMS} ON true"""
 
 
 class PostgresFullText(FullText):
@@ -91,11 +96,19 @@ class PostgresFullText(FullText):
         hits = self._dialect.execute(BM25, (first, last, chunks, max(limit, 0)))
         return [(chunk, score) for chunk, score in hits]
 
+    def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
+        terms = list(dict.fromkeys(map(_stored_term, stems)))
+        return [chunk for (chunk,) in self._dialect.execute(CHUNKS, (terms, limit))]
+
     def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
         ordered_terms = list(stems)
-        ((parts,),) = self._dialect.execute("SELECT parts FROM totals")
-        counts = self._dialect.execute(COUNTS, _term_ranges(ordered_terms))
-        return parts, {ordered_terms[place - 1]: count for place, count in counts}
+        counts: dict[str, int] = {}
+        part_count = 0
+        for parts, place, count in self._dialect.execute(COUNTS, _term_ranges(ordered_terms)):
+            part_count = parts
+            if place is not None:
+                counts[ordered_terms[place - 1]] = count
+        return part_count, counts
 
     def _add_to_totals(self, parts: int, terms: int) -> None:
         statement = "UPDATE totals SET parts = parts + ?, terms = terms + ?"

@@ -23,6 +23,8 @@ HOLDS = "SELECT 1 FROM chunk_terms WHERE chunk_terms MATCH ? AND rowid = ?"
 SEARCH = f"""SELECT part / {PARTS} chunk, {JOINT_SCORE} joint FROM (
     SELECT rowid part, -bm25(chunk_terms) score FROM chunk_terms WHERE chunk_terms MATCH ? LIMIT -1)
     {{where}} GROUP BY chunk ORDER BY joint DESC, chunk LIMIT ?"""
+CHUNKS = f"""SELECT DISTINCT rowid / {PARTS} FROM chunk_terms WHERE chunk_terms MATCH ?
+    ORDER BY rowid LIMIT ?"""
 ALLOWED_CHUNKS = "WHERE chunk IN (SELECT value FROM json_each(?))"
 EXACT_COUNTS = """SELECT term, doc FROM chunk_vocabulary
     WHERE term IN (SELECT value FROM json_each(?))"""
@@ -71,6 +73,10 @@ class SQLiteFullText(FullText):
         parameters.append(max(limit, 0))
         statement = SEARCH.format(where=where)
         return self._connection.execute(statement, parameters).fetchall()
+
+    def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
+        query = " AND ".join(map(_phrase, stems))
+        return [chunk for (chunk,) in self._connection.execute(CHUNKS, (query, limit))]
 
     def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
         exact = self._connection.execute(EXACT_COUNTS, (json_text(list(stems)),))

@@ -9,7 +9,7 @@ from msgspec.json import Decoder
 
 from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.storage.filters import CONTENT_KEYWORDS, OWN_FIELDS, Condition
+from lightrag_jsonl.storage.filters import CONTENT_KEYWORDS, OPPOSITES, OWN_FIELDS, Condition
 from lightrag_jsonl.storage.rows import (
     ChunkReport,
     Counts,
@@ -78,6 +78,8 @@ class DocumentReads(Tables):
 
     def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
         """The pages of documents, in order: all pages, or the page with a number."""
+        if not document_ids:
+            return ()
         rows = self._execute(
             "SELECT d.name AS document_id, p.number, p.text "
             "FROM documents d JOIN pages p ON p.document = d.id "
@@ -231,10 +233,11 @@ class DocumentReads(Tables):
         else:
             fields = self.dialect.METADATA
         present = self.dialect.is_present(fields)
-        meets = self.dialect.meets(fields, condition.comparator.replace("!=", "="))
+        comparator = OPPOSITES.get(condition.comparator, condition.comparator)
+        meets = self.dialect.meets(fields, comparator)
         values = json_text([value for value in condition.values if value is not None])
         parameters: list[object] = [field, *[values] * (meets.count("?") - 1)]
-        if condition.comparator == "!=":
+        if condition.comparator in OPPOSITES:
             return f"({present} AND NOT {meets})", [field, *parameters]
         if condition.comparator == "=" and None in condition.values:
             return f"({meets} OR NOT {present})", [*parameters, field]

@@ -27,6 +27,8 @@ ANY_END = "*"  # after a term: all terms that begin with it
 # (100), 49.6, 46.9, 46.5 % on musique-a (40).
 LONGEST_UNSTEMMED = 3
 
+MOST_COUNTS = 100_000  # terms whose counts are remembered
+
 ChunkTexts: TypeAlias = Iterable[tuple[int, str]]  # row ids of chunks, and their texts
 
 
@@ -59,6 +61,10 @@ class FullText(ABC):
         stems = list(dict.fromkeys(map(stemmed, terms)))
         return self._search(stems, limit, allowed)
 
+    def chunks_with_all(self, terms: Sequence[str], limit: int) -> list[int]:
+        """The first chunks with a part that holds all terms, as row ids, ascending."""
+        return self._chunks_with_all(list(dict.fromkeys(map(stemmed, terms))), limit)
+
     def counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
         stems = {term: stemmed(term) for term in terms}
@@ -72,8 +78,33 @@ class FullText(ABC):
         """`search` for terms as they are stored."""
 
     @abstractmethod
+    def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
+        """`chunks_with_all` for at least one term, as it is stored."""
+
+    @abstractmethod
     def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
         """`counts` of terms as they are stored."""
+
+
+class TermCounts:
+    """The counts of terms in one generation, each counted once: a count reads all occurrences of a
+    term, and questions share their common words.
+    """
+
+    def __init__(self) -> None:
+        self._part_count = 0
+        self._counts: dict[str, int] = {}
+
+    def of(self, terms: Collection[str], full_text: FullText) -> tuple[int, dict[str, int]]:
+        """`FullText.counts` of these terms."""
+        counts = self._counts
+        missing = [term for term in terms if term not in counts]
+        if missing or not counts:
+            self._part_count, new_counts = full_text.counts(missing)
+            counts.update(new_counts)
+        if len(counts) > MOST_COUNTS:
+            self._counts = {}
+        return self._part_count, {term: counts[term] for term in terms}
 
 
 @lru_cache(maxsize=2**16)

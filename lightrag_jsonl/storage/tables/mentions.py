@@ -86,6 +86,8 @@ class MentionReads(Tables):
     ) -> dict[int, list[str]]:
         """The first `limit` descriptions of each row by position, in the order for reading."""
         texts_by_row: dict[int, list[tuple[tuple[int, ...], str]]] = {row: [] for row in rows}
+        if not rows:
+            return {}
         after = dict.fromkeys(rows, 0)
         for row, position, chunk, text in self.dialect.descriptions(kind, after, (), limit):
             texts_by_row[row].append((reading_order(position, chunk), text))

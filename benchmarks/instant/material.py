@@ -1,10 +1,10 @@
-"""What every library is given: the corpus as a file, the instant model and the fast embedder."""
+"""The corpus as a file, the instant model and the fast embedder."""
 
 import json
 import re
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,6 @@ DIM = 384
 QUESTIONS = 40
 EXTRA = 6  # documents of one piece that are added later; the first two are not measured
 THEME = "took part together"  # the high-level keyword of every question
-CUT = "\n<<cut here>>\n"  # between the pieces of a document; form feeds are removed by some
 WORDS, FADE = 12, 0.7  # the number of words embedded, and the weight of each relative to the last
 
 _START = re.compile(r"Note \d+\. ")
@@ -79,10 +78,9 @@ class Material:
 
 
 class System(Protocol):
-    """A library with an open index; `modes` are its retrieval modes, the fullest one first."""
+    """An open index; `modes` are its retrieval modes, the fullest one first."""
 
     modes: Sequence[str]
-    can_delete: bool
 
     def insert(self, papers: Iterable[Paper]) -> None:
         """Index documents, and return when they are stored."""
@@ -175,33 +173,6 @@ class WordVectors:
                 row += self._weights[: len(keys)] @ self._rows[keys]
             found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
             return found
-
-
-def embedding_function(material: Material) -> Callable[..., Awaitable[npt.NDArray[np.float32]]]:
-    """The embedder as a function, since some libraries make deep copies of what they are given."""
-    vectors = WordVectors(material.clock)
-
-    async def embed(texts: list[str], **_: object) -> npt.NDArray[np.float32]:
-        return vectors.embed(texts)
-
-    return embed
-
-
-def model_function(replies: Replies, end: str, report: str = "") -> Callable[..., Awaitable[str]]:
-    """The model as a function: `end` where it is asked for more, `report` where for JSON."""
-
-    async def complete(
-        prompt: str,
-        system_prompt: str | None = None,
-        history_messages: Sequence[object] = (),
-        **options: object,
-    ) -> str:
-        reply = replies.about(prompt)
-        if report and "response_format" in options:
-            return report
-        return end if history_messages else reply or "A summary."
-
-    return complete
 
 
 def _words(text: str) -> list[str]:

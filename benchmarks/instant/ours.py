@@ -1,4 +1,4 @@
-"""This library, measured like the others."""
+"""An index of this package with the instant model and the fast embedder."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.peers.material import DIM, THEME, Asked, Material, Paper, Replies, WordVectors
+from benchmarks.instant.material import DIM, THEME, Asked, Material, Paper, Replies, WordVectors
 from lightrag_jsonl import Completion, Document, LightRAG, Message, QueryParam, Usage
 
 NOTHING = '{"type":"done","entities":0,"relationships":0}'
 
 
 class Ours:
-    """An index of this library."""
+    """An index; `modes` are the retrieval modes, the fullest one first."""
 
     modes: Sequence[Any] = ("mix", "naive", "local", "global", "hybrid")
-    can_delete = True
 
     def __init__(self, folder: Path, material: Material) -> None:
         replies = Replies(material, lambda rows: "\n".join(map(json.dumps, rows)))

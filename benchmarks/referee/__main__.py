@@ -1,0 +1,252 @@
+"""Compares this package with its peers: python -m benchmarks.referee --peers lightrag nano fast
+
+Each peer is installed from PyPI in an environment of its own. A model server on this machine answers
+everybody's prompts from recorded triples and descriptions, in everybody's own form, and embeds all
+texts with one embedder. Prints one JSON object. With `--out`, writes report.json, report.md,
+report.zh.md and report.html there; with `--docs`, the tables of docs/benchmarks*.md.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.referee.ahead import FLOOR
+from benchmarks.referee.contestants.base import SETTINGS
+from benchmarks.referee.costs import costs
+from benchmarks.referee.environments import (
+    CHECKOUT,
+    PEERS,
+    InstallError,
+    default_cache,
+    environment,
+    python_of,
+)
+from benchmarks.referee.faults import FAULTS
+from benchmarks.referee.material import Material
+from benchmarks.referee.own_corpus import is_index, material_of_index
+from benchmarks.referee.page import page
+from benchmarks.referee.published import published
+from benchmarks.referee.quality import coverage, retrieval
+from benchmarks.referee.records import Records
+from benchmarks.referee.report import Report
+from benchmarks.referee.server import ModelServer
+from benchmarks.referee.sessions import Arena
+from benchmarks.referee.sets import carol, generated, load_set, material_of
+from benchmarks.referee.vectors import CachedVectors
+from benchmarks.tables import put
+from lightrag_jsonl import __version__
+
+DOCS = {"en": "docs/benchmarks.md", "zh": "docs/benchmarks.zh.md"}
+SIZES = (50, 200, 800)
+SETS = ("musique-a",)
+BUDGETS = (4_000, 8_000, 16_000)
+MEASURES = ("sets", "whole", "sizes", "faults")
+HERE = ("ours", "vectors")  # which need no environment of their own
+
+Figures = dict[str, Any]
+
+
+def main() -> None:
+    """Install, measure, print and write."""
+    arguments = _arguments()
+    os.environ.update(TIKTOKEN_CACHE_DIR=environment().get("TIKTOKEN_CACHE_DIR", ""))
+    cache = arguments.cache.expanduser().resolve()
+    pythons, failures = _pythons(arguments.peers, cache)
+    vectors = CachedVectors(arguments.embedder, cache / f"vectors-{arguments.embedder}.sqlite")
+    server = ModelServer(Records(), vectors)
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            arena = Arena(pythons, server, Path(scratch), arguments.timeout)
+            figures = _measured(arena, arguments)
+            figures["not_installed"] = failures
+            figures["unanswered"] = {name: len(server.models[name].unanswered) for name in pythons}
+    finally:
+        server.close()
+        vectors.close()
+    if arguments.join:
+        earlier = json.loads(arguments.join.read_text(encoding="utf-8"))
+        command = f"{earlier['command']}; {figures['command']}"
+        figures = {**_joined(earlier, figures), "command": command}
+    print(json.dumps(figures, indent=2, ensure_ascii=False))
+    _write(figures, arguments)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    names = [peer.name for peer in PEERS]
+    parser.add_argument("--peers", nargs="*", choices=names, default=names)
+    parser.add_argument("--measures", nargs="+", choices=MEASURES, default=MEASURES)
+    parser.add_argument(
+        "--sets", nargs="+", default=SETS, metavar="SET", help="names, files, folders, indexes"
+    )
+    parser.add_argument("--passages", type=int, metavar="N", help="of each set, only so many")
+    parser.add_argument("--questions", type=int, metavar="N", help="of each set, only the first")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="documents")
+    parser.add_argument("--embedder", choices=("minilm", "hash"), default="minilm")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="environments, vectors")
+    parser.add_argument("--timeout", type=float, default=1_800.0, help="seconds of a session")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write the reports there")
+    parser.add_argument("--contexts", type=Path, metavar="DIR", help="for benchmarks.referee.judge")
+    parser.add_argument("--join", type=Path, metavar="JSON", help="add the figures to those")
+    parser.add_argument("--docs", action="store_true", help="write docs/benchmarks*.md")
+    return parser.parse_args()
+
+
+def _pythons(names: Sequence[str], cache: Path) -> tuple[dict[str, Path], dict[str, str]]:
+    """The Python interpreters by contestant, and the errors of failed installations."""
+    pythons = {name: Path(sys.executable) for name in HERE}
+    failures: dict[str, str] = {}
+    for peer in PEERS:
+        if peer.name in names:
+            try:
+                pythons[peer.name] = python_of(peer, cache)
+            except InstallError as error:
+                failures[peer.name] = str(error)
+    return pythons, failures
+
+
+def _measured(arena: Arena, arguments: argparse.Namespace) -> Figures:
+    """Everything that is asked for, by measure, by set or size or fault, by contestant."""
+    figures: Figures = {
+        "benchmark": "referee",
+        "command": shlex.join(["python", "-m", "benchmarks.referee", *sys.argv[1:]]),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "embedder": arguments.embedder,
+        "versions": _versions(),
+        "published": {},
+    }
+    measures: Mapping[str, Callable[[Arena, argparse.Namespace], Figures]] = {
+        "sets": _sets,
+        "whole": _whole_texts,
+        "sizes": _sizes,
+        "faults": _faults,
+    }
+    for name, measure in measures.items():
+        figures[name] = measure(arena, arguments) if name in arguments.measures else {}
+        if arguments.out:
+            _write_json(figures, arguments.out)  # a long run keeps what it has
+    for name in figures["sets"]:
+        figures["published"] |= published(name, arguments.questions)
+    return figures
+
+
+def _versions() -> dict[str, Figures]:
+    versions: dict[str, Figures] = {
+        "ours": {"title": "lightrag_jsonl", "version": __version__, "settings": SETTINGS["ours"]}
+    }
+    for peer in PEERS:
+        versions[peer.name] = {
+            "title": peer.title,
+            "version": peer.version,
+            "settings": SETTINGS[peer.name],
+        }
+    return versions
+
+
+def _sets(arena: Arena, arguments: argparse.Namespace) -> Figures:
+    figures: Figures = {}
+    for name in arguments.sets:
+        material = _material(name, arguments)
+        by_contestant = {
+            contestant: retrieval(arena, contestant, material) for contestant in arena.pythons
+        }
+        _take_contexts(material, by_contestant, arguments.contexts)
+        figures[material.name] = by_contestant
+    return figures
+
+
+def _take_contexts(material: Material, by_contestant: Figures, folder: Path | None) -> None:
+    """Take the contexts out of the figures; write those of default ways for `referee.judge`."""
+    for contestant, figures in by_contestant.items():
+        for way, scores in figures.get("ways", {}).items():
+            contexts = scores.pop("contexts")
+            if folder is None or way != figures["default"]:
+                continue
+            rows = [
+                {"question": question.text, "context": context}
+                for question, context in zip(material.questions, contexts, strict=True)
+            ]
+            lines = "".join([json.dumps(row, ensure_ascii=False) + "\n" for row in rows])
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{material.name}-{contestant}.jsonl"
+            path.write_text(lines, encoding="utf-8")
+
+
+def _material(name: str, arguments: argparse.Namespace) -> Material:
+    """A public set, a file or folder in its format, or an index of one's own with questions."""
+    folder = Path(name)
+    if is_index(folder):
+        return material_of_index(folder, questions=arguments.questions)
+    dataset = load_set(name)
+    return material_of(dataset, questions=arguments.questions, passages=arguments.passages)
+
+
+def _whole_texts(arena: Arena, arguments: argparse.Namespace) -> Figures:
+    material = carol()
+    if material is None:
+        return {}
+    return {
+        "carol": {
+            contestant: coverage(arena, contestant, material, BUDGETS)
+            for contestant in arena.pythons
+        }
+    }
+
+
+def _sizes(arena: Arena, arguments: argparse.Namespace) -> Figures:
+    return {
+        str(size): {
+            contestant: costs(arena, contestant, generated(size)) for contestant in arena.pythons
+        }
+        for size in arguments.sizes
+    }
+
+
+def _faults(arena: Arena, arguments: argparse.Namespace) -> Figures:
+    """Without the floor, which has no graph and asks no model."""
+    contestants = [contestant for contestant in arena.pythons if contestant != FLOOR]
+    return {
+        fault: {contestant: measure(arena, contestant) for contestant in contestants}
+        for fault, measure in FAULTS.items()
+    }
+
+
+def _joined(earlier: Figures, figures: Figures) -> Figures:
+    """The figures of an earlier run with those of this one, measure by measure."""
+    joined = dict(earlier)
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            joined[name] = _joined(earlier.get(name, {}), value)
+        else:
+            joined[name] = value
+    return joined
+
+
+def _write(figures: Figures, arguments: argparse.Namespace) -> None:
+    """Write the reports, and the pages of docs."""
+    if arguments.out:
+        _write_json(figures, arguments.out)
+        for language, name in {"en": "report.md", "zh": "report.zh.md"}.items():
+            text = Report(figures, language).markdown(level=2)
+            (arguments.out / name).write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
+        (arguments.out / "report.html").write_text(page(figures), encoding="utf-8")
+    for language, name in DOCS.items() if arguments.docs else ():
+        put(CHECKOUT / name, "referee", Report(figures, language).markdown())
+
+
+def _write_json(figures: Figures, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    content = json.dumps(figures, indent=2, ensure_ascii=False)
+    (folder / "report.json").write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Finds where another contestant is ahead, which a report says first."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchmarks.referee.quality import BEST_BY, difference
+from benchmarks.referee.words import COST_ROWS, Row
+
+Figures = Mapping[str, Any]
+OURS = "ours"
+FLOOR = "vectors"  # which does less than all others, and is no peer in costs
+MARGIN = 1.05  # ratios below are the noise of a busy machine
+
+
+def ahead_in_recall(sets: Mapping[str, Figures]) -> Iterator[tuple[str, str, str, list[float]]]:
+    """Set, contestant, its best way and the lead in percent over this package's default way."""
+    for name, contestants in sets.items():
+        ours = contestants.get(OURS, {})
+        if "ways" not in ours:
+            continue
+        our_scores = ours["ways"][ours["default"]]["questions"]
+        for contestant, figures in contestants.items():
+            if contestant == OURS or "ways" not in figures:
+                continue
+            way = figures["best"]
+            lead = difference(figures["ways"][way]["questions"], our_scores, BEST_BY)
+            if lead[0] > 0:
+                yield name, contestant, way, lead
+
+
+def ahead_in_costs(sizes: Mapping[str, Figures]) -> Iterator[tuple[Row, str, str, float, float]]:
+    """Row, size, contestant, its figure and this package's, for the largest size of each row."""
+    for row in COST_ROWS:
+        for size in sorted(sizes, key=int, reverse=True):
+            leaders = list(_leaders(row, size, sizes[size]))
+            yield from leaders
+            if leaders:
+                break
+
+
+def _leaders(
+    row: Row, size: str, contestants: Figures
+) -> Iterator[tuple[Row, str, str, float, float]]:
+    ours = contestants.get(OURS, {}).get(row.key)
+    if ours is None:
+        return
+    for contestant, figures in contestants.items():
+        value = figures.get(row.key)
+        if contestant not in (OURS, FLOOR) and value is not None and value * MARGIN < ours:
+            yield row, size, contestant, value, ours
+
+
+def ahead_in_coverage(texts: Mapping[str, Figures]) -> Iterator[tuple[str, str, str, str, float]]:
+    """Text, budget, contestant, way and percent, where a way covers more than this package's best."""
+    for name, contestants in texts.items():
+        ours = contestants.get(OURS, {}).get("ways", {})
+        for contestant, figures in contestants.items():
+            if contestant == OURS:
+                continue
+            for way, by_budget in figures.get("ways", {}).items():
+                for budget, percent in by_budget.items():
+                    our_best = max([ours_by[budget] for ours_by in ours.values()], default=0.0)
+                    if percent > our_best:
+                        yield name, budget, contestant, way, percent
+
+
+def ahead_in_faults(faults: Mapping[str, Figures]) -> Iterator[tuple[str, str]]:
+    """Fault and contestant, where a contestant loses or repeats less than this package."""
+    for fault, contestants in faults.items():
+        ours = _badness(fault, contestants.get(OURS, {}))
+        for contestant, figures in contestants.items():
+            badness = _badness(fault, figures)
+            is_peer = contestant not in (OURS, FLOOR)
+            if is_peer and badness is not None and ours is not None and badness < ours:
+                yield fault, contestant
+
+
+def _badness(fault: str, figures: Figures) -> float | None:
+    """How much went wrong; None if it was not measured."""
+    if not figures or "error" in figures or "not offered" in figures:
+        return None
+    measures = {
+        "deletion": lambda: figures["graph"] + figures["contexts"] + len(figures["files"]),
+        "cut answers": lambda: figures["entities_lost"] + figures["relations_lost"],
+        "copied example": lambda: figures["entities"],
+        "equal file names": lambda: figures["of"] - figures["indexed"],
+        "same insert": lambda: figures["calls"] + 1_000 * figures["graph_changed"],
+        "kill": lambda: (
+            figures["calls_repeated"] / (figures["calls_undisturbed"] or 1)
+            + 1_000 * figures["graph_differs"]
+        ),
+    }
+    return float(measures[fault]())

@@ -1,0 +1,1 @@
+"""One small adapter for each compared package; each runs in an environment of its own."""

@@ -1,0 +1,76 @@
+"""A question set from an index of one's own: what its model has read is what the referee replays."""
+
+import asyncio
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+
+from benchmarks.referee.material import (
+    Document,
+    Material,
+    Question,
+    Row,
+    entity_row,
+)
+from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.providers.offline import OfflineKeywords
+from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.tools.evaluation import EvalQuestion, read_questions
+
+QUESTIONS_FILE = "questions.jsonl"  # in the index folder, as `eval --generate N --save` writes it
+
+
+def is_index(folder: Path) -> bool:
+    """Whether a folder holds an index and questions about it."""
+    return (folder / "index.sqlite").is_file() and (folder / QUESTIONS_FILE).is_file()
+
+
+def material_of_index(folder: Path, *, questions: int | None = None) -> Material:
+    """Each chunk of the index is a document; questions name the chunks that answer them."""
+    with closing(SQLiteStore(folder)) as store, store.view() as view:
+        language = str(view.settings().get("language", "en"))
+        rows_by_chunk = _rows_by_chunk(view)
+        chunks = view.chunks()
+    keywords = OfflineKeywords(known_language(language))
+    asked = read_questions(folder / QUESTIONS_FILE)[:questions]
+    return Material(
+        name=folder.resolve().name,
+        language=language,
+        documents=tuple([Document(chunk.id, chunk.text) for chunk in chunks.values()]),
+        readings=tuple([(chunk.text, tuple(rows_by_chunk[row])) for row, chunk in chunks.items()]),
+        questions=tuple([_question(question, keywords) for question in asked]),
+    )
+
+
+def _rows_by_chunk(view: StoreView) -> dict[int, list[Row]]:
+    """What the model read in each chunk, with its descriptions."""
+    rows: dict[int, list[Row]] = defaultdict(list)
+    for entity in view.entity_mentions():
+        mention = entity.mention
+        described = entity_row(mention.name, mention.description, mention.type or "other")
+        rows[entity.chunk].append(described)
+    for relation in view.relation_mentions():
+        statement = relation.mention
+        rows[relation.chunk].append(
+            {
+                "type": "relationship",
+                "source": statement.source,
+                "target": statement.target,
+                "keywords": list(statement.keywords) or ["related"],
+                "description": statement.description,
+                "strength": statement.strength,
+            }
+        )
+    return rows
+
+
+def _question(question: EvalQuestion, keywords: OfflineKeywords) -> Question:
+    found = asyncio.run(keywords.keywords(question.text))
+    return Question(
+        text=question.text,
+        supporting=question.supporting,
+        answer=question.answer,
+        names=question.names or tuple(found.low_level),
+        themes=tuple(found.high_level) or (question.text,),
+    )

@@ -1,0 +1,239 @@
+"""Writes what was measured as Markdown, in English or Chinese."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks.referee.ahead import (
+    FLOOR,
+    OURS,
+    ahead_in_costs,
+    ahead_in_coverage,
+    ahead_in_faults,
+    ahead_in_recall,
+)
+from benchmarks.referee.quality import BEST_BY, difference
+from benchmarks.referee.words import COST_ROWS, FAULT_TITLES, SCRIPTED_WAYS, WORDS, Row
+from benchmarks.tables import line
+
+Figures = Mapping[str, Any]
+SHOWN_CONTESTANT = {"fast": "fast-graphrag"}
+
+
+class Report:
+    """The figures of a run in the words of a language."""
+
+    def __init__(self, figures: Figures, language: str) -> None:
+        self.figures = figures
+        self.language = language
+        self.words = WORDS[language]
+
+    def markdown(self, *, level: int = 3) -> str:
+        """All sections, each under a heading of this level; where others are ahead comes first."""
+        sections = {
+            "ahead": self._ahead(),
+            "recall": self._recall(),
+            "whole": self._whole(),
+            "costs": self._costs(),
+            "faults": self._faults(),
+            "failures": self._failures(),
+            "unanswered": self._unanswered(),
+            "versions": self._versions(),
+        }
+        parts = []
+        for key, lines in sections.items():
+            text = "\n".join(lines).strip()
+            if text:
+                parts.append(f"{'#' * level} {self.words[key]}\n\n{text}")
+        return "\n\n".join(parts)
+
+    def title(self, contestant: str) -> str:
+        """The name of a contestant with its version."""
+        if contestant in (OURS, FLOOR):
+            return self.words[contestant]
+        version = self.figures["versions"][contestant]
+        return f"{version['title']} {version['version']}"
+
+    def cost(self, row: Row, figures: Figures) -> str:
+        """A figure in its unit, or why there is none."""
+        if "error" in figures:
+            return self.words["failed"]
+        if row.key not in figures:
+            return self.words["none"]
+        value = figures[row.key] / row.divisor
+        digits = f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
+        return f"{digits} {row.unit}".strip()
+
+    # ── where others are ahead ──────────────────────────────────────────────────
+
+    def _ahead(self) -> list[str]:
+        lines = [
+            f"- {name}: {self.title(contestant)} ({way}), {BEST_BY} {_signed(lead)}"
+            for name, contestant, way, lead in ahead_in_recall(self.figures["sets"])
+        ]
+        for row, size, contestant, value, ours in ahead_in_costs(self.figures["sizes"]):
+            theirs = self.cost(row, {row.key: value})
+            here = self.cost(row, {row.key: ours})
+            size_title = self.words["chunks"].format(size)
+            lines.append(
+                f"- {row.title(self.language)}, {size_title}: {self.title(contestant)} "
+                f"{theirs}, {self.words['ours']} {here}"
+            )
+        for name, budget, contestant, way, percent in ahead_in_coverage(self.figures["whole"]):
+            lines.append(f"- {name}, {budget}: {self.title(contestant)} ({way}) {percent}")
+        for fault, contestant in ahead_in_faults(self.figures["faults"]):
+            lines.append(f"- {self._fault_title(fault)}: {self.title(contestant)}")
+        return lines or [self.words["nobody"]]
+
+    # ── what is found ───────────────────────────────────────────────────────────
+
+    def _recall(self) -> Iterator[str]:
+        for name, contestants in self.figures["sets"].items():
+            count = max([_question_count(figures) for figures in contestants.values()], default=0)
+            heads = ["recall@2 / @5 / @10", "all@5", self.words["answer"], self.words["tokens"]]
+            yield line([f"{name}, {count}", self.words["way"], *heads, self.words["against"]])
+            yield line(["---"] * 7)
+            for contestant, figures in contestants.items():
+                yield from self._recall_lines(contestant, figures, contestants.get(OURS, {}))
+            yield from self._published_lines(name)
+            yield ""
+        if self.figures["sets"]:
+            yield self.words["scripted note"]
+
+    def _recall_lines(self, contestant: str, figures: Figures, ours: Figures) -> Iterator[str]:
+        if "error" in figures:
+            yield line([self.title(contestant), "", self.words["failed"], *[""] * 4])
+            return
+        our_scores = ours["ways"][ours["default"]]["questions"] if "ways" in ours else None
+        for way, scores in figures["ways"].items():
+            means = scores["averages"]
+            recall = " / ".join(str(means[f"recall@{rank}"][0]) for rank in (2, 5, 10))
+            low, high = means["recall@5"][1:]
+            against = "–"
+            is_default_of_ours = contestant == OURS and way == figures["default"]
+            if our_scores is not None and not is_default_of_ours:
+                against = _signed(difference(scores["questions"], our_scores, BEST_BY))
+            answer = str(means["answer"][0]) if "answer" in means else "–"
+            yield line(
+                [
+                    self.title(contestant),
+                    self._way(contestant, way, figures),
+                    f"{recall} [{low}, {high}]",
+                    str(means["all@5"][0]),
+                    answer,
+                    f"{scores['context_tokens']:,}",
+                    against,
+                ]
+            )
+
+    def _way(self, contestant: str, way: str, figures: Figures) -> str:
+        marks = []
+        if way == figures["default"]:
+            marks.append(self.words["default"])
+        if way == figures.get("best") and len(figures["ways"]) > 1:
+            marks.append(self.words["best"])
+        if (contestant, way) in SCRIPTED_WAYS:
+            marks.append(self.words["scripted"])
+        return f"{way} ({', '.join(marks)})" if marks else way
+
+    def _published_lines(self, name: str) -> Iterator[str]:
+        for system, means in self.figures["published"].get(name, {}).items():
+            recall = " / ".join(str(means[f"recall@{rank}"][0]) for rank in (2, 5, 10))
+            low, high = means["recall@5"][1:]
+            cells = [system, self.words["published"], f"{recall} [{low}, {high}]"]
+            yield line([*cells, str(means["all@5"][0]), "–", "–", "–"])
+
+    def _whole(self) -> Iterator[str]:
+        for name, contestants in self.figures["whole"].items():
+            budgets = _budgets(contestants)
+            yield line([name, self.words["way"], *budgets])
+            yield line(["---", "---", *["---:"] * len(budgets)])
+            for contestant, figures in contestants.items():
+                for way, by_budget in figures.get("ways", {}).items():
+                    cells = [str(by_budget[budget]) for budget in budgets]
+                    shown_way = self._way(contestant, way, figures)
+                    yield line([self.title(contestant), shown_way, *cells])
+            yield ""
+
+    # ── costs and faults ────────────────────────────────────────────────────────
+
+    def _costs(self) -> Iterator[str]:
+        for size, contestants in self.figures["sizes"].items():
+            heads = [self.title(contestant) for contestant in contestants]
+            yield line([self.words["chunks"].format(f"{int(size):,}"), *heads])
+            yield line(["---", *["---:"] * len(heads)])
+            for row in COST_ROWS:
+                cells = [self.cost(row, figures) for figures in contestants.values()]
+                yield line([row.title(self.language), *cells])
+            yield ""
+
+    def _faults(self) -> Iterator[str]:
+        faults = self.figures["faults"]
+        contestants = list(next(iter(faults.values()), {}))
+        if not contestants:
+            return
+        yield line(["", *[self.title(contestant) for contestant in contestants]])
+        yield line(["---", *["---:"] * len(contestants)])
+        for fault, by_contestant in faults.items():
+            cells = [self._fault(fault, by_contestant[contestant]) for contestant in contestants]
+            yield line([self._fault_title(fault), *cells])
+
+    def _fault_title(self, fault: str) -> str:
+        return FAULT_TITLES[fault][self.language == "zh"]
+
+    def _fault(self, fault: str, figures: Figures) -> str:
+        if "error" in figures:
+            return self.words["failed"]
+        if "not offered" in figures:
+            return self.words["none"]
+        if fault == "deletion":
+            return f"{figures['graph']} / {figures['contexts']} / {len(figures['files'])}"
+        if fault == "cut answers":
+            return f"{figures['entities_lost']} % / {figures['relations_lost']} %"
+        if fault == "copied example":
+            return str(figures["entities"])
+        if fault == "equal file names":
+            return f"{figures['indexed']} / {figures['of']}"
+        if fault == "same insert":
+            return f"{figures['calls']}; {self._state(figures['graph_changed'])}"
+        repeated = f"{figures['calls_repeated']} / {figures['calls_undisturbed']}"
+        return f"{repeated}; {self._state(figures['graph_differs'])}"
+
+    def _state(self, is_changed: bool) -> str:
+        return self.words["changed"] if is_changed else self.words["same"]
+
+    # ── the rest ────────────────────────────────────────────────────────────────
+
+    def _failures(self) -> Iterator[str]:
+        for section in ("sets", "whole", "sizes", "faults"):
+            for name, contestants in self.figures[section].items():
+                for contestant, figures in contestants.items():
+                    if "error" in figures:
+                        yield f"- {self.title(contestant)}, {name}: {figures['error']}"
+        for contestant, error in self.figures["not_installed"].items():
+            yield f"- {self.title(contestant)}: {error}"
+
+    def _unanswered(self) -> Iterator[str]:
+        for contestant, count in self.figures["unanswered"].items():
+            if count:
+                yield f"- {self.title(contestant)}: {count}"
+
+    def _versions(self) -> Iterator[str]:
+        for contestant, version in self.figures["versions"].items():
+            yield f"- {self.title(contestant)}: {version['settings']}"
+        yield f"- {self.words['command']}: `{self.figures['command']}`"
+
+
+def _question_count(figures: Figures) -> int:
+    return max([len(way["questions"]) for way in figures.get("ways", {}).values()], default=0)
+
+
+def _budgets(contestants: Figures) -> Sequence[str]:
+    for figures in contestants.values():
+        for by_budget in figures.get("ways", {}).values():
+            return list(by_budget)
+    return []
+
+
+def _signed(difference_: Sequence[float]) -> str:
+    value, low, high = difference_
+    return f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"

@@ -1,0 +1,238 @@
+"""The referee asks everybody the same, and says first where others are ahead."""
+
+import json
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.referee.contestants.base import FILTER_BY_NAMES, SETTINGS
+from benchmarks.referee.environments import PEERS
+from benchmarks.referee.faults import (
+    CUT,
+    copied_example,
+    cut_answers,
+    deletion,
+    same_insert,
+    small_material,
+)
+from benchmarks.referee.formats import FORMATS, Kind, Prompt, filtered_facts
+from benchmarks.referee.material import Question, read_material
+from benchmarks.referee.own_corpus import is_index, material_of_index
+from benchmarks.referee.page import page
+from benchmarks.referee.quality import averages
+from benchmarks.referee.records import Records
+from benchmarks.referee.report import Report
+from benchmarks.referee.server import Behavior, ModelServer, ScriptedModel
+from benchmarks.referee.sessions import Arena
+from benchmarks.referee.vectors import CachedVectors
+from lightrag_jsonl import Document as OurDocument
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
+from lightrag_jsonl.tools.evaluation import generate_questions, write_questions
+
+MATERIAL = small_material()
+HARBOR = MATERIAL.documents[0].text
+EXTRACTION = {  # the marks of each contestant's extraction prompt, in words of our own
+    "ours": Prompt("Answer as JSON Lines: every line is one object.", (HARBOR,)),
+    "lightrag": Prompt("Rows of entity<|#|>name.", (f"Read:\n{HARBOR}",)),
+    "nano": Prompt("", (f'Rows like ("entity"<|>"name"). Read:\n{HARBOR}',)),
+    "graphrag": Prompt("", (f'Rows like ("entity"<|>name). Read:\n{HARBOR}',)),
+    "fast": Prompt('Lists "entities", "relationships", "other_relationships".', (HARBOR,)),
+    "hipporag": Prompt("Triples.", (f'Read:\n{HARBOR}\n{{"named_entities": []}}',)),
+}
+
+
+def scripted(contestant: str) -> ScriptedModel:
+    records = Records()
+    records.add(MATERIAL)
+    return ScriptedModel(FORMATS[contestant], records)
+
+
+@pytest.mark.parametrize("contestant", EXTRACTION)
+def test_a_prompt_is_answered_from_records(contestant: str) -> None:
+    """The relations of the text in the prompt are in the answer, and those of no other text."""
+    text, finish = scripted(contestant).answer(EXTRACTION[contestant])
+    assert finish == "stop"
+    assert "Northlight Shipping" in text and "the ferry Gannet" in text
+    assert "Brackmoor" not in text and "Clara Venn" not in text
+
+
+@pytest.mark.parametrize("contestant", EXTRACTION)
+def test_a_cut_answer_ends_in_the_middle_of_a_row(contestant: str) -> None:
+    """The beginning is the same, and the model says that it was cut."""
+    model = scripted(contestant)
+    whole, _ = model.answer(EXTRACTION[contestant])
+    model.behavior = Behavior(cut=CUT)
+    cut, finish = model.answer(EXTRACTION[contestant])
+    assert finish == "length"
+    assert whole.startswith(cut) and 0 < len(cut) < len(whole)
+
+
+def test_what_records_cannot_answer_is_counted() -> None:
+    """An unknown prompt gets a plain answer, and is kept for the report."""
+    model = scripted("lightrag")
+    model.answer(Prompt("", ("Write a poem.",)))
+    assert model.counts.calls[Kind.OTHER.value] == 1
+    assert model.unanswered == ["\nWrite a poem."]
+
+
+def test_a_part_of_a_text_gives_the_rows_that_it_names() -> None:
+    """However a contestant cuts its texts, each piece is read with what stands in it."""
+    records = Records()
+    records.add(MATERIAL)
+    sentences = HARBOR.split(". ")
+    rows = records.rows_about(sentences[1] + ".")
+    names = {row.get("name") or f"{row['source']}-{row['target']}" for row in rows}
+    assert names == {"Ida Holm", "Northlight Shipping", "Ida Holm-Northlight Shipping"}
+
+
+def test_facts_are_filtered_by_the_names_of_a_question() -> None:
+    """Facts with a name of the question stay; without such a fact all of them do."""
+    facts = [["ida holm", "founded", "northlight shipping"], ["tomas reyl", "designed", "it"]]
+    listed = json.dumps({"fact": facts})
+    prompt = Prompt("", (f"[[ ## fact_before_filter ## ]]\n{listed}",), FILTER_BY_NAMES)
+    named = Question("Who?", names=("Ida Holm",))
+    chosen = filtered_facts(prompt, named, by_names=True)
+    assert "northlight" in chosen and "tomas" not in chosen
+    assert "tomas" in filtered_facts(prompt, Question("Who?"), by_names=True)
+    assert "tomas" in filtered_facts(prompt, named, by_names=False)
+
+
+def test_material_survives_its_file(tmp_path: Path) -> None:
+    """Contestants read in their processes what the referee wrote."""
+    path = tmp_path / "material.json"
+    MATERIAL.write(path)
+    assert read_material(path) == MATERIAL
+
+
+def test_every_peer_has_settings_in_the_report() -> None:
+    """A table of versions and settings has a line for each."""
+    assert {peer.name for peer in PEERS} | {"ours"} == set(SETTINGS)
+
+
+@pytest.fixture
+def arena(tmp_path: Path) -> Iterator[Arena]:
+    vectors = CachedVectors("hash", tmp_path / "vectors.sqlite")
+    server = ModelServer(Records(), vectors)
+    yield Arena({"ours": Path(sys.executable)}, server, tmp_path, timeout=300)
+    server.close()
+    vectors.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_faults_are_measured_on_a_real_index(arena: Arena) -> None:
+    """A cut answer loses nothing, an example is refused, nothing is left of a deleted document, and
+    the same insert costs no call.
+    """
+    assert cut_answers(arena, "ours")["relations_lost"] == 0
+    assert copied_example(arena, "ours")["entities"] == 0
+    left = deletion(arena, "ours")
+    assert left["graph"] == left["contexts"] == 0
+    assert same_insert(arena, "ours") == {
+        "calls": 0,
+        "texts_embedded": 0,
+        "graph_changed": False,
+    }
+    assert arena.server.models["ours"].unanswered == []
+
+
+def test_an_index_of_ones_own_becomes_a_set(tmp_path: Path) -> None:
+    """What its model has read is replayed, and its generated questions are asked."""
+    folder = tmp_path / "kb"
+    with LightRAG(folder, llm=ScriptedLLM([]), embedder=HashEmbedder()) as rag:
+        for document, (text, rows) in zip(MATERIAL.documents, MATERIAL.readings, strict=True):
+            rag.insert_records(OurDocument(text, id=document.id), rows, chunks=[text])
+        questions = rag.run(generate_questions, 5)
+    write_questions(folder / "questions.jsonl", questions)
+    assert is_index(folder)
+    material = material_of_index(folder)
+    assert [document.text for document in material.documents] == [
+        document.text for document in MATERIAL.documents
+    ]
+    ids = {document.id for document in material.documents}
+    assert material.questions and all(ids >= set(item.supporting) for item in material.questions)
+    records = Records()
+    records.add(material)
+    rows = records.rows_about(material.documents[0].text)
+    assert {"Ida Holm", "Port Varen"} <= {row.get("name") for row in rows}
+
+
+# ── the report ──────────────────────────────────────────────────────────────────
+
+
+def _scores(recall: float) -> list[dict[str, float]]:
+    ranks = (2, 5, 10)
+    row = {f"recall@{rank}": recall for rank in ranks} | {f"all@{rank}": recall for rank in ranks}
+    return [row] * 4
+
+
+def _set(way: str, recall: float) -> dict[str, Any]:
+    scores = _scores(recall)
+    figures = {"questions": scores, "averages": averages(scores), "context_tokens": 900}
+    return {"ways": {way: figures}, "default": way, "best": way}
+
+
+FIGURES: dict[str, Any] = {
+    "command": "python -m benchmarks.referee",
+    "versions": {
+        "ours": {"title": "lightrag_jsonl", "version": "1", "settings": "defaults"},
+        "nano": {"title": "Nano", "version": "2", "settings": "defaults"},
+    },
+    "sets": {"set": {"ours": _set("mix", 0.5), "nano": _set("local", 0.75)}},
+    "published": {"set": {"Nano by its authors": averages(_scores(0.25))}},
+    "whole": {},
+    "sizes": {
+        "200": {
+            "ours": {"cpu_ms_per_chunk": 3.0, "bytes_written": 2e6},
+            "nano": {"cpu_ms_per_chunk": 2.0, "bytes_written": 3e6},
+        }
+    },
+    "faults": {
+        "equal file names": {"ours": {"indexed": 2, "of": 2}, "nano": {"error": "insert: it broke"}}
+    },
+    "not_installed": {},
+    "unanswered": {"nano": 3},
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_report_begins_with_where_others_are_ahead(language: str) -> None:
+    """A lead in recall and in costs comes first, before all tables; a failure is not hidden."""
+    text = Report(FIGURES, language).markdown()
+    ahead, _, tables = text.partition("\n\n### ")
+    assert "Nano 2 (local), recall@5 +25.0 [+25.0, +25.0]" in ahead
+    assert "2 ms" in ahead and "3 ms" in ahead
+    assert "Nano by its authors" in tables
+    assert "Nano 2, equal file names: insert: it broke" in tables
+    assert "Nano 2: 3" in tables
+
+
+def test_the_page_is_whole_and_draws_intervals() -> None:
+    """Every opened element is closed, and each bar of recall has its interval."""
+    text = page(FIGURES)
+    assert text.count('class="interval"') == 2 * 2 * 3
+    assert _open_elements(text) == []
+
+
+def _open_elements(text: str) -> list[str]:
+    class Elements(HTMLParser):
+        stack: list[str] = []
+
+        def handle_starttag(self, tag: str, attributes: object) -> None:
+            if tag not in ("meta", "hr"):
+                self.stack.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert self.stack.pop() == tag
+
+        def handle_startendtag(self, tag: str, attributes: object) -> None:
+            """An element without content."""
+
+    parser = Elements()
+    parser.feed(text)
+    return parser.stack
