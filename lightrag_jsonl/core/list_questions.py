@@ -66,6 +66,11 @@ def asked_years(text: str) -> tuple[str, ...]:
     return tuple([year["year"] for year in _YEAR.finditer(folded_text(text))])
 
 
+def has_other_numbers(text: str) -> bool:
+    """Whether there is a number beside years: a name perhaps, or a number of items."""
+    return re.search(r"\d", _YEAR.sub(" ", folded_text(text))) is not None
+
+
 def asks_for_people(question: str) -> bool:
     """Whether a question asks who."""
     return _WHO.search(folded_text(question)) is not None

@@ -16,6 +16,7 @@ from lightrag_jsonl.core.list_questions import (
     asked_years,
     asks_for_list,
     asks_for_people,
+    has_other_numbers,
     listed_characters,
     listed_words,
     singular_forms,
@@ -142,7 +143,9 @@ def _requested_words(task: SearchTask, question: str, request: ListRequest) -> L
 
 
 def _question_words(task: SearchTask, types: EntityTypes, question: str) -> ListWords | None:
-    """The words of a question beside the one entity that it names; None if it names several."""
+    """The words of a question beside the one entity that it names; None if it names several, or has a
+    number beside the name.
+    """
     spellings = {
         row: spelling
         for row, spelling in question_names(task).spellings.items()
@@ -156,6 +159,8 @@ def _question_words(task: SearchTask, types: EntityTypes, question: str) -> List
     for row, spelling in spellings.items():
         entity = row
         before, _, after = question.partition(spelling)
+    if has_other_numbers(f"{before} {after}"):
+        return None
     own_words = (*listed_words(before), *listed_characters(before))
     words_after = (*listed_words(after), *listed_characters(after))
     content_words = (*own_words, *words_after)

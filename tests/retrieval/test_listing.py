@@ -101,6 +101,8 @@ async def test_lists_are_complete_and_hold_nothing_else(
         "How many ships did Zorro own?",
         "How many years did Tolva exist?",
         "Who founded Tolva?",
+        "How many people are related to 24?",
+        "Which 3 products are there?",
         "How many products do Tolva and Brisk make?",  # of both, or of each?
         "What does Tolva make?",
     ],
