@@ -171,10 +171,17 @@ class Tools:
         self._notes = NOTES[known_language(rag.language)]
 
     async def search(
-        self, question: str, mode: SearchMode = DEFAULT_MODE, max_tokens: Tokens = 4_000
+        self,
+        question: str,
+        mode: SearchMode = DEFAULT_MODE,
+        max_tokens: Tokens = 4_000,
+        as_of: str = "",
     ) -> str:
-        """Find passages, entities and relations for a question, best first, without an answer."""
-        param = QueryParam(mode=mode, max_total_tokens=max_tokens)
+        """Find passages, entities and relations for a question, best first, without an answer.
+
+        as_of is a date such as 2021-06: later documents, and what did not hold then, are left out.
+        """
+        param = QueryParam(mode=mode, max_total_tokens=max_tokens, as_of=as_of or None)
         context = await self._rag.retrieve(question, param)
         if context.empty:
             return self._notes["nothing"]
@@ -196,10 +203,17 @@ class Tools:
         return "\n".join(lines)
 
     async def ask(
-        self, question: str, mode: SearchMode = DEFAULT_MODE, max_tokens: Tokens = 4_000
+        self,
+        question: str,
+        mode: SearchMode = DEFAULT_MODE,
+        max_tokens: Tokens = 4_000,
+        as_of: str = "",
     ) -> str:
-        """Answer a question from the documents, with numbered sources."""
-        answer = await self._rag.query(question, mode=mode)
+        """Answer a question from the documents, with numbered sources.
+
+        as_of is a date such as 2021-06: later documents, and what did not hold then, are left out.
+        """
+        answer = await self._rag.query(question, mode=mode, as_of=as_of or None)
         text = str(answer)
         beginning = self._tokenizer.truncate(text, max_tokens)
         if beginning == text:

@@ -121,9 +121,11 @@ class Document:
     """A text to index.
 
     The default `id` is a digest of the content. Without `pages`, form feeds in `text` separate
-    pages. `QueryParam.where` filters by `metadata`, which is plain JSON, and by `title`, `source` and
-    `date`. What the model for the task "see" reads on `pictures` is added to their pages; without
-    such a model, pictures are left out. `ConfigError` names a field with a value of the wrong type.
+    pages. `date` is when the text was written, such as "2021-06-15", "2021-06", "June 2021" or
+    "2021年6月"; questions compare it as time. `QueryParam.where` filters by `metadata`, which is plain
+    JSON, and by `title`, `source` and `date`. What the model for the task "see" reads on `pictures` is
+    added to their pages; without such a model, pictures are left out. `ConfigError` names a field with a
+    value of the wrong type.
     """
 
     text: str
@@ -206,7 +208,8 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
 class EntityMention:
     """What one chunk says about an entity; `grounded` if the chunk holds the name.
 
-    `aliases` are further names of the entity.
+    `aliases` are further names of the entity. `valid_from` and `valid_to` say from when and until when
+    the statement holds, as "2021", "2021-06" or "2021-06-15"; "" leaves that end open.
     """
 
     name: str
@@ -215,6 +218,8 @@ class EntityMention:
     grounded: bool = True
     attributes: tuple[tuple[str, str], ...] = ()
     aliases: tuple[str, ...] = ()
+    valid_from: str = ""
+    valid_to: str = ""
 
 
 @with_short_repr
@@ -222,7 +227,8 @@ class EntityMention:
 class RelationMention:
     """What one chunk says about the relation of two entities; `strength` is between 1 and 10.
 
-    In an edit by hand, `strength` is the weight, and 0 leaves the weight unchanged.
+    In an edit by hand, `strength` is the weight, and 0 leaves the weight unchanged. `valid_from` and
+    `valid_to` are as in `EntityMention`.
     """
 
     source: str
@@ -230,6 +236,8 @@ class RelationMention:
     keywords: tuple[str, ...]
     description: str
     strength: float = 1.0
+    valid_from: str = ""
+    valid_to: str = ""
 
 
 @with_short_repr
@@ -300,7 +308,7 @@ def entity_record(mention: EntityMention) -> Record:
         record["aliases"] = [*mention.aliases]
     for name, value in mention.attributes:
         record["attribute"] = [name, value]
-    return record
+    return record | _dates(mention)
 
 
 def relation_record(mention: RelationMention) -> Record:
@@ -312,7 +320,14 @@ def relation_record(mention: RelationMention) -> Record:
         "keywords": list(mention.keywords),
         "description": mention.description,
         "strength": mention.strength,
+        **_dates(mention),
     }
+
+
+def _dates(mention: EntityMention | RelationMention) -> Record:
+    """From when and until when a mention holds, as far as a text says so."""
+    dates: Record = {"valid_from": mention.valid_from, "valid_to": mention.valid_to}
+    return {name: date for name, date in dates.items() if date}
 
 
 @with_short_repr
@@ -481,6 +496,19 @@ class InsertReport:
     skipped: tuple[SkippedFile, ...] = ()
     shortened: tuple[Failure, ...] = ()
     notes: tuple[FileNote, ...] = ()
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class MergedRecords:
+    """What the records of several texts say together, each entity and relation once.
+
+    `rejections` counts refused records by reason.
+    """
+
+    entities: tuple[Entity, ...]
+    relations: tuple[Relation, ...]
+    rejections: Mapping[str, int]
 
 
 @with_short_repr

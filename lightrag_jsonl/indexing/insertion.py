@@ -10,6 +10,7 @@ from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
+from lightrag_jsonl.core.telemetry import span
 from lightrag_jsonl.core.types import Failure, FileNote, InsertReport
 from lightrag_jsonl.indexing.budget import Budget
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
@@ -80,7 +81,9 @@ class Insertion:
         self, pending_documents: Iterable[PendingDocument], *, tolerant: bool
     ) -> InsertReport:
         """Index documents; a single document that cannot be indexed raises, unless `tolerant`."""
-        await self._index(self._prepared(pending_documents))
+        with span("lightrag_jsonl.insert") as open_span:
+            await self._index(self._prepared(pending_documents))
+            open_span.add({"lightrag_jsonl.documents": len(self._outcome.documents)})
         refusal = self._outcome.refusal
         if refusal is not None and self._outcome.received == 1 and not tolerant:
             raise refusal
@@ -92,7 +95,9 @@ class Insertion:
         """Ask again about the unfinished chunks of documents; with `upgrade`, also about chunks
         that another extractor read.
         """
-        await self._index(self._unfinished(stored_documents, upgrade=upgrade))
+        with span("lightrag_jsonl.retry") as open_span:
+            await self._index(self._unfinished(stored_documents, upgrade=upgrade))
+            open_span.add({"lightrag_jsonl.documents": len(self._outcome.documents)})
         return await self._finished()
 
     # ── documents to read ───────────────────────────────────────────────────────

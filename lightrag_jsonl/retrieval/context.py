@@ -212,8 +212,9 @@ class ContextSelection:
         lines: list[tuple[Line[Fact], int]] = []
         for fact in facts:
             visible = without_repetition(fact, passages)
+            dated = replace(visible, description=self._writer.dated_description(visible))
             visible = replace(visible, description=readable_description(visible))
-            text = write(visible)
+            text = write(dated)
             tokens = self._tokenizer.count(text)
             if tokens > limit and self._tokenizer.count(visible.description) > limit:
                 clip = self._tokenizer.truncate(visible.description, limit).rstrip() + "…"

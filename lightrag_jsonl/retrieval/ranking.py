@@ -15,6 +15,7 @@ from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Kind
+from lightrag_jsonl.retrieval.claim_dates import with_claim_dates
 from lightrag_jsonl.retrieval.filtering import (
     joined_entities,
     load_entities,
@@ -404,7 +405,9 @@ def load_result(
         replace(relations[row], score=score, why=why) for row, score, why in facts.relations.rows()
     ]
     ranked_chunks = [
-        replace(stored_chunks[row], score=score, why=why) for row, score, why in chunks.rows()
+        replace(stored_chunks[row], score=score, why=why)
+        for row, score, why in chunks.rows()
+        if task.holding is None or stored_chunks[row].text.strip()
     ]
     sources = _sources_of_copies(task, stored_chunks, passages)
     context = replace(
@@ -414,6 +417,7 @@ def load_result(
         relations=tuple(ranked_relations),
         chunks=tuple(ranked_chunks),
     )
+    context = with_claim_dates(task, context, facts)
     text_chunk_ids = [
         stored_chunks[row].id for row in passages.by_text.ids.tolist() if row in stored_chunks
     ]

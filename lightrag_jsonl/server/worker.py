@@ -27,6 +27,7 @@ from lightrag_jsonl.indexing.loading import (
     with_unread,
 )
 from lightrag_jsonl.indexing.progress import Progress
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.job_records import CONTENT, JOBS_FOLDER
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.readers import file_suffix
@@ -58,10 +59,11 @@ def run_worker() -> None:
         reports.write(msgspec.json.encode(message, enc_hook=str) + b"\n")
         reports.flush()
 
-    asyncio.run(_work(Path(sys.argv[1]), send))
+    setup = Setup(**msgspec.json.decode(sys.argv[2]))
+    asyncio.run(_work(Path(sys.argv[1]), setup, send))
 
 
-async def _work(folder: Path, send: SendMessage) -> None:
+async def _work(folder: Path, setup: Setup, send: SendMessage) -> None:
     loop = asyncio.get_running_loop()
     lines = asyncio.Queue[bytes]()
 
@@ -75,7 +77,7 @@ async def _work(folder: Path, send: SendMessage) -> None:
     while True:
         job = msgspec.json.decode(await lines.get(), type=Job)
         try:
-            rag = rag or open_async(folder)
+            rag = rag or open_async(folder, setup)
             send(await _result(job, rag, folder, send))
         except LightRAGError as error:
             send(stopped_message(job, error))

@@ -153,3 +153,56 @@ def _members(pairs: Ids, owners: Ids) -> tuple[Ids, Ids]:
 def _ranges(pairs: Ids, owners: Ids) -> Ids:
     """Where the pairs of each owner start and end, shape (2, owners)."""
     return np.searchsorted(pairs, np.stack([owners, owners + 1]) << _HALF)
+
+
+class PartialGraph(GraphIndex):
+    """A graph without some of its mentions: pairs of an entity and a chunk, shape (n, 2)."""
+
+    def __init__(self, graph: GraphIndex, hidden_mentions: Ids) -> None:
+        self._graph = graph
+        self._hidden = _pairs(hidden_mentions[:, 0], hidden_mentions[:, 1])
+
+    @property
+    def entities(self) -> Ids:  # type: ignore[override]
+        """All row ids of entities, ascending."""
+        return self._graph.entities
+
+    @property
+    def chunks(self) -> Ids:  # type: ignore[override]
+        """All row ids of chunks, ascending."""
+        return self._graph.chunks
+
+    def degrees(self, entities: Ids) -> Ids:
+        return self._graph.degrees(entities)
+
+    def relations_of(self, entities: Ids) -> tuple[Ids, Ids]:
+        return self._graph.relations_of(entities)
+
+    def ends(self, relations: Ids) -> Ids:
+        return self._graph.ends(relations)
+
+    def weights(self, relations: Ids) -> Floats:
+        return self._graph.weights(relations)
+
+    @property
+    def all_ends(self) -> Ids:
+        return self._graph.all_ends
+
+    def chunks_of(self, entities: Ids) -> tuple[Ids, Ids]:
+        positions, chunks = self._graph.chunks_of(entities)
+        visible = self._visible(entities[positions], chunks)
+        return positions[visible], chunks[visible]
+
+    def entities_of(self, chunks: Ids) -> tuple[Ids, Ids]:
+        positions, entities = self._graph.entities_of(chunks)
+        visible = self._visible(entities, chunks[positions])
+        return positions[visible], entities[visible]
+
+    @property
+    def all_mentions(self) -> tuple[Ids, Ids]:
+        entities, chunks = self._graph.all_mentions
+        visible = self._visible(entities, chunks)
+        return entities[visible], chunks[visible]
+
+    def _visible(self, entities: Ids, chunks: Ids) -> npt.NDArray[np.bool_]:
+        return ~np.isin((entities << _HALF) | chunks, self._hidden)

@@ -41,6 +41,7 @@ class Snapshot(StoreView):
     """A view with the graph in memory, and search by vectors and by words.
 
     `graph` is the shape of the graph: relations between entities, and mentions in chunks.
+    `vectors_by_kind` searches the vectors, `counted_terms` counts terms in chunks.
     """
 
     def __init__(
@@ -52,8 +53,8 @@ class Snapshot(StoreView):
     ) -> None:
         super().__init__(dialect)
         self.graph = graph
-        self._vectors = vectors
-        self._term_counts = term_counts
+        self.vectors_by_kind = vectors
+        self.counted_terms = term_counts
         self._names: dict[int, str] = {}
         self._ids_by_keys: dict[frozenset[str], dict[str, int]] = {}
         self._claims_by_keys: dict[frozenset[str], list[tuple[int, str]]] = {}
@@ -88,15 +89,15 @@ class Snapshot(StoreView):
         """The nearest rows of each query, only those in `allowed` (ascending): row ids and inner
         products, both of shape (queries, n <= limit), best first, ties by row id.
         """
-        return self._vectors[kind].search(queries, limit, allowed)
+        return self.vectors_by_kind[kind].search(queries, limit, allowed)
 
     def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
         """Inner products, shape (queries, rows); NaN where a row has no vector."""
-        return self._vectors[kind].scores(queries, rows)
+        return self.vectors_by_kind[kind].scores(queries, rows)
 
     def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
         """Vectors as a matrix, shape (rows, dim); zeros where a row has no vector."""
-        return self._vectors[kind].matrix(rows)
+        return self.vectors_by_kind[kind].matrix(rows)
 
     def search_terms(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None
@@ -113,7 +114,7 @@ class Snapshot(StoreView):
 
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
-        return self._term_counts.of(terms, self.dialect.full_text)
+        return self.counted_terms.of(terms, self.dialect.full_text)
 
 
 class Transaction(

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from lightrag_jsonl.core.context_window import MESSAGE_OVERHEAD
 from lightrag_jsonl.core.options import ExtractionPrompt
 from lightrag_jsonl.core.pictures import with_texts
 from lightrag_jsonl.core.types import (
@@ -30,7 +31,6 @@ from lightrag_jsonl.rag.engine import Engine
 BASE = 40
 FIRST_RATE = 0.52
 LATER_RATE = 0.62
-MESSAGE_OVERHEAD = 4  # tokens of the chat format around a message
 SUMMARY_EVERY = 7_500  # tokens of text for each summary
 SUMMARY_INPUT_TOKENS = 550
 SUMMARY_OUTPUT_TOKENS = 250
@@ -42,6 +42,7 @@ PICTURE_WORDS = 80  # of a picture on a page
 TOKENS_PER_WORD = 1.4
 RECORDS: dict[ExtractionPrompt, Record] = {
     "extract-graph": {"type": "entity", "entity_type": "concept", "description": FILLER},
+    "extract-small": {"entity_type": "concept", "description": FILLER},
     "agent-kg-extract": {"type": "definition", "definition": FILLER},
     "extract-with-ontologies": {"type": "entity", "entity_type": "concept"},
 }
@@ -82,7 +83,7 @@ class SimulatedLLM:
         self.usage = Usage()
         self._record = RECORDS[extraction]
         self._ends_with_counts = extraction == "extract-graph"
-        self._name_field = "name" if extraction == "extract-graph" else "entity"
+        self._name_field = "name" if extraction in ("extract-graph", "extract-small") else "entity"
         self._count = count
         self._numbers = itertools.count(1)
         self._answers: dict[bytes, Completion] = {}

@@ -232,6 +232,11 @@ def _citation(claim: _CitingClaim, item: PromptItem, chunk: Chunk, context: Cont
     )
 
 
+def sentence_in_support(claim: str, text: str) -> tuple[int, int] | None:
+    """The span of the sentence of a text that supports a claim; None if no sentence does."""
+    return supporting_sentence(text, _stems(claim))
+
+
 def supporting_sentence(text: str, terms: Collection[str]) -> tuple[int, int] | None:
     """The span of the first sentence with the most of these terms, each weighted by rarity among the
     sentences of the text; None if no sentence has enough.

@@ -13,6 +13,8 @@ from lightrag_jsonl.llm.prompt_manager import PromptManager, prompt_folder
 LANGUAGES = ("en", "zh")
 IDS = {
     "extract-graph": "jsonl",
+    "extract-small": "jsonl",
+    "extract-small-relations": "jsonl",
     "resume-extract": "jsonl",
     "glean-extract": "jsonl",
     "glean-check": "text",
@@ -43,6 +45,7 @@ VARIABLES: dict[str, object] = {
     "entity_types": ["person", "place"],
     "language": "English",
     "name": "乔峰",
+    "names": ["乔峰", "丐帮"],
     "descriptions": ["a chief", "一位帮主"],
     "query": "乔峰是谁？",
     "history": "user: hi",

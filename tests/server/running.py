@@ -20,7 +20,7 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 import uvicorn
 
 from lightrag_jsonl import AsyncLightRAG, Completion, Message
-from lightrag_jsonl.rag.opening import open_async
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.server.app import STATIC, create_app
 from lightrag_jsonl.server.connections import uvicorn_settings
 from lightrag_jsonl.server.indexes import Indexes, ServerLimits
@@ -95,12 +95,13 @@ def serving(
     *folders: Path,
     access: Access | None = None,
     limits: ServerLimits | None = None,
-    opener: Callable[[Path], AsyncLightRAG] = open_async,
+    opener: Callable[[Path], AsyncLightRAG] | None = None,
+    setup: Setup | None = None,
     static: Path = STATIC,
     **connections: Any,
 ) -> Iterator[Running]:
     """A server in a thread, on a free port; `connections` are the arguments of `uvicorn_settings`."""
-    indexes = Indexes(limits or ServerLimits(), opener=opener)
+    indexes = Indexes(limits or ServerLimits(), setup, opener=opener)
     indexes.open(folders)
     access = access or Access()
     app = create_app(indexes, access, static=static)

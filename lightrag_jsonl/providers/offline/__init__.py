@@ -1,6 +1,6 @@
 """Providers that need no model and no network: language rules, and an embedder that hashes words."""
 
-from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
+from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer, is_abstention
 from lightrag_jsonl.providers.offline.embedder import HashEmbedder
 from lightrag_jsonl.providers.offline.extraction import (
     OfflineExtractor,
@@ -15,5 +15,6 @@ __all__ = [
     "OfflineExtractor",
     "OfflineKeywords",
     "extract_text",
+    "is_abstention",
     "text_names",
 ]

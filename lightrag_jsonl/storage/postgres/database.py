@@ -240,9 +240,11 @@ class PostgresStore(Store):
         if format != str(FORMAT):
             self._upgrade(WAIT_SECONDS)
 
-    def _add_overrides(self, transaction: Transaction) -> None:
-        """Add the table and the indexes that the format with claims lacks."""
-        transaction.dialect.execute(_statement("CREATE TABLE overrides"))
+    def _add_later_tables(self, transaction: Transaction) -> None:
+        present = set(only_column(transaction.dialect.execute(TABLE_LIST)))
+        for table in ("overrides", "entity_dates", "relation_dates"):
+            if table not in present:
+                transaction.dialect.execute(_statement(f"CREATE TABLE {table}"))
         for kind in TABLE_NAMES:
             transaction.dialect.execute(
                 f"CREATE INDEX IF NOT EXISTS {kind}_vectors_refused ON {kind}_vectors (id) "

@@ -36,7 +36,8 @@ PRAGMAS = (
     f"wal_autocheckpoint = {256_000_000 // PAGE_BYTES}",
 )
 SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-OVERRIDES = ("table", "overrides")  # since the current format
+OVERRIDES = ("table", "overrides")  # since format 10
+DATES = {("table", "entity_dates"), ("table", "relation_dates")}  # since the current format
 LATER_INDEXES = {
     ("index", f"{kind}_vectors_refused") for kind in TABLE_NAMES
 }  # in some of format 9
@@ -253,11 +254,11 @@ class SQLiteStore(Store):
                 if _format(connection) in OLDER_FORMATS:
                     self._upgrade(BUSY_SECONDS)
 
-    def _add_overrides(self, transaction: Transaction) -> None:
+    def _add_later_tables(self, transaction: Transaction) -> None:
         dialect = transaction.dialect
         present = {(row.type, row.name) for row in by_name(dialect.execute(SCHEMA))}
         for kind, name, _, statement in _schema_rows():
-            if (kind, name) in {OVERRIDES, *LATER_INDEXES} - present:
+            if (kind, name) in {OVERRIDES, *DATES, *LATER_INDEXES} - present:
                 dialect.execute(statement)
 
     def _put_format(self, transaction: Transaction) -> None:
@@ -284,8 +285,10 @@ class SQLiteStore(Store):
         actual = _without_spaces(connection.execute(SCHEMA))
         allowed = STATISTICS
         if str(version) == CLAIMS_FORMAT:
-            expected = _older_schema()
+            expected = _claims_schema()
             allowed = STATISTICS | (LATER_INDEXES - _names(actual))
+        elif version < FORMAT:
+            expected = _undated_schema()
         else:
             expected = _schema()
         for kind, name in sorted(_names(expected ^ actual) - allowed):
@@ -329,10 +332,18 @@ def _schema() -> frozenset[SchemaRow]:
 
 
 @cache
-def _older_schema() -> frozenset[SchemaRow]:
-    """Every table and index of the older format: no overrides, but a claim in each mention."""
+def _undated_schema() -> frozenset[SchemaRow]:
+    """Every table and index of the formats without dates of mentions."""
+    return frozenset([row for row in _schema() if row[:2] not in DATES])
+
+
+@cache
+def _claims_schema() -> frozenset[SchemaRow]:
+    """Every table and index of the format with claims: no overrides, but a claim in each mention."""
     rows: list[SchemaRow] = []
     for kind, name, table, statement in _schema_rows():
+        if (kind, name) in DATES:
+            continue
         if name in MENTION_TABLES:
             older_statement = statement.replace(TABLE_END, CLAIM_COLUMN + TABLE_END)
             rows.append((kind, name, table, older_statement))
