@@ -55,6 +55,12 @@ _ASKED = _word_pattern(
 )
 _COUNTED_WORD = re.compile(rf"[{CJK}]{{2}}|[^\W_{CJK}]+")
 _ENTRY = re.compile(r"(?:^|\D[\s.…·_-])(?P<page>\d{1,4})$")
+_CAPTION = re.compile(
+    r"(?i)\[\s*(?:illustration|figure|fig|image|picture|photo|插图|配图|图)[^\]]*\]"
+)
+_PAGED_LINE = re.compile(
+    r"(?:\s{3,}|\.{3,}\s*|…+\s*|\t)(?:\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,6}|_?Frontispiece_?)$"
+)
 _CHAPTER = re.compile(
     r"(?:第[〇零一二三四五六七八九十百千两\d]+[卷部篇集编章回幕节]"
     r"|(?i:chapter|stave|canto|act|book|part|section|appendix)\s+(?:\d+|[ivxlc]+|[a-z]+)\b)"
@@ -78,6 +84,19 @@ def is_front_matter(text: str) -> bool:
     ]
     covered = sum(map(len, {*entries, *imprints}))
     return bool(entries) and covered >= MOST_OF_A_TEXT * length
+
+
+def is_label(sentence: str) -> bool:
+    """Whether a sentence is a caption, a heading in capitals, a field of an imprint ("Language: English"), or
+    mainly entries of a list with the numbers of pages.
+    """
+    plain = sentence.strip("_*# \n")
+    if _CAPTION.fullmatch(plain) or (plain.isupper() and plain[-1] not in '.!?…"”'):
+        return True
+    if len(plain) <= LONGEST_ENTRY and ":" in plain and _MAKING.match(nfkc_casefold(plain)):
+        return _MAKING.sub("", nfkc_casefold(plain), count=1).lstrip().startswith(":")
+    lines = plain.split("\n")
+    return 2 * sum(1 for line in lines if _PAGED_LINE.search(line)) > len(lines)
 
 
 def asks_for_front_matter(question: str) -> bool:

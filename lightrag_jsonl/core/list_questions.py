@@ -15,10 +15,12 @@ _ENGLISH_LIST = re.compile(
     r"\b(?:are there|exist|are mentioned|do|does|did|have|has|are|were)\b"
     r"|\bwhich (?:(?!is\b|was\b|does\b|this\b)\w+ ){0,2}(?:\w{2,}(?<!i|a|u)s|people|men|women|children)\b"
     r"|\bwhat are (?:all )?the\b|\b(?:complete|full) list\b"
+    r"|\b(?:who|what|which \w+) (?:all )?(?:is|are|was|were) (?:all )?(?:related|connected|linked) (?:to|with)\b"
 )
 _MEASURE_WORDS = "个位名家种本篇项部份条座门支款起次"
 _CHINESE_LIST = re.compile(
     f"哪些|哪几[{_MEASURE_WORDS}]|多少[{_MEASURE_WORDS}人]|有多少|几[{_MEASURE_WORDS}]|列出|列举|清单|名单"
+    r"|谁[与和跟同]?.{1,40}(?:有关|相关|有[^。？?]{0,8}关系)"
 )
 _CHINESE_FILLERS = re.compile(
     rf"(?:有|共有|总共有|一共有)?(?:多少|哪几|几)[{_MEASURE_WORDS}]?|"
@@ -26,7 +28,7 @@ _CHINESE_FILLERS = re.compile(
         sorted(
             words(
                 """有哪些 哪些 一共 总共 共有 列出 列举 列一下 所有 全部 全都 分别 清单 名单 请问 请给出 请 给出 告诉我
-                图谱 知识库 文中 书中 库中 其中 出现过 出现 提到 提及 涉及 包括 包含 存在 有关 相关 数量 数目 个数 过 了 的 是 在 都
+                图谱 知识库 文中 书中 库中 其中 出现过 出现 提到 提及 涉及 包括 包含 存在 有关 相关 关系 数量 数目 个数 过 了 的 是 在 都
                 和 与 被 谁 吗 呢 啊 这 那 我"""
             ),
             key=lambda filler: (-len(filler), filler),
@@ -50,13 +52,28 @@ def asks_for_list(question: str) -> bool:
 
 def listed_words(text: str) -> list[str]:
     """The English words that say what is to be listed, without fillers, in order."""
-    spaced = _CHINESE_RUN.sub(" ", folded_text(text))
+    spaced = _CHINESE_RUN.sub(" ", _YEAR.sub(" ", folded_text(text)))
     return [word for word in search_terms(spaced) if word not in _FILLERS and not word.isdigit()]
 
 
 def listed_characters(text: str) -> list[str]:
     """The Chinese pieces that say what is to be listed, without fillers, in order."""
-    return _CHINESE_RUN.findall(_CHINESE_FILLERS.sub(" ", folded_text(text)))
+    return _CHINESE_RUN.findall(_CHINESE_FILLERS.sub(" ", _YEAR.sub(" ", folded_text(text))))
+
+
+def asked_years(text: str) -> tuple[str, ...]:
+    """The years in a question, which limit what is to be listed."""
+    return tuple([year["year"] for year in _YEAR.finditer(folded_text(text))])
+
+
+def has_other_numbers(text: str) -> bool:
+    """Whether there is a number beside years: a name perhaps, or a number of items."""
+    return re.search(r"\d", _YEAR.sub(" ", folded_text(text))) is not None
+
+
+def asks_for_people(question: str) -> bool:
+    """Whether a question asks who."""
+    return _WHO.search(folded_text(question)) is not None
 
 
 def word_forms(word: str) -> frozenset[str]:
@@ -79,20 +96,41 @@ def singular_forms(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
+_YEAR = re.compile(r"(?<![\d.-])(?P<year>1[0-9]{3}|20[0-9]{2})(?![\d.%-])\s?年?")
+_WHO = re.compile(r"^\W*who\b|^\W*谁")
 _CHINESE_RUN = re.compile(f"[{CJK}]+")
-_PERSON = ("person", "人物", "character", "human", "people", "人")
-_PLACE = ("place", "location", "geo", "地点", "地方")
-_ORGANIZATION = ("organization", "organisation", "组织", "机构")
-SAME_TYPES = {  # names of one type in indexes by different prompts, and words of questions
-    **dict.fromkeys(
-        ("people", "person", "persons", "human", "character", "人物", "人", "角色"), _PERSON
-    ),
-    **dict.fromkeys(("place", "location", "地点", "地方"), _PLACE),
-    **dict.fromkeys(("organization", "organisation", "组织", "机构"), _ORGANIZATION),
-    **dict.fromkeys(("event", "事件"), ("event", "事件")),
-    **dict.fromkeys(("work", "作品"), ("work", "作品")),
-    **dict.fromkeys(("product", "产品"), ("product", "产品")),
-    **dict.fromkeys(("concept", "概念"), ("concept", "概念")),
-    **dict.fromkeys(("method", "方法"), ("method", "方法")),
-}
+# Types that are one, in indexes by different prompts and in two languages, and words of questions.
+_SAME_TYPES = """
+    person human character people persons 人物 人 角色
+    place location geo 地点 地方
+    organization organisation 组织 机构
+    company firm business 公司 企业
+    event 事件
+    work 作品
+    book 书籍 书
+    film movie 电影
+    product 产品
+    concept 概念
+    method 方法
+    technology 技术
+    country 国家
+    city 城市
+    school 学校
+    university 大学
+    disease 疾病
+    symptom symptoms 症状
+    drug medication medicine 药物 药品
+    treatment 治疗
+    law regulation 法律 法规
+    animal 动物
+    plant 植物
+    food 食物 食品
+    dish 菜品 菜肴
+    ingredient 食材 原料
+    weapon 武器 兵器
+    project 项目
+    date 日期
+"""
+_FAMILIES = [tuple(line.split()) for line in _SAME_TYPES.strip().split("\n")]
+SAME_TYPES = {type: family for family in _FAMILIES for type in family}
 DOCUMENT_WORDS = words("document documents file files text texts 文档 文件 文献 资料 文章")

@@ -17,7 +17,7 @@ import numpy as np
 
 from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.retrieval.filtering import entity_names
-from lightrag_jsonl.retrieval.hits import distinct_rows
+from lightrag_jsonl.retrieval.hits import column, distinct_rows
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -112,13 +112,19 @@ class NodeGraph:
 
     @classmethod
     def visible(cls, task: SearchTask) -> "NodeGraph":
-        """The graph that the filter lets through."""
+        """The graph that the filter lets through. An edit by hand joins nothing, unless only edits mention
+        the entity.
+        """
         graph = task.snapshot.graph
         mentions = np.stack(graph.all_mentions, axis=1)
         mentions = mentions[task.inside("chunk", mentions[:, 1])]
+        is_edit = np.isin(mentions[:, 1], column(sorted(task.snapshot.overrides())))
+        is_of_text = np.isin(mentions[:, 0], mentions[~is_edit, 0])
+        mentions = mentions[~(is_edit & is_of_text)]
         entities = distinct_rows(mentions[:, 0])
         relations = distinct_rows(graph.relations_of(entities)[1])
         relations = relations[task.inside("relation", relations)]
+        relations = relations[np.isin(graph.ends(relations), entities).all(axis=1)]
         entity_keys = task.snapshot.entity_keys(entities.tolist())
         chunk_ids = task.snapshot.chunk_names(visible_chunks(task).tolist())
         return cls(
@@ -167,8 +173,8 @@ class NodeGraph:
         counted = self.mentions[np.isin(self.mentions[:, 0], rows), 0]
         scores = np.bincount(rows.searchsorted(counted), minlength=len(rows)).astype(np.float64)
         inside = np.isin(self.ends, rows).all(axis=1)
-        for column in (0, 1):
-            positions = rows.searchsorted(self.ends[inside, column])
+        for side in (0, 1):
+            positions = rows.searchsorted(self.ends[inside, side])
             scores += np.bincount(positions, self.relation_weights[inside], len(rows))
         own_scores = np.round(scores, COMPARED_DIGITS)[rows.searchsorted(entities)]
         return entities[np.argsort(-own_scores, kind="stable")]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lightrag_jsonl.core.front_matter import is_label
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
@@ -73,9 +74,9 @@ def split_sentences(
 
 
 def _is_quotable(text: str, terms: frozenset[str]) -> bool:
-    """Whether a sentence says something by itself: no table or list, no rest of a sentence."""
+    """Whether a sentence says something by itself: no table, list or label, no rest of a sentence."""
     is_rest = text[0].islower() and len(terms) < REST_TERMS
-    return bool(terms) and not is_rest and len(text) <= LONGEST_SENTENCE
+    return bool(terms) and not is_rest and len(text) <= LONGEST_SENTENCE and not is_label(text)
 
 
 def whole_sentences(text: str) -> list[Excerpt]:

@@ -13,7 +13,10 @@ from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.list_questions import (
     DOCUMENT_WORDS,
+    asked_years,
     asks_for_list,
+    asks_for_people,
+    has_other_numbers,
     listed_characters,
     listed_words,
     singular_forms,
@@ -44,12 +47,14 @@ ITEM_TOKENS = 6  # around an item: number, bullet and line break
 class ListWords:
     """What a question wants listed: the entity named, and the content words beside the name.
 
-    `name_first` says that the name stands before the last of these words: "that Ada founded".
+    `name_first` says that the name stands before the last of these words: "that Ada founded". `years` limit
+    documents.
     """
 
     entity: int | None
     words: tuple[str, ...]
     name_first: bool
+    years: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,9 @@ def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing
         return None
     is_about_documents = all(word in DOCUMENT_WORDS for word in list_words.words)
     if list_words.words and is_about_documents:
-        return _documents(task, list_words.entity)
+        return _documents(task, list_words.entity, list_words.years)
+    if list_words.years:
+        return None
     typed = _typed_rows(types, list_words.words)
     if list_words.entity is not None:
         return _related(task, list_words.entity, typed, name_is_source=list_words.name_first)
@@ -132,11 +139,13 @@ def _requested_words(task: SearchTask, question: str, request: ListRequest) -> L
     list_words = (*listed_words(text), *listed_characters(text))
     _, name, after = question.partition(request.of or question)
     name_first = not name or bool(listed_words(after) or listed_characters(after))
-    return ListWords(entity, list_words, name_first=name_first)
+    return ListWords(entity, list_words, name_first=name_first, years=asked_years(text))
 
 
 def _question_words(task: SearchTask, types: EntityTypes, question: str) -> ListWords | None:
-    """The words of a question beside the one entity that it names; None if it names several."""
+    """The words of a question beside the one entity that it names; None if it names several, or has a
+    number beside the name.
+    """
     spellings = {
         row: spelling
         for row, spelling in question_names(task).spellings.items()
@@ -150,9 +159,19 @@ def _question_words(task: SearchTask, types: EntityTypes, question: str) -> List
     for row, spelling in spellings.items():
         entity = row
         before, _, after = question.partition(spelling)
+    if has_other_numbers(f"{before} {after}"):
+        return None
     own_words = (*listed_words(before), *listed_characters(before))
     words_after = (*listed_words(after), *listed_characters(after))
-    return ListWords(entity, (*own_words, *words_after), name_first=bool(words_after))
+    content_words = (*own_words, *words_after)
+    if asks_for_people(question) and not _typed_rows(types, content_words).types:
+        content_words = ("people", *content_words)
+    return ListWords(
+        entity,
+        content_words,
+        name_first=bool(words_after),
+        years=(*asked_years(before), *asked_years(after)),
+    )
 
 
 def _typed_rows(types: EntityTypes, list_words: Sequence[str]) -> TypedRows:
@@ -290,8 +309,10 @@ def _in_one_direction(
     return in_direction or list(matches)
 
 
-def _documents(task: SearchTask, entity: int | None) -> Listing:
-    """The visible documents: all, or those with a passage that mentions an entity."""
+def _documents(task: SearchTask, entity: int | None, years: Sequence[str]) -> Listing | None:
+    """The visible documents, of some years if the question names these: all, or those with a passage that
+    mentions an entity. None if years are asked for and a document has no date.
+    """
     chunks = task.snapshot.graph.chunks
     if entity is not None:
         chunks = task.snapshot.graph.chunks_of(column([entity]))[1]
@@ -300,6 +321,10 @@ def _documents(task: SearchTask, entity: int | None) -> Listing:
     for chunk in task.snapshot.chunks(chunks.tolist()).values():
         first_chunks.setdefault(chunk.document_id, chunk.id)
     documents = task.snapshot.documents(first_chunks)
+    if years:
+        if not all(document.date for document in documents):
+            return None
+        documents = [item for item in documents if str(item.date).startswith(tuple(years))]
     titles_by_id = titles(task.snapshot, documents)
     items = [
         ListedItem(

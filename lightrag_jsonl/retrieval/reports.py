@@ -1,7 +1,7 @@
 """Reports on communities by a model: written on request, cited, and kept by the content of a community.
 
-A report is stored among the cached answers, with the key of its community. So it is found as long as
-the community has the same names and passages, whatever model is at hand; where the content has changed,
+A report is stored among the cached answers, by the passages of its community. So it is found as long as
+the community has the same passages, whatever model is at hand; where these have changed,
 nothing is found, and the next request writes that report anew. A purge deletes reports as it deletes
 other answers that may quote deleted documents.
 """
@@ -210,8 +210,11 @@ def _prompt_variables(report_task: ReportTask, language: str) -> dict[str, objec
 
 
 def _report_key(community: Community) -> bytes:
-    """The key of a report among the cached answers, by the content of the community."""
-    return sha256(f"{REPORT_PROMPT} {community.key}".encode()).digest()
+    """The key of a report among the cached answers: by the passages, whose ids depend on their texts, so
+    that new names in the same passages renew no report.
+    """
+    passages = repr((REPORT_PROMPT, sorted(community.chunk_ids)))
+    return sha256(passages.encode("utf-8", "backslashreplace")).digest()
 
 
 # ── what the model wrote ────────────────────────────────────────────────────────

@@ -22,12 +22,16 @@ LARGEST_GRAPH: Final = 50_000  # entities; the communities of a larger one take 
 
 
 class CommunityLine(Struct):
-    """A community in a list: its title, its most central entities, and the numbers of all and of passages."""
+    """A community in a list: its title, its most central entities, and the numbers of all and of passages.
+
+    With a report, `title` and `summary` are the report's.
+    """
 
     title: str
     names: list[str]
     entities: int
     passages: int
+    summary: str = ""
 
 
 class OverviewBody(Struct):
@@ -79,9 +83,11 @@ def relations_among(snapshot: Snapshot, keys: Iterable[str]) -> list[Relation]:
 
 
 def _community_line(community: Community) -> CommunityLine:
+    report = community.report
     return CommunityLine(
-        title=community.title,
+        title=report.title if report else community.title,
         names=list(community.entities[:NAMES_OF_COMMUNITY]),
         entities=len(community.entities),
         passages=len(community.chunk_ids),
+        summary=report.summary if report else "",
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lightrag_jsonl.core.front_matter import asks_for_front_matter, is_front_matter
+from lightrag_jsonl.core.front_matter import asks_for_front_matter, is_front_matter, is_label
 
 LICENCE = """You may copy and distribute this work, modified or not, under the terms of this licence,
 provided that each copy keeps the copyright notice. The work comes without any warranty; the authors
@@ -112,3 +112,36 @@ def test_questions_may_ask_for_front_matter() -> None:
         assert asks_for_front_matter(question)
     for question in ("Who knew the miller?", "谁在渡口等他？", "１２ 😀"):
         assert not asks_for_front_matter(question)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "[Illustration: THE MILLER AT THE RIVER]",
+        "[插图：渡口 😀]",
+        "_PART ONE_",
+        "FIRST PRINTED AT DUNMERE １９１２",
+        "Language: English",
+        "Heading to Part One                              12\n  The mill      30-31",
+        "The ice goes ........ 40",
+    ],
+)
+def test_captions_headings_and_entries_are_labels(sentence: str) -> None:
+    """They say nothing by themselves, so no overview quotes them."""
+    assert is_label(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The miller went down to the river in 1912.",
+        "STOP THE MILL!",
+        "磨坊主走到河边。",
+        "He paid 40",
+        "Title deeds: the miller had none.",
+        "A picture [of the mill] hung there.",
+    ],
+)
+def test_sentences_are_no_labels(sentence: str) -> None:
+    """Nor are cries in capitals, Chinese sentences, and sentences that end in a number."""
+    assert not is_label(sentence)

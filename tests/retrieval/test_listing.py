@@ -1,6 +1,7 @@
 """Counting and listing: complete lists from the graph, each item with its source, and never a guess."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,11 @@ async def _insert(rag: AsyncLightRAG) -> None:
         ("How many people are related to Tolva?", ("Ada Orne", "Odo Lind")),
         ("Which places are there?", ("Dunmere", "Lindow")),
         ("How many documents mention Ada Orne?", ("people",)),
+        ("Who is related to Tolva?", ("Ada Orne", "Odo Lind")),
+        ("Who is related to Tolva by founding?", ("Ada Orne",)),
+        ("What is connected to Kettle by repairs?", ("Tolva",)),
+        ("列出所有公司。", ("Brisk", "Guildhall", "Tolva")),
+        ("谁与 Tolva 有关？", ("Ada Orne", "Odo Lind")),
     ],
 )
 async def test_lists_are_complete_and_hold_nothing_else(
@@ -95,6 +101,8 @@ async def test_lists_are_complete_and_hold_nothing_else(
         "How many ships did Zorro own?",
         "How many years did Tolva exist?",
         "Who founded Tolva?",
+        "How many people are related to 24?",
+        "Which 3 products are there?",
         "How many products do Tolva and Brisk make?",  # of both, or of each?
         "What does Tolva make?",
     ],
@@ -207,3 +215,43 @@ async def test_long_lists_are_complete(tmp_path: Path, count: int) -> None:
     assert context.listing is not None
     assert [item.name for item in context.listing.items] == members
     assert context.tokens <= 2_000
+
+
+@pytest.mark.parametrize(
+    ("question", "ids"),
+    [
+        ("How many documents are from 2024?", ("b", "c")),
+        ("Which documents mention Ada Orne in 2024?", ("b",)),
+        ("２０２３年的文档有哪些？", ("a",)),
+        ("How many documents are there?", ("a", "b", "c")),
+        ("How many documents are from 1999?", ()),
+        ("How many people are there in 2024?", None),
+    ],
+)
+async def test_a_year_limits_documents_and_is_never_ignored(
+    tmp_path: Path, question: str, ids: tuple[str, ...] | None
+) -> None:
+    """By their dates; a list of anything else has no years, so there is none."""
+    dates = {"a": "2023-05-01", "b": "2024-01-09", "c": "2024-02-02"}
+    async with index(tmp_path) as rag:
+        for id, date in dates.items():
+            text = f"Ada Orne writes {id}. 😀" if id != "c" else "Odo Lind writes."
+            name = "Odo Lind" if id == "c" else "Ada Orne"
+            await rag.insert_records(Document(text, id=id, date=date), [entity(name)])
+        listing = (await rag.retrieve(question)).listing
+        if ids is None:
+            assert listing is None
+        else:
+            assert listing is not None and listing.total == len(ids)
+            assert {item.chunk_id for item in listing.items} == {
+                chunk.id for id in ids for chunk in await _chunks(rag, id)
+            }
+        await rag.insert_records(Document("Undated.", id="d"), [entity("Ada Orne")])
+        undated = (await rag.retrieve("How many documents are from 2024?")).listing
+        assert undated is None
+
+
+async def _chunks(rag: AsyncLightRAG, id: str) -> list[Any]:
+    """The chunks of a document."""
+    context = await rag.retrieve("writes", where={"id": id})
+    return list(context.chunks)

@@ -156,3 +156,18 @@ def test_findings_in_other_shapes_are_read() -> None:
         {"text": "堤坝溃决。", "passages": [2]},
         {"text": "Plain.", "passages": [3, 5]},
     ]
+
+
+async def test_edits_by_hand_renew_no_report(tmp_path: Path) -> None:
+    """A description and a type by hand: communities are those of the texts."""
+    async with index(tmp_path, ScriptedLLM(_report)) as rag:
+        for group in CREWS:
+            await _insert(rag, group)
+        await rag.communities.report()
+        before = await rag.communities.list()
+        await rag.entities.edit("Hedda", description="熔炉 Ostrom １２ 😀", by="me")
+        await rag.entities.edit("Petrel", type="ship", by="me")
+        assert await rag.communities.list() == before
+        assert (await rag.communities.estimate_report()).calls == 0
+        overview = await rag.retrieve("What is this about?", mode="overview")
+        assert "On Gannet" in overview.prompt

@@ -1,5 +1,6 @@
 """REST: questions, documents and jobs, traces and the graph, for people who write curl."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from lightrag_jsonl import Document
+from lightrag_jsonl.testing import ScriptedLLM
+from tests.kit import entity, index, relation
 from tests.server.running import Running, serving
 
 QUESTIONS = [("Where was Marie Curie born?", "Warsaw"), ("谁派张骞联络大月氏？", "汉武帝")]
@@ -300,3 +304,22 @@ def test_communities_are_listed_and_reports_need_a_model(server: Running) -> Non
     assert server.post("/indexes/kb/communities/report", {"calls": 0}, 400)
     job = server.job(server.post("/indexes/kb/communities/report", {"calls": 3}, 202))
     assert job["state"] == "failed" and "model" in job["error"]
+
+
+async def test_the_overview_shows_reports(tmp_path: Path) -> None:
+    """Their titles and summaries, in place of names; they stay without a model."""
+    report = {
+        "title": "渡船 １２ 😀",
+        "summary": "Rowing.",
+        "findings": [{"text": "x", "passages": [1]}],
+    }
+    crew = ("Petrel", "Ostrom", "Gannet")
+    records = [*map(entity, crew), relation(crew[0], crew[1]), relation(crew[1], crew[2])]
+    async with index(tmp_path / "kb", ScriptedLLM(lambda request: json.dumps(report))) as rag:
+        await rag.insert_records(Document(" met ".join(crew), id="d"), records)
+        await rag.communities.report()
+    with serving(tmp_path / "kb") as server:
+        (line,) = server.get("/indexes/kb/overview")["communities"]
+        assert (line["title"], line["summary"]) == (report["title"], "Rowing.")
+        (community,) = server.get("/indexes/kb/communities")["items"]
+        assert community["report"]["findings"][0]["text"] == "x"

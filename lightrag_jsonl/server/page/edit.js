@@ -88,7 +88,7 @@ const undoing = ({ document, unmerge }) =>
   document ? post(indexPath("/delete"), { ids: [document] }) : post(indexPath("/edit"), { action: "unmerge", name: unmerge });
 
 // The report of a job once it is done; an error with the job's words if it fails.
-async function finished({ id }) {
+export async function finished({ id }) {
   for (;;) {
     const { state, report, error } = await get(indexPath(`/jobs/${id}`));
     if (state === "done") return report;

@@ -1,10 +1,10 @@
 // Graph: search an entity, see its neighbourhood, and go on from there.
 
-import { get, indexPath } from "./api.js";
+import { get, indexPath, post } from "./api.js";
 import { line, relationWords } from "./ask.js";
-import { $, guarded, h, notify } from "./dom.js";
+import { $, guarded, h, inform, notify } from "./dom.js";
 import { colorOf, Drawing } from "./drawing.js";
-import { editButtons, settleButton } from "./edit.js";
+import { editButtons, finished, settleButton } from "./edit.js";
 import { openCitations, openSources } from "./passage.js";
 import { format, t } from "./strings.js";
 
@@ -58,8 +58,9 @@ const showOverview = guarded(async () => {
   parts.about.replaceChildren(
     h("h2", { t: "overview" }),
     h("p", { class: "soft", t: communities.length ? "communities_hint" : "choose_entity" }),
-    h("ul", { class: "list" }, communities.map(({ title, names, entities: n, passages }) =>
-      line(() => choose(names[0]), h("span", { class: "grow" }, h("b", {}, title), h("br"), h("span", { t: "entities", n: format(n) }), " · ", h("span", { t: "passages_n", n: format(passages) }))))),
+    h("ul", { class: "list" }, communities.map(({ title, names, entities: n, passages, summary }) =>
+      line(() => choose(names[0]), h("span", { class: "grow" }, h("b", {}, title), h("br"), h("span", { t: "entities", n: format(n) }), " · ", h("span", { t: "passages_n", n: format(passages) }), ...(summary ? [h("br"), h("span", { class: "small" }, summary)] : []))))),
+    ...(communities.length ? [h("p", { class: "row" }, h("button", { class: "link", t: "write_reports", onclick: writeReports }))] : []),
   );
 });
 
@@ -101,6 +102,18 @@ function dates({ valid_from: from, valid_to: to, written }) {
   if (to) return t("until", to);
   return written ? t("written", written) : t("undated");
 }
+
+
+// Let the model write the missing reports on the communities, after its cost was agreed to.
+const writeReports = guarded(async () => {
+  const { calls, input_tokens, output_tokens } = await get(indexPath("/communities/estimate"));
+  if (!calls) return inform(t("reports_complete"));
+  if (!confirm(t("write_reports_why", `${format(calls)} · ${format(input_tokens + output_tokens)}`))) return;
+  inform(t("writing_reports"));
+  const { reports } = await finished(await post(indexPath("/communities/report"), { calls }));
+  inform(t("reports_done", format(reports.length)));
+  await showOverview();
+});
 
 function reset() {
   drawing.clear();
