@@ -17,6 +17,7 @@ import sqlite3
 import sys
 import tempfile
 import time
+import zlib
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -50,7 +51,7 @@ INVARIANTS = {  # queries that find nothing
     "(SELECT trace FROM trace_events)",
     "done documents that are pending with the same text": "SELECT d.name FROM documents d "
     "JOIN pending p USING (name) JOIN pages g ON g.document = d.id "
-    "WHERE d.state = 'done' AND g.text = p.document ->> '$.text'",
+    "WHERE d.state = 'done' AND unpacked(g.text) = p.document ->> '$.text'",
 }
 
 processes = multiprocessing.get_context("forkserver")
@@ -117,6 +118,7 @@ async def _write(folder: Path, log: Path, chance: random.Random) -> None:
 async def check(folder: Path, seen: SQLiteStore) -> list[str]:
     """Everything that is wrong."""
     with contextlib.closing(sqlite3.connect(folder / "index.sqlite")) as connection:
+        connection.create_function("unpacked", 1, lambda data: zlib.decompress(data).decode())
         wrong = {name: connection.execute(query).fetchall() for name, query in INVARIANTS.items()}
     with seen.view() as view:
         embedder = HashEmbedder(dim=int(view.settings().get("dim", 64)))

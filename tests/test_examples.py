@@ -3,6 +3,7 @@
 import json
 import os
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,6 +47,48 @@ def test_ollama(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         printed = run("ollama.py", capsys=capsys)
     assert {body["model"] for body in server.bodies} == {"qwen3:8b", "bge-m3"}
     assert "radium" in printed and "failed" not in printed
+
+
+def test_dashscope(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The models of the service are asked with its key; texts go in the sizes that it takes."""
+    with ScriptedServer(respond=respond) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("DASHSCOPE_API_KEY", "key")
+        printed = run("dashscope.py", capsys=capsys)
+    assert {body["model"] for body in server.bodies} == {"qwen-plus", "text-embedding-v4"}
+    assert "次调用" in printed and "失败" not in printed
+
+
+@pytest.mark.slow
+def test_an_agent(folder: Path) -> None:
+    """The tools are listed, and two of them answer."""
+    pytest.importorskip("mcp", reason="needs the extra `mcp`")
+    script = str(EXAMPLES / "agent_mcp.py")
+    printed = subprocess.run(
+        [sys.executable, script, "What", "did", "Marie", "Curie", "discover?"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+    ).stdout
+
+    assert "search: " in printed and "ask: " in printed
+    assert "Marie Curie discovered polonium and radium. [1]" in printed
+
+
+async def test_a_web_app() -> None:
+    """A question by HTTP gets an answer with its sentence."""
+    pytest.importorskip("starlette", reason="needs the extra `server`")
+    httpx = pytest.importorskip("httpx2", reason="needs the package httpx2")
+    app = runpy.run_path(str(EXAMPLES / "web_app.py"))["app"]
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client,
+    ):
+        reply = await client.get("/ask", params={"q": "What did Marie Curie discover?"})
+
+    assert reply.json()["sources"][0]["text"] == "Marie Curie discovered polonium and radium."
 
 
 def test_synchronizing_a_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """How results are printed: plain text and aligned tables for people, JSON for programs."""
 
 import json
+import shutil
 import sys
 import unicodedata
 from collections import defaultdict
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import click
 import msgspec
 
+from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.types import Failure, FileNote, Json, SkippedFile
 from lightrag_jsonl.core.usage import Usage
 
@@ -127,6 +129,72 @@ def width(text: str) -> int:
     """The columns a text takes on a terminal: two for a Chinese character, none for an accent."""
     visible = [char for char in text if unicodedata.category(char) not in ("Cf", "Me", "Mn")]
     return len(visible) + sum(unicodedata.east_asian_width(char) in "WF" for char in visible)
+
+
+def terminal_columns() -> int | None:
+    """The width of the terminal that reads stdout; None for a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def wrapped(text: str, *, indent: str = "") -> str:
+    """A printable text in lines as wide as the terminal; `indent` begins further lines."""
+    lines = LineWrap(terminal_columns(), indent=indent)
+    return printable(lines.feed(text) + lines.end())
+
+
+class LineWrap:
+    """Breaks a text that comes in pieces into lines, between words and between Chinese characters.
+
+    Without `columns` the text stays as it is.
+    """
+
+    def __init__(self, columns: int | None, *, indent: str = "") -> None:
+        self._columns = columns
+        self._indent = indent
+        self._column = 0
+        self._gap = ""  # the spaces before the word
+        self._word = ""  # which may go on in the next piece
+
+    def feed(self, piece: str) -> str:
+        """The next piece in lines; a word at the end is kept until the word is complete."""
+        if self._columns is None:
+            return piece
+        return "".join(map(self._next, piece))
+
+    def end(self) -> str:
+        """The last word."""
+        return self._placed_word()
+
+    def _next(self, char: str) -> str:
+        if char == "\n":
+            line = self._placed_word() + char
+            self._column = 0
+            self._gap = ""
+            return line
+        if char.isspace():
+            line = self._placed_word()
+            self._gap += char
+            return line
+        if is_cjk(char):
+            line = self._placed_word()
+            self._word = char
+            return line
+        self._word += char  # punctuation, too, which begins no line
+        return ""
+
+    def _placed_word(self) -> str:
+        if not self._word:
+            return ""
+        word = self._word
+        gap = self._gap
+        self._word = ""
+        self._gap = ""
+        is_too_wide = self._column + width(gap + word) > (self._columns or 0)
+        if is_too_wide and self._column > len(self._indent):
+            self._column = width(self._indent + word)
+            return f"\n{self._indent}{word}"
+        self._column += width(gap + word)
+        return gap + word
 
 
 def cost_words(usage: Usage) -> str:

@@ -25,10 +25,20 @@ from lightrag_jsonl.cli.options import (
     option,
     take,
 )
-from lightrag_jsonl.cli.output import in_words, printable, table
+from lightrag_jsonl.cli.output import (
+    LineWrap,
+    cost_words,
+    in_words,
+    printable,
+    table,
+    terminal_columns,
+    wrapped,
+)
+from lightrag_jsonl.core.answers import answer_lines, with_invented_marked
 from lightrag_jsonl.core.modes import GRAPH_MODES
-from lightrag_jsonl.core.types import Json, Mode
+from lightrag_jsonl.core.types import Json, Mode, ModelTask
 from lightrag_jsonl.tools import evaluation
+from lightrag_jsonl.tools.prices import cost_of
 
 CONDITION: Final = re.compile(
     r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL
@@ -36,6 +46,7 @@ CONDITION: Final = re.compile(
 OPERATORS: Final = {"=": "$in", "!=": "$nin", ">=": "$gte", "<=": "$lte", ">": "$gt", "<": "$lt"}
 PLAIN_VALUE: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")
 TEXT_FIELDS: Final = frozenset({"id", "title", "source", "date"})
+SOURCE_INDENT: Final = "    "  # of the further lines of a source
 QUERY_FIELDS: Final = tuple(field.name for field in fields(QueryParam))
 
 
@@ -121,15 +132,19 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
     as_json = click.get_current_context().params["as_json"]
     if as_json or explain:  # events are printed as they happen, and not amid the answer
         answer = rag.query(question, param, explain=explain, listener=listener)
-        click.echo("" if as_json else printable(answer.text), nl=False)
+        if not as_json:
+            click.echo(wrapped(with_invented_marked(answer.text, answer.invented)), nl=False)
     else:
         pieces = rag.stream(question, param)
+        lines = LineWrap(terminal_columns())
         for piece in pieces:
-            click.echo(printable(piece), nl=False)
+            click.echo(printable(lines.feed(piece)), nl=False)
+        click.echo(printable(lines.end()), nl=False)
         answer = pieces.answer
-    sources = str(answer).removeprefix(answer.text)
+    sources = [wrapped(line, indent=SOURCE_INDENT) for line in answer_lines(answer)]
+    display = "\n".join(["", "", *sources]) if sources else b"\n"
     notes = list(_answer_notes(rag, answer.context, param, answer))
-    return CommandOutput(answer, sources or b"\n", notes=notes)
+    return CommandOutput(answer, display, notes=notes)
 
 
 @index_command(
@@ -158,6 +173,8 @@ def _answer_notes(
     if answer is not None and answer.invented:
         numbers = ", ".join(f"[{number}]" for number in answer.invented)
         yield f"note: {numbers} in the answer: no such source was sent to the model"
+    if answer is not None and answer.usage.calls:
+        yield f"used: {cost_words(answer.usage)}{_money(rag, answer)}"
     if context.none_selected:
         yield "note: the model selected none of the relations; only directly matched passages were used"
     if context.empty and context.dropped != Dropped():
@@ -166,6 +183,18 @@ def _answer_notes(
         yield "note: only documents that match --where were searched" + _unused_keys(
             rag, param.where
         )
+
+
+def _money(rag: LightRAG, answer: Answer) -> str:
+    """What the answer cost, where one model did all and its price is known."""
+    client = rag.engine.client
+    tasks: tuple[ModelTask, ...] = ("keywords", "select", "answer")
+    models = {client.model(task).name for task in tasks if client.has_model(task)}
+    if len(models) != 1:
+        return ""
+    (model,) = models
+    cost = cost_of(answer.usage, model)
+    return "" if cost is None else f", {cost.amount:,.4f} {cost.currency}"
 
 
 def _unused_keys(rag: LightRAG, where: Mapping[str, object]) -> str:

@@ -1,19 +1,36 @@
 """The nouns of a question and its answer: keywords, context, citations; and the sources in words."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from lightrag_jsonl.core.citation_markers import without_citations
+from lightrag_jsonl.core.citation_markers import (
+    CITATION_MARKER,
+    marked_numbers,
+    without_citations,
+)
 from lightrag_jsonl.core.claims import Conflict
-from lightrag_jsonl.core.display import html_table, with_short_repr
+from lightrag_jsonl.core.display import html_table, with_short_repr, without_marks
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.stop_words import is_grammatical
+from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import clipped_at_word
 from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Kind, Mode, Relation, relation_rows
 from lightrag_jsonl.core.usage import Usage
 
 QUOTE_LENGTH = 160  # characters of a quoted sentence
 _CLAIM_BORDER = " ,，、;；:：-–—.。*#|"
+_MARKER_BEHIND = re.compile(rf"[^\S\n]*{CITATION_MARKER.pattern}")  # a sentence: "… Warsaw. [1]"
+_LEADING_MARKERS = re.compile(rf"^(?:{CITATION_MARKER.pattern}\s*)+".replace("?P<numbers>", "?:"))
+_MOST_UNCITED = 5  # statements that are listed
+_LEAST_TERMS = 3  # of a statement; fewer are a heading or "I hope this helps."
+_NO_STATEMENT_ENDS = (":", "：", "?", "？")
+_NO_STATEMENT_BEGINNINGS = ("#", "|", "…")
+_FIXED_SENTENCES = frozenset(
+    sentence for words in FIXED_WORDS.values() for sentence in (words.selected, words.no_sentence)
+)
 
 
 @with_short_repr
@@ -250,7 +267,8 @@ class Answer:
     claim before each number. `invented` holds the cited numbers of no item of the prompt.
     `truncated` means an incomplete answer: the model stopped at the token limit, or a content filter
     or an error cut the answer off. `str(answer)` is the text, followed by the sources, each place
-    once, and by the claims without support; documents with the same title are distinguished by id.
+    once, and by the claims without support or without a source; documents with the same title are
+    distinguished by id. Invented numbers are printed with a question mark: [9?].
     """
 
     text: str
@@ -264,20 +282,29 @@ class Answer:
     claims: tuple[CitedClaim, ...] = ()
 
     def __str__(self) -> str:
+        text = with_invented_marked(self.text, self.invented)
         if not self.citations:
-            return self.text
-        return "\n".join([self.text, "", *self._lines()])
+            return text
+        return "\n".join([text, "", *self._lines()])
 
     def _repr_html_(self) -> str:
-        return html_table(self.text, ([line] for line in self._lines()))
+        text = with_invented_marked(self.text, self.invented)
+        return html_table(text, ([line] for line in self._lines()))
 
     def _lines(self) -> Iterator[str]:
-        language = self.context.language
-        yield from source_lines(self.citations, language)
-        yield from unsupported_lines(self.text, self.claims, language)
+        return answer_lines(self)
 
 
 # ── the sources of an answer in words ───────────────────────────────────────────
+
+
+def answer_lines(answer: Answer) -> Iterator[str]:
+    """The sources of an answer, a line each, and the claims without support or without a source."""
+    if answer.citations:
+        language = answer.context.language
+        yield from source_lines(answer.citations, language)
+        yield from unsupported_lines(answer.text, answer.claims, language)
+        yield from uncited_lines(answer.text, language)
 
 
 def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterator[str]:
@@ -291,7 +318,8 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
     quotes_by_place: dict[tuple[int, str], dict[str, None]] = {}  # "" for an unsupported citation
     for citation in ordered:
         place = _place(citation, labels[citation.document_id], words)
-        text = clipped_at_word(citation.text, QUOTE_LENGTH)
+        sentence = " ".join(without_marks(citation.text).split())
+        text = clipped_at_word(sentence, QUOTE_LENGTH)
         quote = words.quote.format(text) if citation.supported else ""
         quotes_by_place.setdefault((citation.number, place), {})[quote] = None
     numbers_by_line: dict[str, list[int]] = {}
@@ -315,6 +343,44 @@ def _place(citation: Citation, label: str, words: FixedWords) -> str:
     page = words.page.format(citation.page) if citation.paged else ""
     parts = dict.fromkeys((label, citation.heading, page, citation.date or ""))
     return " ".join(words.comma.join(filter(None, parts)).split())
+
+
+def with_invented_marked(text: str, invented: Iterable[int]) -> str:
+    """The text of an answer, with a question mark behind the numbers of no source."""
+    numbers = frozenset(invented)
+
+    def mark(marker: re.Match[str]) -> str:
+        if numbers.isdisjoint(marked_numbers(marker)):
+            return marker[0]
+        return f"{marker[0][:-1]}?{marker[0][-1]}"
+
+    return CITATION_MARKER.sub(mark, text) if numbers else text
+
+
+def uncited_lines(text: str, language: str = "en") -> Iterator[str]:
+    """The statements of an answer without a citation, but for headings, questions and fixed sentences."""
+    words = FIXED_WORDS[known_language(language)]
+    statements = [
+        " ".join(text[start:end].split())
+        for start, end in sentence_spans(text)
+        if not _MARKER_BEHIND.match(text, end)
+    ]
+    uncited = [statement for statement in statements if _lacks_citation(statement)]
+    for statement in uncited[:_MOST_UNCITED]:
+        plain = without_marks(_LEADING_MARKERS.sub("", statement)).strip(_CLAIM_BORDER)
+        yield words.uncited.format(clipped_at_word(plain, QUOTE_LENGTH))
+    if len(uncited) > _MOST_UNCITED:
+        yield words.not_listed.format(len(uncited) - _MOST_UNCITED)
+
+
+def _lacks_citation(statement: str) -> bool:
+    own_words = _LEADING_MARKERS.sub("", statement)  # they belong to the statement before
+    if CITATION_MARKER.search(own_words) or statement.endswith(_NO_STATEMENT_ENDS):
+        return False
+    if statement.startswith(_NO_STATEMENT_BEGINNINGS) or statement in _FIXED_SENTENCES:
+        return False
+    terms = [term for term in search_terms(statement) if not is_grammatical(term)]
+    return len(terms) >= _LEAST_TERMS
 
 
 def unsupported_lines(

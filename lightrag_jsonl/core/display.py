@@ -1,5 +1,6 @@
 """How values look in a console and in a notebook: short reprs, and small tables of HTML."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from html import escape
@@ -15,6 +16,21 @@ _REPR.maxstring = _REPR.maxother = 80  # characters of one value
 _REPR.maxtuple = _REPR.maxdict = _REPR.maxfrozenset = 3  # items of a collection
 _CELL = 200  # characters of a cell
 _ROWS = 60
+
+
+_TEXT_MARKS = (
+    re.compile(  # of Markdown and HTML; single marks only around words: not in 2 * 3 or snake_case
+        r"!?\[(?P<text>[^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
+        r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=\w)|(?<=[\w.,!?])_(?!\w)"
+        r"|^\s*(?:#{1,6}|>)\s+",
+        re.MULTILINE,
+    )
+)
+
+
+def without_marks(text: str) -> str:
+    """A text without the marks of Markdown and HTML, for people to read."""
+    return _TEXT_MARKS.sub(lambda mark: mark["text"] or "", text)
 
 
 def short_repr(value: Any) -> str:

@@ -44,6 +44,9 @@ class FixedWords:
     unsupported: str
     partly_unsupported: str
     unsupported_claim: str
+    uncited: str
+    selected: str
+    no_sentence: str
     conflicts: str
     conflict: str
     as_of: str
@@ -79,6 +82,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unsupported=" (unsupported: no sentence here supports this)",
         partly_unsupported=" (another claim that cites this is unsupported)",
         unsupported_claim="(!) not supported by {}: “{}”",
+        uncited="(!) no source given: “{}”",
+        selected="These sentences were selected from the sources; no model wrote them.",
+        no_sentence="No sentence clearly answers this question.",
         conflicts="Contradictions",
         conflict="The sources contradict each other on {}: {} / {}",
         as_of="As of {}: what did not hold then is left out.",
@@ -112,6 +118,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unsupported="（未获支持：此处没有这样说的句子）",
         partly_unsupported="（另有引用此处的说法未获支持）",
         unsupported_claim="(!) {}不支持此说法：“{}”",
+        uncited="(!) 未注明来源：“{}”",
+        selected="以上句子选自资料原文，并非由模型撰写。",
+        no_sentence="没有哪一句能明确回答这个问题。",
         conflicts="矛盾之处",
         conflict="关于“{}”，来源相互矛盾：{} / {}",
         as_of="截至 {} 的情况：当时不成立的内容已略去。",

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.headings import Outline
 from lightrag_jsonl.core.protocols import Chunker, Tokenizer
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import character_boundary
 from lightrag_jsonl.core.types import Chunk, Document, Page, chunk_id
 from lightrag_jsonl.core.user_code import chunk_spans
-from lightrag_jsonl.indexing.headings import Outline
 from lightrag_jsonl.indexing.page_borders import with_whole_sentences
 
 MOST_CHARACTERS = 8  # for each token of `size`; longer pages are not tried as a single chunk

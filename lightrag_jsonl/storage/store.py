@@ -26,11 +26,12 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 View = TypeVar("View", bound=StoreView)
 
-FORMAT = 13  # of the tables
-# These are upgraded: 9 has claims in place of overrides, 9 to 11 have other terms of English words, and all
-# lack the dates of mentions.
-OLDER_FORMATS = (9, 10, 11, 12)
+FORMAT = 14  # of the tables
+# These are upgraded: 9 has claims in place of overrides, 9 to 11 have other terms of English words, 9 to 12
+# lack the dates of mentions, and all have texts that are not compressed.
+OLDER_FORMATS = (9, 10, 11, 12, 13)
 FORMATS_OF_OTHER_TERMS = ("9", "10", "11")
+DATED_FORMAT = "13"
 MEMORY_FILES = "memory_files"  # the setting that names the files which processes map
 MARK_SECRET = "mark_secret"  # a setting
 OWN_SETTINGS = {"format", MARK_SECRET, MEMORY_FILES}  # that each index makes by itself
@@ -119,8 +120,9 @@ class Store(ABC):
         """Release everything; further calls raise `StorageError`."""
 
     def _upgrade(self, wait_seconds: float) -> None:
-        """Bring an index of an older format to the current format: write the full text again, move the
-        claims of people's edits to overrides, and read the dates of mentions from their descriptions.
+        """Bring an index of an older format to the current format: write the full text again, compress
+        texts, move the claims of people's edits to overrides, and read the dates of mentions from
+        their descriptions.
 
         Until then the index can be searched, but removed terms must be those that were stored.
         """
@@ -132,16 +134,17 @@ class Store(ABC):
             if format in FORMATS_OF_OTHER_TERMS:
                 transaction.rebuild_terms()
             overrides = transaction.overrides()
-            self._add_later_tables(transaction)
+            self._upgrade_tables(transaction)
             if format == CLAIMS_FORMAT:
                 drop_claims(transaction.dialect)
                 transaction.put_overrides(overrides)
-            add_dates(transaction)
+            if format != DATED_FORMAT:
+                add_dates(transaction)
             self._put_format(transaction)
 
     @abstractmethod
-    def _add_later_tables(self, transaction: Transaction) -> None:
-        """Add the tables and indexes that an older format lacks."""
+    def _upgrade_tables(self, transaction: Transaction) -> None:
+        """Add the tables and indexes that an older format lacks, and bring the others to this format."""
 
     def _put_format(self, transaction: Transaction) -> None:
         """Note that an index has the current format."""

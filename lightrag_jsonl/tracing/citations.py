@@ -16,6 +16,7 @@ from lightrag_jsonl.core.citation_markers import (
     find_citations,
     without_citations,
 )
+from lightrag_jsonl.core.headings import Outline, find_headings
 from lightrag_jsonl.core.pictures import seen_box
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
@@ -69,6 +70,7 @@ def resolve_citations(
     passages = {chunk.id: chunk for chunk in context.chunks}
     fact_chunks = _fact_chunks(view, items.values(), passages)
     described_context = _with_documents(view, context, fact_chunks)
+    headings = _Headings(view)
     claims = list(_citing_claims(text))
     resolved: dict[tuple[int, frozenset[str]], list[Citation]] = {}
     for claim in claims:
@@ -76,7 +78,10 @@ def resolve_citations(
         if item is not None and claim.key not in resolved:
             chunks = {**fact_chunks, **passages} if item.kind == "chunk" else fact_chunks
             cited_chunks = [chunks[id] for id in item.chunk_ids[:CITED_CHUNKS] if id in chunks]
-            resolved[claim.key] = _support(claim, item, cited_chunks, described_context)
+            resolved[claim.key] = [
+                headings.at_quote(citation)
+                for citation in _support(claim, item, cited_chunks, described_context)
+            ]
     places: dict[Citation, int] = {}
     for citations in resolved.values():
         for citation in citations:
@@ -120,6 +125,28 @@ def _with_boxes(view: StoreView, citations: Iterable[Citation]) -> tuple[Citatio
         replace(citation, box=box) if box else citation
         for citation, box in zip(citations, boxes, strict=True)
     )
+
+
+class _Headings:
+    """The headings above quoted sentences: a chunk may go on under another heading."""
+
+    def __init__(self, view: StoreView) -> None:
+        self._view = view
+        self._outlines: dict[str, Outline] = {}
+
+    def at_quote(self, citation: Citation) -> Citation:
+        """The citation with the headings above the quoted sentence."""
+        for chunk in self._view.chunks(ids=[citation.chunk_id]).values():
+            before = chunk.text[: citation.start - chunk.start]
+            if any(find_headings(f"\n\n{before}\n\n")):
+                heading = self._outline(citation.document_id).path_at(citation.page, citation.start)
+                return replace(citation, heading=heading)
+        return citation
+
+    def _outline(self, document_id: str) -> Outline:
+        if document_id not in self._outlines:
+            self._outlines[document_id] = Outline(self._view.pages([document_id]))
+        return self._outlines[document_id]
 
 
 def _fact_chunks(

@@ -42,3 +42,25 @@ def test_many_failures_are_few_lines_and_all_are_counted() -> None:
     assert lines[0] == "failed: /a/0.docx (and 29 more): empty"
     assert lines[-1] == "failed: 3 more, in the report (--json)"
     assert len(lines) == 21
+
+
+@given(st.lists(st.text(alphabet="ab 中，。\n👻", max_size=30)), st.integers(8, 30))
+def test_lines_are_as_wide_as_the_terminal(pieces: list[str], columns: int) -> None:
+    """Nothing but spaces at breaks is lost, in whatever pieces the text comes."""
+    lines = output.LineWrap(columns)
+    wrapped = "".join(map(lines.feed, pieces)) + lines.end()
+
+    assert "".join(wrapped.split()) == "".join("".join(pieces).split())
+    for line in wrapped.split("\n"):
+        assert output.width(line.rstrip()) <= columns or not any(map(str.isspace, line.strip()))
+
+
+def test_further_lines_are_indented_and_words_stay_whole() -> None:
+    """Chinese breaks between characters, but no line begins with punctuation."""
+    lines = output.LineWrap(12, indent="  ")
+    assert (
+        lines.feed("[1] Marie Curie discovered") + lines.end() == "[1] Marie\n  Curie\n  discovered"
+    )
+    lines = output.LineWrap(8)
+    assert lines.feed("张骞出使，西域👻") + lines.end() == "张骞出\n使，西\n域👻"
+    assert output.LineWrap(None).feed("as it is " * 50) == "as it is " * 50

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lightrag_jsonl.core.answers import Answer, Citation, CitedClaim, Context, source_lines
-from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 
 CITED = Citation(1, "chunk", "[1]", "d1", "红楼梦", 2, "c", 10, 24, "黛玉自幼多病。👻")
 
@@ -76,3 +76,46 @@ def test_an_answer_says_which_claims_have_no_support(
     assert str(answer).count("(!)") == 1
     assert "(!)" not in str(replace(answer, claims=(right,)))
     assert claim.strip("*") in answer._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "lines"),
+    [
+        (
+            "en",
+            "# The harbor\n\nThe lamp burns oil. [1] Three **penguins** govern the harbor. What else "
+            "is known there?\n\nThe sources say about oil:\n- It is old and clean [1].",
+            ["(!) no source given: “Three penguins govern the harbor”"],
+        ),
+        (
+            "zh",
+            "灯用油点亮［1］。火星上住着三位木匠🍵。还有什么呢？",
+            ["(!) 未注明来源：“火星上住着三位木匠🍵”"],
+        ),
+        ("en", "The lamp burns oil [1]. I hope.", []),
+    ],
+)
+def test_statements_without_a_source_are_marked(language: str, text: str, lines: list[str]) -> None:
+    """But no heading, question or introduction of a list, nor a fixed sentence of the package."""
+    fixed = FIXED_WORDS[known_language(language)].selected
+    answer = Answer(f"{text}\n\n{fixed}", (CITED,), Context(language=language))
+
+    assert [line for line in str(answer).split("\n") if line.startswith("(!)")] == lines
+
+
+def test_invented_numbers_do_not_look_like_citations() -> None:
+    """They get a question mark where the answer is printed; the text itself stays."""
+    answer = Answer("The lamp burns oil [1]. It is blue [9]【８】.", (CITED,), invented=(9, 8))
+
+    assert str(answer).startswith("The lamp burns oil [1]. It is blue [9?]【８?】.")
+    assert "[9?]" in answer._repr_html_() and "[9]" in answer.text
+
+
+def test_quotes_have_no_markup() -> None:
+    """Marks of Markdown and HTML are left out; what only looks like them stays."""
+    source = (
+        "There's _such_ a **goose**, `Martha`! <b>See</b> [the page](https://example.org) 2 * 3 a_b"
+    )
+    (line,) = source_lines([replace(CITED, text=source)])
+
+    assert line.endswith("“There's such a goose, Martha! See the page 2 * 3 a_b”")

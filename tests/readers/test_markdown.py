@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
-from lightrag_jsonl.indexing.headings import find_headings
+from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.readers import read_file
 from lightrag_jsonl.readers.embedded_data import without_embedded_data
 from tests.readers.files import read

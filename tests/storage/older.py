@@ -5,7 +5,14 @@ import sqlite3
 from pathlib import Path
 
 from lightrag_jsonl.storage.rows import Override
-from lightrag_jsonl.storage.sqlite.database import FILE_NAME
+from lightrag_jsonl.storage.sqlite.database import (
+    FILE_NAME,
+    PACKED_COLUMN,
+    PACKED_TABLES,
+    UNPACKED_COLUMN,
+)
+from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
+from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.views import Transaction
@@ -35,9 +42,25 @@ def put_claims(transaction: Transaction) -> None:
 
 
 def drop_dates(transaction: Transaction) -> None:
-    """Remove the dates of mentions, which older formats lack."""
+    """Remove the dates of mentions, which older formats lack, and unpack the texts."""
     for table in ("entity_dates", "relation_dates"):
         transaction.dialect.execute(f"DROP TABLE {table}")
+    if isinstance(transaction.dialect, SQLiteDialect):
+        for table in PACKED_TABLES:
+            unpack_texts(transaction.dialect, table)
+
+
+def unpack_texts(dialect: Dialect, table: str) -> None:
+    """Store the texts of a table as they are, as older formats do."""
+    query = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?"
+    (statement,) = only_column(dialect.execute(query, [table]))
+    dialect.execute(f"ALTER TABLE {table} RENAME TO packed")
+    dialect.execute(statement.replace(PACKED_COLUMN, UNPACKED_COLUMN))
+    for row in by_name(dialect.execute("SELECT * FROM packed")):
+        values = [*row._replace(text=dialect.unpack_text(row.text))]
+        marks = ", ".join("?" * len(values))
+        dialect.execute(f"INSERT INTO {table} VALUES ({marks})", values)
+    dialect.execute("DROP TABLE packed")
 
 
 def _put_claim(dialect: Dialect, chunk: int, override: Override) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.core.types import Document, Kind
+from lightrag_jsonl.core.types import Completion, Document, Kind, Page
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.storage.rows import POSITION_BITS, document_position
@@ -19,6 +19,7 @@ from lightrag_jsonl.storage.sqlite import database
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.tables import full_text
+from lightrag_jsonl.storage.tables.base import only_column
 from tests.edited import insert_text, make_edits, undo_edits
 from tests.kit import index, problems, reading, view
 from tests.storage.contract import StoreContract, put_sample, stored_content
@@ -242,6 +243,25 @@ def test_a_prepared_schema_of_the_older_format_is_refused(kb: Path, statement: s
     with pytest.raises(CorruptError, match="is foreign, changed or missing"):
         SQLiteStore(kb)
     assert (kb / FILE_NAME).read_bytes() == before
+
+
+def test_texts_of_pages_and_answers_are_compressed(tmp_path: Path) -> None:
+    """They take a fraction of the bytes, and are read as they were written."""
+    text = "The salt lake lies high: 盐湖位于高原。\n" * 50
+    with contextlib.closing(SQLiteStore(tmp_path)) as store, store.transaction() as transaction:
+        put_sample(transaction, 1)
+        (document,) = transaction.documents()
+        transaction.delete_documents([document.row])
+        transaction.put_document(document, [Page(document.id, 1, text)])
+        transaction.put_completion(b"key", Completion(text))
+        assert [page.text for page in transaction.pages([document.id])] == [text]
+        completion = transaction.completion(b"key")
+        assert completion is not None and completion.text == text
+        for table in ("pages", "completions"):
+            (size,) = only_column(
+                transaction.dialect.execute(f"SELECT max(length(text)) FROM {table}")
+            )
+            assert size < len(text) / 5
 
 
 def test_a_file_cut_short(kb: Path) -> None:

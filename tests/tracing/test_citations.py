@@ -1,11 +1,13 @@
 """Finding and resolving the `[n]` of an answer."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.answers import Citation, Cited, Context
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER, CitationNumbering, marked_numbers
 from lightrag_jsonl.core.types import Chunk, Relation
@@ -272,3 +274,14 @@ def test_an_index_in_code_is_no_citation() -> None:
         chunk("Rows.", id="c2"),
     )
     assert [one.number for one in found] == [1]
+
+
+def test_a_quote_stands_under_its_own_heading(tmp_path: Path) -> None:
+    """Not under the chapter in which its passage begins."""
+    text = "# Log\n\n## Harbor\n\nOlaf Lind left at noon.\n\n## Island\n\nRita Moss found a lamp."
+    with LightRAG(tmp_path, llm="none", embedder="hash") as rag:
+        rag.insert(Document(text, id="log"))
+        answer = rag.query("What did Rita Moss find?")
+
+    assert [citation.heading for citation in answer.citations] == ["Log › Island"]
+    assert answer.citations[0].text == "Rita Moss found a lamp."

@@ -1,17 +1,26 @@
-"""A small bilingual collection written for this project, with questions over several of its texts."""
+"""A small bilingual collection written for this project, with questions over several of its texts.
+
+`records.jsonl` holds what a good model reads from the articles: an AI assistant wrote the records in November
+2026, and each was checked against the sentence that is its description.
+"""
 
 import json
 from importlib.resources import files
 
 from lightrag_jsonl.core.languages import Language
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.core.types import Document, Record
 
 SAMPLES = files("lightrag_jsonl.cli").joinpath("samples")
 
 
 def sample_documents(language: Language) -> tuple[Document, ...]:
     """The articles of one language, by file name: on physicists ("en"), the Silk Road ("zh")."""
-    articles = {file.name: file.read_text("utf-8") for file in SAMPLES.joinpath(language).iterdir()}
+    files_of_language = SAMPLES.joinpath(language).iterdir()
+    articles = {
+        file.name: file.read_text("utf-8")
+        for file in files_of_language
+        if file.name.endswith(".md")
+    }
     return tuple(
         Document(
             text,
@@ -21,6 +30,17 @@ def sample_documents(language: Language) -> tuple[Document, ...]:
         )
         for name, text in sorted(articles.items())
     )
+
+
+def sample_records(language: Language) -> dict[str, list[Record]]:
+    """The records of entities and relations, by the id of the article."""
+    lines = SAMPLES.joinpath(language, "records.jsonl").read_text("utf-8").split("\n")
+    records_by_document: dict[str, list[Record]] = {}
+    for line in filter(None, lines):
+        record: Record = json.loads(line)
+        document_id = f"{language}/{record.pop('document')}"
+        records_by_document.setdefault(document_id, []).append(record)
+    return records_by_document
 
 
 def sample_questions(language: Language) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from lightrag_jsonl.core.answers import Context, Keywords
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone, simplified
-from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.languages import FIXED_WORDS, Language
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.question_scope import asks_about_everything
 from lightrag_jsonl.providers.offline.evidence import AnswerEvidence
@@ -38,10 +38,6 @@ _NAME_GAPS = 3  # so many characters may stand between those of a name
 _NEAREST = 3  # sentences that are shown where none answers
 _MOST_DEFINING = 3  # sentences of the answer to "What is …?"
 
-_CLOSING: Mapping[Language, str] = {
-    "en": "These sentences were selected from the sources; no model wrote them.",
-    "zh": "以上句子选自资料原文，并非由模型撰写。",
-}
 _NO_ANSWER: Mapping[Language, str] = {
     "en": "Nothing about this was found in the sources.",
     "zh": "资料中没有找到与此相关的内容。",
@@ -52,8 +48,8 @@ _WHOLE_TEXT: Mapping[Language, str] = {
     "zh": "这个问题问的是全文，没有哪一句能直接回答。检索到的段落开头如下：",
 }
 _NO_SENTENCE: Mapping[Language, str] = {
-    "en": "No sentence clearly answers this question. The nearest ones in the passages found:",
-    "zh": "没有哪一句能明确回答这个问题。检索到的段落中最接近的是：",
+    "en": f"{FIXED_WORDS['en'].no_sentence} The nearest ones in the passages found:",
+    "zh": f"{FIXED_WORDS['zh'].no_sentence}检索到的段落中最接近的是：",
 }
 _COUNTS: Mapping[str, int] = {
     **{"a": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
@@ -106,7 +102,7 @@ def select_answer(question: str, context: Context, language: Language) -> str:
     question = context.keywords.question or question
     limit = sentence_limit(context.response_type)
     if overview := overview_answer(question, context, question_language, limit):
-        return overview if limit else f"{overview}\n\n{_CLOSING[question_language]}"
+        return overview if limit else f"{overview}\n\n{FIXED_WORDS[question_language].selected}"
     quotes = _best_quotes(question, context.keywords, context)
     if not quotes and context.keywords == Keywords():  # a mode without keywords
         quotes = _best_quotes(question, offline_keywords(question, (), language), context)
@@ -125,7 +121,7 @@ def select_answer(question: str, context: Context, language: Language) -> str:
         answer = "\n".join([f"{_WHOLE_TEXT[question_language]}\n", *beginnings])
     else:
         return _NO_ANSWER[question_language]
-    return answer if limit else f"{answer}\n\n{_CLOSING[question_language]}"
+    return answer if limit else f"{answer}\n\n{FIXED_WORDS[question_language].selected}"
 
 
 def is_abstention(answer: str) -> bool:

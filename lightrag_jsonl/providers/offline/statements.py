@@ -279,7 +279,7 @@ def _is_compound(subject: Phrase, verb: re.Match[str], object: Phrase) -> bool:
 
 def _leads_to_object(match: re.Match[str], sentence: Sentence) -> bool:
     """Whether a verb, alone or with a particle (出生于), states a fact about the object."""
-    if match["verb"].startswith(_NO_VERBS):
+    if (match["verb"] + match["particle"]).startswith(_NO_VERBS):
         return False
     if _is_chinese_verb(match["verb"] + match["particle"], sentence):
         return True

@@ -240,7 +240,7 @@ class PostgresStore(Store):
         if format != str(FORMAT):
             self._upgrade(WAIT_SECONDS)
 
-    def _add_later_tables(self, transaction: Transaction) -> None:
+    def _upgrade_tables(self, transaction: Transaction) -> None:
         present = set(only_column(transaction.dialect.execute(TABLE_LIST)))
         for table in ("overrides", "entity_dates", "relation_dates"):
             if table not in present:

@@ -95,6 +95,14 @@ class PostgresDialect(Dialect):
         """The bytes of a text in UTF-8."""
         return f"octet_length({column})"
 
+    def pack_text(self, text: str) -> object:
+        """The text itself: PostgreSQL compresses long values."""
+        return text
+
+    def unpack_text(self, value: Any) -> str:
+        """The text itself."""
+        return str(value)
+
     def contains(self, column: str, parameter: str) -> str:
         """A test whether a text contains the text of a parameter."""
         return f"strpos({column}, {parameter}) > 0"

@@ -15,19 +15,20 @@ from typing import TypeAlias
 from filelock import FileLock, Timeout
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
+from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect, packed_text
 from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
 from lightrag_jsonl.storage.sqlite.memory_files import MemoryFiles
-from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMATS, Store
+from lightrag_jsonl.storage.store import DATED_FORMAT, FORMAT, OLDER_FORMATS, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, MENTION_TABLES
+from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
 FILE_NAMES = (FILE_NAME, *(f"{FILE_NAME}-{end}" for end in ("wal", "shm", "journal")), LOCK_NAME)
-PAGE_BYTES = 2048
+PAGE_BYTES = 4096  # five vectors of 384 numbers; with 2,048, a fifth of their pages is empty
 BUSY_SECONDS = 30.0
 PRAGMAS = (
     "foreign_keys = ON",
@@ -37,7 +38,10 @@ PRAGMAS = (
 )
 SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 OVERRIDES = ("table", "overrides")  # since format 10
-DATES = {("table", "entity_dates"), ("table", "relation_dates")}  # since the current format
+DATES = {("table", "entity_dates"), ("table", "relation_dates")}  # since `DATED_FORMAT`
+PACKED_TABLES = ("pages", "completions")  # with compressed texts, since the current format
+PACKED_COLUMN = "text BLOB NOT NULL"
+UNPACKED_COLUMN = "text TEXT NOT NULL"
 LATER_INDEXES = {
     ("index", f"{kind}_vectors_refused") for kind in TABLE_NAMES
 }  # in some of format 9
@@ -254,12 +258,25 @@ class SQLiteStore(Store):
                 if _format(connection) in OLDER_FORMATS:
                     self._upgrade(BUSY_SECONDS)
 
-    def _add_later_tables(self, transaction: Transaction) -> None:
+    def _upgrade_tables(self, transaction: Transaction) -> None:
         dialect = transaction.dialect
         present = {(row.type, row.name) for row in by_name(dialect.execute(SCHEMA))}
         for kind, name, _, statement in _schema_rows():
             if (kind, name) in {OVERRIDES, *DATES, *LATER_INDEXES} - present:
                 dialect.execute(statement)
+            if name in PACKED_TABLES:
+                self._pack_texts(dialect, name, statement)
+
+    def _pack_texts(self, dialect: Dialect, table: str, statement: str) -> None:
+        """Make a table of an older format anew, with compressed texts."""
+        if self._writer is not None:
+            self._writer.create_function("packed_text", 1, packed_text)
+        dialect.execute(f"ALTER TABLE {table} RENAME TO unpacked")
+        dialect.execute(statement)
+        columns = only_column(dialect.execute(f"SELECT name FROM pragma_table_info('{table}')"))
+        values = ", ".join("packed_text(text)" if name == "text" else name for name in columns)
+        dialect.execute(f"INSERT INTO {table} SELECT {values} FROM unpacked")
+        dialect.execute("DROP TABLE unpacked")
 
     def _put_format(self, transaction: Transaction) -> None:
         super()._put_format(transaction)
@@ -287,10 +304,10 @@ class SQLiteStore(Store):
         if str(version) == CLAIMS_FORMAT:
             expected = _claims_schema()
             allowed = STATISTICS | (LATER_INDEXES - _names(actual))
-        elif version < FORMAT:
-            expected = _undated_schema()
-        else:
+        elif version == FORMAT:
             expected = _schema()
+        else:
+            expected = _older_schema(has_dates=str(version) == DATED_FORMAT)
         for kind, name in sorted(_names(expected ^ actual) - allowed):
             raise CorruptError(
                 f"{self._path}: the {kind} {name!r} is foreign, changed or missing; a prepared file "
@@ -332,16 +349,17 @@ def _schema() -> frozenset[SchemaRow]:
 
 
 @cache
-def _undated_schema() -> frozenset[SchemaRow]:
-    """Every table and index of the formats without dates of mentions."""
-    return frozenset([row for row in _schema() if row[:2] not in DATES])
+def _older_schema(*, has_dates: bool) -> frozenset[SchemaRow]:
+    """Every table and index of the older formats with overrides, some without dates of mentions."""
+    rows = _unpacked_schema_rows()
+    return _without_spaces([row for row in rows if has_dates or row[:2] not in DATES])
 
 
 @cache
 def _claims_schema() -> frozenset[SchemaRow]:
     """Every table and index of the format with claims: no overrides, but a claim in each mention."""
     rows: list[SchemaRow] = []
-    for kind, name, table, statement in _schema_rows():
+    for kind, name, table, statement in _unpacked_schema_rows():
         if (kind, name) in DATES:
             continue
         if name in MENTION_TABLES:
@@ -361,6 +379,18 @@ def _schema_rows() -> list[SchemaRow]:
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(schema_text())
         return list(connection.execute(SCHEMA))
+
+
+def _unpacked_schema_rows() -> list[SchemaRow]:
+    """The schema with texts that are not compressed."""
+    rows: list[SchemaRow] = []
+    for kind, name, table, statement in _schema_rows():
+        is_packed = name in PACKED_TABLES
+        older_statement = (
+            statement.replace(PACKED_COLUMN, UNPACKED_COLUMN) if is_packed else statement
+        )
+        rows.append((kind, name, table, older_statement))
+    return rows
 
 
 def _without_spaces(rows: Iterable[SchemaRow]) -> frozenset[SchemaRow]:

@@ -3,7 +3,7 @@
 -- written in any order.
 
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO settings VALUES ('format', '13');
+INSERT INTO settings VALUES ('format', '14');
 -- What no document can know: from it the marks in prompts are derived.
 INSERT INTO settings VALUES ('mark_secret', lower(hex(randomblob(16))));
 
@@ -29,10 +29,11 @@ CREATE TABLE documents (
     created_at REAL NOT NULL
 ) STRICT;
 
+-- The texts of pages, compressed by zlib: chunks hold them again, to be searched and quoted.
 CREATE TABLE pages (
     document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
     number INTEGER NOT NULL CHECK (number >= 1),
-    text TEXT NOT NULL,
+    text BLOB NOT NULL,
     PRIMARY KEY (document, number)
 ) STRICT;
 
@@ -214,12 +215,12 @@ CREATE VIRTUAL TABLE chunk_terms USING fts5 (
 );
 CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab (chunk_terms, row);
 
--- Cached answers, in the order they came. `document` is the name of the only document whose text was
--- in the request; null if it may have held others' text.
+-- Cached answers, in the order they came, with texts compressed by zlib. `document` is the name of the
+-- only document whose text was in the request; null if it may have held others' text.
 CREATE TABLE completions (
     id INTEGER PRIMARY KEY,
     key BLOB NOT NULL UNIQUE,
-    text TEXT NOT NULL,
+    text BLOB NOT NULL,
     finish TEXT NOT NULL CHECK (finish IN ('stop', 'length')),
     input_tokens INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,

@@ -37,7 +37,7 @@ class AnswerReads(SettingReads, Tables):
             key,
         )
         for row in by_name(cursor):
-            return _completion(row)
+            return _completion(row, self.dialect.unpack_text(row.text))
         return None
 
     def completion_keys(self) -> dict[bytes, str | None]:
@@ -47,7 +47,7 @@ class AnswerReads(SettingReads, Tables):
         return dict(self._execute("SELECT key, document FROM completions ORDER BY id"))
 
     def completion_stats(self) -> tuple[int, int]:
-        """The number of cached answers, and their size in bytes."""
+        """The number of cached answers, and the bytes that their texts take in the database."""
         size = f"coalesce(sum({self.dialect.byte_length('text')}), 0)"
         statement = f"SELECT count(*) AS answers, {size} AS size FROM completions"
         (row,) = by_name(self._execute(statement))
@@ -79,7 +79,7 @@ class AnswerWrites(AnswerReads, WritableTables):
         usage = completion.usage
         row = {
             "key": key,
-            "text": completion.text,
+            "text": self.dialect.pack_text(completion.text),
             "finish": completion.finish,
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
@@ -157,11 +157,11 @@ class AnswerWrites(AnswerReads, WritableTables):
         )
 
 
-def _completion(row: Any) -> Completion:
+def _completion(row: Any, text: str) -> Completion:
     usage = Usage(
         input_tokens=row.input_tokens,
         output_tokens=row.output_tokens,
         cached_tokens=row.cached_tokens,
         calls=row.calls,
     )
-    return Completion(text=row.text, finish=row.finish, usage=usage)
+    return Completion(text=text, finish=row.finish, usage=usage)

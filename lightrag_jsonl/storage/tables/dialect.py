@@ -69,6 +69,14 @@ class Dialect(ABC):
         """The bytes of a text in UTF-8."""
 
     @abstractmethod
+    def pack_text(self, text: str) -> object:
+        """A long text that only `unpack_text` reads again, as small as the database can store it."""
+
+    @abstractmethod
+    def unpack_text(self, value: Any) -> str:
+        """A text of `pack_text`, or one that an older format stored as it is."""
+
+    @abstractmethod
     def contains(self, column: str, parameter: str) -> str:
         """A test whether a text contains the text of a parameter."""
 

@@ -97,7 +97,11 @@ class DocumentReads(Tables):
             number,
         )
         return tuple(
-            Page(document_id=page.document_id, number=page.number, text=page.text)
+            Page(
+                document_id=page.document_id,
+                number=page.number,
+                text=self.dialect.unpack_text(page.text),
+            )
             for page in by_name(rows)
         )
 
@@ -296,7 +300,11 @@ class DocumentWrites(DocumentReads, WritableTables):
         self._insert(
             "pages",
             [
-                {"document": document.row, "number": page.number, "text": page.text}
+                {
+                    "document": document.row,
+                    "number": page.number,
+                    "text": self.dialect.pack_text(page.text),
+                }
                 for page in pages
             ],
         )
