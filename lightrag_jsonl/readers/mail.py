@@ -1,5 +1,6 @@
 """Reads messages of electronic mail."""
 
+import codecs
 import email
 import email.policy
 import re
@@ -21,6 +22,9 @@ def read_mail(data: bytes, meter: FileMeter) -> Document:
     The subject is the title; the metadata are the people and the message's id. The plain part is
     preferred; without it, the text of the HTML part is read.
     """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # as some programs save it
+        data = data.decode("utf-16", "replace").encode("utf-8")
+    data = data.removeprefix(codecs.BOM_UTF8)
     if not _HEADER.match(data.lstrip()):
         raise ConfigError("is not a message: it does not begin with headers such as From:")
     message = email.message_from_bytes(data.lstrip(), policy=email.policy.default)

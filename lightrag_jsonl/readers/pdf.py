@@ -87,7 +87,7 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
                 if is_picture:
                     scanned.append(index + 1)
                 if meter.sees:
-                    pictures += _pictures(pdf, index, is_picture=is_picture)
+                    pictures += _pictures(pdf, index, has_text=bool(page.text.strip()))
         finally:
             pdf.close()
     shown_pictures = add_pictures(meter, without_repeated(pictures))
@@ -103,13 +103,14 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
     return Document("", title=title, pages=tuple(pages), pictures=shown_pictures)
 
 
-def _pictures(pdf: Any, index: int, *, is_picture: bool) -> list[Picture]:
-    """The page itself, if it was scanned, or else the pictures on it."""
+def _pictures(pdf: Any, index: int, *, has_text: bool) -> list[Picture]:
+    """The pictures on a page; the page itself, if it was scanned or only drawn; none of a blank page."""
     page = pdf[index]
     try:
-        if is_picture:
-            return [scanned_page(page, index + 1)]
-        return pictures_on_page(page, index + 1)
+        if has_text:
+            return pictures_on_page(page, index + 1)
+        is_blank = not any(True for _ in page.get_objects(max_depth=1))
+        return [] if is_blank else [scanned_page(page, index + 1)]
     finally:
         page.close()
 

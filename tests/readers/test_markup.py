@@ -240,6 +240,14 @@ def test_a_mail_is_its_people_and_its_text() -> None:
     )
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
+def test_a_mail_may_begin_with_a_byte_order_mark(encoding: str) -> None:
+    """As programs for Windows save it; the subject and the text are the same."""
+    message = "From: Ada <ada@example.org>\r\nSubject: Pumps\r\n\r\nThe pump works in 東京.\r\n"
+    document = read(message.encode(encoding), "a.eml")
+    assert document.title == "Pumps" and document.text.endswith("The pump works in 東京.")
+
+
 def test_a_mail_without_a_plain_part_is_its_page() -> None:
     """And one whose headers are broken is still read."""
     pytest.importorskip("lxml")
