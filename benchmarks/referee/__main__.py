@@ -71,9 +71,7 @@ def main() -> None:
         server.close()
         vectors.close()
     if arguments.join:
-        earlier = json.loads(arguments.join.read_text(encoding="utf-8"))
-        command = f"{earlier['command']}; {figures['command']}"
-        figures = {**_joined(earlier, figures), "command": command}
+        figures = _joined(json.loads(arguments.join.read_text(encoding="utf-8")), figures)
     print(json.dumps(figures, indent=2, ensure_ascii=False))
     _write(figures, arguments)
 
@@ -82,7 +80,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     names = [peer.name for peer in PEERS]
     parser.add_argument("--peers", nargs="*", choices=names, default=names)
-    parser.add_argument("--measures", nargs="+", choices=MEASURES, default=MEASURES)
+    parser.add_argument("--measures", nargs="*", choices=MEASURES, default=MEASURES)
     parser.add_argument(
         "--sets", nargs="+", default=SETS, metavar="SET", help="names, files, folders, indexes"
     )
@@ -116,7 +114,7 @@ def _measured(arena: Arena, arguments: argparse.Namespace) -> Figures:
     """Everything that is asked for, by measure, by set or size or fault, by contestant."""
     figures: Figures = {
         "benchmark": "referee",
-        "command": shlex.join(["python", "-m", "benchmarks.referee", *sys.argv[1:]]),
+        "commands": {measure: _command(measure, arguments) for measure in arguments.measures},
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "embedder": arguments.embedder,
@@ -136,6 +134,20 @@ def _measured(arena: Arena, arguments: argparse.Namespace) -> Figures:
     for name in figures["sets"]:
         figures["published"] |= published(name, arguments.questions)
     return figures
+
+
+def _command(measure: str, arguments: argparse.Namespace) -> str:
+    """The command that makes the figures of one measure."""
+    parts = ["python", "-m", "benchmarks.referee", "--peers", *arguments.peers]
+    parts += ["--measures", measure, "--embedder", arguments.embedder]
+    if measure == "sets":
+        parts += ["--sets", *[Path(name).name for name in arguments.sets]]
+        for option in ("passages", "questions"):
+            if getattr(arguments, option):
+                parts += [f"--{option}", str(getattr(arguments, option))]
+    if measure == "sizes":
+        parts += ["--sizes", *map(str, arguments.sizes)]
+    return shlex.join(parts)
 
 
 def _versions() -> dict[str, Figures]:
@@ -223,8 +235,8 @@ def _joined(earlier: Figures, figures: Figures) -> Figures:
     """The figures of an earlier run with those of this one, measure by measure."""
     joined = dict(earlier)
     for name, value in figures.items():
-        if isinstance(value, dict):
-            joined[name] = _joined(earlier.get(name, {}), value)
+        if isinstance(value, dict) and isinstance(earlier.get(name), dict):
+            joined[name] = _joined(earlier[name], value)
         else:
             joined[name] = value
     return joined

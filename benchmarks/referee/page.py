@@ -9,8 +9,8 @@ from benchmarks.referee.report import Report
 from benchmarks.referee.words import COST_ROWS, WORDS, Row
 
 Figures = Mapping[str, Any]
-WIDTH, LABELS, LINE = 860, 300, 22  # pixels: of a plot, of its labels, of a line
-NUMBERS = 110  # pixels for the number after a line
+WIDTH, LABELS, LINE = 900, 300, 22  # pixels: of a plot, of its labels, of a line
+NUMBERS = 150  # pixels for the number after a line
 TITLES = {
     "en": "Referee: the same graph, vectors and questions",
     "zh": "裁判：同样的图、向量和问题",
@@ -162,6 +162,8 @@ def _block(block: str) -> str:
     if block.startswith("- "):
         items = "".join([f"<li>{html.escape(line[2:])}</li>" for line in lines])
         return f"<ul>{items}</ul>"
+    if block.startswith("`"):
+        return f"<p><code>{html.escape(block.strip('`'))}</code></p>"
     return f"<p>{html.escape(block)}</p>"
 
 

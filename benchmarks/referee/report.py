@@ -16,7 +16,7 @@ from benchmarks.referee.words import COST_ROWS, FAULT_TITLES, SCRIPTED_WAYS, WOR
 from benchmarks.tables import line
 
 Figures = Mapping[str, Any]
-SHOWN_CONTESTANT = {"fast": "fast-graphrag"}
+MEASURES = {"recall": "sets", "whole": "whole", "costs": "sizes", "faults": "faults"}  # by section
 
 
 class Report:
@@ -43,7 +43,10 @@ class Report:
         for key, lines in sections.items():
             text = "\n".join(lines).strip()
             if text:
-                parts.append(f"{'#' * level} {self.words[key]}\n\n{text}")
+                parts.append(f"{'#' * level} {self.words[key]}")
+                command = self.figures["commands"].get(MEASURES.get(key, ""))
+                parts += [f"`{command}`"] if command else []
+                parts.append(text)
         return "\n\n".join(parts)
 
     def title(self, contestant: str) -> str:
@@ -220,7 +223,6 @@ class Report:
     def _versions(self) -> Iterator[str]:
         for contestant, version in self.figures["versions"].items():
             yield f"- {self.title(contestant)}: {version['settings']}"
-        yield f"- {self.words['command']}: `{self.figures['command']}`"
 
 
 def _question_count(figures: Figures) -> int:

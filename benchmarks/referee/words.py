@@ -74,7 +74,6 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "failures": "What failed",
         "unanswered": "What records cannot answer",
         "versions": "Versions and settings",
-        "command": "Command",
         "best": "best way",
         "scripted": "scripted",
         "scripted note": (
@@ -105,7 +104,6 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "failures": "失败项",
         "unanswered": "无法由记录回答的提示",
         "versions": "版本与设置",
-        "command": "命令",
         "best": "最佳方式",
         "scripted": "脚本生成",
         "scripted note": (

@@ -178,7 +178,7 @@ def _set(way: str, recall: float) -> dict[str, Any]:
 
 
 FIGURES: dict[str, Any] = {
-    "command": "python -m benchmarks.referee",
+    "commands": {"sets": "python -m benchmarks.referee --measures sets"},
     "versions": {
         "ours": {"title": "lightrag_jsonl", "version": "1", "settings": "defaults"},
         "nano": {"title": "Nano", "version": "2", "settings": "defaults"},
@@ -207,6 +207,7 @@ def test_the_report_begins_with_where_others_are_ahead(language: str) -> None:
     ahead, _, tables = text.partition("\n\n### ")
     assert "Nano 2 (local), recall@5 +25.0 [+25.0, +25.0]" in ahead
     assert "2 ms" in ahead and "3 ms" in ahead
+    assert "`python -m benchmarks.referee --measures sets`" in tables
     assert "Nano by its authors" in tables
     assert "Nano 2, equal file names: insert: it broke" in tables
     assert "Nano 2: 3" in tables
