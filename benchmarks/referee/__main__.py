@@ -47,6 +47,7 @@ DOCS = {"en": "docs/benchmarks.md", "zh": "docs/benchmarks.zh.md"}
 SIZES = (50, 200, 800)
 SETS = ("musique-a",)
 BUDGETS = (4_000, 8_000, 16_000)
+EMBEDDERS = ("minilm", "wordllama", "hash")
 MEASURES = ("sets", "whole", "sizes", "faults")
 HERE = ("ours", "vectors")  # which need no environment of their own
 
@@ -87,7 +88,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--passages", type=int, metavar="N", help="of each set, only so many")
     parser.add_argument("--questions", type=int, metavar="N", help="of each set, only the first")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="documents")
-    parser.add_argument("--embedder", choices=("minilm", "hash"), default="minilm")
+    parser.add_argument("--embedder", choices=EMBEDDERS, default=EMBEDDERS[0])
     parser.add_argument("--cache", type=Path, default=default_cache(), help="environments, vectors")
     parser.add_argument("--timeout", type=float, default=1_800.0, help="seconds of a session")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the reports there")
