@@ -13,7 +13,7 @@ import platform
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ MEASURES = ("sets", "whole", "sizes", "faults")
 HERE = ("ours", "vectors")  # which need no environment of their own
 
 Figures = dict[str, Any]
+Result = tuple[str, str, Figures]  # a set, a size or a fault; a contestant; what was measured
 
 
 def main() -> None:
@@ -122,16 +123,20 @@ def _measured(arena: Arena, arguments: argparse.Namespace) -> Figures:
         "versions": _versions(),
         "published": {},
     }
-    measures: Mapping[str, Callable[[Arena, argparse.Namespace], Figures]] = {
+    measures: Mapping[str, Callable[[Arena, argparse.Namespace], Iterator[Result]]] = {
         "sets": _sets,
         "whole": _whole_texts,
         "sizes": _sizes,
         "faults": _faults,
     }
     for name, measure in measures.items():
-        figures[name] = measure(arena, arguments) if name in arguments.measures else {}
-        if arguments.out:
-            _write_json(figures, arguments.out)  # a long run keeps what it has
+        figures[name] = {}
+        for row, contestant, result in (
+            measure(arena, arguments) if name in arguments.measures else ()
+        ):
+            figures[name].setdefault(row, {})[contestant] = result
+            if arguments.out:
+                _write_json(figures, arguments.out)  # a long run keeps what it has
     for name in figures["sets"]:
         figures["published"] |= published(name, arguments.questions)
     return figures
@@ -164,33 +169,31 @@ def _versions() -> dict[str, Figures]:
     return versions
 
 
-def _sets(arena: Arena, arguments: argparse.Namespace) -> Figures:
-    figures: Figures = {}
+def _sets(arena: Arena, arguments: argparse.Namespace) -> Iterator[Result]:
     for name in arguments.sets:
         material = _material(name, arguments)
-        by_contestant = {
-            contestant: retrieval(arena, contestant, material) for contestant in arena.pythons
-        }
-        _take_contexts(material, by_contestant, arguments.contexts)
-        figures[material.name] = by_contestant
-    return figures
+        for contestant in arena.pythons:
+            figures = retrieval(arena, contestant, material)
+            _take_contexts(material, contestant, figures, arguments.contexts)
+            yield material.name, contestant, figures
 
 
-def _take_contexts(material: Material, by_contestant: Figures, folder: Path | None) -> None:
-    """Take the contexts out of the figures; write those of default ways for `referee.judge`."""
-    for contestant, figures in by_contestant.items():
-        for way, scores in figures.get("ways", {}).items():
-            contexts = scores.pop("contexts")
-            if folder is None or way != figures["default"]:
-                continue
-            rows = [
-                {"question": question.text, "context": context}
-                for question, context in zip(material.questions, contexts, strict=True)
-            ]
-            lines = "".join([json.dumps(row, ensure_ascii=False) + "\n" for row in rows])
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{material.name}-{contestant}.jsonl"
-            path.write_text(lines, encoding="utf-8")
+def _take_contexts(
+    material: Material, contestant: str, figures: Figures, folder: Path | None
+) -> None:
+    """Take the contexts out of the figures; write those of the default way for `referee.judge`."""
+    for way, scores in figures.get("ways", {}).items():
+        contexts = scores.pop("contexts")
+        if folder is None or way != figures["default"]:
+            continue
+        rows = [
+            {"question": question.text, "context": context}
+            for question, context in zip(material.questions, contexts, strict=True)
+        ]
+        lines = "".join([json.dumps(row, ensure_ascii=False) + "\n" for row in rows])
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{material.name}-{contestant}.jsonl"
+        path.write_text(lines, encoding="utf-8")
 
 
 def _material(name: str, arguments: argparse.Namespace) -> Material:
@@ -202,34 +205,26 @@ def _material(name: str, arguments: argparse.Namespace) -> Material:
     return material_of(dataset, questions=arguments.questions, passages=arguments.passages)
 
 
-def _whole_texts(arena: Arena, arguments: argparse.Namespace) -> Figures:
+def _whole_texts(arena: Arena, arguments: argparse.Namespace) -> Iterator[Result]:
     material = carol()
-    if material is None:
-        return {}
-    return {
-        "carol": {
-            contestant: coverage(arena, contestant, material, BUDGETS)
-            for contestant in arena.pythons
-        }
-    }
+    if material is not None:
+        for contestant in arena.pythons:
+            yield "carol", contestant, coverage(arena, contestant, material, BUDGETS)
 
 
-def _sizes(arena: Arena, arguments: argparse.Namespace) -> Figures:
-    return {
-        str(size): {
-            contestant: costs(arena, contestant, generated(size)) for contestant in arena.pythons
-        }
-        for size in arguments.sizes
-    }
+def _sizes(arena: Arena, arguments: argparse.Namespace) -> Iterator[Result]:
+    for size in arguments.sizes:
+        material = generated(size)
+        for contestant in arena.pythons:
+            yield str(size), contestant, costs(arena, contestant, material)
 
 
-def _faults(arena: Arena, arguments: argparse.Namespace) -> Figures:
+def _faults(arena: Arena, arguments: argparse.Namespace) -> Iterator[Result]:
     """Without the floor, which has no graph and asks no model."""
     contestants = [contestant for contestant in arena.pythons if contestant != FLOOR]
-    return {
-        fault: {contestant: measure(arena, contestant) for contestant in contestants}
-        for fault, measure in FAULTS.items()
-    }
+    for fault, measure in FAULTS.items():
+        for contestant in contestants:
+            yield fault, contestant, measure(arena, contestant)
 
 
 def _joined(earlier: Figures, figures: Figures) -> Figures:
