@@ -9,9 +9,9 @@ from benchmarks.referee.ahead import (
     ahead_in_costs,
     ahead_in_coverage,
     ahead_in_faults,
-    ahead_in_recall,
+    ahead_in_quality,
 )
-from benchmarks.referee.quality import BEST_BY, difference
+from benchmarks.referee.quality import BEST_BY, EVERYTHING, difference
 from benchmarks.referee.words import COST_ROWS, FAULT_TITLES, SCRIPTED_WAYS, WORDS, Row
 from benchmarks.tables import line
 
@@ -70,8 +70,8 @@ class Report:
 
     def _ahead(self) -> list[str]:
         lines = [
-            f"- {name}: {self.title(contestant)} ({way}), {BEST_BY} {_signed(lead)}"
-            for name, contestant, way, lead in ahead_in_recall(self.figures["sets"])
+            f"- {name}, {self._metric(metric)}: {self.title(contestant)} ({way}) {_signed(lead)}"
+            for name, metric, contestant, way, lead in ahead_in_quality(self.figures["sets"])
         ]
         for row, size, contestant, value, ours in ahead_in_costs(self.figures["sizes"]):
             theirs = self.cost(row, {row.key: value})
@@ -87,14 +87,21 @@ class Report:
             lines.append(f"- {self._fault_title(fault)}: {self.title(contestant)}")
         return lines or [self.words["nobody"]]
 
+    def _metric(self, metric: str) -> str:
+        """The title of a metric, which is its name for most."""
+        return {"answer": self.words["answer"], EVERYTHING: self.words["everything"]}.get(
+            metric, metric
+        )
+
     # ── what is found ───────────────────────────────────────────────────────────
 
     def _recall(self) -> Iterator[str]:
         for name, contestants in self.figures["sets"].items():
             count = max([_question_count(figures) for figures in contestants.values()], default=0)
-            heads = ["recall@2 / @5 / @10", "all@5", self.words["answer"], self.words["tokens"]]
-            yield line([f"{name}, {count}", self.words["way"], *heads, self.words["against"]])
-            yield line(["---"] * 7)
+            heads = ["recall@2 / @5 / @10", "all@5", self.words["everything"]]
+            heads += [self.words["tokens"], self.words["answer"], self.words["against"]]
+            yield line([f"{name}, {count}", self.words["way"], *heads])
+            yield line(["---"] * 8)
             for contestant, figures in contestants.items():
                 yield from self._recall_lines(contestant, figures, contestants.get(OURS, {}))
             yield from self._published_lines(name)
@@ -104,7 +111,7 @@ class Report:
 
     def _recall_lines(self, contestant: str, figures: Figures, ours: Figures) -> Iterator[str]:
         if "error" in figures:
-            yield line([self.title(contestant), "", self.words["failed"], *[""] * 4])
+            yield line([self.title(contestant), "", self.words["failed"], *[""] * 5])
             return
         our_scores = ours["ways"][ours["default"]]["questions"] if "ways" in ours else None
         for way, scores in figures["ways"].items():
@@ -122,8 +129,9 @@ class Report:
                     self._way(contestant, way, figures),
                     f"{recall} [{low}, {high}]",
                     str(means["all@5"][0]),
-                    answer,
+                    str(means[EVERYTHING][0]) if EVERYTHING in means else "–",
                     f"{scores['context_tokens']:,}",
+                    answer,
                     against,
                 ]
             )
@@ -143,7 +151,7 @@ class Report:
             recall = " / ".join(str(means[f"recall@{rank}"][0]) for rank in (2, 5, 10))
             low, high = means["recall@5"][1:]
             cells = [system, self.words["published"], f"{recall} [{low}, {high}]"]
-            yield line([*cells, str(means["all@5"][0]), "–", "–", "–"])
+            yield line([*cells, str(means["all@5"][0]), "–", "–", "–", "–"])
 
     def _whole(self) -> Iterator[str]:
         for name, contestants in self.figures["whole"].items():

@@ -220,7 +220,7 @@ def test_the_report_begins_with_where_others_are_ahead(language: str) -> None:
     """A lead in recall and in costs comes first, before all tables; a failure is not hidden."""
     text = Report(FIGURES, language).markdown()
     ahead, _, tables = text.partition("\n\n### ")
-    assert "Nano 2 (local), recall@5 +25.0 [+25.0, +25.0]" in ahead
+    assert "set, recall@5: Nano 2 (local) +25.0 [+25.0, +25.0]" in ahead
     assert "2 ms" in ahead and "3 ms" in ahead
     assert "`python -m benchmarks.referee --measures sets`" in tables
     assert "Nano by its authors" in tables
