@@ -12,7 +12,8 @@ import gzip
 import json
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,18 @@ from typing import Any
 from benchmarks.datasets import data_folder
 from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions
 from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.testing import ReplayLLM
+from lightrag_jsonl.testing import ReplayLLM, Request, ScriptedLLM
+from lightrag_jsonl.tools.importer import import_index
 from tests.replays.carol import answers, chunks
 
 LABELS = Path(__file__).parent / "labels"
 RUNS = ("gpt-4o", "gpt-4o-mini", "gpt-4o-mini (LightRAG prompt)")  # tuned on the first
+# Graphs that users of LightRAG committed, by the name of their labels.
+IMPORTED = {"film": "wd-lightrag14-film", "anaesthesia": "wd-lightrag0-zh-anaesthesia"}
 HALVES = ((0, 10), (10, 20), (0, 20))  # chapters; tuned on the first half
 CHAPTER = re.compile(r"(?=第[一二三四五六七八九十]+回 )")
 ALL = 100_000  # proposals
+SUMMARY_CHARACTERS = 1_200
 
 Pair = frozenset[str]
 
@@ -41,18 +46,33 @@ def main() -> None:
     figures = {run: asyncio.run(_carol(given.data, run)) for run in given.runs}
     for first, last in HALVES:
         figures[f"三国 {first + 1}–{last}"] = asyncio.run(_sanguo(given.data, first, last))
+    for labels, folder in IMPORTED.items():
+        if not (given.data / folder).is_dir():
+            continue
+        figures[folder] = asyncio.run(_imported(given.data / folder, labels))
     print(json.dumps({"benchmark": "aliases", "indexes": figures}, ensure_ascii=False))
 
 
 async def _carol(data: Path, run: str) -> dict[str, Any]:
     texts = [text.strip() for text in chunks(data)]
     replies = dict(zip(texts, answers(data, run), strict=True))
-    llm = ReplayLLM(replies, otherwise=lambda request: "A note.")
+    llm = ScriptedLLM(partial(_recorded_reply, replies))
     with tempfile.TemporaryDirectory() as folder:
         options = IndexOptions(chunk_tokens=3_000)  # a chunk of the recording is one chunk here
         async with AsyncLightRAG(folder, llm=llm, options=options) as rag:
-            await rag.insert([Document(text, id=f"{n:02}") for n, text in enumerate(texts)])
+            await rag.insert([Document("", id="carol", pages=tuple(texts))])
             return await _figures(rag, "carol")
+
+
+def _recorded_reply(replies: Mapping[str, list[str]], request: Request) -> str:
+    """What was recorded about a chunk; in place of a summary, the notes that were to be summarized."""
+    question = next(message.content for message in request.messages if message.role == "user")
+    turn = sum(message.role == "assistant" for message in request.messages)
+    for text, recorded in replies.items():
+        if text in question:
+            return recorded[turn] if turn < len(recorded) else ReplayLLM.nothing_more
+    _, _, notes = request.question.partition("Notes:")
+    return notes.replace("\n- ", " ").strip()[:SUMMARY_CHARACTERS]
 
 
 async def _sanguo(data: Path, first: int, last: int) -> dict[str, Any]:
@@ -63,6 +83,18 @@ async def _sanguo(data: Path, first: int, last: int) -> dict[str, Any]:
         async with AsyncLightRAG(folder, language="zh") as rag:
             await rag.insert([Document(one, id=f"{n:02}") for n, one in enumerate(chapters)])
             return await _figures(rag, "sanguo")
+
+
+async def _imported(source: Path, labels: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        for path in source.iterdir():
+            content = path.read_bytes()
+            if path.suffix == ".gz":
+                content = gzip.decompress(content)
+            (Path(folder) / path.name.removesuffix(".gz")).write_bytes(content)
+        async with AsyncLightRAG(Path(folder) / "index") as rag:
+            await import_index(rag, folder)
+            return await _figures(rag, labels)
 
 
 async def _figures(rag: AsyncLightRAG, labels: str) -> dict[str, Any]:

@@ -1,25 +1,32 @@
 """How many questions are answered without a model: python -m benchmarks.offline
 
-Sixty questions over the READMEs of installed packages, A Christmas Carol and 三国演义, written by hand
-before any tuning, each with texts of which the answer must hold one. The rules were tuned on the
-questions with even numbers, counted from 0 (`tuned`); the others are `held`. `first` is the share in
-which the first sentence holds it. Prints one JSON object; figures are shares of 1.
+An answer is right if it holds one of the label's texts, `first` if its first sentence does; otherwise it is
+wrong. An answer that says that no sentence answers the question is an abstention, and it is `rightly` one
+where the sources hold no answer (labels without texts). `precision` is the share of right ones among all
+that answer.
+
+`--labels offline` are 120 questions over the READMEs of installed packages, A Christmas Carol, 三国演义 and
+notes of everyday life, on which the rules were tuned. `--labels offline-held` are thirty questions over the
+two novels and thirty over other notes, on which they were not. Prints one JSON object.
 """
 
 import argparse
 import gzip
 import json
 import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from benchmarks.datasets import data_folder
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.providers.offline import is_abstention
 
-LABELS = Path(__file__).parent / "labels" / "offline.json"
+LABELS = Path(__file__).parent / "labels"
 PACKAGES = (
     "anyio certifi charset-normalizer click cloudpickle filelock fsspec h11 httpcore2 huggingface-hub"
     " hypothesis idna jinja2 jiter joblib markupsafe msgspec networkx numpy openai opencc packaging"
@@ -30,87 +37,103 @@ BOOKS: dict[str, tuple[str, Language]] = {
     "carol": ("christmas_carol", "en"),
     "sanguo": ("sanguo_yanyi", "zh"),
 }
+NOTES: dict[str, tuple[str, Language]] = {
+    "notes-en": ("en", "en"),
+    "notes-zh": ("zh", "zh"),
+    "letters-en": ("letters-en", "en"),
+    "letters-zh": ("letters-zh", "zh"),
+}
+Verdict: TypeAlias = Literal["first", "right", "wrong", "abstained", "rightly abstained"]
 
 
 def main() -> None:
     """Index the corpora, ask, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=data_folder())
+    parser.add_argument("--labels", choices=["offline", "offline-held"], default="offline-held")
     parser.add_argument("--packages", nargs="*", default=PACKAGES.split())
     parser.add_argument("--show", action="store_true", help="print what is not answered")
-    given = parser.parse_args()
-    labels = json.loads(LABELS.read_text(encoding="utf-8"))
-    corpora: dict[str, tuple[list[Document], Language]] = {
-        "readmes": (list(filter(None, map(_readme, given.packages))), "en")
-    }
-    for name, (file, language) in BOOKS.items():
-        text = gzip.decompress((given.data / "text" / f"{file}.txt.gz").read_bytes()).decode()
-        corpora[name] = [Document(text, id=name)], language
-    answered: list[tuple[bool, bool]] = []
+    arguments = parser.parse_args()
+    labels = json.loads((LABELS / f"{arguments.labels}.json").read_text(encoding="utf-8"))
+    verdicts: list[Verdict] = []
     figures: dict[str, Any] = {}
-    for name, (documents, language) in corpora.items():
-        own = [label for label in labels if label["corpus"] == name]
-        with tempfile.TemporaryDirectory() as folder:
-            found = _asked(folder, documents, language, own, show=given.show)
-        figures[name] = _halves(found)
-        answered += found
-    print(
-        json.dumps(
-            {
-                "benchmark": "offline",
-                "questions": len(answered),
-                **_halves(answered),
-                "corpora": figures,
-            }
-        )
-    )
+    for corpus in dict.fromkeys(label["corpus"] for label in labels):
+        documents, language = _corpus(corpus, arguments.data, arguments.packages)
+        own_labels = [label for label in labels if label["corpus"] == corpus]
+        own_verdicts = _ask(documents, language, own_labels, show=arguments.show)
+        figures[corpus] = _figures(own_verdicts)
+        verdicts += own_verdicts
+    print(json.dumps({"benchmark": arguments.labels, **_figures(verdicts), "corpora": figures}))
+
+
+def _corpus(name: str, data: Path, packages: Iterable[str]) -> tuple[list[Document], Language]:
+    """The documents of a corpus, and their language."""
+    if name == "readmes":
+        return list(filter(None, map(_readme, packages))), "en"
+    if name in NOTES:
+        file, language = NOTES[name]
+        text = (LABELS / "notes" / f"{file}.md").read_text(encoding="utf-8")
+        notes = [f"# {note}" for note in text.split("# ") if note.strip()]
+        return [Document(note, id=f"note-{number}") for number, note in enumerate(notes)], language
+    file, language = BOOKS[name]
+    text = gzip.decompress((data / "text" / f"{file}.txt.gz").read_bytes()).decode()
+    return [Document(text, id=name)], language
 
 
 def _readme(package: str) -> Document | None:
     """The README of an installed package; None if it is not installed."""
     try:
-        found = metadata(package)
+        description = metadata(package).json.get("description")
     except PackageNotFoundError:
         return None
-    return Document(str(found.json.get("description") or package), id=package)
+    return Document(str(description or package), id=package)
 
 
-def _asked(
-    folder: str,
-    documents: list[Document],
+def _ask(
+    documents: Sequence[Document],
     language: Language,
-    labels: list[dict[str, Any]],
+    labels: Sequence[dict[str, Any]],
     *,
     show: bool,
-) -> list[tuple[bool, bool]]:
-    results = []
-    with LightRAG(folder, language=language, llm="none", embedder="hash") as rag:
+) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LightRAG(folder, language=language, llm="none", embedder="hash") as rag,
+    ):
         rag.insert(documents)
         for number, label in enumerate(labels):
             answer = rag.query(label["question"])
-            results.append(_holds(answer, label["answer"]))
-            if show and not all(results[-1]):
-                print(number, *results[-1], label["question"], label["answer"])
+            verdict = _verdict(answer, label["answer"])
+            verdicts.append(verdict)
+            if show and verdict not in ("first", "rightly abstained"):
+                print(f"{number} {verdict}: {label['question']} {label['answer']}")
                 print("   ", answer.text)
-    return results
+    return verdicts
 
 
-def _holds(answer: Answer, wanted: list[str]) -> tuple[bool, bool]:
-    """Whether the answer, and whether its first sentence, holds one of the texts."""
+def _verdict(answer: Answer, expected_texts: Sequence[str]) -> Verdict:
+    if is_abstention(answer.text) or not answer.citations:
+        return "abstained" if expected_texts else "rightly abstained"
     quoted = answer.text.rpartition("\n\n")[0].casefold()
-    first = quoted.partition(" [1]")[0]
-    texts = [one.casefold() for one in wanted]
-    return any(one in quoted for one in texts), any(one in first for one in texts)
+    first_sentence = quoted.partition(" [1]")[0]
+    texts = [text.casefold() for text in expected_texts]
+    if any(text in first_sentence for text in texts):
+        return "first"
+    return "right" if any(text in quoted for text in texts) else "wrong"
 
 
-def _halves(answered: list[tuple[bool, bool]]) -> dict[str, dict[str, float]]:
-    halves = {"tuned": answered[::2], "held": answered[1::2]}
+def _figures(verdicts: Sequence[Verdict]) -> dict[str, float]:
+    counts = Counter(verdicts)
+    right = counts["first"] + counts["right"]
     return {
-        half: {
-            "answered": round(sum(one for one, _ in found) / max(len(found), 1), 4),
-            "first": round(sum(first for _, first in found) / max(len(found), 1), 4),
-        }
-        for half, found in halves.items()
+        "questions": len(verdicts),
+        "right": right,
+        "first": counts["first"],
+        "wrong": counts["wrong"],
+        "abstained": counts["abstained"],
+        "rightly abstained": counts["rightly abstained"],
+        "precision": round(right / max(right + counts["wrong"], 1), 4),
     }
 
 

@@ -1,26 +1,27 @@
 """Recall and time of all modes in PostgreSQL beside SQLite: python -m benchmarks.postgres
 
-The index is made in a folder and copied to PostgreSQL, so both hold the same rows. Then one process
-writes while others ask, for `--seconds`. Without `--url` a server is started, which needs the
+The index is made in a folder and copied to PostgreSQL, so both hold the same rows. Each mode is also counted: the
+statements of a question, and the CPU time of this process and of the server. Without `--url` a server is started, which needs the
 packages of `pip install 'lightrag-jsonl[dev]'`. Prints one JSON object on stdout.
 """
 
 import argparse
 import json
-import multiprocessing
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks.corpora import WHOLE, make_embedder, opened
 from benchmarks.datasets import load
 from benchmarks.retrieval import BUDGET
-from lightrag_jsonl import Document, IndexOptions, LightRAG
+from lightrag_jsonl import IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.tools.copying import copy_index
@@ -52,42 +53,40 @@ def main() -> None:
     parser.add_argument("--url", help="a database; its schema `benchmark` is made and dropped")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the SQLite index there")
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
-    parser.add_argument("--readers", type=int, default=4, metavar="N")
-    parser.add_argument("--seconds", type=float, default=60.0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        if given.url:
-            figures = _measured(given, Path(scratch), given.url)
+        if options.url:
+            figures = _measured(options, Path(scratch), options.url)
         else:
             with started(Path(scratch) / "postgres") as url:
-                figures = _measured(given, Path(scratch), url)
+                figures = _measured(options, Path(scratch), url)
     print(json.dumps({"benchmark": "postgres", "cores": os.cpu_count(), **figures}, indent=2))
 
 
-def _measured(given: argparse.Namespace, scratch: Path, database: str) -> dict[str, Any]:
+def _measured(options: argparse.Namespace, scratch: Path, database: str) -> dict[str, Any]:
     url = f"{database}{'&' if '?' in database else '?'}index={INDEX}"
-    dataset, embedder = load(given.data), make_embedder(given.embedder)
+    dataset = load(options.data)
+    embedder = make_embedder(options.embedder)
     questions = [
-        EvalQuestion(one.text, one.supporting, one.answer, one.names)
-        for one in dataset.questions[: given.questions]
+        EvalQuestion(question.text, question.supporting, question.answer, question.names)
+        for question in dataset.questions[: options.questions]
     ]
-    figures: dict[str, Any] = {"embedder": given.embedder, "questions": len(questions)}
-    folder = given.keep or scratch / "kb"
+    figures: dict[str, Any] = {"embedder": options.embedder, "questions": len(questions)}
+    folder = options.keep or scratch / "kb"
     with opened(dataset, embedder, folder) as rag:
-        sqlite = _rows(rag, questions)
+        sqlite = measure_modes(rag, questions)
         figures["sqlite_bytes"] = rag.status().bytes_on_disk
     begun = time.perf_counter()
     copied = copy_index(folder, url)
     figures |= {"chunks": copied.chunks, "copy_s": round(time.perf_counter() - begun, 1)}
     try:
-        with _reopened(url, given.embedder) as rag:
-            postgres = _rows(rag, questions)
+        with _reopened(url, options.embedder) as rag:
+            postgres = measure_modes(rag, questions)
             figures["postgres_bytes"] = rag.status().bytes_on_disk
-        both = {name: {"sqlite": sqlite[name], "postgres": postgres[name]} for name in sqlite}
-        figures |= {"modes": both, "shared": _shared(given, url, [one.text for one in questions])}
     finally:
-        _drop(url)
-    return figures
+        drop_index(url)
+    modes = {name: {"sqlite": sqlite[name], "postgres": postgres[name]} for name in sqlite}
+    return {**figures, "modes": modes}
 
 
 def _reopened(url: str, embedder: str) -> LightRAG:
@@ -95,109 +94,80 @@ def _reopened(url: str, embedder: str) -> LightRAG:
     return LightRAG(url, embedder=make_embedder(embedder), options=options)
 
 
-def _rows(rag: LightRAG, questions: Sequence[EvalQuestion]) -> dict[str, dict[str, float]]:
-    """Each metric in percent, and the median time, of each mode; the questions are embedded first."""
+def measure_modes(rag: LightRAG, questions: Sequence[EvalQuestion]) -> dict[str, dict[str, float]]:
+    """Of each mode: the metrics in percent, the median time, and what a question takes: statements, and
+    milliseconds of CPU time here and in the server. Everything is asked once before.
+    """
     modes: Any = GRAPH_MODES
-    for _ in range(2):
-        rows: Sequence[RetrieverScores] = rag.run(evaluate, questions, modes=modes, budget=BUDGET)
+    rows: Sequence[RetrieverScores] = rag.run(evaluate, questions, modes=modes, budget=BUDGET)
+    figures: dict[str, dict[str, float]] = {}
+    for row in rows:
+        metrics = {name: round(100 * metric.value, 1) for name, metric in row.metrics.items()}
+        figures[row.name] = {**metrics, **measure_costs(rag, questions, row.name)}
+    return figures
+
+
+def measure_costs(rag: LightRAG, questions: Sequence[EvalQuestion], mode: str) -> dict[str, float]:
+    """What a question takes in one mode."""
+    param = QueryParam(mode=mode)  # type: ignore[arg-type]
+    milliseconds: list[float] = []
+    with counted_statements() as statements:
+        own_seconds = time.process_time()
+        database_seconds = server_seconds()
+        for question in questions:
+            begun = time.perf_counter()
+            rag.retrieve(question.text, param)
+            milliseconds.append(1_000 * (time.perf_counter() - begun))
+        own_seconds = time.process_time() - own_seconds
+        database_seconds = server_seconds() - database_seconds
+    count = len(questions)
     return {
-        row.name: {
-            **{name: round(100 * one.value, 1) for name, one in row.metrics.items()},
-            "p50_ms": row.p50_ms,
-        }
-        for row in rows
+        "statements": round(statements.total() / count, 1),
+        "cpu_ms": round(1_000 * own_seconds / count, 1),
+        "server_cpu_ms": round(1_000 * database_seconds / count, 1),
+        "p50_ms": round(median(milliseconds), 1),
     }
 
 
-def _drop(url: str) -> None:
+@contextmanager
+def counted_statements() -> Iterator[Counter[str]]:
+    """How often each statement is run meanwhile, by both stores."""
+    from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
+    from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
+
+    statements = Counter[str]()
+    with ExitStack() as patches:
+        for dialect in (PostgresDialect, SQLiteDialect):
+            execute = dialect.execute
+
+            def counted(
+                self: Any, statement: str, parameters: Sequence[object] = (), run: Any = execute
+            ) -> Any:
+                statements[statement] += 1
+                return run(self, statement, parameters)
+
+            patches.enter_context(patch.object(dialect, "execute", counted))
+        yield statements
+
+
+def server_seconds() -> float:
+    """The CPU time of all PostgreSQL processes of this machine; 0 without /proc."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            name, _, fields = path.read_text(encoding="utf-8").partition("(")[2].rpartition(")")
+            if name.startswith("postgres"):
+                user_ticks, system_ticks = fields.split()[11:13]
+                ticks += int(user_ticks) + int(system_ticks)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def drop_index(url: str) -> None:
+    """Delete the benchmark's schema."""
     from lightrag_jsonl.storage.postgres.connection import connect
 
     with closing(connect(as_address(url))) as connection:  # type: ignore[arg-type]
         connection.execute(f"DROP SCHEMA IF EXISTS {INDEX} CASCADE")
-
-
-# ── one process writes, others ask ──────────────────────────────────────────────
-
-
-Seen = list[tuple[int, float]]  # generations, and when (seconds since 1970)
-
-
-def _shared(given: argparse.Namespace, url: str, questions: Sequence[str]) -> dict[str, Any]:
-    """Questions a second, errors and lag, while another process inserts and deletes documents.
-
-    The lag of a commit in a reader is the time until it takes a snapshot that has it.
-    """
-    processes = multiprocessing.get_context("spawn")
-    ready = processes.Manager().Barrier(given.readers + 1)
-    with processes.Pool(given.readers + 1) as pool:
-        common = (url, given.embedder, given.seconds, ready)
-        writing = pool.apply_async(_write, common)
-        reading = [pool.apply_async(_ask, (*common, list(questions))) for _ in range(given.readers)]
-        asked, commits = [one.get() for one in reading], writing.get()
-    lags = sorted(lag for _, _, seen in asked for lag in _lags(commits, seen))
-    times = [one for milliseconds, _, _ in asked for one in milliseconds]
-    return {
-        "readers": given.readers,
-        "seconds": given.seconds,
-        "commits": len(commits),
-        "questions_a_second": round(len(times) / given.seconds, 1),
-        "errors": sum(errors for _, errors, _ in asked),
-        "p50_ms": round(median(times), 1),
-        "lag_p50_ms": round(1_000 * median(lags), 1),
-        "lag_max_ms": round(1_000 * lags[-1], 1),
-    }
-
-
-def _lags(commits: Seen, seen: Seen) -> Iterator[float]:
-    """For each commit that a reader has seen, how long after it that was."""
-    place = 0
-    for generation, at in commits:
-        while place < len(seen) and seen[place][0] < generation:
-            place += 1
-        if place < len(seen):
-            yield max(0.0, seen[place][1] - at)
-
-
-def _write(url: str, embedder: str, seconds: float, ready: Any) -> Seen:
-    """Insert a document and delete it again, until the end; the commits made."""
-    commits: Seen = []
-    with _reopened(url, embedder) as rag:
-        ready.wait()
-        end = time.time() + seconds
-        while time.time() < end:
-            id = f"new {len(commits)}"
-            rag.insert(Document(f"{id} met Ann.", id=id))
-            commits.append((_generation(rag), time.time()))
-            rag.delete(id)
-            commits.append((_generation(rag), time.time()))
-    return commits
-
-
-def _ask(
-    url: str, embedder: str, seconds: float, ready: Any, questions: Sequence[str]
-) -> tuple[list[float], int, Seen]:
-    """Ask until the end: how long each question took, the errors, and the generations seen."""
-    times: list[float] = []
-    errors, seen = 0, Seen()
-    with _reopened(url, embedder) as rag:
-        for question in questions:
-            rag.retrieve(question)  # it is embedded, and the index in memory is loaded
-        ready.wait()
-        end = time.time() + seconds
-        while time.time() < end:
-            begun = time.perf_counter()
-            try:
-                rag.retrieve(questions[len(times) % len(questions)])
-            except Exception:  # noqa: BLE001 - all are counted
-                errors += 1
-            times.append(1_000 * (time.perf_counter() - begun))
-            seen.append((_generation(rag), time.time()))
-    return times, errors, seen
-
-
-def _generation(rag: LightRAG) -> int:
-    with rag.engine.store.snapshot() as snapshot:
-        return snapshot.generation
 
 
 if __name__ == "__main__":

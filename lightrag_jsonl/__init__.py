@@ -15,6 +15,7 @@ from lightrag_jsonl.core.answers import (
     Listing,
     ListRequest,
 )
+from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.edges import Edge as Edge
 from lightrag_jsonl.core.edges import SelectedEdge as SelectedEdge
 from lightrag_jsonl.core.errors import (
@@ -64,6 +65,7 @@ from lightrag_jsonl.core.types import (
     FileNote,
     InsertReport,
     JsonlResult,
+    MergedRecords,
     MergeReport,
     Message,
     Neighbourhood,
@@ -86,6 +88,7 @@ from lightrag_jsonl.core.types import ResponseType as ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.curation.duplicates import Duplicate as Duplicate
 from lightrag_jsonl.curation.duplicates import Evidence as Evidence
+from lightrag_jsonl.curation.homonyms import Homonym as Homonym
 from lightrag_jsonl.curation.review import Judgement as Judgement
 from lightrag_jsonl.curation.review import Review as Review
 from lightrag_jsonl.indexing.loading import Given as Given
@@ -136,11 +139,11 @@ __version__ = "0.1.0"
 # Ports and types are left out, so that `import *` cannot replace a user's own names.
 __all__ = [
     "Answer", "AnswerStream", "AsyncAnswerStream", "AsyncLightRAG", "BudgetError", "Chunk",
-    "Citation", "CitedClaim", "Community", "CommunityReport", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
-    "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
+    "Citation", "CitedClaim", "Community", "CommunityReport", "Completion", "ConfigError", "Conflict", "Context", "CorruptError", "CrossEncoderReranker",
+    "DatedClaim", "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
     "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "Finding", "FunctionEmbedder",
     "FunctionLLM", "HTTPReranker", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
-    "LLMError", "LightRAG", "ListRequest", "ListedItem", "Listing", "LightRAGError", "Limits", "LockedError", "MergeReport", "Message",
+    "LLMError", "LightRAG", "ListRequest", "ListedItem", "Listing", "LightRAGError", "Limits", "LockedError", "MergedRecords", "MergeReport", "Message",
     "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
     "ProgressCallback", "Prompt", "PromptError", "PromptManager", "QueryParam", "RecordList",
     "Rejection", "Relation", "RelationMention", "ResponseError", "SentenceTransformerEmbedder",

@@ -14,6 +14,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 import lightrag_jsonl
+from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.errors import LightRAGError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import DEFAULT_MODE, mode_summaries
@@ -33,7 +34,8 @@ Start = Annotated[
 INSTRUCTIONS = """\
 An index of documents as a knowledge graph. `search` finds passages, entities and relations for a \
 question; `ask` answers one, with numbered sources; `entity` shows an entity by one of its names; \
-`source` reads a page of a document; `documents` lists the documents. A result that was cut off to \
+`source` reads a page of a document; `documents` lists the documents; `communities` lists the parts of the \
+graph, each with a report if one was written. A result that was cut off to \
 its token budget says how to get the rest."""
 NOTES = {
     "en": {
@@ -71,10 +73,11 @@ PROMPTS = {
     },
 }
 MOST_DOCUMENTS = 1_000  # in the list as a resource
+MOST_NAMES = 10  # of entities, for each community
 
 
 def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) -> MCPServer:
-    """A server with the tools `search`, `ask`, `entity`, `source` and `documents` of an index.
+    """A server with the tools `search`, `ask`, `entity`, `source`, `documents` and `communities`.
 
     With `allow_write` also `insert` and `delete`. An error of this package becomes a result for
     the agent to read. The resources are the list of documents, pages and entities; the prompts ask
@@ -89,6 +92,7 @@ def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) 
     _add_tool(server, tools.entity, reads_only=True)
     _add_tool(server, tools.source, reads_only=True)
     _add_tool(server, tools.documents, reads_only=True)
+    _add_tool(server, tools.communities, reads_only=True)
     if allow_write:
         _add_tool(server, tools.insert)
         _add_tool(server, tools.delete, destroys=True)
@@ -167,10 +171,17 @@ class Tools:
         self._notes = NOTES[known_language(rag.language)]
 
     async def search(
-        self, question: str, mode: SearchMode = DEFAULT_MODE, max_tokens: Tokens = 4_000
+        self,
+        question: str,
+        mode: SearchMode = DEFAULT_MODE,
+        max_tokens: Tokens = 4_000,
+        as_of: str = "",
     ) -> str:
-        """Find passages, entities and relations for a question, best first, without an answer."""
-        param = QueryParam(mode=mode, max_total_tokens=max_tokens)
+        """Find passages, entities and relations for a question, best first, without an answer.
+
+        as_of is a date such as 2021-06: later documents, and what did not hold then, are left out.
+        """
+        param = QueryParam(mode=mode, max_total_tokens=max_tokens, as_of=as_of or None)
         context = await self._rag.retrieve(question, param)
         if context.empty:
             return self._notes["nothing"]
@@ -192,10 +203,17 @@ class Tools:
         return "\n".join(lines)
 
     async def ask(
-        self, question: str, mode: SearchMode = DEFAULT_MODE, max_tokens: Tokens = 4_000
+        self,
+        question: str,
+        mode: SearchMode = DEFAULT_MODE,
+        max_tokens: Tokens = 4_000,
+        as_of: str = "",
     ) -> str:
-        """Answer a question from the documents, with numbered sources."""
-        answer = await self._rag.query(question, mode=mode)
+        """Answer a question from the documents, with numbered sources.
+
+        as_of is a date such as 2021-06: later documents, and what did not hold then, are left out.
+        """
+        answer = await self._rag.query(question, mode=mode, as_of=as_of or None)
         text = str(answer)
         beginning = self._tokenizer.truncate(text, max_tokens)
         if beginning == text:
@@ -247,6 +265,12 @@ class Tools:
         documents = await self._rag.documents()
         lines = [_document_line(document) for document in documents]
         lines = [line for line in lines if find.casefold() in line.casefold()]
+        return self._listed(lines, start, max_tokens)
+
+    async def communities(self, start: Start = 0, max_tokens: Tokens = 4_000) -> str:
+        """List the parts of the whole graph, the largest first: central entities, and the report."""
+        communities = await self._rag.communities.list()
+        lines = [_community_line(community) for community in communities if not community.level]
         return self._listed(lines, start, max_tokens)
 
     async def insert(self, text: str, title: str | None = None, id: str | None = None) -> str:
@@ -336,6 +360,15 @@ def _relation_line(relation: Relation) -> str:
     fact = f"{relation.source} — {relation.predicate} → {relation.target}"
     description = " ".join(relation.description.split())
     return f"- {fact}: {description}"
+
+
+def _community_line(community: Community) -> str:
+    names = ", ".join(community.entities[:MOST_NAMES])
+    if community.report is None:
+        return f"- {names}"
+    findings = [finding.text for finding in community.report.findings]
+    text = " ".join([community.report.summary, *findings])
+    return f"- {community.report.title} ({names}): {' '.join(text.split())}"
 
 
 def _document_line(document: DocumentStatus) -> str:

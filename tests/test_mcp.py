@@ -19,7 +19,7 @@ from lightrag_jsonl.mcp import asgi_app, mcp_server
 from tests.conftest import CHECKOUT
 from tests.processes import run_python
 
-READING = ["search", "ask", "entity", "source", "documents"]
+READING = ["search", "ask", "entity", "source", "documents", "communities"]
 SENTENCES = " ".join(f"Marie Curie visited Town{number}ville in Ohio." for number in range(200))
 
 
@@ -68,6 +68,7 @@ async def test_an_agent_reads_an_index(folder: Path) -> None:
         assert "→ Copenhagen" in await call(client, "entity", name="niels bohr")
         assert (await call(client, "source", document_id="curie")).endswith("radium in Paris.")
         assert await call(client, "documents", find="BOHR") == "- bohr, Bohr, 32 characters, done"
+        assert "Marie Curie" in await call(client, "communities")
         for words, tool, arguments in (
             ("no such entity: Nobody", "entity", {"name": "Nobody"}),
             ("no such document: x", "source", {"document_id": "x"}),

@@ -15,6 +15,7 @@ EXACT_WORDS = {  # names that say what they are where they stand
     "curation/review.py": "same",  # a public field, and the word of the prompt
     "readers/arabic.py": "left",  # a side of a rectangle
     "readers/pdf.py": "left",
+    "readers/pictures.py": "left",
 }
 PRIVATE_USES = 15  # of attributes inside a room, such as `_replace` of a named tuple
 

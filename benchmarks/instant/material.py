@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +75,27 @@ class Material:
     def chunks(self) -> int:
         """The number of pieces in the corpus."""
         return sum(len(paper.pages) for paper in self.papers)
+
+
+class System(Protocol):
+    """An open index; `modes` are its retrieval modes, the fullest one first."""
+
+    modes: Sequence[str]
+
+    def insert(self, papers: Iterable[Paper]) -> None:
+        """Index documents, and return when they are stored."""
+
+    def delete(self, paper_id: str) -> None:
+        """Remove one document."""
+
+    def context(self, asked: Asked, mode: str) -> int:
+        """The number of characters in the context for a model."""
+
+    def counts(self) -> tuple[int, int]:
+        """The numbers of stored entities and relations."""
+
+    def close(self) -> None:
+        """Close the index."""
 
 
 # ── the corpus as a file ────────────────────────────────────────────────────────

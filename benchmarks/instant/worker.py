@@ -8,14 +8,17 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.instant.material import CHECKOUT, Material, read
-from benchmarks.instant.ours import Ours
+from benchmarks.instant.material import CHECKOUT, Material, System, read
 from benchmarks.usage import Usage, on_disk, peak_mb, plain_loop_ms, spread
 
+SYSTEMS = {"ours": ("benchmarks.instant.ours", "Ours"), "floor": ("benchmarks.floor", "Floor")}
+
+Open = Callable[[Path, Material], System]
 Figures = dict[str, Any]
 
 
@@ -23,18 +26,27 @@ def main() -> None:
     """Measure one part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=list(PARTS))
+    parser.add_argument("--system", choices=list(SYSTEMS), default="ours")
     for name in ("folder", "corpus", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     given = parser.parse_args()
-    figures = PARTS[given.part](given.folder, read(given.corpus))
+    opener = partial(open_system, given.system)
+    figures = PARTS[given.part](opener, given.folder, read(given.corpus))
     given.out.write_text(json.dumps(figures), encoding="utf-8")
 
 
-def run_part(part: str, folder: Path, corpus: Path) -> Figures:
+def open_system(name: str, folder: Path, material: Material) -> System:
+    """An index of one of the `SYSTEMS`."""
+    module, adapter = SYSTEMS[name]
+    system: System = getattr(import_module(module), adapter)(folder, material)
+    return system
+
+
+def run_part(part: str, folder: Path, corpus: Path, *, system: str = "ours") -> Figures:
     """Measure one part in a process of its own; if it fails, there is an "error"."""
     out = folder.with_suffix(".figures")
     command = [sys.executable, "-m", "benchmarks.instant.worker", part, "--folder", str(folder)]
-    command += ["--corpus", str(corpus), "--out", str(out)]
+    command += ["--corpus", str(corpus), "--out", str(out), "--system", system]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=False)
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().split("\n")[-1][-300:]
@@ -43,9 +55,9 @@ def run_part(part: str, folder: Path, corpus: Path) -> Figures:
     return figures
 
 
-def build(folder: Path, material: Material) -> Figures:
+def build(opener: Open, folder: Path, material: Material) -> Figures:
     """Index the corpus, after a small document that triggers late imports."""
-    system, loop_before = Ours(folder, material), plain_loop_ms()
+    system, loop_before = opener(folder, material), plain_loop_ms()
     system.insert(material.extra[:1])
     clock, warm, before = material.clock, replace(material.clock), Usage()
     system.insert(material.papers)
@@ -68,9 +80,9 @@ def build(folder: Path, material: Material) -> Figures:
     }
 
 
-def change(folder: Path, material: Material) -> Figures:
+def change(opener: Open, folder: Path, material: Material) -> Figures:
     """Add documents of one piece, one by one; then delete one of ten pieces."""
-    system = Ours(folder, material)
+    system = opener(folder, material)
     system.insert(material.extra[1:2])
     added = [_used(partial(system.insert, [paper]), material) for paper in material.extra[2:]]
     figures = {f"one_more_{name}": median(one[name] for one in added) for name in added[0]}
@@ -81,10 +93,10 @@ def change(folder: Path, material: Material) -> Figures:
     return figures
 
 
-def cold(folder: Path, material: Material) -> Figures:
+def cold(opener: Open, folder: Path, material: Material) -> Figures:
     """Measure the first context in a fresh process."""
     began = time.perf_counter()
-    system = Ours(folder, material)
+    system = opener(folder, material)
     first = system.context(material.questions[0], system.modes[0])
     seconds = time.perf_counter() - began
     system.close()
@@ -95,9 +107,9 @@ def cold(folder: Path, material: Material) -> Figures:
     }
 
 
-def ask(folder: Path, material: Material) -> Figures:
+def ask(opener: Open, folder: Path, material: Material) -> Figures:
     """Measure every mode when warm."""
-    system = Ours(folder, material)
+    system = opener(folder, material)
     modes = {mode: time_mode(system, mode, material) for mode in system.modes}
     system.close()
     full = system.modes[0]
@@ -105,12 +117,13 @@ def ask(folder: Path, material: Material) -> Figures:
         "modes": modes,
         "full_mode": full,
         "full_mode_p50_ms": modes[full]["p50_ms"],
+        "full_mode_cpu_ms": modes[full]["p50_cpu_ms"],
         "full_mode_chars": modes[full]["context_chars"],
         "ask_peak_rss_mb": peak_mb(),
     }
 
 
-PARTS: dict[str, Callable[[Path, Material], Figures]] = {
+PARTS: dict[str, Callable[[Open, Path, Material], Figures]] = {
     "build": build,
     "change": change,
     "cold": cold,
@@ -129,14 +142,27 @@ def _used(work: Callable[[], None], material: Material) -> dict[str, float]:
     }
 
 
-def time_mode(system: Ours, mode: str, material: Material) -> Figures:
-    """Time all questions in one mode; the first two warm up, and their times are not counted."""
-    times, sizes = [], []
+def time_mode(system: System, mode: str, material: Material) -> Figures:
+    """Time all questions in one mode; the first two warm up, and their times are not counted.
+
+    The CPU time of all threads counts on a machine that does other work as well.
+    """
+    times: list[float] = []
+    cpu_times: list[float] = []
+    sizes: list[int] = []
     for asked in material.questions:
-        fakes, started = material.clock.seconds, time.perf_counter()
+        fakes = material.clock.seconds
+        started = time.perf_counter()
+        cpu_started = time.process_time()
         sizes.append(system.context(asked, mode))
-        times.append(time.perf_counter() - started - (material.clock.seconds - fakes))
-    return {**spread(times[2:]), "context_chars": int(median(sizes))}
+        fake_seconds = material.clock.seconds - fakes
+        cpu_times.append(time.process_time() - cpu_started - fake_seconds)
+        times.append(time.perf_counter() - started - fake_seconds)
+    return {
+        **spread(times[2:]),
+        "p50_cpu_ms": spread(cpu_times[2:])["p50_ms"],
+        "context_chars": int(median(sizes)),
+    }
 
 
 if __name__ == "__main__":

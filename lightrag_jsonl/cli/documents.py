@@ -40,7 +40,8 @@ from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.indexing.loading import load_documents, path_id
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.opening import open_index
+from lightrag_jsonl.rag.opening import completed, open_index
+from lightrag_jsonl.rag.settings import recorded_settings
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 
@@ -154,7 +155,9 @@ def insert_command(
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
     sources = find_sources(files)
     if id is not None:
-        sources = replace(_single_document(sources, file_limits), id=id)
+        models = completed(setup, recorded_settings(setup.working_dir)).models
+        single_document = _single_document(sources, file_limits, sees="see" in models)
+        sources = replace(single_document, id=id)
     with open_index(setup, index_options, create=True) as rag:
         if ray is None:
             report = _reported(partial(rag.insert, sources, sync=sync, file_limits=file_limits))
@@ -173,11 +176,12 @@ def insert_command(
         )
 
 
-def _single_document(sources: InputDocument | list[InputDocument], limits: FileLimits) -> Document:
+def _single_document(
+    sources: InputDocument | list[InputDocument], limits: FileLimits, *, sees: bool
+) -> Document:
     """The only document of the sources, for --id."""
-    loaded = [
-        item for item in load_documents(sources, limits=limits) if not isinstance(item, FileNote)
-    ]
+    items = load_documents(sources, limits=limits, sees=sees)
+    loaded = [item for item in items if not isinstance(item, FileNote)]
     if len(loaded) != 1 or not isinstance(loaded[0], Document):
         raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
     return loaded[0]

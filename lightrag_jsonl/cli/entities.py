@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import DatedClaim, LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
 from lightrag_jsonl.cli.output import cost_words, table
@@ -71,6 +71,58 @@ def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> Comma
     relations = rag.entities.relations(search=search, limit=limit, offset=offset)
     rows = table(relations, "source", "target", "keywords", "weight", "description")
     return CommandOutput(relations, rows or "no relations")
+
+
+@index_command(name_argument, name="history", group=entities_group)
+def entity_history(rag: LightRAG, name: str) -> CommandOutput:
+    """Show what was said about the entity NAME over time, with the sources."""
+    claims = rag.entities.history(name)
+    rows = [_claim_row(claim) for claim in claims]
+    return CommandOutput(claims, table(rows, "from", "to", "statement", "document", "date"))
+
+
+@index_command(
+    option("-n --limit", "The maximum number.", POSITIVE, default=100, show_default=True),
+    option("--explained", "Also pairs that time explains.", is_flag=True),
+    option(
+        "--functional functional_kinds",
+        "A relation or attribute with one value at a time, such as price, or ^head of for one subject "
+        "at a time; may be repeated. Others are learned from the texts.",
+        multiple=True,
+    ),
+    name="conflicts",
+)
+def list_conflicts(
+    rag: LightRAG, limit: int, explained: bool, functional_kinds: tuple[str, ...]
+) -> CommandOutput:
+    """List pairs of statements that contradict each other. `relations delete` or `edit` settles one."""
+    conflicts = rag.conflicts(
+        explained=explained, functional_kinds=functional_kinds or None, limit=limit
+    )
+    rows = [
+        {
+            "subject": conflict.subject,
+            "relation": conflict.predicate,
+            "explained": "by time" if conflict.explained else "",
+            **{key: value for key, value in _claim_row(claim).items() if key != "to"},
+        }
+        for conflict in conflicts
+        for claim in (conflict.first, conflict.second)
+    ]
+    columns = ("subject", "relation", "explained", "from", "statement", "document", "date")
+    return CommandOutput(conflicts, table(rows, *columns) or "no contradictions")
+
+
+def _claim_row(claim: DatedClaim) -> dict[str, str]:
+    """A claim as a row of a table."""
+    statement = " → ".join(filter(None, (claim.subject, claim.predicate, claim.value)))
+    return {
+        "from": claim.valid_from,
+        "to": claim.valid_to,
+        "statement": claim.text or statement,
+        "document": claim.document,
+        "date": claim.written,
+    }
 
 
 @index_command(entity_parameters, models, name="create", group=entities_group)
@@ -237,6 +289,46 @@ def unmerge_entities(rag: LightRAG, names: tuple[str, ...]) -> CommandOutput:
     """Undo the merge of NAMES, or of all names that were merged into NAMES."""
     rag.entities.unmerge(*names)
     return CommandOutput({"unmerged": names})
+
+
+@index_command(
+    option("-n --limit", "How many.", POSITIVE, default=50),
+    option(
+        "--separate",
+        "Tell the bearers of this name apart by the qualifiers listed. `entities rejoin` undoes it.",
+    ),
+    models,
+    name="homonyms",
+    group=entities_group,
+)
+def list_homonyms(rag: LightRAG, limit: int, separate: str | None) -> CommandOutput:
+    """List names that perhaps have several bearers, since documents contradict each other."""
+    homonyms = rag.entities.homonyms(limit=limit)
+    notes: list[str] = []
+    if separate is not None:
+        homonyms = tuple([homonym for homonym in homonyms if homonym.name == separate])
+        for homonym in homonyms:
+            rag.entities.separate(homonym.name, homonym.bearers)
+            names = " ".join([f'"{separate} ({qualifier})"' for qualifier in homonym.bearers])
+            notes.append(f"to undo: lightrag-jsonl entities rejoin -w {rag.working_dir} {names}")
+    rows = [
+        {
+            "name": homonym.name,
+            "score": homonym.score,
+            "bearers": [f"{word}: {', '.join(ids)}" for word, ids in homonym.bearers.items()],
+            "evidence": [sign.detail for sign in homonym.evidence],
+        }
+        for homonym in homonyms
+    ]
+    display = table(rows, "name", "score", "bearers", "evidence")
+    return CommandOutput(homonyms, display or "no possible homonyms", notes=notes)
+
+
+@index_command(names_argument, models, name="rejoin", group=entities_group)
+def rejoin_entities(rag: LightRAG, names: tuple[str, ...]) -> CommandOutput:
+    """Take the qualifiers off NAMES that were separated."""
+    rag.entities.rejoin(*names)
+    return CommandOutput({"rejoined": names})
 
 
 def _unmerge_notes(rag: LightRAG, merged_names: Sequence[str]) -> list[str]:

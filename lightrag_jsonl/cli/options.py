@@ -136,6 +136,13 @@ embedder = option(
 embedder_base_url = option(
     "--embedder-base-url", "The endpoint of the embedder (default: that of the model)."
 )
+reranker = together(
+    option(
+        "--reranker",
+        "A model that orders the passages of a question, at --reranker-base-url. Neither is remembered.",
+    ),
+    option("--reranker-base-url", "The endpoint of the reranker, such as https://api.jina.ai/v1."),
+)
 language = option(
     "-l --language",
     "en, zh, another language such as fr, or a folder of prompts (default en). The index remembers "
@@ -147,7 +154,15 @@ prompts_folder = option(
     DIRECTORY,
 )
 models = together(
-    working_dir, llm, llm_for, base_url, embedder, embedder_base_url, language, prompts_folder
+    working_dir,
+    llm,
+    llm_for,
+    base_url,
+    embedder,
+    embedder_base_url,
+    reranker,
+    language,
+    prompts_folder,
 )
 mode = option(
     "-m --mode",

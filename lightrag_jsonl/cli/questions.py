@@ -86,6 +86,11 @@ question_options = collected(
         multiple=True,
         callback=_where,
     ),
+    option(
+        "--as-of",
+        "A date such as 2021-06: without later documents, and without what did not hold then.",
+        metavar="DATE",
+    ),
 )
 
 

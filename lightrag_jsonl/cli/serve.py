@@ -7,11 +7,26 @@ import click
 
 from lightrag_jsonl import ConfigError, LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, command, index_command
-from lightrag_jsonl.cli.options import DIRECTORY, FILE, POSITIVE, models, option
+from lightrag_jsonl.cli.options import (
+    DIRECTORY,
+    FILE,
+    POSITIVE,
+    base_url,
+    llm,
+    llm_for,
+    models,
+    option,
+    reranker,
+)
+from lightrag_jsonl.providers.settings import Setup
 
 
 @command(
     click.argument("folders", nargs=-1, required=True, type=DIRECTORY, metavar="DIR..."),
+    llm,
+    llm_for,
+    base_url,
+    reranker,
     option("--host", "The address to listen on (default 127.0.0.1).", default="127.0.0.1"),
     option("--port", "The port (default 9621).", click.IntRange(0, 65_535), default=9621),
     option("--token-file", "A file with the token that requests must send.", FILE),
@@ -23,6 +38,7 @@ from lightrag_jsonl.cli.options import DIRECTORY, FILE, POSITIVE, models, option
     option("--max-questions", "Questions answered at once (default 16).", POSITIVE, default=16),
 )
 def serve_command(
+    setup: Setup,
     folders: tuple[Path, ...],
     host: str,
     port: int,
@@ -35,7 +51,7 @@ def serve_command(
     """Serve indexes by HTTP, each under its folder's name.
 
     The server offers REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
-    Any --host but this machine requires a token: from --token-file, or from the environment
+    Models are those that each index remembers, unless --llm or --llm-for name others. Any --host but this machine requires a token: from --token-file, or from the environment
     variable LIGHTRAG_JSONL_TOKEN. Indexing runs in separate processes.
 
     \b
@@ -64,7 +80,7 @@ def serve_command(
         questions=max_questions,
         job_seconds=max_job_hours * 3_600.0,
     )
-    indexes = Indexes(limits)
+    indexes = Indexes(limits, setup)
     indexes.open(folders)
     uvicorn.run(
         create_app(indexes, access),
@@ -94,7 +110,7 @@ def mcp_command(rag: LightRAG, allow_write: bool) -> CommandOutput:
     """Offer the index as tools to agents (MCP).
 
     An agent's program starts this command and speaks the Model Context Protocol on stdin and
-    stdout. The tools are search, ask, entity, source and documents.
+    stdout. The tools are search, ask, entity, source, documents and communities.
 
     \b
     Example, for the configuration file of such a program:

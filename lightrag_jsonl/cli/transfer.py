@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,30 +24,48 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import one_line, skipped_notes
 from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.core.types import ModelTask
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.progress import progress_bars
+from lightrag_jsonl.providers.openai_batches import ProviderBatch
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.export import GraphFormat
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.rag.settings import adopt_settings, recorded_settings
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.tools.batch import export_batch, import_batch
+from lightrag_jsonl.tools.batch_run import POLL_SECONDS, run_batch
 from lightrag_jsonl.tools.copying import copy_index
+from lightrag_jsonl.tools.estimate import Estimate
 from lightrag_jsonl.tools.estimate import estimate as estimate_documents
 from lightrag_jsonl.tools.importer import import_index, read_folder
+from lightrag_jsonl.tools.prices import ModelPrice, cost_of, read_prices
 
 MAX_NOTES: Final = 20
 
 
-@command(click.argument("files", nargs=-1, required=True), models, reading_options)
+@command(
+    click.argument("files", nargs=-1, required=True),
+    models,
+    reading_options,
+    option("--prices", "A TOML or JSON file with the prices of models.", FILE),
+)
 def estimate_command(
-    setup: Setup, files: tuple[str, ...], index_options: Parameters
+    setup: Setup, files: tuple[str, ...], prices: Path | None, index_options: Parameters
 ) -> CommandOutput:
     """Estimate the cost of indexing FILES with a model.
 
     No model is called, nothing is stored. Chunks, calls and input tokens come from the real
     prompts; output tokens from a rule fitted to recorded answers. Answers that the index in
     --working-dir (if there is one) has cached cost nothing. Batches usually cost half.
+
+    Prices come from --prices, or else from the package genai-prices, if it is installed. They are for
+    a million tokens:
+
+    \b
+      {"gpt-4o-mini": {"input": 0.15, "cached_input": 0.075, "output": 0.6, "currency": "USD"}}
     """
+    price_by_model = read_prices(prices) if prices is not None else {}
     sources = find_sources(files)
     is_new = recorded_settings(setup.working_dir) is None
     with tempfile.TemporaryDirectory() as scratch:
@@ -54,25 +73,99 @@ def estimate_command(
             setup = replace(setup, working_dir=Path(scratch), embedder="hash")
         with open_index(setup, index_options, create=is_new) as rag:
             estimate = rag.run(estimate_documents, sources)
-    value = {**asdict(estimate), "total": estimate.usage}
+            costs = _costs(rag, estimate, price_by_model)
+    value = {**asdict(estimate), "total": estimate.usage, **costs}
     return CommandOutput(value, failures=estimate.failures)
+
+
+def _costs(
+    rag: LightRAG, estimate: Estimate, price_by_model: Mapping[str, ModelPrice]
+) -> dict[str, str]:
+    """The cost in money by the model of each task, where prices are known."""
+    tasks: list[tuple[ModelTask, Usage]] = [
+        ("extract", estimate.extraction),
+        ("summarize", estimate.summaries),
+    ]
+    costs: dict[str, str] = {}
+    for task, usage in tasks:
+        if not rag.engine.client.has_model(task) or not usage.calls:
+            continue
+        model = rag.engine.client.model(task).name
+        cost = cost_of(usage, model, price_by_model)
+        if cost is not None:
+            costs[f"cost_{task}"] = (
+                f"{cost.amount:,.2f} {cost.currency} ({model}, prices: {cost.prices_from})"
+            )
+    return costs
 
 
 @main.group()
 def batch_group() -> None:
     """Extract with the batch API of a provider.
 
-    Many providers charge half for this, and the model's machine may be offline. `batch export`
-    writes the requests in OpenAI's batch format, which other providers and `vllm run-batch`
+    Many providers charge half for this, and the model's machine may be offline. `batch run` does
+    everything at a provider with OpenAI's batch API. Elsewhere, `batch export` writes the requests in OpenAI's batch format, which other providers and `vllm run-batch`
     take as well; `batch import` reads the results. Gleaning and summaries are further rounds:
     export and import again until nothing is left.
 
+    \b
+      lightrag-jsonl batch run books/ -w kb --llm gpt-4o-mini
     \b
       lightrag-jsonl batch export books/ -o requests.jsonl -w kb --llm gpt-4o-mini
       … upload requests.jsonl to the provider, wait, download results.jsonl …
       lightrag-jsonl batch import results.jsonl -w kb
       lightrag-jsonl batch export -o requests.jsonl -w kb
     """
+
+
+@command(
+    click.argument("files", nargs=-1),
+    models,
+    reading_options,
+    option("--reasoning", "Use the parameters of reasoning models.", is_flag=True),
+    option(
+        "--poll-seconds",
+        f"Seconds between two looks at a batch (default {POLL_SECONDS:.0f}).",
+        click.FloatRange(min=0),
+        default=POLL_SECONDS,
+    ),
+    name="run",
+    group=batch_group,
+)
+def run_batches(
+    setup: Setup,
+    files: tuple[str, ...],
+    reasoning: bool,
+    poll_seconds: float,
+    index_options: Parameters,
+) -> CommandOutput:
+    """Index FILES by batches of the model's provider, and wait until all are answered.
+
+    That may take a day. A run that was interrupted goes on when it is started again, also without
+    FILES, and nothing is submitted twice.
+    """
+    sources = find_sources(files) if files else []
+    with open_index(setup, index_options, create=bool(files)) as rag:
+        report = rag.run(
+            run_batch, sources, reasoning=reasoning, poll_seconds=poll_seconds, show=_show_batch
+        )
+    notes = [*skipped_notes(report.skipped), *_failed_requests(report.failed)]
+    return CommandOutput(
+        value=report,
+        status=INCOMPLETE if report.failed else 0,
+        notes=notes,
+        failures=report.failures,
+    )
+
+
+def _show_batch(batch: ProviderBatch) -> None:
+    progress = f"{batch.answered + batch.failed:,} of {batch.total:,} requests"
+    click.echo(f"{batch.id}: {batch.state}, {progress}", err=True)
+
+
+def _failed_requests(failed: Sequence[tuple[str, str]]) -> list[str]:
+    """The first requests without an answer, with the reasons."""
+    return [f"{request[:16]}: {one_line(reason)}" for request, reason in failed[:MAX_NOTES]]
 
 
 @command(
@@ -115,11 +208,10 @@ def import_results(rag: LightRAG, results: tuple[Path, ...], finish: bool) -> Co
     The next export repeats the requests whose results are missing or failed.
     """
     report = rag.run(import_batch, results, finish=finish)
-    notes = [f"{request[:16]}: {one_line(reason)}" for request, reason in report.failed[:MAX_NOTES]]
     return CommandOutput(
         value=report,
         status=INCOMPLETE if report.missing or report.unreadable else 0,
-        notes=notes,
+        notes=_failed_requests(report.failed),
         failures=report.inserted.failures,
     )
 
@@ -152,7 +244,7 @@ def import_command(setup: Setup, folder: Path) -> CommandOutput:
 
 
 @index_command(
-    click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), default="-"),
+    click.argument("file", type=click.Path(allow_dash=True), default="-"),
     option(
         "-f --format graph_format",
         "By default that of FILE's suffix; of stdout, graphml.",
@@ -166,6 +258,12 @@ def export_command(rag: LightRAG, file: str, graph_format: GraphFormat | None) -
     entities with most relations) and .jsonl: the records of the chunks, in the form of the prompt
     extract-graph, with the id of the document and the number of the chunk, for `insert_records` of
     the Python package.
+
+    A FILE without a suffix is a folder for a wiki: linked Markdown pages of entities, communities and
+    documents, each sentence with its place in the sources. The next export writes what changed.
+
+    \b
+      lightrag-jsonl export -w kb wiki/
     """
     if file == "-":
         text = rag.admin.export_text(graph_format or "graphml")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.core.citation_markers import without_citations
+from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.text import clipped_at_word
@@ -130,7 +131,9 @@ class Context:
     asked to choose relations and chose nothing: the remaining items match the question's text.
     `response_type` is the requested form of the answer. An overview has `communities`, chunks in the
     order of the text, and in `excerpts`, by chunk id, the places in the chunk's text that the prompt
-    shows. `listing` is the complete list that the question asks for, if the graph has one.
+    shows. `listing` is the complete list that the question asks for, if the graph has one. `as_of` is
+    the date that the question is about, or "". `claim_dates` says of lines of descriptions when they hold.
+    `conflicts` are contradictions between two of the passages.
     """
 
     question: str = ""
@@ -152,6 +155,9 @@ class Context:
     communities: tuple[Community, ...] = ()
     excerpts: Mapping[str, tuple[Excerpt, ...]] = field(default_factory=dict)
     listing: Listing | None = None
+    as_of: str = ""
+    claim_dates: Mapping[str, str] = field(default_factory=dict)
+    conflicts: tuple[Conflict, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -183,7 +189,9 @@ class Citation:
     Without such a sentence, `supported` is false, `text` is empty, and `start` and `end` are the
     start of the chunk. An entity or a relation has a citation for each supporting chunk, or else for
     the first chunk, all with the same number. `heading` is the path of headings above the chunk;
-    `paged` says whether the document has more than one page.
+    `paged` says whether the document has more than one page. `box` is the place of the picture that
+    a model has read the text from: left, bottom, right and top, in points from the lower left corner
+    of the page; None for other texts.
     """
 
     number: int
@@ -200,6 +208,7 @@ class Citation:
     heading: str = ""
     date: str | None = None
     paged: bool = False
+    box: tuple[float, ...] | None = None
 
 
 @with_short_repr

@@ -17,6 +17,7 @@ CJK = (  # for the class of a pattern
 FUNCTION_CHARACTERS = (  # Chinese ones that mean little alone
     "的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几"
 )
+LONGEST_WORD = 8  # characters; longer texts are not remembered
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
 
 
@@ -41,7 +42,18 @@ def simplified(text: str) -> str:
 
     Words decide (乾隆, but 干燥), unlike in keys and search terms.
     """
-    converted = _simplifier().convert(sanitize(text)) if has_cjk(text) else text
+    if not has_cjk(text):
+        return text
+    return _simplified_word(text) if len(text) <= LONGEST_WORD else _converted(text)
+
+
+@lru_cache(2**16)  # the same words come again and again
+def _simplified_word(word: str) -> str:
+    return _converted(word)
+
+
+def _converted(text: str) -> str:
+    converted = _simplifier().convert(sanitize(text))
     return converted if len(converted) == len(text) else with_simple_characters(text)
 
 

@@ -38,6 +38,7 @@ class LLMError(LightRAGError, RuntimeError):
     - `permanent`: every further call would fail, too (a refused key, an unknown model).
     - `refused`: the server took the request and refused it, or failed; different requests may
       succeed.
+    - `too_long`: the request, or the request and the answer, exceed the model's window.
     - `rate_limited`: the server asked for fewer requests; nothing is wrong with this one.
     - `timed_out`: no answer in time. `overloaded`: the reason may be that other calls were in flight, and
       fewer will be from now on.
@@ -52,6 +53,7 @@ class LLMError(LightRAGError, RuntimeError):
         retry_after: float | None = None,
         permanent: bool = False,
         refused: bool = False,
+        too_long: bool = False,
         rate_limited: bool = False,
         timed_out: bool = False,
         cost: Usage = FREE,
@@ -63,6 +65,7 @@ class LLMError(LightRAGError, RuntimeError):
         self.retry_after = retry_after
         self.permanent = permanent
         self.refused = refused
+        self.too_long = too_long
         self.rate_limited = rate_limited
         self.cost = cost
 

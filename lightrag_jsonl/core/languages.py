@@ -44,6 +44,13 @@ class FixedWords:
     unsupported: str
     partly_unsupported: str
     unsupported_claim: str
+    conflicts: str
+    conflict: str
+    as_of: str
+    since: str
+    until: str
+    period: str
+    written: str
 
 
 FIXED_WORDS: Mapping[Language, FixedWords] = {
@@ -72,6 +79,13 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unsupported=" (unsupported: no sentence here supports this)",
         partly_unsupported=" (another claim that cites this is unsupported)",
         unsupported_claim="(!) not supported by {}: “{}”",
+        conflicts="Contradictions",
+        conflict="The sources contradict each other on {}: {} / {}",
+        as_of="As of {}: what did not hold then is left out.",
+        since="since {}",
+        until="until {}",
+        period="{} to {}",
+        written="says a text of {}",
     ),
     "zh": FixedWords(
         headings=("原文", "实体", "关系", "来源"),
@@ -98,5 +112,12 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         unsupported="（未获支持：此处没有这样说的句子）",
         partly_unsupported="（另有引用此处的说法未获支持）",
         unsupported_claim="(!) {}不支持此说法：“{}”",
+        conflicts="矛盾之处",
+        conflict="关于“{}”，来源相互矛盾：{} / {}",
+        as_of="截至 {} 的情况：当时不成立的内容已略去。",
+        since="{} 起",
+        until="至 {} 止",
+        period="{} 至 {}",
+        written="{} 的文档所述",
     ),
 }

@@ -12,7 +12,8 @@ from lightrag_jsonl.core.text import sanitize
 @lru_cache(10_000)  # the same names are looked up again and again
 def name_key(name: str) -> str:
     """The common key of all spellings of a name: NFKC, casefolded, simplified, without outer
-    punctuation (unless the name is only punctuation). Empty only without any visible character.
+    punctuation (unless the name is only punctuation, or the sign tells names apart: C#, .NET, A*).
+    Empty only without any visible character.
     """
     folded = _fold(name)
     if len(folded) > _LONGEST_NAME:
@@ -79,6 +80,9 @@ _QUOTES = frozenset("\"'`“”‘’«»《》〈〉「」『』„‟")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean
 _LONGEST_NAME = 400  # characters; longer texts are not names, and keep their ends
 _MEANINGFUL = frozenset("#%&@‰§")  # Unicode calls it punctuation, but "C#" is not "C"
+_MARKDOWN_MARKS = frozenset("*_")  # of Markdown, on both sides of a name
+_LEADING_SIGN = re.compile(r"\.\w|-\d")  # of .NET, .5 and -40 °C
+_TRAILING_SIGN = re.compile(r"(?:^|\s)(?:[^\W_]{1,4}\*|[^\W_]{1,2}-)$")  # of RRT*, A- and Cl-
 
 
 def _fold(name: str) -> str:
@@ -94,12 +98,19 @@ def _fold(name: str) -> str:
 def _strip_outer(text: str) -> str:
     """The text without punctuation at the ends; brackets with a partner inside the text stay."""
     while text:
-        if _BRACKETS.get(text[0]) == text[-1] and _matched(text):
+        first = text[0]
+        last = text[-1]
+        is_wrapped = _BRACKETS.get(first) == last and _matched(text)
+        if is_wrapped or (first == last and first in _MARKDOWN_MARKS and len(text) > 1):
             text = text[1:-1]
-        elif _is_loose(text[-1], opener=_OPENER.get(text[-1]), text=text):
+        elif _is_loose(first, opener=_BRACKETS.get(first), text=text) and not _LEADING_SIGN.match(
+            text
+        ):
+            text = text.lstrip(first)
+        elif _is_loose(last, opener=_OPENER.get(last), text=text) and not _TRAILING_SIGN.search(
+            text
+        ):
             text = text[:-1]
-        elif _is_loose(text[0], opener=_BRACKETS.get(text[0]), text=text):
-            text = text[1:]
         else:
             break
     return text

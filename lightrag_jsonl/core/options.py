@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypedDict
 
 from msgspec import Meta
 
+from lightrag_jsonl.core.dates import checked_date
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.modes import FORMER_MODES
 from lightrag_jsonl.core.types import Json, Message, Mode
@@ -18,7 +19,9 @@ from lightrag_jsonl.core.validation import (
     with_replacements,
 )
 
-ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
+ExtractionPrompt = Literal[
+    "extract-graph", "extract-small", "agent-kg-extract", "extract-with-ontologies"
+]
 Ranking = Literal["relevance", "degree"]
 Fusion = Literal["rrf", "round_robin"]
 Selection = Literal["llm", "score", "all"]
@@ -101,6 +104,8 @@ class IndexOptions:
       between two chunks and keeps everything read so far; only calls in flight, or repetitions by
       the model's own client, may exceed the limits.
     - `keep_traces`: how many traces of queries are kept, the newest; 0 records no traces.
+    - `functional_kinds`: predicates of which a subject has one value at a time, such as "price", or
+      "^head of" if the object has one subject at a time; others are learned. For contradictions.
     - `lock_timeout`: how many seconds to wait while another process writes.
     - `limits`: limits of one answer, `Limits` or a mapping of field names.
     """
@@ -125,6 +130,7 @@ class IndexOptions:
     max_input_tokens: Natural | None = None
     max_output_tokens: Natural | None = None
     keep_traces: Natural = 1_000
+    functional_kinds: tuple[str, ...] = ()
     lock_timeout: Annotated[float, Meta(ge=0)] = 10.0
     limits: Limits = Limits()
     unchecked: ClassVar = ("ontology", "limits")
@@ -185,7 +191,10 @@ class QueryParam:
       found if no word of the question occurs.
     - `where`: filter documents by `id`, `title`, `source`, `date`, `content_keywords` or metadata. A condition is a
       value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
-      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). For a list in metadata, one match is enough.
+      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`; for texts `$contains`, `$not_contains`,
+      `$starts_with`, `$ends_with`). For a list in metadata, one match is enough.
+    - `as_of`: a date such as "2021", "2021-06" or "June 2021": documents written later, and claims that
+      did not hold then, do not count.
     - `similarity_reuse`: give the stored answer of an earlier question with at least this
       similarity (cosine); `similarity_check`: only if the model agrees that both questions mean the
       same.
@@ -213,6 +222,7 @@ class QueryParam:
     coverage: Share = 0.97
     least_likeness: Annotated[float, Meta(ge=0)] = 1.5
     where: Mapping[str, Any] = field(default_factory=dict)
+    as_of: str | None = None
     fail_response: str | None = None
     similarity_reuse: Cosine | None = None
     similarity_check: bool = False
@@ -233,6 +243,8 @@ class QueryParam:
         if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
             raise ConfigError(f"conversation_history must hold turns, not {repr_start(history)}")
         object.__setattr__(self, "conversation_history", self.turns)
+        if self.as_of is not None:
+            object.__setattr__(self, "as_of", checked_date(self.as_of, "as_of"))
 
     @property
     def turns(self) -> tuple[Message, ...]:
@@ -265,6 +277,7 @@ class QueryFields(TypedDict, total=False):
     coverage: float | None
     least_likeness: float | None
     where: Mapping[str, Any] | None
+    as_of: str | None
     fail_response: str | None
     similarity_reuse: float | None
     similarity_check: bool | None

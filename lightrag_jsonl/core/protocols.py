@@ -15,11 +15,12 @@ Vectors = npt.NDArray[np.float32]
 class LLM(Protocol):
     """A chat model. `name` is part of cache keys and of provenance.
 
-    Four attributes are optional:
+    Five attributes are optional:
 
     - `max_retries`: the repetitions of a call after a passing error, default 2.
     - `requests_per_minute`, `tokens_per_minute`: limits that an index keeps.
     - `first_concurrent_calls`: the calls in flight at first, default 8; more if that helps.
+    - `context_tokens`: the model's window, the tokens of a request and of its answer together.
     """
 
     @property
@@ -64,6 +65,20 @@ class ConstrainedLLM(LLM, Protocol):
         max_tokens: int | None = None,
     ) -> t.Completion:
         """Like `complete` for JSONL; every line obeys `schema`, entity names are among `names`."""
+
+
+@runtime_checkable
+class VisionLLM(LLM, Protocol):
+    """A chat model that sees pictures, for the task "see"."""
+
+    async def see(
+        self,
+        messages: Sequence[t.Message],
+        picture: t.Picture,
+        *,
+        max_tokens: int | None = None,
+    ) -> t.Completion:
+        """Like `complete`, about a picture that goes with the last message."""
 
 
 class Embedder(Protocol):

@@ -27,6 +27,8 @@ def stem(term: str) -> str:
     Endings that names have as well, such as the y of "Mary", stay: "Mary" does not meet "Mars".
     """
     word = _singular(term)
+    if len(word) == 4 and word.endswith("ied"):  # "died" meets "die"
+        return word[:-1]
     if verb := _PAST_OR_GERUND.fullmatch(word):
         word = _DOUBLED_CONSONANT.sub(r"\1", verb["base"])
         if word.endswith("i"):  # "married" meets "marry"

@@ -64,6 +64,8 @@ class TiktokenTokenizer:
 
     def count(self, text: str) -> int:
         """The number of tokens of a text of any length, in linear time."""
+        if len(text) <= _PIECE:
+            return len(self._ids(text))
         return sum(len(self._ids(piece)) for piece in _pieces(text))
 
     def truncate(self, text: str, limit: int) -> str:
@@ -87,7 +89,8 @@ class TiktokenTokenizer:
         return ""
 
     def _ids(self, text: str) -> list[int]:
-        return list(self._encoding.encode_ordinary(sanitize(text)))
+        ids: list[int] = self._encoding.encode_ordinary(sanitize(text))
+        return ids
 
     @functools.cached_property
     def _encoding(self) -> "Encoding":

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import zip_longest
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.text import digest
@@ -32,7 +32,9 @@ UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 Record: TypeAlias = dict[str, Json]
 ResponseType: TypeAlias = Literal["text", "json", "jsonl"]
-ModelTask: TypeAlias = Literal["extract", "summarize", "keywords", "select", "answer", "judge"]
+ModelTask: TypeAlias = Literal[
+    "extract", "summarize", "keywords", "select", "answer", "judge", "see"
+]  # fmt: skip
 MODEL_TASKS: tuple[ModelTask, ...] = get_args(ModelTask)
 RejectionReason: TypeAlias = Literal[
     "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
@@ -94,14 +96,36 @@ class JsonlResult:
     truncated: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in a document, for a model that sees: a scanned page, a photo, a chart, a formula.
+
+    `data` are the bytes of a file of the type `media_type` ("image/jpeg"). `box` is the place on the
+    page: left, bottom, right and top, in points from the lower left corner. The text of a page
+    without any other text is `whole_page`.
+    """
+
+    page: int
+    box: tuple[float, float, float, float]
+    data: bytes
+    media_type: str
+    whole_page: bool = False
+
+    def __repr__(self) -> str:
+        return f"Picture(page={self.page}, box={self.box}, {len(self.data):,} bytes)"
+
+
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text to index.
 
     The default `id` is a digest of the content. Without `pages`, form feeds in `text` separate
-    pages. `QueryParam.where` filters by `metadata`, which is plain JSON, and by `title`, `source` and
-    `date`. `ConfigError` names a field with a value of the wrong type.
+    pages. `date` is when the text was written, such as "2021-06-15", "2021-06", "June 2021" or
+    "2021年6月"; questions compare it as time. `QueryParam.where` filters by `metadata`, which is plain
+    JSON, and by `title`, `source` and `date`. What the model for the task "see" reads on `pictures` is
+    added to their pages; without such a model, pictures are left out. `ConfigError` names a field with a
+    value of the wrong type.
     """
 
     text: str
@@ -111,6 +135,8 @@ class Document:
     date: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     pages: tuple[str, ...] | None = None
+    pictures: tuple[Picture, ...] = ()
+    unchecked: ClassVar[tuple[str, ...]] = ("pictures",)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -182,7 +208,8 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
 class EntityMention:
     """What one chunk says about an entity; `grounded` if the chunk holds the name.
 
-    `aliases` are further names of the entity.
+    `aliases` are further names of the entity. `valid_from` and `valid_to` say from when and until when
+    the statement holds, as "2021", "2021-06" or "2021-06-15"; "" leaves that end open.
     """
 
     name: str
@@ -191,6 +218,8 @@ class EntityMention:
     grounded: bool = True
     attributes: tuple[tuple[str, str], ...] = ()
     aliases: tuple[str, ...] = ()
+    valid_from: str = ""
+    valid_to: str = ""
 
 
 @with_short_repr
@@ -198,7 +227,8 @@ class EntityMention:
 class RelationMention:
     """What one chunk says about the relation of two entities; `strength` is between 1 and 10.
 
-    In an edit by hand, `strength` is the weight, and 0 leaves the weight unchanged.
+    In an edit by hand, `strength` is the weight, and 0 leaves the weight unchanged. `valid_from` and
+    `valid_to` are as in `EntityMention`.
     """
 
     source: str
@@ -206,6 +236,8 @@ class RelationMention:
     keywords: tuple[str, ...]
     description: str
     strength: float = 1.0
+    valid_from: str = ""
+    valid_to: str = ""
 
 
 @with_short_repr
@@ -276,7 +308,7 @@ def entity_record(mention: EntityMention) -> Record:
         record["aliases"] = [*mention.aliases]
     for name, value in mention.attributes:
         record["attribute"] = [name, value]
-    return record
+    return record | _dates(mention)
 
 
 def relation_record(mention: RelationMention) -> Record:
@@ -288,7 +320,14 @@ def relation_record(mention: RelationMention) -> Record:
         "keywords": list(mention.keywords),
         "description": mention.description,
         "strength": mention.strength,
+        **_dates(mention),
     }
+
+
+def _dates(mention: EntityMention | RelationMention) -> Record:
+    """From when and until when a mention holds, as far as a text says so."""
+    dates: Record = {"valid_from": mention.valid_from, "valid_to": mention.valid_to}
+    return {name: date for name, date in dates.items() if date}
 
 
 @with_short_repr
@@ -457,6 +496,19 @@ class InsertReport:
     skipped: tuple[SkippedFile, ...] = ()
     shortened: tuple[Failure, ...] = ()
     notes: tuple[FileNote, ...] = ()
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class MergedRecords:
+    """What the records of several texts say together, each entity and relation once.
+
+    `rejections` counts refused records by reason.
+    """
+
+    entities: tuple[Entity, ...]
+    relations: tuple[Relation, ...]
+    rejections: Mapping[str, int]
 
 
 @with_short_repr

@@ -19,7 +19,7 @@ from lightrag_jsonl.core.types import (
     chunk_id,
 )
 from lightrag_jsonl.indexing import merging
-from lightrag_jsonl.indexing.commits import PERSON_POSITION, document_position, index_texts
+from lightrag_jsonl.indexing.commits import PERSON_POSITION, index_texts
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.indexing.incoming import content_digest
 from lightrag_jsonl.indexing.merging import GraphChange, IndexChange
@@ -32,6 +32,7 @@ from lightrag_jsonl.storage.rows import (
     RelationMentionRow,
     RelationRow,
     StoredDocument,
+    document_position,
 )
 from lightrag_jsonl.storage.views import StoreView
 

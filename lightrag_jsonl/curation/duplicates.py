@@ -1,8 +1,8 @@
 """Finds pairs of entities that may be the same, with evidence, for a person or a model to decide."""
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from math import prod
@@ -11,7 +11,17 @@ from typing import TypeAlias
 import numpy as np
 
 from lightrag_jsonl.curation.chinese_names import name_statements, surname
-from lightrag_jsonl.curation.names import ComparedName
+from lightrag_jsonl.curation.english_names import (
+    described_roles,
+    english_name_statements,
+    name_role,
+)
+from lightrag_jsonl.curation.names import NO_PART, ComparedName
+from lightrag_jsonl.curation.short_forms import (
+    bracketed_pairs,
+    chinese_short_pairs,
+    initial_pairs,
+)
 from lightrag_jsonl.storage.views import Snapshot
 
 # Scores of evidence.
@@ -20,6 +30,8 @@ VARIANT = 0.9
 SPELLING = 0.6
 LIKENESS = 0.8
 PART = 0.6
+SAME_DOCUMENT = 0.7  # factor of the score if the names share a document, but no passage
+DESCRIBED = 0.7
 TITLED = 0.5  # times the share of passages
 
 OTHER_TYPE = 0.5  # factor of the score if the types differ
@@ -30,9 +42,10 @@ MAIN_SHARE = 0.5  # of the passages that a title shares with people of its surna
 DESCRIPTION_CHARACTERS = 300  # of a description for display
 VECTORS_AT_ONCE = 256  # in one search
 
+NAMED_TOGETHER = {"stated", "short form"}  # evidence that no number or title contradicts
+
 EntityPair: TypeAlias = tuple[int, int]  # row ids, ascending
 Proposal: TypeAlias = "tuple[EntityPair, Evidence]"
-SharedPlaces: TypeAlias = Callable[[int, int], int]  # number of places with both entities
 NamesById: TypeAlias = Mapping[int, ComparedName]
 
 
@@ -59,6 +72,42 @@ class Duplicate:
     evidence: tuple[Evidence, ...]
     descriptions: tuple[str, str] = ("", "")
     certain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedPlaces:
+    """Where entities are mentioned: passages and, as places of their own, related entities (negative
+    row ids); and documents.
+    """
+
+    places: Mapping[int, set[int]]
+    documents: Mapping[int, set[str]]
+    related: Collection[EntityPair]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "_SharedPlaces":
+        """The places of all entities."""
+        places: dict[int, set[int]] = defaultdict(set)
+        documents: dict[int, set[str]] = defaultdict(set)
+        document_ids = {row: chunk.document_id for row, chunk in snapshot.chunks().items()}
+        for entity, chunk in np.stack(snapshot.graph.all_mentions, axis=1).tolist():
+            places[entity].add(chunk)
+            documents[entity].add(document_ids[chunk])
+        ends = snapshot.graph.all_ends.tolist()
+        for low, high in ends:
+            places[low] |= {-low, -high}
+            places[high] |= {-low, -high}
+        return cls(places, documents, {_id_pair(low, high) for low, high in ends})
+
+    def count(self, first: int, second: int) -> int:
+        """The number of passages that mention both entities, and of entities related to both."""
+        return len(self.places[first] & self.places[second])
+
+    def nearness(self, first: int, second: int) -> float:
+        """1 in a shared place, less in a shared document, else 0."""
+        if self.count(first, second):
+            return 1.0
+        return 0.0 if self.documents[first].isdisjoint(self.documents[second]) else SAME_DOCUMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +153,29 @@ def _evidence_by_pair(
     snapshot: Snapshot, names: NamesById, stated_aliases: Collection[_StatedAlias]
 ) -> dict[EntityPair, list[Evidence]]:
     """The first evidence of each kind for each proposed pair."""
-    shared_places = _shared_places(snapshot)
+    shared_places = _SharedPlaces.of(snapshot)
     proposals = chain(
         _stated(stated_aliases),
         _variants(names),
-        _spellings(names),
-        _parts(names, shared_places),
-        _titled(names, shared_places),
-        _alike(snapshot, names),
+        _spellings(snapshot, names, shared_places),
+        _parts(snapshot, names, shared_places),
+        _short_forms(names, shared_places),
+        _by_role(names, shared_places),
+        _titled(snapshot, names, shared_places, stated_aliases),
+        _alike(snapshot, names, shared_places),
     )
     evidence_by_kind: dict[EntityPair, dict[str, Evidence]] = defaultdict(dict)
     for pair, evidence in proposals:
-        first, second = pair
-        if evidence.kind == "stated" or names[first].agrees(names[second]):
+        if evidence.kind in NAMED_TOGETHER or _may_agree(pair, names, shared_places):
             evidence_by_kind[pair].setdefault(evidence.kind, evidence)
     return {pair: list(evidence.values()) for pair, evidence in evidence_by_kind.items()}
+
+
+def _may_agree(pair: EntityPair, names: NamesById, shared_places: _SharedPlaces) -> bool:
+    """Whether nothing in two names tells them apart; of two related names, neither a title."""
+    first, second = [names[id] for id in pair]
+    is_couple = pair in shared_places.related and first.titles != second.titles
+    return first.agrees(second) and not is_couple
 
 
 def _duplicate(
@@ -161,17 +218,6 @@ def _id_pair(first: int, second: int) -> EntityPair:
     return (first, second) if first < second else (second, first)
 
 
-def _shared_places(snapshot: Snapshot) -> SharedPlaces:
-    """Counts the passages that mention two entities, and the entities related to both."""
-    places: dict[int, set[int]] = defaultdict(set)
-    for entity, chunk in np.stack(snapshot.graph.all_mentions, axis=1).tolist():
-        places[entity].add(chunk)
-    for low, high in snapshot.graph.all_ends.tolist():  # as places of their own: negative
-        places[low] |= {-low, -high}
-        places[high] |= {-low, -high}
-    return lambda first, second: len(places[first] & places[second])
-
-
 # ── statements ──────────────────────────────────────────────────────────────────
 
 
@@ -184,12 +230,26 @@ def _stated_aliases(snapshot: Snapshot, names: NamesById) -> Iterator[_StatedAli
             words = f"{names[id].row.name}: {names[alias].row.name}"
             yield _StatedAlias(bearer=id, alias=alias, words=words)
     full_names = _full_names(names)
-    for chunk in snapshot.chunks().values():
-        for statement in name_statements(chunk.text, ids_by_key, full_names):
+    for text in _stating_texts(snapshot, names):
+        statements = chain(
+            name_statements(text, ids_by_key, full_names),
+            english_name_statements(text, ids_by_key),
+        )
+        for statement in statements:
             bearer = ids_by_key[statement.bearer]
             alias = ids_by_key[statement.alias]
-            if bearer != alias:
+            if bearer != alias and names[bearer].may_be(names[alias]):
                 yield _StatedAlias(bearer=bearer, alias=alias, words=statement.words)
+
+
+def _stating_texts(snapshot: Snapshot, names: NamesById) -> Iterator[str]:
+    """All passages, and all descriptions: what a model wrote may say more plainly who is who."""
+    for chunk in snapshot.chunks().values():
+        yield chunk.text
+    for name in names.values():
+        yield name.row.description
+    for relation in snapshot.relation_rows().values():
+        yield relation.description
 
 
 def _full_names(names: NamesById) -> dict[str, list[str]]:
@@ -232,7 +292,7 @@ def _is_common_word(snapshot: Snapshot, name: ComparedName) -> bool:
     """Whether a name is a title, or a word in lower case in its own passages."""
     if name.cjk:
         return name.title_start == 0
-    word = " ".join(name.words)
+    word = " ".join(name.spelled_words)
     if not word:
         return True
     chunks = snapshot.graph.chunks_of(np.array([name.row.id]))[1].tolist()
@@ -250,8 +310,12 @@ def _variants(names: NamesById) -> Iterator[Proposal]:
         yield pair, evidence
 
 
-def _spellings(names: NamesById) -> Iterator[Proposal]:
-    """Pairs of names of one type that differ by one letter, but not the first."""
+def _spellings(
+    snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
+) -> Iterator[Proposal]:
+    """Pairs of names of one type that differ by one letter, but not the first, without a relation; no
+    common words ("chair", "chain"), but the two numbers of a noun without an article.
+    """
     from rapidfuzz.distance import OSA
 
     cores = {
@@ -265,16 +329,22 @@ def _spellings(names: NamesById) -> Iterator[Proposal]:
     for first, second in _pairs_with_shared_key(shortened_cores):
         is_alike = cores[first][0] == cores[second][0]
         is_alike = is_alike and OSA.distance(cores[first], cores[second]) == 1
-        if is_alike and names[first].may_be(names[second]):
+        is_related = (first, second) in shared_places.related
+        if not is_alike or is_related or not names[first].may_be(names[second]):
+            continue
+        if names[first].is_plural_of(names[second]):
+            yield (first, second), Evidence("spelling", "singular and plural", SPELLING)
+        elif not any(_is_common_word(snapshot, names[id]) for id in (first, second)):
             yield (first, second), Evidence("spelling", "one letter apart", SPELLING)
 
 
-def _parts(names: NamesById, shared_places: SharedPlaces) -> Iterator[Proposal]:
-    """Pairs of a name and a part of the name, in shared places, if no more than one different name
-    has this part.
+def _parts(
+    snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
+) -> Iterator[Proposal]:
+    """Pairs of a name and a part of the name, in shared places or documents, if no more than one
+    different name has this part. A common word ("boy") is no part of a person's name.
     """
     ids_by_word = _ids_by_word(names)
-    evidence = Evidence("part", "a part of the longer name", PART)
     for id, name in names.items():
         words = [name.core] if name.cjk else list(name.words)
         candidates = ids_by_word[words[0]] - {id} if words else set()
@@ -283,8 +353,54 @@ def _parts(names: NamesById, shared_places: SharedPlaces) -> Iterator[Proposal]:
         if len(different_names) > 2:
             continue
         for candidate in longer:
-            if shared_places(id, candidate):
-                yield _id_pair(id, candidate), evidence
+            nearness = shared_places.nearness(id, candidate)
+            may_be_common = nearness == 1.0 and name.ends(names[candidate])
+            if nearness and (may_be_common or not _is_common_word(snapshot, name)):
+                score = round(PART * nearness, 4)
+                yield _id_pair(id, candidate), Evidence("part", "a part of the longer name", score)
+
+
+def _short_forms(names: NamesById, shared_places: _SharedPlaces) -> Iterator[Proposal]:
+    """Pairs of initials or a Chinese short form and the only full name, in shared places or documents."""
+    shortened = [
+        (first, second)
+        for first, second in chain(initial_pairs(names), chinese_short_pairs(names))
+        if names[first].agrees(names[second])
+    ]
+    for first, second in chain(bracketed_pairs(names), shortened):
+        nearness = shared_places.nearness(first, second)
+        if nearness:
+            score = round(PART * nearness, 4)
+            yield _id_pair(first, second), Evidence("short form", "a short form of the name", score)
+
+
+def _by_role(names: NamesById, shared_places: _SharedPlaces) -> Iterator[Proposal]:
+    """People with the roles that their descriptions give them, if only one name is described so:
+    "Ann is Eve's aunt" with Eve's Aunt, "Bill was a carter" with The Carter.
+    """
+    people_by_noun: dict[str, list[tuple[frozenset[str], int]]] = defaultdict(list)
+    for id, name in names.items():
+        if name.is_person:
+            for owner, noun in described_roles(name.row.description, name.keys):
+                people_by_noun[noun].append((owner, id))
+    for id, name in names.items():
+        role = name_role(name.row.name) if name.is_person and not name.cjk else None
+        if role is None:
+            continue
+        owner = role[0] - NO_PART
+        people = {
+            person
+            for person_owner, person in people_by_noun[role[1]]
+            if (owner <= person_owner or owner >= person_owner > set()) and person != id
+        }
+        words_of_people = [set(names[person].words) for person in people]
+        longest = max(words_of_people, key=len, default=set())
+        if any(longest.isdisjoint(words) for words in words_of_people):  # two people
+            continue
+        for person in people:
+            if owner or shared_places.count(id, person):
+                words = f"{names[person].row.name}: {name.row.name}"
+                yield _id_pair(id, person), Evidence("described", words, DESCRIBED)
 
 
 def _ids_by_word(names: NamesById) -> dict[str, set[int]]:
@@ -297,9 +413,14 @@ def _ids_by_word(names: NamesById) -> dict[str, set[int]]:
     return ids_by_word
 
 
-def _titled(names: NamesById, shared_places: SharedPlaces) -> Iterator[Proposal]:
-    """Chinese names with a title, each with the bearer of the given name, or with the person of
-    that surname in most of the shared passages.
+def _titled(
+    snapshot: Snapshot,
+    names: NamesById,
+    shared_places: _SharedPlaces,
+    stated_aliases: Iterable[_StatedAlias],
+) -> Iterator[Proposal]:
+    """Chinese names with a title, each with the bearer of the given name or surname who is mentioned
+    last before it, or else with the person of that surname in most of the shared passages.
     """
     people_by_name: dict[str, list[int]] = defaultdict(list)
     stems_by_id: dict[int, str] = {}
@@ -312,16 +433,51 @@ def _titled(names: NamesById, shared_places: SharedPlaces) -> Iterator[Proposal]
         else:
             people_by_name[surname(name.row.name)].append(id)
             people_by_name[name.row.name].append(id)
+    spellings = _spellings_of_bearers(names, stated_aliases)
     for id, stem in stems_by_id.items():
-        if not stem:
+        people = people_by_name.get(stem, ()) if stem else ()
+        if not people:
             continue
-        counts = {person: shared_places(id, person) for person in people_by_name.get(stem, ())}
-        total = sum(counts.values())
-        best = max(counts, key=lambda person: counts[person], default=0)
+        counts = _last_mentioned(
+            snapshot, names[id], {person: spellings[person] for person in people}
+        )
+        if not counts:
+            counts = Counter({person: shared_places.count(id, person) for person in people})
+        total = counts.total()
+        best = max(sorted(counts), key=lambda person: counts[person])
         if total and counts[best] >= MAIN_SHARE * total:
             share = counts[best] / total
             words = f"{share:.0%} of its passages with {stem}"
             yield _id_pair(id, best), Evidence("title", words, round(TITLED * share, 4))
+
+
+def _spellings_of_bearers(
+    names: NamesById, stated_aliases: Iterable[_StatedAlias]
+) -> Mapping[int, set[str]]:
+    """The name of each entity, and the names that a statement makes its own."""
+    spellings = {id: {name.row.name} for id, name in names.items()}
+    for statement in stated_aliases:
+        spellings[statement.bearer].add(names[statement.alias].row.name)
+        spellings[statement.alias].add(names[statement.bearer].row.name)
+    return spellings
+
+
+def _last_mentioned(
+    snapshot: Snapshot, titled: ComparedName, spellings: Mapping[int, set[str]]
+) -> Counter[int]:
+    """How often each person is the last one mentioned before a name with a title."""
+    counts: Counter[int] = Counter()
+    chunks = snapshot.graph.chunks_of(np.array([titled.row.id]))[1].tolist()
+    for chunk in snapshot.chunks(chunks).values():
+        for match in re.finditer(re.escape(titled.row.name), chunk.text):
+            ends = {
+                person: max(chunk.text.rfind(name, 0, match.start()) for name in person_names)
+                for person, person_names in spellings.items()
+            }
+            nearest = max(sorted(ends), key=lambda person: ends[person])
+            if ends[nearest] >= 0:
+                counts[nearest] += 1
+    return counts
 
 
 def _pairs_with_shared_key(keyed_ids: Iterable[tuple[str, int]]) -> Iterator[EntityPair]:
@@ -337,14 +493,18 @@ def _pairs_with_shared_key(keyed_ids: Iterable[tuple[str, int]]) -> Iterator[Ent
 # ── likeness of vectors ─────────────────────────────────────────────────────────
 
 
-def _alike(snapshot: Snapshot, names: NamesById) -> Iterator[Proposal]:
+def _alike(
+    snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
+) -> Iterator[Proposal]:
     """Pairs of entities of one type with close vectors (of name and description).
 
-    Entities in the same sentence are left out: the sentence makes their vectors alike, and tells
-    the entities apart.
+    Entities in the same sentence or with a relation are left out: these make their vectors alike,
+    and tell the entities apart.
     """
     for first, second, cosine in _near_vectors(snapshot, names):
         if first >= second or not names[first].may_be(names[second]):
+            continue
+        if (first, second) in shared_places.related:
             continue
         if names[first].sentences().isdisjoint(names[second].sentences()):
             score = round(LIKENESS * (cosine - SIMILAR) / (1 - SIMILAR), 4)

@@ -2,6 +2,8 @@
 
 import re
 import unicodedata
+from collections.abc import Collection
+from functools import cached_property
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.names import name_key
@@ -9,19 +11,48 @@ from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.curation.chinese_names import CHINESE_TITLES
+from lightrag_jsonl.curation.english_names import FULL_GIVEN_NAMES
+from lightrag_jsonl.curation.first_years import first_years
 from lightrag_jsonl.storage.rows import EntityRow
 
 LEGAL_FORMS = "inc incorporated ltd limited llc plc corp corporation co company gmbh ag sa group"
 LATIN_TITLES = "mr sir lord mrs ms miss dame lady dr prof professor st saint the"
 LEFT_OUT = frozenset(f"{LEGAL_FORMS} {LATIN_TITLES}".split())
 EPITHETS = "a an old young little tiny poor dear master"
-NO_PART = LEFT_OUT | frozenset(EPITHETS.split())  # do not make one name a part of another
+NO_PART = LEFT_OUT | frozenset(
+    EPITHETS.split()
+)  # of people; do not make one name a part of another
 UNTYPED = {"", UNKNOWN_TYPE, "other", "未知", "其他"}
 PEOPLE = {"person", "people", "character", "human", "creature", "人物", "人", "角色", "生物"}
+# An office or a school is a place for one reader and an organization for another.
+PLACES = {
+    "geo",
+    "place",
+    "location",
+    "building",
+    "facility",
+    "organization",
+    "institution",
+    "地点",
+    "机构",
+    "组织",
+    "场所",
+}
 CJK_ENDING = re.compile(
     r"(?:控股|科技|股份)*(?:有限(?:责任)?)?公司$|集团$|(?<=..)(?:先生|女士|教授|博士)$"
 )
 NAME_NUMBER = re.compile(r"\d+[a-z]*|(?<=\s)[ivxlc]+\b")
+# Words that tell two names apart as numbers do; directions not in names of people (Kanye West).
+ORDER = "first second third fourth fifth sixth seventh eighth ninth tenth last other another"
+DIRECTION = (
+    "north south east west northern southern eastern western upper lower inner outer left right"
+)
+CONTRASTS = frozenset(f"{ORDER} {DIRECTION}".split())
+PERSONAL_CONTRASTS = frozenset(ORDER.split())
+NAME_SIGNS = re.compile(r"[+#*]|(?:^|\s)\.(?=\w)|(?<=\w)-$")  # of C++, C#, A*, .NET and A-
+TRADE_SIGNS = str.maketrans("", "", "™®©℠")
+INITIALS = re.compile(r"\b(?:[A-Z]\.){2,}|\b[A-Z]{2,6}\b|\b[A-Z]\b")
+GENERIC_ENDING = re.compile(r"(?<=[a-z])药物?$|(?<=药)物$")  # ARB药物, 抗凝药物
 CJK_NUMBER = re.compile(r"[一二三四五六七八九十百千零〇甲乙丙丁]|\d+")
 HIS = re.compile(r"\b(?:mr|sir|lord)\b|先生$")
 HERS = re.compile(r"\b(?:mrs|ms|miss|dame|lady)\b|(?:女士|夫人|太太|小姐)$")
@@ -30,6 +61,7 @@ GHOST_OF = re.compile(rf"^(?:the )?(?:{GHOST}) of (.*)|^(.*)['’]s (?:{GHOST})$
 OWNER = re.compile(r"^.*\w['’]s?\s+(?=\w)")  # "Scrooge's nephew" is no longer name of Scrooge
 CJK_TITLE = re.compile(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
 REVERSED_NAME = re.compile(r"^([^,]+),\s*([^,]+)$")  # "Smith, John"
+DOTTED = re.compile(r"\b(?:[a-z]\.){2,}")  # u.s., j.r.r.
 ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 
 
@@ -37,36 +69,79 @@ class ComparedName:
     """An entity's name taken apart; the `core` leaves out legal forms, titles and additions."""
 
     def __init__(self, row: EntityRow) -> None:
-        plain = _without_accents(row.name)
+        plain = _without_accents(row.name.translate(TRADE_SIGNS))
         bare = ASIDE.sub("", plain) or plain
+        aside = ASIDE.search(row.name)
+        self.aside = "" if aside is None else aside[0].strip(" ()（）")
         self.row = row
         self.keys = {row.key, *map(name_key, row.names)}
         self.is_person = row.type.casefold() in PEOPLE
         self.cjk = has_cjk(plain)
         self.titles = (bool(HIS.search(plain)), bool(HERS.search(plain)))
+        self.signs = [sign.strip() for sign in NAME_SIGNS.findall(row.key)]
+        self.initials = {
+            "".join(filter(str.isalpha, letters)).casefold()
+            for letters in INITIALS.findall(row.name)
+        }
+        self.words: tuple[str, ...] = ()
+        self.spelled_words: tuple[str, ...] = ()
+        self.plain_words: tuple[str, ...] = ()
+        self.owner = ""
         if self.cjk:
             letters = "".join(filter(str.isalnum, bare))
-            self.core = CJK_ENDING.sub("", letters) or letters
+            self.core = GENERIC_ENDING.sub("", CJK_ENDING.sub("", letters)) or letters
             self.numbers = sorted(CJK_NUMBER.findall(self.core))
-            self.words: tuple[str, ...] = ()
         else:
-            bare = REVERSED_NAME.sub(r"\2 \1", bare)
-            terms = search_terms(bare)
-            self.core = "".join([term for term in terms if term not in LEFT_OUT] or terms)
-            self.numbers = sorted(NAME_NUMBER.findall(plain))
-            self.words = _own_words(bare)
+            self._take_words(REVERSED_NAME.sub(r"\2 \1", bare))
+            self.numbers = sorted([*NAME_NUMBER.findall(plain), *self._contrasts()])
+
+    def _take_words(self, bare: str) -> None:
+        """The words of a name in Latin or another script with spaces; nicknames as full names."""
+        self.plain_words = tuple(search_terms(DOTTED.sub(_without_dots, bare)))
+        terms = search_terms(bare)
+        self.core = "".join([term for term in terms if term not in LEFT_OUT] or terms)
+        self.spelled_words = _own_words(bare, left_out=NO_PART if self.is_person else LEFT_OUT)
+        self.words = self.spelled_words
+        if self.is_person:
+            self.words = tuple([FULL_GIVEN_NAMES.get(word, word) for word in self.words])
+        owner = OWNER.match(bare)
+        if owner is not None:
+            self.owner = owner[0]
+
+    def _contrasts(self) -> frozenset[str]:
+        """The words of the name that tell it apart as numbers do."""
+        contrasts = PERSONAL_CONTRASTS if self.is_person else CONTRASTS
+        return contrasts.intersection(self.plain_words)
 
     def agrees(self, other_name: "ComparedName") -> bool:
-        """Whether neither numbers nor titles tell two names apart ("Henry IV", "Mrs. Smith")."""
+        """Whether neither numbers nor titles nor signs tell two names apart ("Henry IV", "Mrs. Smith",
+        "C#"), nor additions in brackets, nor years of birth.
+        """
+        if self.signs != other_name.signs or self._has_other_addition(other_name):
+            return False
         is_couple = sorted((self.titles, other_name.titles)) == [(False, True), (True, False)]
         same_numbers = self.numbers == other_name.numbers or self.core == other_name.core
         return same_numbers and not is_couple
+
+    def _has_other_addition(self, other_name: "ComparedName") -> bool:
+        """Whether both names have additions in brackets, or the descriptions first years, that differ."""
+        if self.aside and other_name.aside and self.aside != other_name.aside:
+            return True
+        years = self.years
+        other_years = other_name.years
+        return bool(years) and bool(other_years) and years.isdisjoint(other_years)
+
+    @cached_property
+    def years(self) -> set[str]:
+        """The years of birth, foundation or publication in attributes and description."""
+        return first_years(self.row.name, self.row.attributes, self.row.description)
 
     def is_part_of(self, longer: "ComparedName") -> bool:
         """Whether the name is a part of a longer name: any part of a person's name, else the last
         words.
         """
-        if not self.may_be(longer):
+        has_other_owner = bool(self.owner and longer.owner and self.owner != longer.owner)
+        if has_other_owner or not (self.may_be(longer) or self._is_place_of_owner(longer)):
             return False
         if self.cjk or longer.cjk:
             ends = longer.core.endswith(self.core) and longer.is_person and len(self.core) > 1
@@ -76,6 +151,28 @@ class ComparedName:
         if not (self.is_person and longer.is_person):
             return self.words == longer.words[-len(self.words) :]
         return longer.is_proper or set(self.words) == set(longer.words)
+
+    def is_plural_of(self, other_name: "ComparedName") -> bool:
+        """Whether two nouns without an article are the two numbers of one."""
+        shorter, longer = sorted((self.plain_words, other_name.plain_words))
+        is_bare = "the" not in longer and not self.is_person
+        return is_bare and longer[:-1] == shorter[:-1] and longer[-1] == f"{shorter[-1]}s"
+
+    def ends(self, longer: "ComparedName") -> bool:
+        """Whether the words of the name are the last words of a longer name."""
+        return self.cjk or self.words == longer.words[-len(self.words) :]
+
+    def _is_place_of_owner(self, longer: "ComparedName") -> bool:
+        """Whether both are places or organizations, and the longer name only adds an owner."""
+        types = {self.row.type.casefold(), longer.row.type.casefold()}
+        return bool(longer.owner) and types <= PLACES and self.words == longer.words
+
+    @property
+    def has_initials(self) -> bool:
+        """Whether a word of a Latin name is written as initials, in capitals."""
+        if self.row.name.isupper() and len(self.plain_words) > 1:
+            return False
+        return not self.initials.isdisjoint(self.plain_words)
 
     @property
     def is_proper(self) -> bool:
@@ -100,13 +197,19 @@ class ComparedName:
 
 
 def _without_accents(name: str) -> str:
-    """A name in lower case, without combining characters."""
+    """A name in lower case, without combining characters; the letters of Korean syllables stay joined."""
     decomposed = unicodedata.normalize("NFKD", name)
-    return "".join(char for char in decomposed if not unicodedata.combining(char)).casefold()
+    letters = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return unicodedata.normalize("NFC", letters).casefold()
 
 
-def _own_words(name: str) -> tuple[str, ...]:
+def _without_dots(letters: re.Match[str]) -> str:
+    """Initials as one word."""
+    return letters[0].replace(".", "") + " "
+
+
+def _own_words(name: str, *, left_out: Collection[str]) -> tuple[str, ...]:
     """The words of a name that a shorter name may have, too; none of an owner's name."""
     ghost = GHOST_OF.search(name)
     own = (ghost[1] or ghost[2]) if ghost else OWNER.sub("", name)
-    return tuple(word for word in search_terms(own) if word not in NO_PART)
+    return tuple(word for word in search_terms(own) if word not in left_out)

@@ -1,7 +1,7 @@
 """Curation: people's corrections of the graph, merges of indexes, and checks of stored data."""
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
@@ -10,6 +10,7 @@ from lightrag_jsonl.core.types import MergeReport
 from lightrag_jsonl.curation.aliases import merged_aliases, plan_renaming, unmerged_aliases
 from lightrag_jsonl.curation.consistency import check_derived
 from lightrag_jsonl.curation.edits import Edit, edit_document
+from lightrag_jsonl.curation.homonyms import plan_rejoining, plan_separating
 from lightrag_jsonl.curation.index_merge import SourceIndex, merge_indexes
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.merging import IndexChange
@@ -35,6 +36,14 @@ class CurationPipeline:
         """Undo the merge of names; for the target of a merge, undo the whole merge."""
         new_aliases = partial(unmerged_aliases, names=names)
         await self._writer.commit_alone(partial(plan_renaming, new_aliases))
+
+    async def separate_name(self, name: str, bearers: Mapping[str, Collection[str]]) -> None:
+        """Give a name a qualifier in the documents of each bearer."""
+        await self._writer.commit_alone(partial(plan_separating, name=name, bearers=bearers))
+
+    async def rejoin_names(self, names: Collection[str]) -> None:
+        """Take the qualifiers off separated names."""
+        await self._writer.commit_alone(partial(plan_rejoining, names=names))
 
     async def edit(self, edit: Edit, now: float) -> str:
         """Store an edit by hand, made at `now` (seconds since 1970); returns the document's id."""

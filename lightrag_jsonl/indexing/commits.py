@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import date
 from functools import partial
 from typing import TypeAlias
 
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.core.telemetry import span
 from lightrag_jsonl.core.types import PERSON, Failure, Kind
 from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.embedding import PassageEmbedder, TextsByKind, embedded_text
@@ -32,13 +31,11 @@ from lightrag_jsonl.indexing.overrides import (
 from lightrag_jsonl.indexing.summaries import Describer, DueSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import (
-    CHUNK_BITS,
-    DAY_SHIFT,
-    NO_DAY,
     EntityMentionRow,
     NextIds,
     RelationMentionRow,
     StoredChunk,
+    document_position,
 )
 from lightrag_jsonl.storage.status import failures_without_vector
 from lightrag_jsonl.storage.store import Store, read, write
@@ -117,17 +114,22 @@ class IndexWriter:
             change = plan(view)
             return change, self.describer.describe(view, change.graph, deferred)
 
-        step("merging", 0, 1)
-        change, due = await read(self.store, prepare)
-        step("merging", 1, 1)
-        if deferred is not None and due:
-            meter = meter or UsageMeter()
-            deferred |= await self.describer.summarize(due, meter, partial(step, "summarizing"))
-        texts = index_texts(change, with_relations=self.relation_vectors)
-        await self.embedder.embed(texts, change, partial(step, "embedding"))
-        step("writing", 0, 1)
-        await write(self.store, partial(self._write, change))
-        step("writing", 1, 1)
+        with span("lightrag_jsonl.commit") as open_span:
+            step("merging", 0, 1)
+            change, due = await read(self.store, prepare)
+            step("merging", 1, 1)
+            if deferred is not None and due:
+                meter = meter or UsageMeter()
+                deferred |= await self.describer.summarize(due, meter, partial(step, "summarizing"))
+            texts = index_texts(change, with_relations=self.relation_vectors)
+            await self.embedder.embed(texts, change, partial(step, "embedding"))
+            step("writing", 0, 1)
+            await write(self.store, partial(self._write, change))
+            step("writing", 1, 1)
+            documents = len(change.documents)
+            open_span.add(
+                {"lightrag_jsonl.documents": documents, "lightrag_jsonl.summaries": len(due)}
+            )
         return change
 
     async def embed_refused(self) -> list[Failure]:
@@ -346,23 +348,6 @@ def _add_mentions(
         relation_mentions += chunk_relations
         created[stored.row] = stored.created_at
     merger.add(entity_mentions, relation_mentions, created)
-
-
-def document_position(document_id: str, day: str | None) -> int:
-    """The position of the first chunk of a document; the next chunks follow one by one."""
-    return _rank(document_id, day) << CHUNK_BITS
-
-
-def _rank(document_id: str, day: str | None) -> int:
-    """The place of a document among all others, whenever they are inserted: by its date ("2003",
-    "2003-05", "2003-05-17…"), then by its id; without a date after all others.
-    """
-    number = int(digest(document_id)[:8], 16)
-    try:
-        ordinal = date.fromisoformat(f"{day}-01-01"[:10]).toordinal()
-    except ValueError:
-        return (NO_DAY << DAY_SHIFT) + number
-    return (ordinal << DAY_SHIFT) + (number >> (32 - DAY_SHIFT))
 
 
 # ── plans: the same mentions again ──────────────────────────────────────────────

@@ -1,13 +1,22 @@
 """The conversation about a chunk: the question, cut-off answers resumed, missed mentions gleaned."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lightrag_jsonl.core.context_window import ContextWindow
+from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.loops import ends_in_a_loop, repeats_a_record
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.types import ChunkState, Extraction, Message, Rejection
-from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector
+from lightrag_jsonl.indexing.mentions import (
+    GRAPH_PROMPT,
+    RELATIONS_PROMPT,
+    SMALL_PROMPT,
+    MentionCollector,
+)
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import repair_graph_record
 from lightrag_jsonl.llm.requests import Records
@@ -20,6 +29,7 @@ STILL_CUT_OFF = (
 REPEATING = (
     "the model repeated itself until the answer was ended: use another model or smaller chunks"
 )
+SHARES_OF_NAMES = (1.0, 0.5, 0.25)  # kept in turn, as long as a model of unknown window refuses
 STATEMENTS = frozenset({"entity", "relationship"})  # records about the text, not about the answer
 LOST = frozenset({"array", "multiline", "malformed", "too_deep", "schema"})  # instead of a record
 INTENDED = frozenset(
@@ -30,10 +40,15 @@ NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """The conversation about a chunk so far; `names` limits entity names if the server can enforce that."""
+    """The conversation about a chunk so far; `names` limits entity names if the server can enforce that.
+
+    `prompt` gives the form of the next answer.
+    """
 
     client: ModelClient
     options: IndexOptions
+    prompt: str
+    window: ContextWindow
     variables: Mapping[str, object]
     names: Sequence[str] | None
     meter: UsageMeter
@@ -67,6 +82,15 @@ class Conversation:
             answer = await self._ask()
         self.error = self._problem(answer)
         await self._read(answer)
+
+    async def read_relations(self) -> None:
+        """Ask for the relations between the entities that were read."""
+        entity_lines = self.collector.name_lines()
+        if self.error or len(entity_lines) < 2:
+            return
+        self._go_on("\n".join(entity_lines), RELATIONS_PROMPT)
+        self.prompt = RELATIONS_PROMPT
+        await self._read(await self._ask())
 
     async def glean(self) -> None:
         """Ask for missed mentions, until a round brings nothing new or nothing should be missing."""
@@ -128,23 +152,61 @@ class Conversation:
             rejections.append(Rejection(0, "", "limit", detail))
         return tuple(rejections)
 
+    @property
+    def _is_graph(self) -> bool:
+        """Whether the records are those of `extract-graph`."""
+        return self.prompt in (GRAPH_PROMPT, SMALL_PROMPT, RELATIONS_PROMPT)
+
     async def _ask(self) -> Records:
-        """The next answer; an unusable answer leaves the cache."""
-        prompt = self.options.extraction
-        answer = await self.client.jsonl(
-            prompt,
+        """The next answer; an unusable answer leaves the cache.
+
+        Where the conversation is too long for the model, names stand for the earlier answers.
+        """
+        if not self.window.has_room(self.messages):
+            self._shorten()
+        for share in (*SHARES_OF_NAMES, None):
+            try:
+                answer = await self._send()
+                break
+            except LLMError as error:
+                if not error.too_long or share is None or not self._shorten(share):
+                    raise
+        if self._problem(answer):
+            await self.client.forget(answer.reply)
+        return answer
+
+    async def _send(self) -> Records:
+        """The model's answer to the conversation so far, of the length for which there is room."""
+        return await self.client.jsonl(
+            self.prompt,
             self.variables,
             messages=self.messages,
-            normalize=repair_graph_record if prompt == GRAPH_PROMPT else None,
+            normalize=repair_graph_record if self._is_graph else None,
             names=self.names,
-            max_tokens=self.max_tokens,
+            max_tokens=self.window.answer_limit(self.messages, self.max_tokens),
             meter=self.meter,
             priority=self.priority,
             document=self.document,
         )
-        if self._problem(answer):
-            await self.client.forget(answer.reply)
-        return answer
+
+    def _shorten(self, share: float = 1.0) -> bool:
+        """Put the names that were read in the place of all answers; whether that shortens the
+        conversation. Of the names a `share` is kept, or as many as fit, the last ones.
+        """
+        turns = self.messages
+        opening = [*itertools.takewhile(lambda turn: turn.role != "assistant", turns)]
+        if len(opening) == len(turns):
+            return False
+        lines = self.collector.name_lines()
+        lines = lines[-max(1, int(share * len(lines))) :]
+        shorter = [*opening, Message("assistant", "\n".join(lines)), turns[-1]]
+        while len(lines) > 1 and not self.window.has_room(shorter):
+            lines = lines[len(lines) // 2 :]
+            shorter = [*opening, Message("assistant", "\n".join(lines)), turns[-1]]
+        if _length(shorter) >= _length(turns):
+            return False
+        self.messages = shorter
+        return True
 
     def _problem(self, answer: Records) -> str:
         """The reason why an answer is unusable: no record about the text can be read, or the first
@@ -155,7 +217,7 @@ class Conversation:
         if answer.reply.broken_off:
             return answer.reply.broken_off
         is_first = len(self.messages) <= 2  # the system's turn and the user's
-        asks = self.options.extraction == GRAPH_PROMPT and bool(self.collector.text.strip())
+        asks = self._is_graph and bool(self.collector.text.strip())
         if is_first and asks and not answer.reply.text_without_thinking.strip():
             return "the answer was empty, twice"
         if answer.result.records and not _is_cut_off(answer):
@@ -167,7 +229,7 @@ class Conversation:
     def _statements(self, answer: Records) -> int:
         """The number of records that state something about the text."""
         records = answer.result.records
-        if self.options.extraction != GRAPH_PROMPT:
+        if not self._is_graph:
             return len(records)
         return len([record for record in records if record.get("type") in STATEMENTS])
 
@@ -250,7 +312,15 @@ class Conversation:
 
     def _go_on(self, answer: str, prompt: str) -> None:
         self.messages.append(Message("assistant", answer))
-        self.messages += self.client.prompts.render(prompt, {})
+        variables = {
+            name: self.variables[name] for name in self.client.prompts.prompt(prompt).inputs
+        }
+        self.messages += self.client.prompts.render(prompt, variables)
+
+
+def _length(messages: Iterable[Message]) -> int:
+    """The number of characters in a conversation."""
+    return sum(len(turn.content) for turn in messages)
 
 
 def _json_lines(records: Iterable[object]) -> str:
@@ -283,8 +353,10 @@ def _is_cut_off(answer: Records) -> bool:
 
 
 def _is_loop(answer: Records) -> bool:
-    """Whether the model repeated itself until the reading ended: it would go on repeating."""
-    return any(rejection.reason == "repeated" for rejection in answer.result.rejections)
+    """Whether the model repeated itself until the answer or the reading ended: it would go on."""
+    is_repeated = any(rejection.reason == "repeated" for rejection in answer.result.rejections)
+    text = answer.reply.text
+    return is_repeated or repeats_a_record(text) or ends_in_a_loop(text)
 
 
 def _some_are_refused(rejections: Iterable[Rejection]) -> bool:

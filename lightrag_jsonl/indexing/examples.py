@@ -24,11 +24,14 @@ LONGEST_PART = 3  # characters of words that are looked for as a whole, never in
 
 @dataclass(frozen=True, slots=True)
 class RecordStatement:
-    """The statement of a record: keys of the subjects' names, of aliases, and the content words."""
+    """The statement of a record: keys of the subjects' names, of aliases and of keywords, and the content
+    words.
+    """
 
     names: frozenset[str]
     aliases: frozenset[str]
     words: frozenset[str]
+    keywords: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, record: Record, *, with_terms: bool = True) -> "RecordStatement":
@@ -39,11 +42,13 @@ class RecordStatement:
         """
         names = _keys(record.get(field) for field in ("name", "source", "target"))
         aliases = record.get("aliases")
+        keywords = record.get("keywords")
         text = _statement_text(record, with_terms=with_terms)
         return cls(
             names=names,
             aliases=_keys(aliases) if isinstance(aliases, list) else frozenset(),
             words=_content_words(text, without=names),
+            keywords=_keys(keywords) if isinstance(keywords, list) else frozenset(),
         )
 
 
@@ -59,6 +64,20 @@ class Examples:
         """The keys of all names, also of aliases."""
         names = [statement.names | statement.aliases for statement in self.statements]
         return frozenset[str]().union(*names)
+
+    @cached_property
+    def keywords(self) -> frozenset[str]:
+        """The keys of all keywords."""
+        keywords = [statement.keywords for statement in self.statements]
+        return frozenset[str]().union(*keywords)
+
+    def without_copies(self, keywords: Sequence[str], source: "TextWords") -> tuple[str, ...]:
+        """The keywords that are no example's, or that the text has, too."""
+        return tuple(
+            keyword
+            for keyword in keywords
+            if name_key(keyword) not in self.keywords or source.has_name(name_key(keyword))
+        )
 
     @cached_property
     def words(self) -> frozenset[str]:

@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lightrag_jsonl.core.aio import abandonable
+from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES, LANGUAGE_NAMES, IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
+from lightrag_jsonl.core.telemetry import span
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk, Extraction
 from lightrag_jsonl.indexing.budget import Budget
 from lightrag_jsonl.indexing.conversation import Conversation
+from lightrag_jsonl.indexing.dating import dated_extraction
 from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.incoming import storable_json
-from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector, graph_records
+from lightrag_jsonl.indexing.mentions import (
+    GRAPH_PROMPT,
+    RELATIONS_PROMPT,
+    SMALL_PROMPT,
+    MentionCollector,
+    graph_records,
+)
 from lightrag_jsonl.indexing.progress import ProgressCounter
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
@@ -37,7 +46,7 @@ class LLMExtractor:
     """Reads entities and relations with a model (the `Extractor` port).
 
     `names_in` finds the names in a text: a missing one is a reason to ask again, and a `grounded`
-    model is limited to these names.
+    model is limited to these names. Conversations are kept within the model's `window`.
     """
 
     def __init__(
@@ -48,12 +57,14 @@ class LLMExtractor:
         language: str,
         ontology: "Ontology | None" = None,
         names_in: Callable[[str], Sequence[str]],
+        window: ContextWindow,
         grounded: bool = False,
     ) -> None:
         self._client = client
         self._options = options
         self._ontology = ontology
         self._names_in = names_in
+        self._window = window
         self._grounded = grounded
         types = options.entity_types or ENTITY_TYPES[known_language(language)]
         variables: dict[str, object] = {
@@ -80,6 +91,8 @@ class LLMExtractor:
         conversation = self._conversation(chunk, UsageMeter(meter))
         try:
             await conversation.read_first()
+            if self._options.extraction == SMALL_PROMPT:
+                await conversation.read_relations()
             if self._may_lack_records(conversation, chunk):
                 await conversation.glean()
         except LLMError as error:
@@ -95,7 +108,11 @@ class LLMExtractor:
             return False
         if chunk.tokens < options.glean_min_tokens:
             return False
-        if options.max_gleanings is not None or chunk.tokens >= LONG_CHUNK:
+        if options.max_gleanings is not None:
+            return True
+        if options.extraction == SMALL_PROMPT:  # small models repeat themselves
+            return False
+        if chunk.tokens >= LONG_CHUNK:
             return True
         return conversation.truncated > 0 or conversation.collector.lacks_any(
             self._names_in(chunk.whole_text)
@@ -108,6 +125,8 @@ class LLMExtractor:
             variables["background"] = chunk.background
         if "date" in self._inputs:
             variables["date"] = chunk.date
+        if "names" in self._inputs:
+            variables["names"] = list(self._names_in(chunk.whole_text))
         collector = MentionCollector(
             text=chunk.whole_text,
             prompt=options.extraction,
@@ -119,6 +138,8 @@ class LLMExtractor:
         return Conversation(
             client=self._client,
             options=options,
+            prompt=options.extraction,
+            window=self._window,
             variables=variables,
             names=self._names_in(chunk.whole_text) if self._grounded else None,
             meter=meter,
@@ -138,8 +159,12 @@ class LLMExtractor:
         for name in ("text", "background", "date"):
             if name in self._inputs:
                 variables[name] = ""
-        messages = self._client.prompts.render(prompt, variables)
-        is_graph = prompt == GRAPH_PROMPT
+        if "names" in self._inputs:
+            variables["names"] = []
+        messages = list(self._client.prompts.render(prompt, variables))
+        if prompt == SMALL_PROMPT:
+            messages += self._client.prompts.render(RELATIONS_PROMPT, self._variables)
+        is_graph = prompt in (GRAPH_PROMPT, SMALL_PROMPT)
         return Examples.of(
             messages,
             normalize_graph_record if is_graph else graph_records,
@@ -200,12 +225,20 @@ class ChunkReader:
 
 async def extract_chunk(extractor: Extractor, chunk: Chunk, meter: UsageMeter) -> Extraction:
     """The extraction of a chunk; a permanent `LLMError` or a rate limit is raised."""
-    if isinstance(extractor, LLMExtractor):
-        extraction = await extractor.extract(chunk, meter)
-    else:
-        extraction = await _extract_by_user(extractor, chunk)
-        meter.add(extraction.usage)
-    return replace(extraction, extractor=extractor.name)
+    with span("lightrag_jsonl.extract", {"lightrag_jsonl.chunk": chunk.id}) as open_span:
+        if isinstance(extractor, LLMExtractor):
+            extraction = await extractor.extract(chunk, meter)
+        else:
+            extraction = await _extract_by_user(extractor, chunk)
+            meter.add(extraction.usage)
+        open_span.add(
+            {
+                "lightrag_jsonl.state": extraction.state,
+                "lightrag_jsonl.entities": len(extraction.entities),
+                "lightrag_jsonl.relations": len(extraction.relations),
+            }
+        )
+    return replace(dated_extraction(extraction, chunk), extractor=extractor.name)
 
 
 async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:

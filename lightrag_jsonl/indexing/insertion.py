@@ -10,7 +10,8 @@ from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
-from lightrag_jsonl.core.types import Failure, InsertReport
+from lightrag_jsonl.core.telemetry import span
+from lightrag_jsonl.core.types import Failure, FileNote, InsertReport
 from lightrag_jsonl.indexing.budget import Budget
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.extraction import ChunkReader
@@ -25,6 +26,8 @@ from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import ProgressCallback, ProgressCounter
 from lightrag_jsonl.indexing.provided_records import provided_extractions
 from lightrag_jsonl.indexing.reading_queue import DocumentGroup, ReadingQueue
+from lightrag_jsonl.indexing.seeing import read_pictures
+from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 from lightrag_jsonl.storage.status import STOPPED, failures_without_vector
@@ -48,6 +51,7 @@ class Insertion:
         self,
         *,
         writer: IndexWriter,
+        client: ModelClient,
         extractor: Extractor,
         cutter: DocumentCutter,
         options: IndexOptions,
@@ -57,6 +61,7 @@ class Insertion:
         summarize: bool = True,
     ) -> None:
         self._writer = writer
+        self._client = client
         self._cutter = cutter
         self._record_schema = record_schema
         self._deferred: set[GraphKey] | None = set() if summarize else None
@@ -76,7 +81,9 @@ class Insertion:
         self, pending_documents: Iterable[PendingDocument], *, tolerant: bool
     ) -> InsertReport:
         """Index documents; a single document that cannot be indexed raises, unless `tolerant`."""
-        await self._index(self._prepared(pending_documents))
+        with span("lightrag_jsonl.insert") as open_span:
+            await self._index(self._prepared(pending_documents))
+            open_span.add({"lightrag_jsonl.documents": len(self._outcome.documents)})
         refusal = self._outcome.refusal
         if refusal is not None and self._outcome.received == 1 and not tolerant:
             raise refusal
@@ -88,7 +95,9 @@ class Insertion:
         """Ask again about the unfinished chunks of documents; with `upgrade`, also about chunks
         that another extractor read.
         """
-        await self._index(self._unfinished(stored_documents, upgrade=upgrade))
+        with span("lightrag_jsonl.retry") as open_span:
+            await self._index(self._unfinished(stored_documents, upgrade=upgrade))
+            open_span.add({"lightrag_jsonl.documents": len(self._outcome.documents)})
         return await self._finished()
 
     # ── documents to read ───────────────────────────────────────────────────────
@@ -97,7 +106,12 @@ class Insertion:
         self, pending_documents: Iterable[PendingDocument]
     ) -> AsyncIterator[IncomingDocument]:
         """The documents that have chunks to read, or records to add."""
-        for pending in self._outcome.storable_documents(pending_documents):
+        for received in pending_documents:
+            self._outcome.received += 1
+            readable = await self._with_pictures_read(received)
+            pending = readable and self._outcome.storable_document(readable)
+            if pending is None:
+                continue
             document = incoming_document(pending)
             if document.id in self._queue:  # an earlier version, to be replaced by this document
                 await self._commit_all()
@@ -108,6 +122,26 @@ class Insertion:
             else:
                 if prepared is not None:
                     yield prepared
+
+    async def _with_pictures_read(self, pending: PendingDocument) -> PendingDocument | None:
+        """The document with what a model reads on its pictures; None, and a failure, if the budget of
+        the insert does not suffice.
+        """
+        document = pending.document
+        if not document.pictures:
+            return pending
+        if not self._client.has_model("see"):
+            return replace(pending, document=replace(document, pictures=()))
+        try:
+            document, notes = await read_pictures(document, self._client, self._budget)
+        except BudgetError as error:
+            self._budget.exhaust(error)
+            name = document.id or document.source or ""
+            self._outcome.failures.append(Failure(name, None, str(error)))
+            return None
+        path = document.source or document.id or ""
+        self._outcome.notes += [FileNote(path, note) for note in notes]
+        return replace(pending, document=document)
 
     async def _prepare(
         self, document: IncomingDocument, pending: PendingDocument

@@ -25,7 +25,7 @@ LINE_MARK = "#line-"  # in the id of a line, between the path and the digest of 
 JSONL_SUFFIX = ".jsonl"  # of a file with a document on each line
 BAD_LINES = 1_000  # of a file, which are named one by one
 INDEX_FILE = "index.sqlite"  # in the folder of an index
-FIELDS = frozenset(field.name for field in fields(Document))
+FIELDS = frozenset(field.name for field in fields(Document) if field.name != "pictures")
 READ_AS_TEXT = "%r is read as a text, not as a file: for that, give Path(%r)"
 
 log = logging.getLogger(__name__)
@@ -35,8 +35,10 @@ def load_documents(
     sources: Given | Iterable[Given],
     readers: Readers | None = None,
     limits: FileLimits | None = None,
+    *,
+    sees: bool = False,
 ) -> Iterator[Loaded]:
-    """All documents, each read on demand.
+    """All documents, each read on demand; with `sees`, with the pictures of their files.
 
     A folder stands for the readable files in it and in its subfolders, sorted. Links, pipes and
     devices in a folder are not read: each gives a `SkippedFile`. A
@@ -50,7 +52,7 @@ def load_documents(
     for suffix in readers:
         if suffix != suffix.lower() or not suffix.startswith("."):
             raise ConfigError(f"a reader's suffix is like '.abc', not {suffix!r}")
-    with ReadingProcess(limits) as reading:
+    with ReadingProcess(limits, sees=sees) as reading:
         loader = _Loader(reading, readers)
         if isinstance(sources, str | Path | Document):
             yield from loader.load(sources)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
+SMALL_PROMPT = "extract-small"  # asks for entities, and is followed by the next one
+RELATIONS_PROMPT = "extract-small-relations"
 UNNAMED_ENDS = "kept, but the description names neither end of the relation"
 COPIED = "it repeats the example of the prompt, and says nothing of the text"
 ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
@@ -126,6 +128,16 @@ class MentionCollector:
                 doubtful.append(Rejection(line, text, "unnamed_ends", UNNAMED_ENDS))
         return doubtful
 
+    def name_lines(self) -> list[str]:
+        """The ends of relations and the names of entities as records, without what is said of them."""
+        pairs = dict.fromkeys((relation.source, relation.target) for relation in self.relations)
+        names = dict.fromkeys(entity.name for entity in self.entities)
+        records: list[Record] = []
+        for source, target in pairs:
+            records.append({"type": "relationship", "source": source, "target": target})
+        records += [{"type": "entity", "name": name} for name in names]
+        return [json.dumps(record, ensure_ascii=False) for record in records]
+
     def reject(self, line: int, record: Record, reason: RejectionReason, detail: str) -> None:
         """Store a record that gives no mention, with the reason."""
         text = rejected_text(json.dumps(record, ensure_ascii=False))
@@ -133,7 +145,8 @@ class MentionCollector:
 
     def _add_record(self, line: int, record: Record) -> None:
         """Add the mentions in a record, or refuse the record."""
-        parts = [record] if self.prompt == GRAPH_PROMPT else [*graph_records(record)]
+        is_graph = self.prompt in (GRAPH_PROMPT, SMALL_PROMPT)
+        parts = [record] if is_graph else [*graph_records(record)]
         if any(self.examples.is_copy(part, self._source_words) for part in parts):
             self.reject(line, record, "example", COPIED)
             return
@@ -176,6 +189,8 @@ class MentionCollector:
             grounded=self._is_in_text(key),
             attributes=_attributes(record),
             aliases=self._aliases(record, key) if record.get("aliases") else (),
+            valid_from=_plain_text(record.get("valid_from")),
+            valid_to=_plain_text(record.get("valid_to")),
         )
         self.entities[mention] = None
         return None
@@ -206,6 +221,8 @@ class MentionCollector:
         self._keys.add(keys)
         strength = record.get("strength")
         all_keywords = _plain_texts(record.get("keywords"))
+        if self.prompt == GRAPH_PROMPT:  # elsewhere a predicate, which many texts share
+            all_keywords = self.examples.without_copies(all_keywords, self._source_words)
         keywords = tuple(itertools.filterfalse(self._is_too_long, all_keywords))
         mention = RelationMention(
             source=source,
@@ -213,6 +230,8 @@ class MentionCollector:
             keywords=keywords,
             description=_plain_text(record.get("description")),
             strength=strength if isinstance(strength, float) else 1.0,
+            valid_from=_plain_text(record.get("valid_from")),
+            valid_to=_plain_text(record.get("valid_to")),
         )
         self.relations[mention] = None
         self._relation_lines.setdefault(mention, line)

@@ -1,12 +1,12 @@
 """The outcome of an insert: documents, graph rows, failures, and the report."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Document, ExtractionReport, Failure, InsertReport
+from lightrag_jsonl.core.types import Document, ExtractionReport, Failure, FileNote, InsertReport
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.incoming import IncomingDocument, storable
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
@@ -27,26 +27,23 @@ class InsertOutcome:
     unchanged: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     shortened: list[Failure] = field(default_factory=list)
+    notes: list[FileNote] = field(default_factory=list)
     rows: set[GraphKey] = field(default_factory=set)
     extraction: ExtractionReport = ExtractionReport()
     refusal: ConfigError | None = None  # of the last document that cannot be indexed
 
-    def storable_documents(
-        self, pending_documents: Iterable[PendingDocument]
-    ) -> Iterator[PendingDocument]:
-        """The documents that can be indexed, as the store can hold them; others are failures."""
-        for pending in pending_documents:
-            self.received += 1
-            try:
-                storable_document = storable(pending)
-            except ConfigError as error:
-                self.refuse(pending.document, error)
-                continue
-            document = storable_document.document
-            if any(text.strip() for text in document.pages or document.text.split("\f")):
-                yield storable_document
-            else:
-                self.failures.append(Failure(document.id or "", None, BLANK_DOCUMENT))
+    def storable_document(self, pending: PendingDocument) -> PendingDocument | None:
+        """The document as the store can hold it; None, and a failure, if it cannot be indexed."""
+        try:
+            storable_document = storable(pending)
+        except ConfigError as error:
+            self.refuse(pending.document, error)
+            return None
+        document = storable_document.document
+        if any(text.strip() for text in document.pages or document.text.split("\f")):
+            return storable_document
+        self.failures.append(Failure(document.id or "", None, BLANK_DOCUMENT))
+        return None
 
     def refuse(self, document: Document, error: ConfigError) -> None:
         """Add a document that cannot be indexed."""
@@ -86,6 +83,7 @@ class InsertOutcome:
             relations=sum(kind == "relation" for kind, _ in self.rows),
             failures=_sorted_failures(self.failures),
             shortened=_sorted_failures(self.shortened),
+            notes=tuple(self.notes),
             usage=usage,
             extraction=extraction,
             stopped=stopped,

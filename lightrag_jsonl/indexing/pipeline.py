@@ -25,6 +25,7 @@ from lightrag_jsonl.indexing.insertion import Insertion
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
 from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
+from lightrag_jsonl.indexing.seeing import read_pictures
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
@@ -58,6 +59,7 @@ class IndexPipeline:
         self._options = options
         self._settings = settings
         self._record_schema = record_schema
+        self._client = client
         self._patient = patient
         self._cutter = cutter
         self.writer = commits.IndexWriter(
@@ -144,13 +146,21 @@ class IndexPipeline:
     async def defer(
         self, pending_documents: Iterable[PendingDocument]
     ) -> tuple[list[str], list[Failure]]:
-        """Let new and changed documents wait, without reading them.
+        """Let new and changed documents wait, without reading them; their pictures are read.
 
         Returns the ids of unchanged documents, and the failures of unreadable documents.
         """
         outcome = InsertOutcome()
         async with self.writer.exclusive():
-            waiting = list(outcome.storable_documents(pending_documents))
+            waiting: list[PendingDocument] = []
+            for received in pending_documents:
+                readable = received
+                if received.document.pictures and self._client.has_model("see"):
+                    document, _ = await read_pictures(received.document, self._client, UsageMeter())
+                    readable = replace(received, document=document)
+                pending = outcome.storable_document(readable)
+                if pending is not None:
+                    waiting.append(pending)
             outcome.unchanged += await write(self._store, partial(_defer, waiting))
         return outcome.unchanged, outcome.failures
 
@@ -174,6 +184,7 @@ class IndexPipeline:
     def _insertion(self, progress: ProgressCallback | None, *, summarize: bool = True) -> Insertion:
         return Insertion(
             writer=self.writer,
+            client=self._client,
             extractor=self._extractor,
             cutter=self._cutter,
             options=self._options,

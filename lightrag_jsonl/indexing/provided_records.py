@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lightrag_jsonl.core.types import PROVIDED, Chunk, ChunkState, Extraction, Record
+from lightrag_jsonl.indexing.dating import dated_extraction
 from lightrag_jsonl.indexing.mentions import MentionCollector
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 from lightrag_jsonl.llm.schemas import Schema
@@ -30,7 +31,8 @@ def provided_extractions(
             collectors[0].reject(line, record, "unknown_id", detail)
             continue
         counts[index] += _collect(collectors[index], line, record, schema)
-    return tuple(map(_provided_extraction, collectors, counts))
+    extractions = map(_provided_extraction, collectors, counts)
+    return tuple(map(dated_extraction, extractions, chunks))
 
 
 def _collect(collector: MentionCollector, line: int, record: Record, schema: Schema | None) -> int:

@@ -1,14 +1,68 @@
-"""Spans of OpenTelemetry from the events of a query."""
+"""Spans of OpenTelemetry: of calls of models, of indexing, and from the events of a query."""
 
+import contextlib
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opentelemetry import trace
-from opentelemetry.trace import Span, Status, StatusCode, Tracer
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
+from lightrag_jsonl.core.telemetry import Attributes, install_telemetry
 from lightrag_jsonl.tracing.events import AnswerChunk, End, Event, Session
 
 MAX_OPEN = 1_000  # a cancelled query has no end: beyond this number the oldest span is closed
+
+
+def instrument(tracer: Tracer | None = None) -> None:
+    """Record spans of all indexes of this process from now on.
+
+    A call of a model is a client span `chat MODEL`, a request for vectors `embeddings MODEL`, by the
+    conventions for generative AI (`gen_ai.*`): the model, the provider and the address of the server,
+    tokens, the kind of end. Indexing has `lightrag_jsonl.insert` (and `.retry`), with the spans
+    `.extract` of chunks and `.commit` of groups of documents inside. No text of a document, question or
+    answer is recorded. `uninstrument` ends it.
+    """
+    install_telemetry(_OpenTelemetry(tracer or trace.get_tracer("lightrag_jsonl")))
+
+
+def uninstrument() -> None:
+    """Record no spans of calls and of indexing any more."""
+    install_telemetry(None)
+
+
+@dataclass(frozen=True)
+class _OpenTelemetry:
+    """Spans of the package as spans of a tracer."""
+
+    tracer: Tracer
+
+    @contextlib.contextmanager
+    def span(self, name: str, attributes: Attributes, *, is_client: bool) -> Iterator["_OpenSpan"]:
+        """A span around a block; a failure is named by the class of the exception, without its words."""
+        kind = SpanKind.CLIENT if is_client else SpanKind.INTERNAL
+        with self.tracer.start_as_current_span(
+            name,
+            kind=kind,
+            attributes=dict(attributes),
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield _OpenSpan(span)
+            except BaseException as error:
+                span.set_attribute("error.type", type(error).__name__)
+                span.set_status(Status(StatusCode.ERROR))
+                raise
+
+
+@dataclass(frozen=True)
+class _OpenSpan:
+    span: Span
+
+    def add(self, attributes: Attributes) -> None:
+        """Add what is known only now."""
+        self.span.set_attributes(dict(attributes))
 
 
 @dataclass

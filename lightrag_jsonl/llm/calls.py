@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import FREE, LightRAGError, LLMError, described
 from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM, VisionLLM
 from lightrag_jsonl.core.retrying import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -18,6 +18,7 @@ from lightrag_jsonl.core.retrying import (
     retries_of,
     with_retries,
 )
+from lightrag_jsonl.core.telemetry import chat_span, completion_attributes
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
@@ -85,12 +86,16 @@ class ModelCalls:
         """The model's completion; a call that fails in passing is repeated, unless the reader
         already has pieces of the answer.
         """
-        return await with_retries(
-            lambda: self._call_in_turn(request, meter),
-            retries=retries_of(self.llm),
-            may_repeat=lambda: not request.passed_pieces,
-            patience=READER_PATIENCE if request.priority == QUESTION else PATIENCE,
-        )
+        with chat_span(self.llm, max_tokens=request.max_tokens) as span:
+            span.add({"lightrag_jsonl.prompt": request.prompt})
+            completion = await with_retries(
+                lambda: self._call_in_turn(request, meter),
+                retries=retries_of(self.llm),
+                may_repeat=lambda: not request.passed_pieces,
+                patience=READER_PATIENCE if request.priority == QUESTION else PATIENCE,
+            )
+            span.add(completion_attributes(completion))
+        return completion
 
     async def _call_in_turn(self, request: ModelRequest, meter: UsageMeter) -> Completion:
         """One attempt, after waiting for a free slot."""
@@ -161,6 +166,8 @@ class ModelCalls:
     async def _ask(self, request: ModelRequest) -> Completion:
         """Ask in the way that fits the request and the model."""
         llm = self.llm
+        if request.picture is not None and isinstance(llm, VisionLLM):
+            return await llm.see(request.messages, request.picture, max_tokens=request.max_tokens)
         if request.schema is not None and self._constrained is not None:
             return await self._constrained.complete_records(
                 request.messages,

@@ -14,7 +14,7 @@ from lightrag_jsonl.core.errors import ConfigError, ResponseError, StorageError
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import MODEL_TASKS, Completion, Json, Message, ModelTask
+from lightrag_jsonl.core.types import MODEL_TASKS, Completion, Json, Message, ModelTask, Picture
 from lightrag_jsonl.llm.calls import ModelCalls
 from lightrag_jsonl.llm.calls import UsageMeter as UsageMeter
 from lightrag_jsonl.llm.json_values import read_json
@@ -25,11 +25,12 @@ from lightrag_jsonl.llm.requests import (
     ModelRequest,
     PieceReceiver,
     Records,
-    request_key,
 )
 from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, QUESTION
+from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import without_prompted_thinking
 
+SEE_PROMPT = "see-picture"
 TASKS: Mapping[str, ModelTask] = {  # of the prompts that do not extract
     "summarize-descriptions": "summarize",
     "community-report": "summarize",
@@ -38,6 +39,7 @@ TASKS: Mapping[str, ModelTask] = {  # of the prompts that do not extract
     "chat": "answer",
     "similarity-check": "judge",
     "review-names": "judge",
+    SEE_PROMPT: "see",
 }
 
 log = logging.getLogger(__name__)
@@ -58,7 +60,7 @@ class Cache(Protocol):
 class ModelClient:
     """Asks models with one set of prompts, with a limit on calls in flight.
 
-    `llm` does every task that is not in `models`. With `store_answers` false the cache
+    `llm` does every task that is not in `models`, except "see". With `store_answers` false the cache
     is read but never written, for rehearsals.
     """
 
@@ -183,7 +185,7 @@ class ModelClient:
             messages=tuple(messages) or self.prompts.render(prompt, variables),
             response_type="jsonl",
             max_tokens=max_tokens,
-            schema=None if schema is None else schema.source,
+            schema=None if schema is None else self._enforced_schema(prompt, schema),
             names=names,
             priority=priority,
             document=document,
@@ -192,6 +194,14 @@ class ModelClient:
         answer = without_prompted_thinking(reply.text)
         result = parse_jsonl(answer, schema=schema, normalize=normalize)
         return Records(reply=reply, result=result)
+
+    def _enforced_schema(self, prompt: str, schema: Schema) -> Mapping[str, Json] | None:
+        """The schema for a server that forces the form of answers; None if nobody asks for that."""
+        calls = self._calls_for(TASKS.get(prompt, "extract"))
+        is_left_to_prompts = getattr(calls.llm, "constrain", "auto") is None
+        if is_left_to_prompts and not self.prompts.prompt(prompt).constrained:
+            return None
+        return schema.source
 
     async def chat(
         self,
@@ -212,6 +222,24 @@ class ModelClient:
             await request.pass_on(reply.readable_text)
         return reply
 
+    async def see(
+        self,
+        picture: Picture,
+        *,
+        priority: int = QUESTION,
+        document: str | None = None,
+        meter: UsageMeter | None = None,
+    ) -> ModelReply:
+        """What the model reads on a picture; see also `text`."""
+        request = ModelRequest(
+            prompt=SEE_PROMPT,
+            messages=self.prompts.render(SEE_PROMPT, {}),
+            picture=picture,
+            priority=priority,
+            document=document,
+        )
+        return await self._reply(request, meter)
+
     async def forget(self, reply: ModelReply) -> None:
         """Remove an unusable answer from the cache, so that the next call asks again."""
         with contextlib.suppress(StorageError):  # then it was not stored either
@@ -222,9 +250,7 @@ class ModelClient:
         messages = [Message(turn.role, sanitize(turn.content)) for turn in request.messages]
         request = replace(request, messages=tuple(messages))
         calls = self._calls_for(TASKS.get(request.prompt, "extract"))
-        key = request_key(
-            calls.llm.name, request.messages, request.response_type, request.max_tokens
-        )
+        key = request.key(calls.llm.name)
         lock = self._in_flight.setdefault(key, asyncio.Lock())
         async with lock:
             completion = await self._cache.get(key)
@@ -277,7 +303,7 @@ def _calls_by_task(
     calls_by_task: dict[ModelTask, ModelCalls] = {}
     calls_by_model: dict[int, ModelCalls] = {}
     for task in MODEL_TASKS:
-        model = models.get(task, llm)
+        model = models.get(task, None if task == "see" else llm)
         if model is None:
             continue
         if id(model) not in calls_by_model:

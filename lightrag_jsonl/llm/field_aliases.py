@@ -32,6 +32,8 @@ description: desc entity_description relationship_description 描述 实体描�
 source: source_entity src_id src from subject head 源 源实体 源节点 起点 头实体 主语 主体 来源实体 起始实体
 target: target_entity tgt_id tgt to object tail 目标 目标实体 目标节点 终点 尾实体 宾语 客体 终止实体 目的实体
 keywords: relationship_keywords high_level_keywords 关键词 关系关键词 关键字 关系关键字
+valid_from: since start_date start_time from_date 开始时间 开始日期 起始日期 生效日期
+valid_to: until end_date end_time to_date 结束时间 结束日期 截止日期 失效日期
 strength: relationship_strength weight score 强度 权重 关系强度 关系权重 关联强度 关系强度评分
 """)
 _LISTS = _by_alias("""
@@ -51,7 +53,8 @@ _QUESTION_KEYS = (
     "完整问题",
 )
 _OUR_KEYS = {"type", "name", *_KEYS.values()}
-_TEXT_KEYS = {"name", "source", "target", "description"}
+_TEXT_KEYS = {"name", "source", "target", "description", "valid_from", "valid_to"}
+_DATE_KEYS = ("valid_from", "valid_to")
 _PREDICATE_KEYS = (  # of a triple
     "predicate",
     "relation",
@@ -251,6 +254,9 @@ def _convert_values(fields: Record, *, is_relation: bool) -> None:
         strength = read_strength(fields.pop("strength", None))
         if strength is not None:
             fields["strength"] = strength
+    for key in _DATE_KEYS:
+        if not isinstance(fields.get(key, ""), str):  # costs the date, not the statement
+            del fields[key]
     if "keywords" in fields:
         fields["keywords"] = split_keywords(fields["keywords"])
     if "aliases" in fields:

@@ -13,6 +13,7 @@ from lightrag_jsonl.core.types import (
     Json,
     JsonlResult,
     Message,
+    Picture,
     ResponseType,
 )
 from lightrag_jsonl.core.usage import Usage
@@ -34,6 +35,7 @@ class ModelRequest:
     - `prompt`: the id of the prompt, for messages of the log.
     - `names`: the entity names that records may use, if the server of the model can enforce them.
     - `document`: the id of the only document quoted in the conversation.
+    - `picture`: goes with the last message.
     - `for_reader`: an empty answer is a failure.
     - `on_piece`: receives the pieces of the answer. Once some are in `passed_pieces`, a failed call cannot
       be repeated unnoticed.
@@ -47,9 +49,17 @@ class ModelRequest:
     names: Sequence[str] | None = None
     priority: int = QUESTION
     document: str | None = None
+    picture: Picture | None = None
     for_reader: bool = False
     on_piece: PieceReceiver | None = None
     passed_pieces: list[str] = field(default_factory=list)
+
+    def key(self, model: str) -> bytes:
+        """The cache key of the model's answer."""
+        messages = self.messages
+        if self.picture is not None:
+            messages += (Message("picture", hashlib.sha256(self.picture.data).hexdigest()),)
+        return request_key(model, messages, self.response_type, self.max_tokens)
 
     async def pass_on(self, piece: str) -> None:
         """Hand a piece of the answer to the reader."""

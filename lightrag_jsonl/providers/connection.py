@@ -39,9 +39,16 @@ class ServerFailure:
     transient: bool = False
     permanent: bool = False
     timed_out: bool = False
+    too_long: bool = False
     cost: Usage = FREE
 
 
+_TOO_LONG = re.compile(  # llama.cpp, OpenAI, vLLM, Gemini, Mistral, TGI, DashScope
+    r"exceed_context_size|context_length_exceeded|available context size|maximum context length"
+    r"|token count.{0,40}exceeds|too large for model|tokens?`? \+ `?max_new_tokens|prompt is too long"
+    r"|range of input length",
+    re.IGNORECASE,
+)
 _RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"([0-9]{1,9}(?:\.[0-9]{1,9})?)s"')
 _UNITS = r"milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h"
 _RETRY_SENTENCE = re.compile(
@@ -74,8 +81,10 @@ _TOO_SLOW = ServerFailure(
 _NO_CREDIT = ServerFailure("the account has no credit left", permanent=True)
 _FAILURES: Mapping[object, ServerFailure] = {  # by code, status and its hundreds, exception's name
     "insufficient_quota": _NO_CREDIT,
-    "context_length_exceeded": ServerFailure(
-        "the request is too long; use smaller chunks or batches"
+    "too_long": ServerFailure(
+        "the request is too long for the model's window; use smaller chunks (--chunk-tokens) or batches, "
+        "and for a chat model set LIGHTRAG_JSONL_CONTEXT_TOKENS (context_tokens= in Python) to the window",
+        too_long=True,
     ),
     401: ServerFailure(
         "check the key (api_key= in Python, or OPENAI_API_KEY; a server in your own network gets "
@@ -229,7 +238,7 @@ class ServerConnection:
             status = response.status_code
             text = response.text
             headers = response.headers
-        failure = _failure_of(error, status)
+        failure = _failure_of(error, status, text)
         bodies = (getattr(error, "body", ""), text, getattr(error, "doc", ""))
         detail = next(filter(None, map(message_of, bodies)), str(error.__cause__ or ""))
         prefix = f"HTTP {status}: " if status else ""
@@ -240,6 +249,7 @@ class ServerConnection:
             transient=failure.transient and headers.get("x-should-retry") != "false",
             permanent=failure.permanent,
             refused=is_refusal and not failure.permanent,
+            too_long=failure.too_long,
             retry_after=_pause_named(headers, text),
             timed_out=failure.timed_out,
             rate_limited=status == HTTP_TOO_MANY_REQUESTS and not failure.permanent,
@@ -254,8 +264,10 @@ class ServerConnection:
         return message
 
 
-def _failure_of(error: Exception, status: int) -> ServerFailure:
+def _failure_of(error: Exception, status: int, body: str) -> ServerFailure:
     """The kind of failure: by the server's code, the status, its hundreds, the exception's class."""
+    if status in (400, 413, 422, 500) and _TOO_LONG.search(body):
+        return _FAILURES["too_long"]
     classes = [type(error.__cause__), *type(error).__mro__]
     names = [cls.__name__ for cls in classes]
     keys = [getattr(error, "code", None), status, status // 100, *names]

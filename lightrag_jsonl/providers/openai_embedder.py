@@ -91,6 +91,11 @@ class OpenAIEmbedder:
         )
 
     @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._connection.url
+
+    @property
     def dim(self) -> int:
         """The length of a vector; if it is unknown, a small request is sent and waited for."""
         if self._dim is None:

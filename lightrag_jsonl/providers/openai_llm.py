@@ -1,5 +1,6 @@
 """Chat models behind any endpoint that speaks OpenAI's protocol."""
 
+import base64
 import json
 import logging
 import re
@@ -9,13 +10,16 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
+from lightrag_jsonl.core.loops import LoopDetector, RecordCounter
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Completion, Finish, Json, Message, ResponseType
+from lightrag_jsonl.core.tokens import FittedTokenizer
+from lightrag_jsonl.core.types import Completion, Finish, Json, Message, Picture, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
 from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
 from lightrag_jsonl.providers.connection import ServerConnection, is_in_own_network
 from lightrag_jsonl.providers.context_window import WindowCheck
+from lightrag_jsonl.providers.openai_batches import OpenAIBatches
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 from lightrag_jsonl.providers.record_grammar import record_grammar
 
@@ -48,11 +52,13 @@ log = logging.getLogger(__name__)
 
 
 class OpenAILLM:
-    """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
+    """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM`, `ConstrainedLLM` and `VisionLLM`.
 
     - `temperature`: None leaves the choice to the server. `reasoning_effort`: as the server calls it
       ("low", "none", …). `extra_body`: merged into every request; `extra_headers`: sent with each.
     - `max_tokens`: the longest answer that the model can write; no request asks for more.
+    - `context_tokens`: the model's window, the tokens of a request and of its answer together. Chunks
+      and conversations of an index then fit into the window.
     - `timeout`: seconds of silence after which a request fails.
     - `max_retries`: the repetitions of a request after a passing error, by an index with this
       model; a call of a method here is a single request.
@@ -60,7 +66,8 @@ class OpenAILLM:
       keeps; tokens are those of requests and answers.
     - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, by which the
       server forces the format of the answer, unless the server refuses; llama.cpp gets a grammar
-      without white space instead. "grounded" also limits the names of entities to a list.
+      without white space instead. "grounded" also limits the names of entities to a list. None is
+      "auto" for prompts made for small models (`extract-small`), and "off" for the others.
     - `max_answer_bytes`: a longer answer is not read to its end, and fails; in a stream an event.
     - `name`: part of cache keys; two configurations of a model need different ones.
 
@@ -79,20 +86,22 @@ class OpenAILLM:
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
         max_tokens: int | None = None,
+        context_tokens: int | None = None,
         reasoning_effort: str | None = None,
         extra_body: Mapping[str, Json] | None = None,
         extra_headers: Mapping[str, str] | None = None,
-        constrain: Literal["auto", "off", "grounded"] = "off",
+        constrain: Literal["auto", "off", "grounded"] | None = None,
         max_answer_bytes: int = 4_000_000,
         name: str | None = None,
     ) -> None:
-        if constrain not in ("auto", "off", "grounded"):
+        if constrain not in (None, "auto", "off", "grounded"):
             raise ConfigError(f"constrain must be 'auto', 'off' or 'grounded', not {constrain!r}")
         self.model = model
         self.name = name or model
         self.max_retries = max_retries
         self.requests_per_minute = requests_per_minute
         self.tokens_per_minute = tokens_per_minute
+        self.context_tokens = context_tokens
         self.constrain = constrain
         self._temperature = temperature
         self._max_tokens = max_tokens
@@ -105,11 +114,25 @@ class OpenAILLM:
             max_bytes=max_answer_bytes,
             headers=dict(extra_headers or {}),
         )
+        self.batch_api = OpenAIBatches(  # files of results may have any length
+            ServerConnection(
+                base_url=base_url,
+                api_key=api_key,
+                timeout=timeout,
+                headers=dict(extra_headers or {}),
+            )
+        )
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
         self._window_check = WindowCheck(self.name)
         self._streams_only = False  # whether the model refuses to answer in one piece
         self._has_system_role = True  # whether the model's chat template takes a system message
         self._is_llama_cpp = False  # whether an answer came from llama.cpp, which takes grammars
+        self._watches_loops = False  # whether the server stops writing when a stream is closed
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._connection.url
 
     @property
     def first_concurrent_calls(self) -> int:
@@ -126,7 +149,8 @@ class OpenAILLM:
         max_tokens: int | None = None,
     ) -> Completion:
         """The model's answer, with its end and its cost."""
-        return await self._complete(self.request_body(messages, max_tokens=max_tokens))
+        body = self.request_body(messages, max_tokens=max_tokens)
+        return await self._complete(body, in_records=response_type == "jsonl")
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> "ChatStream":
         """The answer piece by piece; a broken connection raises `LLMError`."""
@@ -155,8 +179,21 @@ class OpenAILLM:
         if self.constrain != "off":
             allowed_names = names if self.constrain == "grounded" else None
             body |= self._constraint(schema, allowed_names)
-        answer = await self._complete(body)
+        answer = await self._complete(body, in_records=True)
         return replace(answer, text=unwrap_records(answer.text))
+
+    async def see(
+        self, messages: Sequence[Message], picture: Picture, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Like `complete`, about a picture that goes with the last message."""
+        body = self.request_body(messages, max_tokens=max_tokens)
+        data = base64.b64encode(picture.data).decode()
+        image: Json = {"url": f"data:{picture.media_type};base64,{data}"}
+        turns: Any = body["messages"]
+        parts = [{"type": "text", "text": turns[-1]["content"]}]
+        last_turn = {**turns[-1], "content": [*parts, {"type": "image_url", "image_url": image}]}
+        body_with_picture = {**body, "messages": [*turns[:-1], last_turn]}
+        return await self._complete(body_with_picture, in_records=False)
 
     def _constraint(self, schema: Mapping[str, Json], names: Sequence[str] | None) -> JsonObject:
         """The field of a request that forces records: a grammar for llama.cpp, else the schema."""
@@ -183,10 +220,12 @@ class OpenAILLM:
             body["reasoning_effort"] = self._reasoning_effort
         return body | self._extra_body
 
-    async def _complete(self, body: JsonObject) -> Completion:
-        """The whole answer; from a stream, if the model writes in no other way."""
-        if self._streams_only:
-            return await self._streamed_completion(body)
+    async def _complete(self, body: JsonObject, *, in_records: bool) -> Completion:
+        """The whole answer; from a stream, if the model writes in no other way, or if it is a local
+        model: an answer that repeats itself can then be ended early.
+        """
+        if self._streams_only or self._watches_loops:
+            return await self._streamed_completion(body, in_records=in_records)
         try:
             response = await self._create(body)
         except LLMError as error:
@@ -194,18 +233,30 @@ class OpenAILLM:
                 raise
             log.warning("%s: asking for a stream from now on", error)
             self._streams_only = True
-            return await self._streamed_completion(body)
+            return await self._streamed_completion(body, in_records=in_records)
         self._is_llama_cpp = "llama.cpp" in response.headers.get("server", "")
         self._connection.check_length(response.content)
         with self._connection.failures():
             answer = json.loads(response.content)
+        is_ollama = answer.get("system_fingerprint") == "fp_ollama"
+        self._watches_loops = self._is_llama_cpp or is_ollama
         completion = read_completion(answer)
         self._window_check.check(body["messages"], completion.usage)
         return completion
 
-    async def _streamed_completion(self, body: JsonObject) -> Completion:
+    async def _streamed_completion(self, body: JsonObject, *, in_records: bool) -> Completion:
+        """The whole answer from a stream, which is closed as soon as the model repeats itself."""
         stream = self._stream(body)
-        pieces = [piece async for piece in stream]
+        pieces: list[str] = []
+        loops = LoopDetector()
+        records = RecordCounter()
+        async for piece in stream:
+            pieces.append(piece)
+            if loops.feed(piece) or (in_records and records.feed(piece)):
+                await stream.aclose()
+                log.warning("%s: an answer was ended, since it repeats itself", self.name)
+                text = "".join(pieces)
+                return Completion(text, finish="length", usage=_estimated_usage(body, text))
         return Completion("".join(pieces), finish=stream.finish, usage=stream.usage)
 
     async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
@@ -243,6 +294,13 @@ class OpenAILLM:
         return bool(refused)
 
 
+def _estimated_usage(body: Mapping[str, Any], text: str) -> Usage:
+    """About what an answer cost that was ended before the server counted."""
+    count = FittedTokenizer().count
+    input_tokens = sum(count(message["content"]) for message in body["messages"])
+    return Usage(input_tokens=input_tokens, output_tokens=count(text), calls=1)
+
+
 def _has_system_message(messages: Any) -> bool:
     return any(message["role"] == "system" for message in messages)
 
@@ -255,7 +313,11 @@ def _without_system_role(messages: Any) -> Json:
         return turns
     if not turns or turns[0]["role"] != "user":
         return [{"role": "user", "content": "\n\n".join(instructions)}, *turns]
-    first = {**turns[0], "content": "\n\n".join([*instructions, turns[0]["content"]])}
+    content = turns[0]["content"]
+    if isinstance(content, list):  # with a picture
+        first_parts = [{"type": "text", "text": text} for text in instructions]
+        return [{**turns[0], "content": [*first_parts, *content]}, *turns[1:]]
+    first = {**turns[0], "content": "\n\n".join([*instructions, content])}
     return [first, *turns[1:]]
 
 

@@ -37,17 +37,30 @@ def record_grammar(schema: Mapping[str, Json], names: Sequence[str] | None = Non
     """The grammar of an answer in records of a `schema`, or None if the schema asks for more than
     fixed fields with texts, numbers, constants, lists and objects.
 
-    With `names`, fields for names of entities hold one of the list. Integers keep to narrow bounds;
+    A record of the type "done" ends the answer. With `names`, fields for names of entities hold one of the list. Integers keep to narrow bounds;
     other bounds of numbers are checked when the answer is read.
     """
     limited = limited_schema(schema, names)
     grammar = _Grammar(limited.pop("$defs", {}))
+    last_records = [part for part in limited.get("oneOf", []) if _is_last(part)]
+    if last_records:
+        limited["oneOf"] = [part for part in limited["oneOf"] if part not in last_records]
     try:
         record = grammar.rule(limited)
+        root = f'({record} ("\\n" {record})* "\\n"?)?'
+        if last_records:
+            last_record = grammar.rule({"oneOf": last_records})
+            root = f'({record} "\\n")* ({last_record} "\\n"?)?'
     except UnsupportedSchemaError:
         return None
-    rules = {"root": f'({record} ("\\n" {record})* "\\n"?)?', **_BASIC_RULES, **grammar.rules}
+    rules = {"root": root, **_BASIC_RULES, **grammar.rules}
     return "\n".join(f"{name} ::= {body}" for name, body in rules.items())
+
+
+def _is_last(schema: Any) -> bool:
+    """Whether a record says that the answer is done."""
+    kind = schema.get("properties", {}).get("type", {}) if isinstance(schema, dict) else {}
+    return isinstance(kind, dict) and kind.get("const") == "done"
 
 
 @dataclass

@@ -40,6 +40,7 @@ LLM_SETTINGS: Mapping[str, Any] = {  # arguments of `OpenAILLM`, with their type
     "requests_per_minute": Positive,
     "tokens_per_minute": Positive,
     "max_tokens": Positive,
+    "context_tokens": Positive,
     "reasoning_effort": str,
     "constrain": Literal["auto", "off", "grounded"],
     "max_answer_bytes": Positive,
@@ -91,6 +92,8 @@ class Setup:
     embedder: str | None = None
     embedder_base_url: str | None = None
     embedder_api_key: str | None = field(default=None, repr=False)
+    reranker: str | None = None
+    reranker_base_url: str | None = None
     language: str | None = None
     prompts: Path | None = None
 
@@ -103,7 +106,7 @@ def _setting_types() -> dict[str, Any]:
     types: dict[str, Any] = {name: str for name in SETUP if name != "models"}
     types |= LLM_SETTINGS
     types |= {f"{EMBEDDER}{name}": kind for name, kind in EMBEDDER_SETTINGS.items()}
-    types |= dict.fromkeys(("reranker", "reranker_base_url", "reranker_api_key"), str)
+    types["reranker_api_key"] = str
     types |= {f"{RERANKER}{name}": kind for name, kind in RERANKER_SETTINGS.items()}
     for prefix in TASK_PREFIXES.values():
         types |= {f"{prefix}{name}": str for name in ("llm", "base_url", "api_key")}

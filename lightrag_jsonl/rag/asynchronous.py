@@ -13,6 +13,7 @@ from anyio import to_thread
 from lightrag_jsonl.core import protocols, types
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.answers import Answer, Context
+from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, Turn
 from lightrag_jsonl.core.text import sanitize
@@ -327,6 +328,25 @@ class AsyncLightRAG:
         if remove:
             await self.engine.indexing.delete(ids)
         return report
+
+    async def conflicts(
+        self,
+        *,
+        explained: bool = False,
+        functional_kinds: Iterable[str] | None = None,
+        limit: int | None = 100,
+    ) -> tuple[Conflict, ...]:
+        """Pairs of claims of the texts that contradict each other, by subject: different values where a
+        subject has one value at a time. Such kinds are learned from the counts of the index, or named:
+        here, or for answers, too, in `IndexOptions.functional_kinds`.
+
+        With `explained`, pairs follow that time explains: an earlier value and a later one. A relation
+        that a person makes or changes, with a reason, settles the contradictions about it, and so does the
+        deletion of a relation. No model is called.
+        """
+        return await self.engine.retrieval.list_conflicts(
+            explained=explained, functional_kinds=functional_kinds, limit=limit
+        )
 
     async def status(self) -> types.Status:
         """The numbers of documents, entities and relations, and the parts of the index."""

@@ -12,8 +12,9 @@ from typing import Any
 
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.aio import gather_all
+from lightrag_jsonl.core.context_window import ContextWindow, context_tokens, fitted_options
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.languages import Language, known_language
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
@@ -53,6 +54,7 @@ from lightrag_jsonl.rag.settings import (
 from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
+from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.storage.opening import open_store
@@ -162,10 +164,11 @@ class Engine:
     @cached_property
     def cutter(self) -> DocumentCutter:
         """What cuts documents into chunks."""
+        options = self._fitted_options
         return DocumentCutter(
             tokenizer=self.tokenizer,
-            size=self.options.chunk_tokens,
-            overlap=self.options.chunk_overlap,
+            size=options.chunk_tokens,
+            overlap=options.chunk_overlap,
             chunker=self.chunker,
         )
 
@@ -189,6 +192,7 @@ class Engine:
             cite=resolve_citations,
             likeness=LikenessScale(self.embedder, self.language),
             secret_marks=self.new_id is random_id,
+            claims=ClaimMemory(self.options.functional_kinds),
         )
 
     @cached_property
@@ -247,6 +251,16 @@ class Engine:
             limits=self.options.limits,
         )
 
+    @property
+    def _fitted_options(self) -> IndexOptions:
+        """The options with sizes that fit the windows of the models."""
+        extract_model = self.models.get("extract", self.llm) if self.extractor is None else None
+        return fitted_options(
+            self.options,
+            extract=context_tokens(extract_model),
+            summarize=context_tokens(self.models.get("summarize", self.llm)),
+        )
+
     def extractor_for(self, client: ModelClient) -> LLMExtractor:
         """The extractor with the model of a client; `ConfigError` for a missing ontology."""
         ontology = None
@@ -254,13 +268,15 @@ class Engine:
             ontology = Ontology.load(self.options.ontology)
         if self.options.extraction == "extract-with-ontologies" and ontology is None:
             raise ConfigError("extraction='extract-with-ontologies' needs IndexOptions(ontology=…)")
+        model = self.models.get("extract", self.llm)
         return LLMExtractor(
             client,
             self.options,
             language=self.language,
             ontology=ontology,
-            names_in=partial(_names_in, known_language(self.language)),
-            grounded=getattr(self.models.get("extract", self.llm), "constrain", "") == "grounded",
+            names_in=partial(offline.text_names, language=known_language(self.language)),
+            window=ContextWindow(context_tokens(model), self.tokenizer.count),
+            grounded=getattr(model, "constrain", "") == "grounded",
         )
 
     def chunks_of(self, document: Document) -> list[Chunk]:
@@ -287,7 +303,7 @@ class Engine:
             extractor=self.extractor or self.extractor_for(client),
             embedder=self.embedder,
             tokenizer=self.tokenizer,
-            options=self.options,
+            options=self._fitted_options,
             cutter=self.cutter,
             language=self.language,
             settings=self.index_settings,
@@ -309,7 +325,8 @@ class Engine:
 
         Unreadable sources and skipped files are appended to `unread`.
         """
-        for item in load_documents(sources, readers, file_limits):
+        sees = self.client.has_model("see")
+        for item in load_documents(sources, readers, file_limits, sees=sees):
             if isinstance(item, Document):
                 yield PendingDocument(item, self.clock.seconds())
             else:
@@ -454,8 +471,3 @@ def _open_store(address: Address, expected: Mapping[str, str], *, create: bool) 
     if store.read_only:
         log.warning("%s can only be read: answers and traces are not kept", store.location)
     return store
-
-
-def _names_in(language: Language, text: str) -> list[str]:
-    """The names in a text, found by the rules of a language."""
-    return [entity.name for entity in offline.extract_text(text, language).entities]

@@ -29,7 +29,9 @@ from lightrag_jsonl.tracing import rdf
 if TYPE_CHECKING:
     import networkx as nx
 
-GraphFormat: TypeAlias = Literal["graphml", "json", "jsonl", "csv", "nquads", "cypher", "html"]
+GraphFormat: TypeAlias = Literal[
+    "graphml", "json", "jsonl", "csv", "nquads", "cypher", "html", "wiki"
+]
 
 SUFFIXES: Mapping[str, GraphFormat] = {
     ".graphml": "graphml", ".xml": "graphml", ".json": "json", ".jsonl": "jsonl", ".csv": "csv",
@@ -54,11 +56,15 @@ CAPTIONS = {  # the title of a page, and what is drawn
 
 
 def graph_format(path: Path) -> GraphFormat:
-    """The format of a file by the suffix; `ConfigError` lists the supported suffixes."""
+    """The format of a file by the suffix, a wiki for a folder; `ConfigError` lists the suffixes."""
+    if path.is_dir() or not path.suffix:
+        return "wiki"
     format = SUFFIXES.get(path.suffix.lower())
     if format is None:
         supported = ", ".join(SUFFIXES)
-        raise ConfigError(f"{path}: unknown suffix {path.suffix!r}; supported: {supported}")
+        raise ConfigError(
+            f"{path}: unknown suffix {path.suffix!r}; supported: {supported}, and a folder for a wiki"
+        )
     return format
 
 
@@ -67,6 +73,8 @@ def export_graph(view: StoreView, format: GraphFormat, *, language: str = "en") 
     if format == "jsonl":
         lines = [json.dumps(record, ensure_ascii=False) for record in records(view)]
         return "".join(f"{line}\n" for line in lines)
+    if format == "wiki":
+        raise ConfigError("a wiki is a folder of pages, and no text; export it to a folder")
     if format not in {*SUFFIXES.values()}:
         raise ConfigError(f"{format!r} is not a format; supported: {', '.join(SUFFIXES.values())}")
     entities = [*view.entities(view.listed("entity")).values()]

@@ -1,6 +1,8 @@
 """The namespaces of an index: entities, traces and administration."""
 
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -9,15 +11,19 @@ from typing import Any
 from anyio import to_thread
 
 from lightrag_jsonl.core.answers import Community
+from lightrag_jsonl.core.claims import DatedClaim
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import LANGUAGE_NAMES, QueryParam
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import (
+    Document,
     EditAction,
     Entity,
     Json,
+    MergedRecords,
     Neighbourhood,
     Record,
     Relation,
@@ -26,19 +32,27 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.curation.duplicates import Duplicate, find_duplicates, groups
 from lightrag_jsonl.curation.edits import Edit
+from lightrag_jsonl.curation.homonyms import Homonym, find_homonyms
 from lightrag_jsonl.curation.review import Review, estimate_review, review
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.providers import as_embedder
-from lightrag_jsonl.rag.engine import Engine
+from lightrag_jsonl.providers.model_names import NO_MODEL
+from lightrag_jsonl.providers.offline import HashEmbedder
+from lightrag_jsonl.rag.engine import Engine, open_engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
+from lightrag_jsonl.rag.wiki import wiki_pages, write_wiki
+from lightrag_jsonl.retrieval.communities import load_communities
+from lightrag_jsonl.retrieval.history import entity_history
 from lightrag_jsonl.retrieval.reports import (
     ReportRun,
     ReportTask,
     estimate_reports,
     find_report_tasks,
+    with_reports,
     write_reports,
 )
 from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import CompletionCache, read, search, write
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 from lightrag_jsonl.tracing import trace as recorded
@@ -116,6 +130,61 @@ class Entities:
             return Neighbourhood(replace(entity, degree=len(relation_rows)), tuple(relations))
 
         return await read(self._engine.store, load)
+
+    async def history(self, name: str) -> tuple[DatedClaim, ...]:
+        """What was said about an entity over time, with the sentences, documents and dates: in the order
+        of time, claims without a date last. `NotFoundError` for an unknown name.
+        """
+        key = name_key(sanitize(name))
+
+        def load(view: StoreView) -> tuple[DatedClaim, ...]:
+            row = view.entity_ids([key]).get(key)
+            if row is None:
+                raise NotFoundError(f"no such entity: {name}")
+            return entity_history(view, row)
+
+        return await read(self._engine.store, load)
+
+    async def of_records(
+        self, texts: Iterable[tuple[Document | str, Iterable[Record]]]
+    ) -> MergedRecords:
+        """The entities and relations of records, merged as in this index; nothing is stored.
+
+        Takes texts with their records, such as those of `extract`; each text is cut as usual, and a
+        record may name a chunk by index. The result is what an index of these texts alone would hold:
+        names in different spellings are one, types are voted on, descriptions are joined. No model is
+        called, so there are no summaries; edits by hand and merges of names of this index do not count.
+        """
+        engine = self._engine
+        pending_documents = [
+            PendingDocument(
+                document=Document(document) if isinstance(document, str) else document,
+                created_at=engine.clock.seconds(),
+                records=tuple(records),
+            )
+            for document, records in texts
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            scratch = open_engine(
+                folder,
+                llm=NO_MODEL,
+                embedder=HashEmbedder(dim=8),  # nobody searches
+                tokenizer=engine.tokenizer,
+                language=engine.language,
+                options=engine.options,
+                prompts=engine.prompts,
+                chunker=engine.chunker,
+            )
+            with closing(scratch):
+                report = await scratch.indexing.insert(
+                    pending_documents, progress=False, summarize=False
+                )
+                entities = Entities(scratch)
+                return MergedRecords(
+                    entities=await entities.list(),
+                    relations=await entities.relations(),
+                    rejections=report.extraction.rejections,
+                )
 
     async def merge(self, names: Iterable[str], *, into: str) -> None:
         """Make names a single entity, in later inserts, too; `NotFoundError` lists unknown names."""
@@ -241,6 +310,29 @@ class Entities:
         for into, *names in groups(merged):
             await self.merge(names, into=into)
         return merged
+
+    async def homonyms(self, *, limit: int = 100) -> tuple[Homonym, ...]:
+        """Names with perhaps several bearers, most likely first: types, dates or places of their
+        documents contradict each other. `separate` takes the name and the bearers of one.
+        """
+        return await search(self._engine.store, partial(find_homonyms, limit=limit))
+
+    async def separate(self, name: str, bearers: Mapping[str, Iterable[str]]) -> None:
+        """Tell the bearers of a name apart: by each qualifier, the ids of the documents that mean the
+        bearer. "John Gale" becomes "John Gale (Kestrel Works)" in them, and stays an alias.
+
+        Other and later documents keep the bare name. `NotFoundError` for an unknown name, or a document
+        that does not mention it; `ConfigError` if other names are merged into it. `rejoin` undoes it.
+        """
+        documents = {
+            qualifier: [sanitize(id) for id in ([ids] if isinstance(ids, str) else ids)]
+            for qualifier, ids in bearers.items()
+        }
+        await self._engine.curation.separate_name(sanitize(name), documents)
+
+    async def rejoin(self, *names: str) -> None:
+        """Take the qualifiers off separated names; `NotFoundError` lists names without one."""
+        await self._engine.curation.rejoin_names([sanitize(name) for name in names])
 
     async def estimate_review(self, pairs: Iterable[Duplicate]) -> Usage:
         """The cost of `review`, if no answer is in the cache; `ConfigError` without a model."""
@@ -480,13 +572,30 @@ class Admin:
 
         Suffixes: .graphml, .json, .jsonl (the records behind the graph), .csv, .nq (N-Quads),
         .cypher and .html (a page of the entities with most relations). `ConfigError` for any other
-        suffix.
+        suffix. A path without a suffix is a folder for a wiki: a Markdown page for each entity,
+        community and document. Written anew are only pages that changed, and pages of what the index
+        no longer has are deleted.
         """
         chosen_format = format or graph_format(Path(path))
+        if chosen_format == "wiki":
+            pages = await self._wiki_pages()
+            await to_thread.run_sync(write_wiki, Path(path), pages)
+            return chosen_format
         text = await self.export_text(chosen_format)
         write_file = partial(Path(path).write_text, text, "utf-8", newline="")
         await to_thread.run_sync(write_file)
         return chosen_format
+
+    async def _wiki_pages(self) -> dict[str, str]:
+        engine = self._engine
+
+        def make_pages(snapshot: Snapshot) -> dict[str, str]:
+            task = SearchTask.without_question(snapshot, QueryParam(mode="overview"))
+            rows = engine.retrieval.communities.communities(task)
+            communities = with_reports(snapshot, load_communities(task, rows))
+            return wiki_pages(snapshot, communities, known_language(engine.language))
+
+        return await search(engine.store, make_pages)
 
     async def export_text(self, format: GraphFormat) -> str:
         """The text of an export."""

@@ -89,9 +89,12 @@ def open_index(
     return rag
 
 
-def open_async(folder: Path) -> AsyncLightRAG:
-    """Open an existing index with the recorded parts and options, for use in an event loop."""
-    return AsyncLightRAG(**index_arguments(Setup(folder)))
+def open_async(folder: Path, setup: Setup | None = None) -> AsyncLightRAG:
+    """Open an existing index with the recorded parts and options, for use in an event loop.
+
+    Models of a `setup` replace the recorded ones.
+    """
+    return AsyncLightRAG(**index_arguments(replace(setup or Setup(), working_dir=folder)))
 
 
 def completed(setup: Setup, recorded: Mapping[str, str] | None) -> Setup:

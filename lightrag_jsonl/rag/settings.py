@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import ConfigError, SettingsError
-from lightrag_jsonl.core.protocols import LLM, Embedder, Tokenizer
+from lightrag_jsonl.core.protocols import LLM, Embedder, Tokenizer, VisionLLM
 from lightrag_jsonl.core.tokens import tokenizer_for
 from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.core.user_code import CheckedTokenizer
@@ -95,6 +95,12 @@ def choose_models(
                 models[task] = make_llm(argument, setup, task)
         elif argument is not None:
             models[task] = as_llm(argument)
+    vision_model = models.get("see")
+    if vision_model is not None and not isinstance(vision_model, VisionLLM):
+        raise ConfigError(
+            f"models: {vision_model.name} cannot see pictures, since it has no method `see`; "
+            "an OpenAILLM has"
+        )
     return models
 
 

@@ -113,8 +113,11 @@ def read_file(
     readers: Readers | None = None,
     *,
     limits: FileLimits | None = None,
+    sees: bool = False,
 ) -> FileContent:
     """The content of a file's bytes, read as its suffix says, or else as plain text.
+
+    With `sees`, the document has the pictures of the file: scanned pages, and pictures on pages and slides.
 
     `readers` are a user's own, by suffix with the dot; they come before those of `READERS`. The
     title is the name of the file, unless its content has one. `ConfigError` says why a file cannot
@@ -123,7 +126,7 @@ def read_file(
     """
     suffix = file_suffix(path)
     own_reader = (readers or {}).get(suffix)
-    meter = FileMeter(limits or FileLimits())
+    meter = FileMeter(limits or FileLimits(), sees=sees)
     try:
         content = _decompressed(data, path)
         if own_reader is not None:
@@ -139,7 +142,8 @@ def read_file(
         raise ConfigError(f"{path} cannot be read: {described(error)}") from error
     if not isinstance(document, Document):
         raise ConfigError(f"{path}: its reader gave {type(document).__name__}, not a Document")
-    if not any(map(str.strip, document.pages or (document.text,))):
+    has_text = any(map(str.strip, document.pages or (document.text,)))
+    if not (has_text or document.pictures):
         raise ConfigError(f"{path} is empty")
     stem = path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
     return FileContent(replace(document, title=document.title or stem), tuple(meter.notes))

@@ -10,6 +10,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.validation import check_fields
 from lightrag_jsonl.readers.embedded_data import without_embedded_data
 
+MOST_PICTURE_BYTES = 200 << 20  # of a file: some thousand scanned pages in black and white
 MOST_NOTES = 100  # of a file; an e-book could have one for each of its chapters
 
 AtLeastOne: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -44,10 +45,13 @@ class FileMeter:
     """Counts characters, cells and pages of a file; `ConfigError` beyond a limit.
 
     `notes` say which parts of the file are not in its text, such as bytes that cannot be decoded.
+    With `sees`, the pictures in the file are wanted, too.
     """
 
-    def __init__(self, limits: FileLimits) -> None:
+    def __init__(self, limits: FileLimits, *, sees: bool = False) -> None:
         self.notes: list[str] = []
+        self.sees = sees
+        self._picture_bytes = 0
         self._limits = limits
         self._characters = 0
         self._cells = 0
@@ -67,6 +71,13 @@ class FileMeter:
         """Count pages, slides, sheets or chapters."""
         self._pages += count
         self._check("pages", self._pages, self._limits.pages)
+
+    def has_room(self, size: int) -> bool:
+        """Whether a picture of so many bytes still fits into an answer; if so, count the bytes."""
+        if self._picture_bytes + size > MOST_PICTURE_BYTES:
+            return False
+        self._picture_bytes += size
+        return True
 
     def decode(self, data: bytes, *, declared: str = "") -> str:
         """The text of bytes in the `declared` or the likeliest encoding, without embedded data.

@@ -6,14 +6,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.arabic import has_arabic, ordered_text
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.pdf_forms import form_values
+from lightrag_jsonl.readers.pictures import (
+    Box,
+    add_pictures,
+    pictures_on_page,
+    scanned_page,
+    without_repeated,
+)
 from lightrag_jsonl.readers.running_lines import PrintedPage, without_running_lines
 from lightrag_jsonl.readers.titles import confirmed_title
 
@@ -42,6 +49,8 @@ MOST_MARGIN_LINES = 6  # and their parts: title, number and date can stand apart
 LISTED_PAGES = 20  # in a note
 TITLE_PAGES = 3  # at the beginning, where the title of a document stands
 
+SCANNED_ADVICE = "recognize its text (OCR) first, or name a model that sees (models: see)"
+
 _pdfium_lock = threading.Lock()  # PDFium is not made for threads
 
 
@@ -50,7 +59,8 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
 
     Filled fields follow the text of their page. Running headers, footers and page numbers are left
     out; pages that are pictures are noted.
-    `ConfigError` for broken and encrypted files, and for files without text: scanned pages need OCR.
+    `ConfigError` for broken and encrypted files, and for files without text: scanned pages need OCR,
+    or a model that sees.
     """
     import pypdfium2
 
@@ -69,26 +79,39 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
             property_title = pdf.get_metadata_value("Title")
             printed: list[PrintedPage] = []
             scanned = []
+            pictures: list[Picture] = []
             for index in range(len(pdf)):
                 page, is_picture = _page(pdf, index)
                 meter.add_characters(len(page.text))
                 printed.append(page)
                 if is_picture:
                     scanned.append(index + 1)
+                if meter.sees:
+                    pictures += _pictures(pdf, index, is_picture=is_picture)
         finally:
             pdf.close()
-    if not any(page.text.strip() for page in printed):
-        raise ConfigError("has no text: if its pages were scanned, recognize the text (OCR) first")
-    if scanned:
-        meter.add_note(
-            f"no text on {_page_list(scanned)}: a picture; recognize its text (OCR) first"
-        )
+    shown_pictures = add_pictures(meter, without_repeated(pictures))
+    if not (any(page.text.strip() for page in printed) or shown_pictures):
+        raise ConfigError(f"has no text: if its pages were scanned, {SCANNED_ADVICE}")
+    if scanned and not meter.sees:
+        meter.add_note(f"no text on {_page_list(scanned)}: a picture; {SCANNED_ADVICE}")
     pages = [
         _with_headings(text, titles.get(index, ()))
         for index, text in enumerate(without_running_lines(printed))
     ]
     title = confirmed_title(property_title, "\n".join(page.text for page in printed[:TITLE_PAGES]))
-    return Document("", title=title, pages=tuple(pages))
+    return Document("", title=title, pages=tuple(pages), pictures=shown_pictures)
+
+
+def _pictures(pdf: Any, index: int, *, is_picture: bool) -> list[Picture]:
+    """The page itself, if it was scanned, or else the pictures on it."""
+    page = pdf[index]
+    try:
+        if is_picture:
+            return [scanned_page(page, index + 1)]
+        return pictures_on_page(page, index + 1)
+    finally:
+        page.close()
 
 
 def _page_list(numbers: Sequence[int]) -> str:
@@ -98,15 +121,6 @@ def _page_list(numbers: Sequence[int]) -> str:
     return f"page{'s' * (len(numbers) > 1)} {first}" + (
         f" and {more_count:,} more" if more_count > 0 else ""
     )
-
-
-class Box(NamedTuple):
-    """A rectangle on a page, in points from its lower left corner."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
 
 
 def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:

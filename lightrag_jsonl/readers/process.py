@@ -15,7 +15,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers import FileContent, Readers, is_read_here, read_file
-from lightrag_jsonl.readers.limits import FileLimits, advice
+from lightrag_jsonl.readers.limits import MOST_PICTURE_BYTES, FileLimits, advice
 from lightrag_jsonl.readers.worker import FileRequest, FileResponse, read_message, write_message
 
 START_SECONDS: Final = 120.0  # an empty process needs 0.2, but the machine may be busy
@@ -42,10 +42,12 @@ class ReadingProcess:
     The first file of another format starts the process, which reads all later files, too; it ends
     with `close`, and with this process. A user's own readers are called here, without limits. Where
     no process can be started, a warning says so, and seconds and memory are not limited.
+    With `sees`, documents have the pictures of their files.
     """
 
-    def __init__(self, limits: FileLimits | None = None) -> None:
+    def __init__(self, limits: FileLimits | None = None, *, sees: bool = False) -> None:
         self._limits = limits or FileLimits()
+        self._sees = sees
         self._process: subprocess.Popen[bytes] | None = None
         self._is_possible = True
         self._lock = threading.Lock()
@@ -79,8 +81,9 @@ class ReadingProcess:
         with self._lock:
             process = self._started()
             if process is None:
-                return read_file(data, path, readers, limits=self._limits)
-            return self._ask(process, FileRequest(sanitize(str(path)), data, self._limits))
+                return read_file(data, path, readers, limits=self._limits, sees=self._sees)
+            request = FileRequest(sanitize(str(path)), data, self._limits, self._sees)
+            return self._ask(process, request)
 
     def _started(self) -> subprocess.Popen[bytes] | None:
         """The process, ready to read; None where no process can be started."""
@@ -137,6 +140,7 @@ class ReadingProcess:
         """The answer to a request; None if the process has ended."""
         assert process.stdin is not None and process.stdout is not None
         longest = 8 * self._limits.characters + (1 << 20)  # bytes; a character has four at most
+        longest += 2 * MOST_PICTURE_BYTES if self._sees else 0
         try:
             write_message(process.stdin, msgspec.msgpack.encode(request))
             answer = read_message(process.stdout, longest)

@@ -5,11 +5,12 @@ from io import BytesIO
 from typing import Any
 
 from lightrag_jsonl.core.cjk import is_cjk
-from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.drawings import drawing_text
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.ooxml import usual_package
+from lightrag_jsonl.readers.pictures import add_pictures, slide_pictures, without_repeated
 from lightrag_jsonl.readers.titles import confirmed_title
 
 PAGE_BYTES = 2_000  # of UTF-8: neighbouring slides share a page up to this length
@@ -29,13 +30,18 @@ def read_pptx(data: bytes, meter: FileMeter) -> Document:
 
     presentation = pptx.Presentation(BytesIO(usual_package(data, ".pptx")))
     texts = []
+    pictures: list[Picture] = []
+    height = presentation.slide_height.pt if presentation.slide_height else 0.0
     for number, slide in enumerate(presentation.slides, 1):
         meter.add_pages(1)
+        if meter.sees:
+            pictures += slide_pictures(slide.shapes, number, height)
         text = _slide_text(slide, number, meter)
         meter.add_characters(len(text))
         texts.append(text)
     title = confirmed_title(presentation.core_properties.title, "\n".join(texts))
-    return Document("", title=title, pages=tuple(_shared_pages(texts)))
+    shown_pictures = add_pictures(meter, without_repeated(pictures))
+    return Document("", title=title, pages=tuple(_shared_pages(texts)), pictures=shown_pictures)
 
 
 def _shared_pages(texts: Iterable[str]) -> list[str]:

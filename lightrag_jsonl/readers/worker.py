@@ -33,6 +33,7 @@ class FileRequest(msgspec.Struct):
     path: str
     data: bytes
     limits: FileLimits
+    sees: bool = False
 
 
 class FileResponse(msgspec.Struct):
@@ -100,7 +101,9 @@ def _answer(request: FileRequest) -> FileResponse:
             request.limits.seconds + LATE_SECONDS, file=nowhere, exit=True
         )
         try:
-            content = read_file(request.data, PurePath(request.path), limits=request.limits)
+            content = read_file(
+                request.data, PurePath(request.path), limits=request.limits, sees=request.sees
+            )
             return FileResponse(_storable(content), final=_is_short_of_memory(request))
         except MemoryError:
             return _out_of_memory(request)

@@ -25,7 +25,6 @@ LEAST_PASSAGE = 16  # tokens; a shorter beginning of a passage is not worth its 
 JOINT = 2  # tokens that may be added by joining an item to the text before it
 ITEM_NUMBER = "[99]"  # before each item
 MARK_LENGTH = 8  # hex digits
-MARK_SECRET = "mark_secret"  # the setting from which marks are derived
 REDUCED = 0.9  # if a selection was too long, the next one has at most this share of its budgets
 
 RankedItem = TypeVar("RankedItem")
@@ -213,8 +212,9 @@ class ContextSelection:
         lines: list[tuple[Line[Fact], int]] = []
         for fact in facts:
             visible = without_repetition(fact, passages)
+            dated = replace(visible, description=self._writer.dated_description(visible))
             visible = replace(visible, description=readable_description(visible))
-            text = write(visible)
+            text = write(dated)
             tokens = self._tokenizer.count(text)
             if tokens > limit and self._tokenizer.count(visible.description) > limit:
                 clip = self._tokenizer.truncate(visible.description, limit).rstrip() + "…"

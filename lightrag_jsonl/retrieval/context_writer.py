@@ -28,6 +28,7 @@ SHOWN_ALIASES = 5  # other names beside an entity
 SHOWN_ATTRIBUTES = 5  # statements with a value beside an entity
 VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
 
+_GAP = re.compile(r" {4,}")
 _BARE_WORD = re.compile(r"[^\W_]+")
 _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
 _CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
@@ -72,6 +73,15 @@ class ContextWriter:
         weight = self.words.brackets.format(self.words.weight.format(relation.weight))
         return f"{directions}{weight}{self._described(relation.description)}"
 
+    def dated_description(self, fact: Entity | Relation) -> str:
+        """A description on one line, each text with the time when it holds, as far as that is known."""
+        texts = new_statements(fact) if isinstance(fact, Relation) else fact.description.split("\n")
+        return as_sentences([self._with_date(text) for text in texts])
+
+    def _with_date(self, text: str) -> str:
+        date = self.context.claim_dates.get(text, "")
+        return f"{self.words.brackets.format(date).strip()} {text}" if date and text else text
+
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entry among the sources."""
         sources = [
@@ -83,7 +93,14 @@ class ContextWriter:
     def headings(self) -> list[str]:
         """The first line, and the headings of all sections."""
         sections = [f"{self.mark} {heading}{self.words.colon}" for heading in self.words.headings]
-        return [f"{self.words.first_line}{self.mark}", *sections]
+        return [self._first_line(), *sections]
+
+    def _first_line(self) -> str:
+        """The mark, and the date that the question is about."""
+        line = f"{self.words.first_line}{self.mark}"
+        return (
+            f"{line}\n{self.words.as_of.format(self.context.as_of)}" if self.context.as_of else line
+        )
 
     def heading(self, number: int, chunk: Chunk) -> str:
         """The line above a chunk: number, title and date, heading path, page."""
@@ -112,7 +129,7 @@ class ContextWriter:
             for number, line in enumerate([*entities, *relations], len(chunks) + 1)
         ]
         passages = [
-            f"{self.heading(number, chunk)}\n{escaped(chunk.text)}"
+            f"{self.heading(number, chunk)}\n{self._passage(chunk)}"
             for number, chunk in enumerate(chunks, 1)
         ]
         sections = (
@@ -129,11 +146,16 @@ class ContextWriter:
         ]
         return "\n\n".join([first_line, *texts]) if texts else ""
 
+    def _passage(self, chunk: Chunk) -> str:
+        """The text of a chunk, with an ellipsis for what did not hold at the time asked about."""
+        text = escaped(chunk.text)
+        return _GAP.sub(f" {ELLIPSIS} ", text).strip() if self.context.as_of else text
+
     def overview_headings(self) -> list[str]:
         """The first line, and the headings of both sections of an overview."""
         sections = (self.words.communities, self.words.excerpts)
         headings = [f"{self.mark} {heading}{self.words.colon}" for heading in sections]
-        return [f"{self.words.first_line}{self.mark}", *headings]
+        return [self._first_line(), *headings]
 
     def overview(
         self,

@@ -45,10 +45,11 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     """The communities of the visible graph, and chunks to quote from, in the order of the text."""
     task = with_filter(task)
     communities = memory.communities(task)
-    top_communities = with_reports(
-        task.snapshot,
-        [community for community in load_communities(task, communities) if not community.level],
+    top_communities = tuple(
+        [community for community in load_communities(task, communities) if not community.level]
     )
+    if task.holding is None:  # a report is written from all that the passages say
+        top_communities = with_reports(task.snapshot, top_communities)
     chunks_by_row = _spread_chunks(task, cited_chunk_ids(top_communities))
     chunk_names = names_in_chunks(task, column(chunks_by_row))
     chunks = tuple(chunks_by_row.values())
@@ -90,7 +91,9 @@ def _spread_chunks(task: SearchTask, cited_ids: Collection[str]) -> dict[int, Ch
         best_rows = {int(ordered[section[scores[section].argmax()]]) for section in sections}
         ordered = column([row for row in chunk_ids if row in best_rows | cited_rows])
     stored_chunks = task.snapshot.chunks(ordered.tolist())
-    chunks_by_row = {row: stored_chunks[row] for row in ordered.tolist()}
+    chunks_by_row = {
+        row: stored_chunks[row] for row in ordered.tolist() if stored_chunks[row].text.strip()
+    }
     return _without_front_matter(chunks_by_row, cited_rows)
 
 

@@ -30,11 +30,12 @@ _NUMERAL = re.compile(r"[\d〇零一二三四五六七八九十百千万亿两]"
 class Passages:
     """The passages of a search, each text once: by the walk and by text, and the copies of each by row.
 
-    Front matter stands last in both lists.
+    Front matter stands last in both lists. `chunks` are those that were looked at.
     """
 
     walked: Hits
     by_text: Hits
+    chunks: Mapping[int, Chunk]
     copies: Mapping[int, Sequence[int]]
 
 
@@ -59,6 +60,7 @@ def arrange_passages(task: SearchTask, walked: Hits, text_hits: Hits) -> Passage
     return Passages(
         walked=_arranged(walked, originals, last_rows),
         by_text=_arranged(text_hits, originals, last_rows),
+        chunks=chunks,
         copies={original: rows[1:] for original, rows in rows_by_original.items()},
     )
 

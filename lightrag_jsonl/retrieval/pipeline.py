@@ -1,8 +1,9 @@
 """Answers a question: keywords, search, selection, context, answer, citations."""
 
+import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from lightrag_jsonl.core.answers import Answer, Cited, Community, Context
 from lightrag_jsonl.core.citation_markers import CitationNumbering
+from lightrag_jsonl.core.claims import Conflict
+from lightrag_jsonl.core.context_window import context_tokens, fitted_param
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.modes import MODES
@@ -29,10 +32,18 @@ from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval import ranking
+from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
-from lightrag_jsonl.retrieval.context import MARK_SECRET, context_mark, fit_context
+from lightrag_jsonl.retrieval.conflicts import (
+    appended_conflicts,
+    find_conflicts,
+    with_conflict_section,
+    with_conflicts,
+)
+from lightrag_jsonl.retrieval.context import context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
+from lightrag_jsonl.retrieval.holding import Holding, HoldingView, find_holding
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
 from lightrag_jsonl.retrieval.listing import appended_listing, find_listing, with_listing
 from lightrag_jsonl.retrieval.overview import find_overview
@@ -67,7 +78,7 @@ class QueryPipeline:
 
     `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
     an answer, and the cited numbers that the model was never shown. `likeness` is the scale of the
-    embedder's cosines, `communities` keeps the communities of the graph. Without `secret_marks`, equal
+    embedder's cosines, `communities` keeps the communities of the graph, `claims` the claims. Without `secret_marks`, equal
     content has equal marks in the prompts of every index.
     """
 
@@ -83,6 +94,7 @@ class QueryPipeline:
     likeness: LikenessScale
     secret_marks: bool = True
     communities: CommunityMemory = field(default_factory=CommunityMemory)
+    claims: ClaimMemory = field(default_factory=ClaimMemory)
 
     async def retrieve(
         self, question: str, param: QueryParam, observer: QueryObserver = NO_OBSERVER
@@ -90,7 +102,7 @@ class QueryPipeline:
         """The context that a model would read; `ConfigError` if the question is empty."""
         meter = UsageMeter()
         with meter.attach_usage():
-            return await self._context(question, param, observer, meter)
+            return await self._context(question, self._fitted_param(param), observer, meter)
 
     async def list_communities(self, where: Mapping[str, Any]) -> tuple[Community, ...]:
         """The communities of what a filter lets through, the largest first, each followed by its parts."""
@@ -102,6 +114,22 @@ class QueryPipeline:
             return with_reports(snapshot, communities)
 
         return await search(self.store, load)
+
+    async def list_conflicts(
+        self,
+        *,
+        explained: bool = False,
+        functional_kinds: Iterable[str] | None = None,
+        limit: int | None = None,
+    ) -> tuple[Conflict, ...]:
+        """The contradictions of the index; with `explained` also those that time explains."""
+        memory = self.claims if functional_kinds is None else ClaimMemory(functional_kinds)
+        return await read(
+            self.store,
+            lambda view: find_conflicts(
+                view, memory.claims(view), explained=explained, limit=limit
+            ),
+        )
 
     async def answer(
         self,
@@ -118,6 +146,7 @@ class QueryPipeline:
         """
         started = time.monotonic()
         meter = meter or UsageMeter()
+        param = self._fitted_param(param)
         context = await self._context(question, param, observer, meter)
         pieces: list[str] = []
         numbering = CitationNumbering(context.items)
@@ -134,10 +163,14 @@ class QueryPipeline:
         cut_off = await self._write(context, param, meter, write_piece, streamed=is_streamed)
         if context.listing is not None:
             await write_piece(appended_listing(context, has_text=bool(pieces)))
+        await write_piece(appended_conflicts(context, "".join(pieces), numbering.numbers))
         await write_piece("", last=True)
         text = "".join(pieces)
         prompt_numbers = tuple(numbering.numbers)
-        cited = await read(self.store, lambda view: self.cite(view, text, context, prompt_numbers))
+        cited = await read(
+            self.store,
+            lambda view: self.cite(self._as_of(view, context.as_of), text, context, prompt_numbers),
+        )
         answer = Answer(
             text=text,
             citations=cited.citations,
@@ -161,6 +194,7 @@ class QueryPipeline:
             param.mode,
             language=self.language,
             response_type=param.response_type or "",
+            as_of=param.as_of or "",
         )
         result = SearchResult(context)
         if self._may_search(context.question, param):
@@ -172,12 +206,22 @@ class QueryPipeline:
         if reranker is not None and result.context.chunks and result.overview is None:
             result = await rerank(reranker, result, search_text, param)
         selection = await select_edges(result, search_text, param, client=self.client, meter=meter)
-        context = await read(
-            self.store,
-            lambda view: self._fitted(view, result, selection, param),
-        )
+        if selection.method == "llm" and not selection.fallback:
+            result = await read(
+                self.store,
+                lambda view: with_sources(
+                    self._as_of(view, param.as_of), result, selection, param.chunk_top_k
+                ),
+            )
+        context = await asyncio.to_thread(self._fitted, result, selection, param)
         await observer.selected(selection, context)
         return context
+
+    def _fitted_param(self, param: QueryParam) -> QueryParam:
+        """The settings with a context that fits the window of the model that answers."""
+        if self.answerer is not None or not self.client.has_model("answer"):
+            return param
+        return fitted_param(param, context_tokens(self.client.model("answer")))
 
     # ── the search ──────────────────────────────────────────────────────────────
 
@@ -219,11 +263,16 @@ class QueryPipeline:
                 mode=MODES[param.mode],
                 param=param,
                 chunk_limit=param.chunk_top_k * factor,
+                holding=self._holding(snapshot, param.as_of),
             )
             if asks_for_overview(task.mode, param, query.question, context.keywords):
                 result = find_overview(task, context, self.communities)
             else:
                 result = ranking.find(task, context)
+                contradicted = with_conflicts(
+                    snapshot, self.claims.claims(snapshot), result.context
+                )
+                result = replace(result, context=contradicted)
             if not task.mode.graph:
                 return result
             listing = find_listing(task, query.question, context.keywords)
@@ -231,30 +280,32 @@ class QueryPipeline:
 
         return await search(self.store, find)
 
+    def _holding(self, view: StoreView, moment: str | None) -> Holding | None:
+        """What did not hold at a moment; None if no moment is asked about."""
+        if not moment:
+            return None
+        return find_holding(view, moment, self.claims.claims(view))
+
+    def _as_of(self, view: StoreView, moment: str | None) -> StoreView:
+        """The view as of a moment, if one is asked about."""
+        holding = self._holding(view, moment)
+        return view if holding is None else HoldingView(view.dialect, holding)
+
     def _reranker(self, param: QueryParam) -> Reranker | None:
         """The reranker, if the question wants one."""
         return self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
 
-    def _fitted(
-        self,
-        view: StoreView,
-        result: SearchResult,
-        selection: EdgeSelection,
-        param: QueryParam,
-    ) -> Context:
-        """The part of the result that fits into the budgets, with the prompt: the selected relations
-        and, if a model selected them, their sources.
-        """
-        if selection.method == "llm" and not selection.fallback:
-            result = with_sources(view, result, selection, param.chunk_top_k)
+    def _fitted(self, result: SearchResult, selection: EdgeSelection, param: QueryParam) -> Context:
+        """The part of the result that fits into the budgets, with the prompt and the selected relations."""
         context = replace(result.context, relations=selection.relations)
         result = replace(result, context=context)
-        secret = view.settings().get(MARK_SECRET, "") if self.secret_marks else ""
+        secret = self.store.mark_secret if self.secret_marks else ""
         fit = fit_context if result.overview is None else fit_overview
         fitted = fit(result, param, self.tokenizer, secret)
+        mark = context_mark(result.context, secret)
+        fitted = with_conflict_section(fitted, param, self.tokenizer, mark)
         if result.listing is None:
             return fitted
-        mark = context_mark(result.context, secret)
         return with_listing(fitted, result.listing, param, self.tokenizer, mark)
 
     # ── the question ────────────────────────────────────────────────────────────

@@ -96,7 +96,7 @@ def _name_spans(question: str) -> list[NameSpan]:
     for first, part in enumerate(parts):
         is_character = bool(part[1])
         longest = LONGEST_CJK_NAME if is_character else LONGEST_NAME
-        is_common_word = not question[part.start()].isupper()
+        is_common_word = not part[0].lstrip(_SURROUNDINGS)[:1].isupper()
         for last in range(first, min(first + longest, len(parts))):
             if first == last and (is_character or is_common_word):
                 continue

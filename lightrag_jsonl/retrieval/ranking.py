@@ -15,6 +15,7 @@ from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Kind
+from lightrag_jsonl.retrieval.claim_dates import with_claim_dates
 from lightrag_jsonl.retrieval.filtering import (
     joined_entities,
     load_entities,
@@ -392,7 +393,10 @@ def load_result(
     entities = load_entities(task, facts.entities.ids)
     relations = load_relations(task, facts.relations.ids)
     degrees = visible_degrees(task, facts.entities.ids).tolist()
-    stored_chunks = task.snapshot.chunks(chunks.ids.tolist())
+    rows = chunks.ids.tolist()
+    unread = [row for row in rows if row not in passages.chunks]
+    all_chunks = {**passages.chunks, **task.snapshot.chunks(unread)}
+    stored_chunks = {row: all_chunks[row] for row in rows}
     ranked_entities = {
         row: replace(entities[row], degree=degree, score=score, why=why)
         for (row, score, why), degree in zip(facts.entities.rows(), degrees, strict=True)
@@ -401,7 +405,9 @@ def load_result(
         replace(relations[row], score=score, why=why) for row, score, why in facts.relations.rows()
     ]
     ranked_chunks = [
-        replace(stored_chunks[row], score=score, why=why) for row, score, why in chunks.rows()
+        replace(stored_chunks[row], score=score, why=why)
+        for row, score, why in chunks.rows()
+        if task.holding is None or stored_chunks[row].text.strip()
     ]
     sources = _sources_of_copies(task, stored_chunks, passages)
     context = replace(
@@ -411,6 +417,7 @@ def load_result(
         relations=tuple(ranked_relations),
         chunks=tuple(ranked_chunks),
     )
+    context = with_claim_dates(task, context, facts)
     text_chunk_ids = [
         stored_chunks[row].id for row in passages.by_text.ids.tolist() if row in stored_chunks
     ]
@@ -429,7 +436,8 @@ def _sources_of_copies(
 ) -> dict[str, tuple[str, ...]]:
     """The ids of the further documents with each of the chunks, by the id of the chunk."""
     rows = {row for original in chunks for row in passages.copies.get(original, ())}
-    copies = task.snapshot.chunks(rows)
+    unread = [row for row in rows if row not in passages.chunks]
+    copies = {**passages.chunks, **task.snapshot.chunks(unread)}
     sources: dict[str, tuple[str, ...]] = {}
     for original, chunk in chunks.items():
         ids = [copies[row].document_id for row in passages.copies.get(original, ())]

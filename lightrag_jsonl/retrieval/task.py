@@ -13,6 +13,7 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.excerpts import CandidateSentence
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, distinct_rows
+from lightrag_jsonl.retrieval.holding import Holding
 from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import Snapshot
 
@@ -44,7 +45,7 @@ class SearchTask:
 
     `chunk_limit` is the number of chunks to find: `chunk_top_k`, or more where a reranker chooses
     from the chunks. `filtered` has the rows that a filter lets through, ascending; None if there is
-    no filter.
+    no filter. `holding` is what did not hold at the moment of `param.as_of`.
     """
 
     snapshot: Snapshot
@@ -53,6 +54,7 @@ class SearchTask:
     param: QueryParam
     chunk_limit: int
     filtered: Mapping[Kind, Ids] | None = None
+    holding: Holding | None = None
 
     @classmethod
     def without_question(cls, snapshot: Snapshot, param: QueryParam) -> "SearchTask":

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.pictures import SEEN_PICTURES
 from lightrag_jsonl.core.types import Chunk, Json
 from lightrag_jsonl.server.chat import find_model
 from lightrag_jsonl.server.routing import DIFY_PATH, Call, Route
@@ -31,6 +32,10 @@ DIFY_OPERATORS: Final = {
     "after": "$gt",
     "in": "$in",
     "not in": "$nin",
+    "contains": "$contains",
+    "not contains": "$not_contains",
+    "start with": "$starts_with",
+    "end with": "$ends_with",
 }
 NUMERIC: Final = frozenset("=≠><≥≤")  # their values are numbers, which Dify sends as texts
 WITHOUT_VALUE: Final[dict[str, Json]] = {"empty": None, "not empty": {"$ne": None}}
@@ -164,7 +169,7 @@ def _record(
     chunk: Chunk, score: float, document: StoredDocument, context: Context
 ) -> RetrievalRecord:
     properties: dict[str, Any] = {
-        **document.metadata,
+        **{name: value for name, value in document.metadata.items() if name != SEEN_PICTURES},
         "document_id": document.id,
         "chunk_id": chunk.id,
         "page": chunk.page,

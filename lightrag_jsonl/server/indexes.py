@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -15,6 +16,7 @@ from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.server.job_files import Busy
 from lightrag_jsonl.server.jobs import JOB_SECONDS, MOST_BYTES, MOST_JOBS, JobQueue
@@ -67,6 +69,7 @@ class Index:
         opener: Opener,
         *,
         limits: ServerLimits,
+        setup: Setup | None = None,
     ) -> None:
         self.name = name
         self.folder = folder
@@ -77,6 +80,7 @@ class Index:
             seconds=limits.job_seconds,
             most_jobs=limits.jobs,
             most_bytes=limits.jobs_bytes,
+            setup=setup,
         )
         self.agents: Starlette | None = None  # answers programs that act on a person's behalf
         self._running: dict[bytes, SharedStream[QuestionEvent]] = {}
@@ -159,11 +163,15 @@ class Index:
 
 @dataclass
 class Indexes:
-    """The indexes of a server by name, and the number of questions being answered."""
+    """The indexes of a server by name, and the number of questions being answered.
+
+    Models of the `setup` replace those that the indexes remember.
+    """
 
     limits: ServerLimits = ServerLimits()
+    setup: Setup | None = None
     metrics: Metrics = field(default_factory=Metrics)
-    opener: Opener = open_async
+    opener: Opener | None = None
     by_name: dict[str, Index] = field(default_factory=dict)
     in_flight: int = 0
 
@@ -182,8 +190,9 @@ class Indexes:
                 name,
                 folder,
                 self.metrics,
-                self.opener,
+                self.opener or partial(open_async, setup=self.setup),
                 limits=self.limits,
+                setup=self.setup,
             )
 
     def get(self, name: str) -> Index:

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from lightrag_jsonl.core.errors import LockedError, NotFoundError, StorageError
 from lightrag_jsonl.rag.job_records import CONTENT, ENDED_STATES, JOB_ID, JOBS_FOLDER, RECORD
 
-JobKind: TypeAlias = Literal["upload", "insert", "delete", "retry", "edit"]
+JobKind: TypeAlias = Literal["upload", "insert", "delete", "retry", "edit", "report"]
 JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 MAX_ENDED_JOBS: Final = 1_000  # further ones are forgotten, the oldest first

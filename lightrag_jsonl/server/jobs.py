@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -16,6 +17,7 @@ import msgspec
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Json
+from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.server.job_files import Busy, Job, JobContent, JobFiles, JobKind, JobState
 from lightrag_jsonl.server.messages import without_folders
 
@@ -52,7 +54,8 @@ class JobQueue:
 
     Open jobs of a stopped or killed server are done after the next start. A job fails after
     `seconds`, not counting the time for which another process writes to the index. `most_jobs` may
-    wait; `most_bytes` limit the files of all jobs. Raises as `JobFiles`.
+    wait; `most_bytes` limit the files of all jobs. Models of the `setup` replace those that the index
+    remembers. Raises as `JobFiles`.
     """
 
     def __init__(
@@ -62,12 +65,14 @@ class JobQueue:
         seconds: float = JOB_SECONDS,
         most_jobs: int = MOST_JOBS,
         most_bytes: int = MOST_BYTES,
+        setup: Setup | None = None,
     ) -> None:
         self._seconds = seconds
         self._most_jobs = most_jobs
         self._child: asyncio.subprocess.Process | None = None
         self._current: Job | None = None  # the job of the child process
         self._index_folder = index_folder
+        self._setup = setup or Setup()
         self._files = JobFiles(index_folder, most_bytes)
         for job in self.waiting:
             if job.attempts >= ATTEMPTS:
@@ -169,6 +174,7 @@ class JobQueue:
             "-m",
             "lightrag_jsonl.server.worker",
             str(self._index_folder),
+            _models_as_json(self._setup),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LONGEST_LINE,
@@ -245,6 +251,13 @@ class JobQueue:
         if job.state == "done" and job.details.get("purge"):
             job.details = {"purge": True, "documents": len(job.details["ids"])}
         self._files.save(job)
+
+
+def _models_as_json(setup: Setup) -> str:
+    """The names and addresses of models in a setup, for the child process."""
+    names = [name for name in SETUP if name not in ("working_dir", "prompts")]
+    values = {name: getattr(setup, name) for name in names}
+    return json.dumps({name: value for name, value in values.items() if value})
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:

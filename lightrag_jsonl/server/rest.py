@@ -15,11 +15,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from lightrag_jsonl.core import answers, types
+from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.server.chat import EVENTS, stream_part
 from lightrag_jsonl.server.graph_edits import GraphEdit, check_edit
+from lightrag_jsonl.server.graph_overview import OverviewBody, graph_overview
 from lightrag_jsonl.server.indexes import EntityLine
 from lightrag_jsonl.server.job_files import Job, JobContent
 from lightrag_jsonl.server.messages import without_folders
@@ -73,6 +75,31 @@ class EntityParams(ListParams):
 
     q: ShortText = ""
     type: ShortText = ""
+
+
+class HistoryParams(Struct, forbid_unknown_fields=True):
+    """An entity."""
+
+    name: EntityName
+
+
+class ConflictParams(Struct, forbid_unknown_fields=True):
+    """The most contradictions to list; with `explained` also those that time explains."""
+
+    explained: bool = False
+    limit: Limit = 50
+
+
+class CommunityParams(ListParams):
+    """Communities down to a `level`: 0 are those of the whole graph, 1 also their parts, and so on."""
+
+    level: Annotated[int, Meta(ge=0, le=100)] = 0
+
+
+class AgreedReports(Struct, forbid_unknown_fields=True):
+    """The most calls of the model that were agreed to, as the estimate gave them."""
+
+    calls: Annotated[int, Meta(ge=1)]
 
 
 class NeighbourhoodParams(Struct, forbid_unknown_fields=True):
@@ -457,6 +484,44 @@ async def get_neighbourhood(call: Call) -> NeighbourhoodBody:
     )
 
 
+async def get_overview(call: Call) -> OverviewBody:
+    """The graph at a glance: communities, their central entities, and the relations among these."""
+    return await graph_overview(call.index)
+
+
+async def get_history(call: Call) -> list[DatedClaim]:
+    """What was said about an entity over time; claims without a date last."""
+    params: HistoryParams = call.params
+    return list(await call.index.rag.entities.history(params.name))
+
+
+async def list_conflicts(call: Call) -> list[Conflict]:
+    """Pairs of claims that contradict each other."""
+    params: ConflictParams = call.params
+    conflicts = await call.index.rag.conflicts(explained=params.explained, limit=params.limit)
+    return list(conflicts)
+
+
+async def list_communities(call: Call) -> ListPart[answers.Community]:
+    """The communities of the graph, the largest first, each followed by its parts, with their reports."""
+    params: CommunityParams = call.params
+    communities = await call.index.rag.communities.list()
+    return _part([item for item in communities if item.level <= params.level], params)
+
+
+async def estimate_reports(call: Call) -> Usage:
+    """The calls and tokens of the reports that are missing; an error without a model."""
+    return await call.index.rag.communities.estimate_report()
+
+
+async def write_reports(call: Call) -> Job:
+    """Let the model write the missing reports on communities, as a job.
+
+    The job fails without a call if these have become more than the calls that were agreed to.
+    """
+    return call.index.jobs.add("report", {"calls": call.body.calls})
+
+
 async def get_sources(call: Call) -> ChunkList:
     """The passages behind an entity or a relation."""
     chunk_ids = await _chunk_ids(call)
@@ -506,5 +571,11 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/entities", find_entities, EntityParams, result=ListPart[EntityLine]),
     Route("GET", f"{INDEX_PATH}/types", count_entity_types, result=dict[str, int]),
     Route("GET", f"{INDEX_PATH}/neighbourhood", get_neighbourhood, NeighbourhoodParams, result=NeighbourhoodBody),
+    Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody),
+    Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim]),
+    Route("GET", f"{INDEX_PATH}/conflicts", list_conflicts, ConflictParams, result=list[Conflict]),
+    Route("GET", f"{INDEX_PATH}/communities", list_communities, CommunityParams, result=ListPart[answers.Community]),
+    Route("GET", f"{INDEX_PATH}/communities/estimate", estimate_reports, result=Usage),
+    Route("POST", f"{INDEX_PATH}/communities/report", write_reports, body=AgreedReports, result=Job, status=202),
     Route("GET", f"{INDEX_PATH}/sources", get_sources, SourceParams, result=ChunkList),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from lightrag_jsonl import AsyncLightRAG, DeleteReport, Document, InsertReport, LightRAGError
-from lightrag_jsonl.core.errors import LockedError
+from lightrag_jsonl.core.errors import ConfigError, LockedError
 from lightrag_jsonl.core.types import Failure, FileNote
 from lightrag_jsonl.indexing.loading import (
     JSONL_SUFFIX,
@@ -27,6 +27,7 @@ from lightrag_jsonl.indexing.loading import (
     with_unread,
 )
 from lightrag_jsonl.indexing.progress import Progress
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.job_records import CONTENT, JOBS_FOLDER
 from lightrag_jsonl.rag.opening import open_async
 from lightrag_jsonl.readers import file_suffix
@@ -58,10 +59,11 @@ def run_worker() -> None:
         reports.write(msgspec.json.encode(message, enc_hook=str) + b"\n")
         reports.flush()
 
-    asyncio.run(_work(Path(sys.argv[1]), send))
+    setup = Setup(**msgspec.json.decode(sys.argv[2]))
+    asyncio.run(_work(Path(sys.argv[1]), setup, send))
 
 
-async def _work(folder: Path, send: SendMessage) -> None:
+async def _work(folder: Path, setup: Setup, send: SendMessage) -> None:
     loop = asyncio.get_running_loop()
     lines = asyncio.Queue[bytes]()
 
@@ -75,7 +77,7 @@ async def _work(folder: Path, send: SendMessage) -> None:
     while True:
         job = msgspec.json.decode(await lines.get(), type=Job)
         try:
-            rag = rag or open_async(folder)
+            rag = rag or open_async(folder, setup)
             send(await _result(job, rag, folder, send))
         except LightRAGError as error:
             send(stopped_message(job, error))
@@ -148,6 +150,8 @@ async def do_job(
         report = await _retry(rag, progress)
     elif job.kind == "edit":
         report = await edit_graph(rag, msgspec.convert(job.details, GraphEdit))
+    elif job.kind == "report":
+        report = await _write_reports(rag, job.details["calls"])
     elif job.kind == "insert":
         for _ in posted_documents(content):  # all of them are checked before the first is indexed
             pass
@@ -176,6 +180,19 @@ async def _retry(rag: AsyncLightRAG, progress: Callable[[Progress], None]) -> di
     return {**msgspec.to_builtins(report), "resumed": resumed.documents}
 
 
+async def _write_reports(rag: AsyncLightRAG, agreed_calls: int) -> dict[str, Any]:
+    """Write the missing reports on communities, if there are no more of them than agreed to."""
+    estimate = await rag.communities.estimate_report()
+    if estimate.calls > agreed_calls:
+        raise ConfigError(
+            f"{estimate.calls} reports are missing by now, {agreed_calls} were agreed to: ask for a new estimate"
+        )
+    run = await rag.communities.report()
+    titles = [community.report.title for community in run.communities if community.report]
+    stopped = "" if titles or not run.failures else run.failures[0]
+    return {"reports": titles, "failures": run.failures, "usage": run.usage, "stopped": stopped}
+
+
 async def _insert_upload(
     rag: AsyncLightRAG,
     details: Mapping[str, Any],
@@ -185,7 +202,8 @@ async def _insert_upload(
     unread: list[UnreadSource] = []
 
     def documents() -> Iterator[Document]:
-        for item in documents_in_upload(details, content.read_bytes()):
+        sees = rag.engine.client.has_model("see")
+        for item in documents_in_upload(details, content.read_bytes(), sees=sees):
             if isinstance(item, Document):
                 yield item
             else:
@@ -196,7 +214,7 @@ async def _insert_upload(
 
 
 def documents_in_upload(
-    details: Mapping[str, Any], content: bytes
+    details: Mapping[str, Any], content: bytes, *, sees: bool = False
 ) -> Iterator[Document | Failure | FileNote]:
     """The documents in the bytes of a file, and notes on them; `ConfigError` for an unreadable file.
 
@@ -206,7 +224,7 @@ def documents_in_upload(
     path = PurePath(details["name"])
     names = ("title", "date") if file_suffix(path) == JSONL_SUFFIX else ("title", "date", "id")
     properties = {name: details[name] for name in names if details.get(name)}
-    with ReadingProcess() as reading:
+    with ReadingProcess(sees=sees) as reading:
         for item in documents_in(content, path, reading):
             yield replace(item, **properties) if isinstance(item, Document) else item
 

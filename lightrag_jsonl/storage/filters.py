@@ -1,15 +1,17 @@
 """Filters on documents as conditions on fields, compiled by each store to a query language.
 
-The fields `id`, `title`, `source` and `date` are the document's own and hold texts; `content_keywords`
+The fields `id`, `title`, `source` and `date` are the document's own and hold texts; dates compare as time. `content_keywords`
 is a list of the themes that were read in the document. All other fields are in the metadata. A list meets a condition if a member does, null is absent, true and false
 count as 1 and 0, and objects meet nothing.
 """
 
+import operator
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from lightrag_jsonl.core.dates import first_day, iso_date, last_day
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json
@@ -18,6 +20,17 @@ CONTENT_KEYWORDS = "content_keywords"
 OWN_FIELDS = frozenset(("id", "title", "source", "date"))
 COMPARATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 COMPARATORS |= {"$eq": "=", "$in": "=", "$ne": "!=", "$nin": "!="}
+TEXT_COMPARATORS = {"$contains": "contains", "$starts_with": "starts with"}
+TEXT_COMPARATORS |= {"$ends_with": "ends with", "$not_contains": "not contains"}
+COMPARATORS |= TEXT_COMPARATORS
+OPPOSITES = {"!=": "=", "not contains": "contains"}  # a field must be there, and not meet this
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 MOST_CONDITIONS = 100  # SQLite nests them, and allows a depth of 1,000
 LARGEST = 2**63 - 1
 FINITE = int(sys.float_info.max)
@@ -27,14 +40,14 @@ Value: TypeAlias = str | int | float | None  # integers are of 64 bits
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The field compares so with at least one of the values ("!=": with all values).
+    """The field compares so with at least one of the values ("!=", "not contains": with all values).
 
     Texts compare with texts only, numbers with numbers only, and an absent field with nothing, but
     for "=" with None among the values. The values of own fields are texts.
     """
 
     field: str
-    comparator: str  # one of = != < <= > >=
+    comparator: str  # one of = != < <= > >= and those of texts
     values: tuple[Value, ...]
 
 
@@ -64,10 +77,46 @@ def parse_where(where: Mapping[str, Json]) -> tuple[Condition, ...]:
     return tuple(conditions)
 
 
+def by_time(condition: Condition, dates: Iterable[str]) -> Condition:
+    """A condition on the date as one on the texts of dates, `dates` being all that documents have.
+
+    A date is as long as it is precise: "2021-06" is neither before nor after "2021", but meets "<= 2021".
+    Of one day, and where a text is no date, texts are compared as they are.
+    """
+    is_equal = condition.comparator in ("=", "!=")
+    comparator = "=" if is_equal else condition.comparator
+    values = [value for value in condition.values if value is not None]
+    meeting = [
+        date for date in dates if any(_meets(date, comparator, str(value)) for value in values)
+    ]
+    absent = [value for value in condition.values if value is None]
+    return Condition(
+        field=condition.field,
+        comparator=condition.comparator if is_equal else "=",
+        values=(*meeting, *absent),
+    )
+
+
+def _meets(date: str, comparator: str, value: str) -> bool:
+    iso = iso_date(date)
+    other_iso = iso_date(value)
+    if not (iso and other_iso) or (iso == other_iso and iso.count("-") == 2):
+        return _COMPARE[comparator](date, value)
+    if comparator == "=":
+        return iso == other_iso
+    if comparator in (">", "<="):
+        day = first_day(iso) if comparator == ">" else last_day(iso)
+        return bool(_COMPARE[comparator](day, last_day(other_iso)))
+    day = last_day(iso) if comparator == "<" else first_day(iso)
+    return bool(_COMPARE[comparator](day, first_day(other_iso)))
+
+
 def _condition(field: str, name: str, operand: Json) -> Condition:
     choices = operand if isinstance(operand, list | tuple) else [operand]
     values = tuple(_value(field, choice) for choice in choices)
     comparator = COMPARATORS[name]
+    if name in TEXT_COMPARATORS and not (values and all(isinstance(text, str) for text in values)):
+        raise ConfigError(f"where[{field!r}]: {name} needs a text")
     if comparator not in ("=", "!=") and (not values or None in values):
         raise ConfigError(f"where[{field!r}]: {name} needs a text or a number")
     return Condition(field, comparator, values)

@@ -4,11 +4,16 @@ An index consists of sorted columns, in which many rows are looked up at once, a
 `updated` copies the columns with the changed rows replaced, so a search goes on in the old index.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+
+GraphColumns: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
 _HALF = np.int64(32)  # bits for each id of a pair in one number; row ids are below 2**31
 _MASK = np.int64((1 << 32) - 1)
@@ -33,18 +38,36 @@ class GraphRows:
 class GraphIndex:
     """Entities, relations between entities, and chunks that mention entities.
 
-    `entities` and `chunks` are all row ids, ascending, chunks without mentions included.
+    `entities` and `chunks` are all row ids, ascending, chunks without mentions included. `columns`
+    are all that the index consists of, by name, to be written to files and read again.
     """
 
-    def __init__(self, rows: GraphRows) -> None:
+    def __init__(self, columns: GraphColumns) -> None:
+        self.columns = columns
+        self.entities: Ids = columns["entities"]
+        self.chunks: Ids = columns["chunks"]
+        self._relations: Ids = columns["relations"]  # the rows id, low, high
+        self._weights: Floats = columns["weights"]
+        self._relations_of: Ids = columns["relations_of"]
+        self._chunks_of: Ids = columns["chunks_of"]
+        self._entities_of: Ids = columns["entities_of"]
+
+    @classmethod
+    def of(cls, rows: GraphRows) -> "GraphIndex":
+        """The index of a graph."""
         order = np.argsort(rows.relations[:, 0], kind="stable")
-        self.entities = distinct(rows.entities)
-        self.chunks = distinct(rows.chunks)
-        self._relations = np.ascontiguousarray(rows.relations[order].T)  # the rows id, low, high
-        self._weights = rows.weights[order]
-        self._relations_of = _pairs(self._relations[1:].ravel(), np.tile(self._relations[0], 2))
-        self._chunks_of = _pairs(rows.mentions[:, 0], rows.mentions[:, 1])
-        self._entities_of = _pairs(rows.mentions[:, 1], rows.mentions[:, 0])
+        relations = np.ascontiguousarray(rows.relations[order].T)
+        return cls(
+            {
+                "entities": distinct(rows.entities),
+                "chunks": distinct(rows.chunks),
+                "relations": relations,
+                "weights": rows.weights[order],
+                "relations_of": _pairs(relations[1:].ravel(), np.tile(relations[0], 2)),
+                "chunks_of": _pairs(rows.mentions[:, 0], rows.mentions[:, 1]),
+                "entities_of": _pairs(rows.mentions[:, 1], rows.mentions[:, 0]),
+            }
+        )
 
     def updated(self, entities: Ids, relations: Ids, chunks: Ids, rows: GraphRows) -> "GraphIndex":
         """A copy for a changed graph.
@@ -58,7 +81,7 @@ class GraphIndex:
         unchanged = ~np.isin(self._relations[0], relations)
         mentions = np.stack(self.all_mentions, axis=1)
         old_mentions = mentions[~np.isin(mentions[:, 1], chunks)]
-        return GraphIndex(
+        return GraphIndex.of(
             GraphRows(
                 entities=np.append(old_entities, rows.entities),
                 chunks=np.append(old_chunks, rows.chunks),
@@ -130,3 +153,56 @@ def _members(pairs: Ids, owners: Ids) -> tuple[Ids, Ids]:
 def _ranges(pairs: Ids, owners: Ids) -> Ids:
     """Where the pairs of each owner start and end, shape (2, owners)."""
     return np.searchsorted(pairs, np.stack([owners, owners + 1]) << _HALF)
+
+
+class PartialGraph(GraphIndex):
+    """A graph without some of its mentions: pairs of an entity and a chunk, shape (n, 2)."""
+
+    def __init__(self, graph: GraphIndex, hidden_mentions: Ids) -> None:
+        self._graph = graph
+        self._hidden = _pairs(hidden_mentions[:, 0], hidden_mentions[:, 1])
+
+    @property
+    def entities(self) -> Ids:  # type: ignore[override]
+        """All row ids of entities, ascending."""
+        return self._graph.entities
+
+    @property
+    def chunks(self) -> Ids:  # type: ignore[override]
+        """All row ids of chunks, ascending."""
+        return self._graph.chunks
+
+    def degrees(self, entities: Ids) -> Ids:
+        return self._graph.degrees(entities)
+
+    def relations_of(self, entities: Ids) -> tuple[Ids, Ids]:
+        return self._graph.relations_of(entities)
+
+    def ends(self, relations: Ids) -> Ids:
+        return self._graph.ends(relations)
+
+    def weights(self, relations: Ids) -> Floats:
+        return self._graph.weights(relations)
+
+    @property
+    def all_ends(self) -> Ids:
+        return self._graph.all_ends
+
+    def chunks_of(self, entities: Ids) -> tuple[Ids, Ids]:
+        positions, chunks = self._graph.chunks_of(entities)
+        visible = self._visible(entities[positions], chunks)
+        return positions[visible], chunks[visible]
+
+    def entities_of(self, chunks: Ids) -> tuple[Ids, Ids]:
+        positions, entities = self._graph.entities_of(chunks)
+        visible = self._visible(entities, chunks[positions])
+        return positions[visible], entities[visible]
+
+    @property
+    def all_mentions(self) -> tuple[Ids, Ids]:
+        entities, chunks = self._graph.all_mentions
+        visible = self._visible(entities, chunks)
+        return entities[visible], chunks[visible]
+
+    def _visible(self, entities: Ids, chunks: Ids) -> npt.NDArray[np.bool_]:
+        return ~np.isin((entities << _HALF) | chunks, self._hidden)

@@ -7,6 +7,7 @@ import numpy as np
 
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
+from lightrag_jsonl.storage.tables.full_text import TermCounts
 from lightrag_jsonl.storage.views import StoreView
 
 
@@ -19,6 +20,7 @@ class GraphMemory:
 
     def __init__(self) -> None:
         self.graph: GraphIndex  # loaded by the first search
+        self.term_counts = TermCounts()
         self._generation = -1
         self._searches = 0
         self._free = Condition()
@@ -43,17 +45,28 @@ class GraphMemory:
             self._free.notify_all()
 
     def _catch_up(self, view: StoreView, generation: int) -> None:
+        if self._generation < 0:
+            self._generation = self.restore(view)
         touched = view.touched_since(self._generation)
         self._generation = -1  # if this fails, everything is loaded anew next time
         if touched is None:
             self.load(view)
-        else:
+        elif any(touched.values()):
             self.update(view, touched)
+        self.save(generation)
+        self.term_counts = TermCounts()
         self._generation = generation
+
+    def restore(self, view: StoreView) -> int:
+        """Take over what was saved; returns the generation, -1 if there is nothing."""
+        return -1
+
+    def save(self, generation: int) -> None:
+        """Save what is worth it, for the next process."""
 
     def load(self, view: StoreView) -> None:
         """Read all rows."""
-        self.graph = GraphIndex(view.graph_rows())
+        self.graph = GraphIndex.of(view.graph_rows())
 
     def update(self, view: StoreView, touched: dict[Kind, set[int]]) -> None:
         """Read the rows that were touched."""

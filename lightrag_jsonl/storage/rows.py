@@ -10,7 +10,9 @@ from datetime import UTC, date, datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
+from lightrag_jsonl.core.dates import first_day, iso_date
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
+from lightrag_jsonl.core.text import digest
 
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
 Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
@@ -112,6 +114,34 @@ class MentionRow(Generic[Mention]):
     position: int
     mention: Mention
     forward: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedMention:
+    """From when and until when a stored mention holds, by what its text says."""
+
+    id: int
+    owner: int | None
+    chunk: int
+    description: str
+    valid_from: str
+    valid_to: str
+
+
+def document_position(document_id: str, written: str | None) -> int:
+    """The position of the first chunk of a document; the next chunks follow one by one."""
+    return _rank(document_id, written) << CHUNK_BITS
+
+
+def _rank(document_id: str, written: str | None) -> int:
+    """The place of a document among all others, whenever they are inserted: by the first day of its
+    date, then by its id; without a date after all others.
+    """
+    number = int(digest(document_id)[:8], 16)
+    iso = iso_date(written or "")
+    if not iso:
+        return (NO_DAY << DAY_SHIFT) + number
+    return (first_day(iso) << DAY_SHIFT) + (number >> (32 - DAY_SHIFT))
 
 
 def reading_order(position: int, chunk: int) -> tuple[int, int, int]:

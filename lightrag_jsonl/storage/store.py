@@ -8,7 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import cached_property, partial
 from operator import methodcaller
 from threading import RLock
 from typing import ClassVar, TypeVar
@@ -16,6 +16,7 @@ from typing import ClassVar, TypeVar
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import CorruptError, StorageError
 from lightrag_jsonl.core.types import Completion
+from lightrag_jsonl.storage.dated_mentions import add_dates
 from lightrag_jsonl.storage.memory import GraphMemory
 from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, drop_claims
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
@@ -25,10 +26,14 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 View = TypeVar("View", bound=StoreView)
 
-FORMAT = 12  # of the tables
-# These are upgraded: 9 has claims in place of overrides; all three have other terms of English words.
-OLDER_FORMATS = (9, 10, 11)
-OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
+FORMAT = 13  # of the tables
+# These are upgraded: 9 has claims in place of overrides, 9 to 11 have other terms of English words, and all
+# lack the dates of mentions.
+OLDER_FORMATS = (9, 10, 11, 12)
+FORMATS_OF_OTHER_TERMS = ("9", "10", "11")
+MEMORY_FILES = "memory_files"  # the setting that names the files which processes map
+MARK_SECRET = "mark_secret"  # a setting
+OWN_SETTINGS = {"format", MARK_SECRET, MEMORY_FILES}  # that each index makes by itself
 SAMPLE = 100  # chunks whose full text is checked
 
 
@@ -77,6 +82,12 @@ class Store(ABC):
         `timeout` seconds.
         """
 
+    @cached_property
+    def mark_secret(self) -> str:
+        """What no document can know: from it the marks in prompts are derived."""
+        with self.view() as view:
+            return view.settings().get(MARK_SECRET, "")
+
     def is_empty(self) -> bool:
         """Whether there is no chunk; quick."""
         with self.view() as view:
@@ -108,8 +119,8 @@ class Store(ABC):
         """Release everything; further calls raise `StorageError`."""
 
     def _upgrade(self, wait_seconds: float) -> None:
-        """Bring an index of an older format to the current format: write the full text again, and
-        move the claims of people's edits to overrides.
+        """Bring an index of an older format to the current format: write the full text again, move the
+        claims of people's edits to overrides, and read the dates of mentions from their descriptions.
 
         Until then the index can be searched, but removed terms must be those that were stored.
         """
@@ -117,18 +128,20 @@ class Store(ABC):
             format = transaction.settings().get("format")
             if format == str(FORMAT):  # upgraded by another process meanwhile
                 return
-            log.info("%s: the full text is written anew for format %d", self.location, FORMAT)
-            transaction.rebuild_terms()
+            log.info("%s: upgraded to format %d", self.location, FORMAT)
+            if format in FORMATS_OF_OTHER_TERMS:
+                transaction.rebuild_terms()
+            overrides = transaction.overrides()
+            self._add_later_tables(transaction)
             if format == CLAIMS_FORMAT:
-                overrides = transaction.overrides()
-                self._add_overrides(transaction)
                 drop_claims(transaction.dialect)
                 transaction.put_overrides(overrides)
+            add_dates(transaction)
             self._put_format(transaction)
 
     @abstractmethod
-    def _add_overrides(self, transaction: Transaction) -> None:
-        """Add the tables and indexes that the format with claims lacks."""
+    def _add_later_tables(self, transaction: Transaction) -> None:
+        """Add the tables and indexes that an older format lacks."""
 
     def _put_format(self, transaction: Transaction) -> None:
         """Note that an index has the current format."""

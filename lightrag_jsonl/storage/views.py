@@ -10,9 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
+from lightrag_jsonl.storage.rows import Names, RowIds
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
+from lightrag_jsonl.storage.tables.full_text import TermCounts
 from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
 from lightrag_jsonl.storage.tables.mentions import MentionReads, MentionWrites
 from lightrag_jsonl.storage.tables.overrides import OverrideReads, OverrideWrites
@@ -39,14 +41,47 @@ class Snapshot(StoreView):
     """A view with the graph in memory, and search by vectors and by words.
 
     `graph` is the shape of the graph: relations between entities, and mentions in chunks.
+    `vectors_by_kind` searches the vectors, `counted_terms` counts terms in chunks.
     """
 
     def __init__(
-        self, dialect: Dialect, graph: GraphIndex, vectors: Mapping[Kind, VectorSearch]
+        self,
+        dialect: Dialect,
+        graph: GraphIndex,
+        vectors: Mapping[Kind, VectorSearch],
+        term_counts: TermCounts,
     ) -> None:
         super().__init__(dialect)
         self.graph = graph
-        self._vectors = vectors
+        self.vectors_by_kind = vectors
+        self.counted_terms = term_counts
+        self._names: dict[int, str] = {}
+        self._ids_by_keys: dict[frozenset[str], dict[str, int]] = {}
+        self._claims_by_keys: dict[frozenset[str], list[tuple[int, str]]] = {}
+
+    # A search looks the same names up at several steps; each is read once.
+
+    def entity_names(self, rows: Collection[int]) -> dict[int, str]:
+        """The names of entities by row id."""
+        unread = [row for row in rows if row not in self._names]
+        self._names |= super().entity_names(unread)
+        return {row: self._names[row] for row in sorted(rows) if row in self._names}
+
+    def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
+        """Row ids of the entities with these name keys; merged names count, too."""
+        distinct_keys = frozenset(keys)
+        if distinct_keys not in self._ids_by_keys:
+            self._ids_by_keys[distinct_keys] = super().entity_ids(distinct_keys)
+        return self._ids_by_keys[distinct_keys]
+
+    def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
+        """Which entity states which alias, as (row id, name key)."""
+        if keys is None:
+            return super().alias_claims(entities=entities)
+        distinct_keys = frozenset(keys)
+        if distinct_keys not in self._claims_by_keys:
+            self._claims_by_keys[distinct_keys] = super().alias_claims(keys=distinct_keys)
+        return self._claims_by_keys[distinct_keys]
 
     def search_vectors(
         self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None
@@ -54,15 +89,15 @@ class Snapshot(StoreView):
         """The nearest rows of each query, only those in `allowed` (ascending): row ids and inner
         products, both of shape (queries, n <= limit), best first, ties by row id.
         """
-        return self._vectors[kind].search(queries, limit, allowed)
+        return self.vectors_by_kind[kind].search(queries, limit, allowed)
 
     def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
         """Inner products, shape (queries, rows); NaN where a row has no vector."""
-        return self._vectors[kind].scores(queries, rows)
+        return self.vectors_by_kind[kind].scores(queries, rows)
 
     def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
         """Vectors as a matrix, shape (rows, dim); zeros where a row has no vector."""
-        return self._vectors[kind].matrix(rows)
+        return self.vectors_by_kind[kind].matrix(rows)
 
     def search_terms(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None
@@ -79,7 +114,7 @@ class Snapshot(StoreView):
 
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
-        return self.dialect.full_text.counts(terms)
+        return self.counted_terms.of(terms, self.dialect.full_text)
 
 
 class Transaction(

@@ -5,18 +5,22 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from lightrag_jsonl.core.context_window import MESSAGE_OVERHEAD
 from lightrag_jsonl.core.options import ExtractionPrompt
+from lightrag_jsonl.core.pictures import with_texts
 from lightrag_jsonl.core.types import (
     Chunk,
     Completion,
     Document,
     Failure,
     Message,
+    Picture,
     Record,
     ResponseType,
 )
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given, load_documents
+from lightrag_jsonl.llm.client import SEE_PROMPT
 from lightrag_jsonl.llm.requests import request_key
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.engine import Engine
@@ -27,13 +31,18 @@ from lightrag_jsonl.rag.engine import Engine
 BASE = 40
 FIRST_RATE = 0.52
 LATER_RATE = 0.62
-MESSAGE_OVERHEAD = 4  # tokens of the chat format around a message
 SUMMARY_EVERY = 7_500  # tokens of text for each summary
 SUMMARY_INPUT_TOKENS = 550
 SUMMARY_OUTPUT_TOKENS = 250
 FILLER = "What the text says about it, in a sentence or two that have the usual length."
+# Of a picture: as OpenAI, Anthropic and Qwen count one of 1,240 x 1,750 pixels, within a factor of two.
+PICTURE_TOKENS = 1_500
+PAGE_WORDS = 350  # of a scanned page
+PICTURE_WORDS = 80  # of a picture on a page
+TOKENS_PER_WORD = 1.4
 RECORDS: dict[ExtractionPrompt, Record] = {
     "extract-graph": {"type": "entity", "entity_type": "concept", "description": FILLER},
+    "extract-small": {"entity_type": "concept", "description": FILLER},
     "agent-kg-extract": {"type": "definition", "definition": FILLER},
     "extract-with-ontologies": {"type": "entity", "entity_type": "concept"},
 }
@@ -46,7 +55,8 @@ class Estimate:
     `cached_tokens` are input tokens at the beginning of an earlier request, cached by providers.
     Answers in the index's own cache cost nothing. Output tokens follow a rule fitted to prose;
     `summaries` is a rule of thumb, since their number depends on the recurrence of names. With
-    `glean_check`, every check is assumed to find a gap.
+    `glean_check`, every check is assumed to find a gap. `seeing` are the calls for the pictures of the
+    documents, if there is a model for the task "see"; their texts are assumed to have a usual length.
     """
 
     documents: int = 0
@@ -54,12 +64,13 @@ class Estimate:
     text_tokens: int = 0
     extraction: Usage = Usage()
     summaries: Usage = Usage()
+    seeing: Usage = Usage()
     failures: tuple[Failure, ...] = ()
 
     @property
     def usage(self) -> Usage:
-        """Extraction and summaries together."""
-        return self.extraction + self.summaries
+        """Extraction, summaries and pictures together."""
+        return self.extraction + self.summaries + self.seeing
 
 
 class SimulatedLLM:
@@ -72,7 +83,7 @@ class SimulatedLLM:
         self.usage = Usage()
         self._record = RECORDS[extraction]
         self._ends_with_counts = extraction == "extract-graph"
-        self._name_field = "name" if extraction == "extract-graph" else "entity"
+        self._name_field = "name" if extraction in ("extract-graph", "extract-small") else "entity"
         self._count = count
         self._numbers = itertools.count(1)
         self._answers: dict[bytes, Completion] = {}
@@ -141,9 +152,11 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
     failures: list[Failure] = []
     has_model = engine.client.has_model("extract")
     model = engine.client.model("extract").name if has_model else "none"
-    chunks_of_documents = _cut_documents(engine, documents, failures)
+    pictures: list[Picture] = []
+    chunks_of_documents = _cut_documents(engine, documents, failures, pictures)
     total = await _estimate_chunks(engine, chunks_of_documents, model)
-    return replace(total, failures=tuple(failures))
+    seeing = _seeing_usage(engine, pictures)
+    return replace(total, seeing=seeing, failures=tuple(failures))
 
 
 async def estimate_upgrade(rag: AsyncLightRAG) -> Estimate:
@@ -154,15 +167,41 @@ async def estimate_upgrade(rag: AsyncLightRAG) -> Estimate:
 
 
 def _cut_documents(
-    engine: Engine, sources: Given | Iterable[Given], failures: list[Failure]
+    engine: Engine,
+    sources: Given | Iterable[Given],
+    failures: list[Failure],
+    pictures: list[Picture],
 ) -> Iterator[Sequence[Chunk]]:
-    """The chunks of each document; a source that cannot be read is appended to `failures`."""
-    for document in load_documents(sources):
+    """The chunks of each document; a source that cannot be read is appended to `failures`, and pictures,
+    without their bytes, to `pictures`.
+    """
+    for document in load_documents(sources, sees=engine.client.has_model("see")):
         if isinstance(document, Failure):
             failures.append(document)
         if not isinstance(document, Document):
             continue
-        yield engine.chunks_of(document)
+        pictures += [replace(picture, data=b"") for picture in document.pictures]
+        texts = [_usual_text(picture) for picture in document.pictures]
+        yield engine.chunks_of(with_texts(document, texts))
+
+
+def _usual_text(picture: Picture) -> str:
+    """A text as long as what a model usually reads on such a picture."""
+    words = FILLER.split()
+    count = PAGE_WORDS if picture.whole_page else PICTURE_WORDS
+    return " ".join(itertools.islice(itertools.cycle(words), count))
+
+
+def _seeing_usage(engine: Engine, pictures: Sequence[Picture]) -> Usage:
+    """The cost of having pictures read; tokens of a picture differ from model to model."""
+    prompt = engine.prompts.render(SEE_PROMPT, {})
+    prompt_tokens = sum(engine.tokenizer.count(turn.content) for turn in prompt)
+    words = sum(PAGE_WORDS if picture.whole_page else PICTURE_WORDS for picture in pictures)
+    return Usage(
+        input_tokens=len(pictures) * (PICTURE_TOKENS + prompt_tokens + MESSAGE_OVERHEAD),
+        output_tokens=round(TOKENS_PER_WORD * words),
+        calls=len(pictures),
+    )
 
 
 async def _estimate_chunks(

@@ -16,6 +16,7 @@ from lightrag_jsonl.core.citation_markers import (
     find_citations,
     without_citations,
 )
+from lightrag_jsonl.core.pictures import seen_box
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
@@ -95,9 +96,29 @@ def resolve_citations(
             )
             cited_claims.append(cited_claim)
     return Cited(
-        citations=tuple(places),
+        citations=_with_boxes(view, places),
         claims=tuple(cited_claims),
         invented=tuple(number for number in numbers if number not in items),
+    )
+
+
+def _with_boxes(view: StoreView, citations: Iterable[Citation]) -> tuple[Citation, ...]:
+    """The citations, with the place of the picture for texts that a model has read on one."""
+    citations = tuple(citations)
+    documents = view.documents({citation.document_id for citation in citations})
+    metadata_by_id = {document.id: document.metadata for document in documents}
+    boxes = [
+        seen_box(
+            metadata_by_id.get(citation.document_id, {}),
+            citation.page,
+            citation.start,
+            citation.end,
+        )
+        for citation in citations
+    ]
+    return tuple(
+        replace(citation, box=box) if box else citation
+        for citation, box in zip(citations, boxes, strict=True)
     )
 
 
@@ -209,6 +230,11 @@ def _citation(claim: _CitingClaim, item: PromptItem, chunk: Chunk, context: Cont
         date=context.dates.get(chunk.document_id),
         paged=chunk.document_id in context.paged,
     )
+
+
+def sentence_in_support(claim: str, text: str) -> tuple[int, int] | None:
+    """The span of the sentence of a text that supports a claim; None if no sentence does."""
+    return supporting_sentence(text, _stems(claim))
 
 
 def supporting_sentence(text: str, terms: Collection[str]) -> tuple[int, int] | None:

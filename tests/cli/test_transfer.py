@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl import Document, LightRAG
+from tests.batch_server import BatchServer
 from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
 from tests.tools.foreign import small as small_index
 from tests.tools.test_batch import LONG, answered_by, run_batch, small
@@ -46,6 +47,22 @@ def test_an_estimate_makes_no_folder(tmp_path: Path) -> None:
     assert run_json("estimate", text, "-w", folder)["total"]["calls"] == 2
     assert "total" in run("estimate", text, "-w", folder).stdout
     assert not folder.exists()
+
+
+def test_a_batch_runs_from_beginning_to_end(tmp_path: Path) -> None:
+    """The states are shown on stderr; a request without an answer is a status and a note."""
+    text = tmp_path / "a.txt"
+    text.write_text(LONG, encoding="utf-8")
+    record = '{"type":"entity","name":"Scrooge","entity_type":"person","description":"Scrooge is a miser."}'
+    with BatchServer(lambda body: record) as server:
+        arguments = ["--llm", "m", "--base-url", server.base_url, "--poll-seconds", "0"]
+        result = run("batch", "run", text, "-w", tmp_path / "kb", *arguments)
+        assert result.exit_code == 0, result.output
+        assert "batch_2: completed, 1 of 1 requests" in result.stderr
+    with BatchServer(lambda body: None) as server:
+        arguments = ["--llm", "m", "--base-url", server.base_url, "--poll-seconds", "0"]
+        report = run_json("batch", "run", text, "-w", tmp_path / "b", *arguments, status=3)
+        assert report["failed"][0][1] == "the model is overloaded"
 
 
 def test_batches_go_round(tmp_path: Path) -> None:

@@ -43,10 +43,22 @@ def test_spellings_of_one_name_share_a_key(spellings: list[str]) -> None:
 
 
 def test_names_that_differ_keep_different_keys() -> None:
-    """What carries meaning at the end of a name is not stripped."""
+    """What carries meaning at the end or the beginning of a name is not stripped."""
     names = ["C", "C++", "C#", "3.14", "314", "Lilu", "Lilu (mythology)", "!!!", "?", "5%", "5"]
+    signed = [".NET", "Net", "A*", "A", "A-", "A+", "RRT*", "RRT", "-40 °C", "40 °C", ".5", "中*"]
+    names += signed
 
     assert len({name_key(name) for name in names}) == len(names)
+    for name in signed:
+        assert name_key(name_key(name)) == name_key(f"“{name}”") == name_key(name)
+
+
+@pytest.mark.parametrize(
+    "spelling", ["Galen", "Galen*", "*Galen*", "__Galen__", "...Galen", "- Galen-"]
+)
+def test_marks_of_notes_and_of_markdown_make_no_other_name(spelling: str) -> None:
+    """The star of a footnote, emphasis, an ellipsis and dashes of lists are not parts of a name."""
+    assert name_key(spelling) == "galen"
 
 
 @pytest.mark.parametrize(

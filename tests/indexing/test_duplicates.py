@@ -8,7 +8,7 @@ import pytest
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.types import Document, Record
-from lightrag_jsonl.curation.duplicates import Duplicate, Evidence
+from lightrag_jsonl.curation.duplicates import PART, Duplicate, Evidence
 from lightrag_jsonl.curation.review import PAIRS_AT_ONCE
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, view
@@ -59,13 +59,32 @@ def evidence(found: Sequence[Duplicate], one: str, other: str) -> set[str]:
         ("Mr. Smith", "Mrs. Smith", ""),
         ("The Lord Mayor", "The Lady Mayor", ""),
         ("王小明先生", "王小明女士", ""),
+        ("한빛전자", "한빛 전자", "variant"),
+        ("Beacon™", "Beacon", "variant"),
+        ("利尿药物", "利尿药", "variant"),
+        ("C", "C++", ""),
+        ("C#", "C++", ""),
+        (".NET", "Net", ""),
+        ("A*", "A", ""),
+        ("Bureau of Tides and Currents", "BTC", "short form"),
+        ("U.S. Lighthouse Service", "United States Lighthouse Service", "short form"),
+        ("抗利尿激素（ADH）", "ADH", "short form"),
+        ("国立海洋大学", "海大", "short form"),
+        ("世界气象组织", "世气组织", "short form"),
+        ("海洋大学", "海交", ""),
+        ("North Pier", "South Pier", ""),
+        ("First Harbour Board", "Second Harbour Board", ""),
+        ("Tide Table", "Tide Tables", "spelling"),
+        ("The Tide", "The Tides", ""),
+        ("👻 Lantern Inn", "👻 Lantern Inne", "spelling"),
     ],
 )
 def test_what_speaks_for_a_pair_is_reported(
     tmp_path: Path, one: str, other: str, kind: str
 ) -> None:
-    """Other articles, titles, legal forms, accents, order and additions; a slip. Nothing speaks for names
-    of which one begins like the other, is one letter apart at its beginning or by a number, or a couple's.
+    """Other articles, titles, legal forms, accents, spaces, order and additions; a slip; initials and short
+    forms. Nothing speaks for names of which one begins like the other, is one letter apart at its beginning,
+    or apart by a number, a sign or a direction, or a couple's.
     """
     found = proposed(tmp_path, [(one, "x"), (other, "x"), ("Nobody Else", "x")])
     spoken = evidence(found, one, other)
@@ -101,6 +120,117 @@ def test_a_part_of_one_longer_name_is_proposed(tmp_path: Path) -> None:
         frozenset(("Marley's Ghost", "Old Jacob Marley")),
     }
     assert not any(pair.certain for pair in found)
+
+
+@pytest.mark.parametrize(
+    ("names", "pair"),
+    [
+        (["J. R. Marsh", "John Robert Marsh", "Ann Marsh"], ("J. R. Marsh", "John Robert Marsh")),
+        (["J. Marsh", "John Marsh", "Jane Marsh"], None),
+        (["Bill", "William Marsh"], ("Bill", "William Marsh")),
+        (["Robert Gale", "Bob Gale"], ("Robert Gale", "Bob Gale")),
+        (["Mrs. Gale", "Bob Gale", "Gale"], ("Bob Gale", "Gale")),
+    ],
+)
+def test_people_go_by_initials_and_nicknames(
+    tmp_path: Path, names: list[str], pair: tuple[str, str] | None
+) -> None:
+    """With the only full name that fits; of two that fit, neither is proposed."""
+    found = proposed(tmp_path, [(name, "person") for name in names])
+    assert ({frozenset((p.name, p.into)) for p in found} & {frozenset(pair or ())}) == (
+        {frozenset(pair)} if pair else set()
+    )
+    if pair is None:
+        assert not found
+
+
+def test_two_possible_full_names_leave_a_short_form_alone(tmp_path: Path) -> None:
+    """海大 may be either of two universities, and BOT either of two bureaus."""
+    names = ["海洋大学", "海南大学", "海大", "Bureau of Tides", "Board of Trade", "BOT"]
+    found = proposed(tmp_path, [(name, "organization") for name in names])
+    assert not any(name in (pair.name, pair.into) for pair in found for name in ("海大", "BOT"))
+
+
+def test_a_given_name_in_another_passage_of_the_document_is_proposed(tmp_path: Path) -> None:
+    """With a lower score than in the same passage; not in another document, nor for a common word."""
+    with LightRAG(tmp_path) as rag:
+        pages = ("Tess Harrow paid.", "The keeper and Tess slept.", "Keeper Odell woke.")
+        names = ("Tess Harrow", "Tess", "Keeper", "Keeper Odell")
+        records = [
+            entity(name, chunk=chunk) for name, chunk in zip(names, (0, 1, 1, 2), strict=True)
+        ]
+        rag.insert_records(Document("", id="d", pages=pages), records)
+        rag.insert_records(Document("Harrow sailed.", id="e"), [entity("Harrow")])
+        (pair,) = rag.entities.duplicates()
+        assert {pair.name, pair.into} == {"Tess", "Tess Harrow"} and pair.score < PART
+
+
+@pytest.mark.parametrize(
+    ("text", "one", "other"),
+    [
+        ("Ann Lee, also known as Nan, rowed.", "Ann Lee", "Nan"),
+        ("Ann Lee (a.k.a. “Nan”) rowed.", "Ann Lee", "Nan"),
+        ("Ann Lee, who is better known as Nan, rowed.", "Ann Lee", "Nan"),
+        ("Nan is another name for Ann Lee.", "Nan", "Ann Lee"),
+        ("The Keeper is the same person as Ann Lee.", "The Keeper", "Ann Lee"),
+        ("In 1901 the Harbour Board was renamed the Port Trust.", "Harbour Board", "Port Trust"),
+        ("The Bureau of Tides (BOT) met.", "Bureau of Tides", "BOT"),
+        ("Dr. Ann Lee, nicknamed Ｎａｎ, rowed. 😀", "Dr. Ann Lee", "Nan"),
+    ],
+)
+def test_names_that_an_english_text_says_are_one_are_proposed(
+    tmp_path: Path, text: str, one: str, other: str
+) -> None:
+    """With the words that say so, whether a passage or a description has these."""
+    for number, records in enumerate(
+        ([entity(one, "x"), entity(other, "y")], [entity(one, text), entity(other, "y")])
+    ):
+        passage = text if number == 0 else f"{one}. {other}."
+        with stated(tmp_path / str(number), passage, *records) as rag:
+            (pair,) = rag.entities.duplicates()
+            assert {pair.name, pair.into} == {one, other}
+            assert pair.evidence[0].kind == "stated"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann Lee is not also known as Nan.",
+        "Ann Lee knew a man known as Tom. Nan rowed.",
+        "Ann Lee called Nan.",
+        "Ann Lee (Nan) rowed.",
+        "Ann Lee met the captain, also known as Nan.",
+    ],
+)
+def test_other_english_words_state_nothing(tmp_path: Path, text: str) -> None:
+    """A denial, another bearer, a call, and brackets around something else than initials."""
+    with stated(tmp_path, text, entity("Ann Lee"), entity("Nan")) as rag:
+        assert "stated" not in evidence(rag.entities.duplicates(), "Ann Lee", "Nan")
+
+
+def test_roles_are_proposed_for_whom_descriptions_call_so(tmp_path: Path) -> None:
+    """A relative of somebody, or a trade in the same passage; not where two people are called so."""
+    descriptions = {
+        "Fay Marsh": "Fay Marsh is Old Gale's niece, and sings.",
+        "Mr. Gale's niece": "A singer.",
+        "Tom Reed": "Tom Reed is a man described as a cooper.",
+        "The Cooper": "He mends casks.",
+        "Jo Hill": "Jo Hill is a sailor.",
+        "Sam Hall": "Sam Hall was a sailor.",
+        "The Sailor": "He is tired.",
+    }
+    records = [entity(name, text) for name, text in descriptions.items()]
+    with stated(tmp_path, ". ".join(descriptions), *records) as rag:
+        found = rag.entities.duplicates()
+        described = {
+            frozenset((pair.name, pair.into))
+            for pair in found
+            if "described" in {item.kind for item in pair.evidence}
+        }
+        assert described == {
+            frozenset(("Fay Marsh", "Mr. Gale's niece")),
+            frozenset(("Tom Reed", "The Cooper")),
+        }
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import IndexOptions
+from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.types import Chunk, Completion, Extraction, Json, Record
 from lightrag_jsonl.indexing.examples import Examples, TextWords
 from lightrag_jsonl.indexing.extraction import (
@@ -72,6 +73,7 @@ async def extract(
         options,
         language=language,
         names_in=lambda text: [],
+        window=ContextWindow(None, len),
         ontology=SHIPS if options.extraction == "extract-with-ontologies" else None,
     )
     chunk = Chunk(
@@ -110,6 +112,24 @@ async def test_an_echo_of_the_example_leaves_nothing_and_true_records_stay(langu
     assert len(extraction.relations) == 1
     copies = sum(record["type"] != "done" for record in example)
     assert copies == 4 and reasons(extraction) == {"example": copies}
+
+
+@pytest.mark.parametrize(("language", "name"), [("en", "Tobias Reed"), ("zh", "沈昭")])
+async def test_keywords_of_the_example_are_left_out(language: str, name: str) -> None:
+    """Of a relation that is true otherwise; keywords that the text has stay, an example's or not."""
+    example = [json.loads(line) for line in prompts(language).prompt("extract-graph").example_lines]
+    (copied,) = next(record["keywords"] for record in example if record["type"] == "relationship")
+    other = next(
+        record["name"] for record in TRUE[language] if record.get("name") not in (None, name)
+    )
+    true_relation = {**relation(name, other, f"{name} {other}"), "keywords": [copied, "sells"]}
+
+    extraction, _ = await extract([jsonl(true_relation)], TEXTS[language], language=language)
+    assert [edge.keywords for edge in extraction.relations] == [("sells",)]
+
+    text = f"{TEXTS[language]} {copied}."
+    extraction, _ = await extract([jsonl(true_relation)], text, language=language)
+    assert [edge.keywords for edge in extraction.relations] == [(copied, "sells")]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from lightrag_jsonl.llm.prompt_manager import PromptManager, prompt_folder
 LANGUAGES = ("en", "zh")
 IDS = {
     "extract-graph": "jsonl",
+    "extract-small": "jsonl",
+    "extract-small-relations": "jsonl",
     "resume-extract": "jsonl",
     "glean-extract": "jsonl",
     "glean-check": "text",
@@ -28,6 +30,7 @@ IDS = {
     "community-report": "json",
     "no-context": "text",
     "nothing-indexed": "text",
+    "see-picture": "text",
     "extract-definitions": "jsonl",
     "extract-relationships": "jsonl",
     "extract-topics": "jsonl",
@@ -42,6 +45,7 @@ VARIABLES: dict[str, object] = {
     "entity_types": ["person", "place"],
     "language": "English",
     "name": "乔峰",
+    "names": ["乔峰", "丐帮"],
     "descriptions": ["a chief", "一位帮主"],
     "query": "乔峰是谁？",
     "history": "user: hi",
@@ -115,6 +119,7 @@ def test_chinese_prose_is_chinese_and_keys_are_ascii():
     """Without code words, JSON keys and variables, a Chinese prompt has no English words left."""
     zh = PromptManager.load("zh")
     words = {"JSON", "Lines", "true", "false", "null", "number", "object", "A", "B"}
+    words |= {"Markdown", "LaTeX", "NOTHING"}
     kinds = {"entity", "relationship", "attribute", "definition", "content_keywords", "done"}
     for id in zh.ids:
         path = prompt_folder("zh") / f"{id}.md"

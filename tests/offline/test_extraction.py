@@ -105,6 +105,12 @@ def test_chinese_names_are_not_joined_to_other_words() -> None:
         ),
         ("阳光照进教室，岑晓梅回到了临川。", {"岑晓梅", "临川"}, {"阳光"}),
         ("慕容雪住在桐城，她的老师是尉迟敬。", {"慕容雪", "尉迟敬", "桐城"}, {"老师"}),
+        (
+            "王朝末年，卫星城的顾问许诺了岑晓梅，查明文明的高峰。👻",
+            {"岑晓梅"},
+            {"王朝", "卫星", "顾问", "许诺", "查明", "文明", "高峰"},
+        ),
+        ("岑、沈二人告辞回县，争先上城。", set(), {"沈二人", "回县"}),
     ],
 )
 def test_common_words_are_no_names(text: str, names: set[str], no_names: set[str]) -> None:
@@ -288,6 +294,12 @@ def test_the_facts_of_short_examples_are_true() -> None:
         ("沈若兰被赵凯邀请。", {("赵凯", "邀请", "沈若兰")}),
         ("沈若兰与赵凯结婚。👻", {("沈若兰", "结婚", "赵凯")}),
         ("赵凯的哥哥赵海，是医生。", {("赵凯", "哥哥", "赵海")}),
+        ("赵凯是《青溪夜话》的作者。", {("青溪夜话", "作者", "赵凯")}),
+        ("《青溪夜话》由赵凯所著。", {("赵凯", "著", "青溪夜话")}),
+        ("《青溪夜话》是赵凯执导的电影。", {("赵凯", "执导", "青溪夜话")}),
+        ("北辰公司由赵凯创立于１９９９年。", {("赵凯", "创立", "北辰公司")}),
+        ("华夏银行总部设在杭州。", {("华夏银行", "总部设在", "杭州")}),
+        ("赵凯担任北辰公司的总经理。", {("赵凯", "总经理", "北辰公司")}),
     ],
 )
 def test_a_statement_has_its_direction(text: str, expected: set[tuple[str, str, str]]) -> None:
@@ -309,6 +321,12 @@ def test_a_statement_has_its_direction(text: str, expected: set[tuple[str, str, 
         "沈若兰想收购诚信消费品有限公司。",
         "沈若兰见过赵凯的弟弟。",
         "沈若兰加入复旦大学了吗？",
+        "Vera Lind as Ann Lee’s mother Olaf Lind as Ann Lee’s uncle Max Roe.",
+        "Vera Lind remained Northwind.",
+        "赵凯只得找沈若兰。",
+        "赵凯莫伤沈若兰！",
+        "迟小满建在《收获》。",
+        "会员有杭州推理作家协会。",
     ],
 )
 def test_what_a_sentence_does_not_state_is_only_mentioned_together(text: str) -> None:

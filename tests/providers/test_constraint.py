@@ -1,6 +1,7 @@
 """Record schemas as constraints, and answers wrapped in one object."""
 
 import json
+import re
 from typing import Any
 
 import jsonschema
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
+from lightrag_jsonl.providers.record_grammar import record_grammar
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8),
@@ -112,3 +114,16 @@ def test_lists_of_a_constrained_answer_end() -> None:
     assert not is_allowed(limited, {"aliases": ["a" * 101]})
     assert not is_allowed(limited, {"tags": ["a"] * 13})
     assert schema["properties"]["aliases"] == {"type": "array", "items": {"type": "string"}}  # type: ignore[index,call-overload]
+
+
+def test_a_grammar_lets_nothing_follow_the_last_record() -> None:
+    """A small model would begin anew after "done"; without such a record any record may follow any."""
+    entity = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    done = {"type": "object", "properties": {"type": {"const": "done"}}, "required": ["type"]}
+    with_end = record_grammar({"oneOf": [entity, done]})
+    without_end = record_grammar({"oneOf": [entity]})
+    assert with_end is not None and without_end is not None
+    root = with_end.split("\n")[0]
+    record, last_record = re.findall(r"rule-\d+", root)
+    assert root == f'root ::= ({record} "\\n")* ({last_record} "\\n"?)?'
+    assert without_end.split("\n")[0].count("rule-") == 2

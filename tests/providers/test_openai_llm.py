@@ -465,8 +465,10 @@ async def test_llama_cpp_gets_a_grammar_instead_of_a_schema() -> None:
     """
     line = '{"type":"entity","name":"乔峰"}'
     answer = replace(chat_reply(line), headers={"Server": "llama.cpp"})
+    streamed = stream_reply([line])  # from now on, so that loops can be ended
     refusal = error_reply(400, "failed to parse grammar")
-    with ScriptedServer([answer, answer, answer, refusal, answer, answer]) as server:
+    replies = [answer, streamed, streamed, refusal, streamed, streamed]
+    with ScriptedServer(replies) as server:
         llm = model(server, constrain="auto")
         assert (await records(llm)).text == line
         assert (await records(llm)).text == line
@@ -486,9 +488,70 @@ async def test_llama_cpp_gets_a_grammar_instead_of_a_schema() -> None:
     assert sent == [schema_only, ["grammar"], schema_only, ["grammar"], [], schema_only]
 
 
+@pytest.mark.parametrize("server_name", ["llama.cpp", "Ollama"])
+async def test_a_local_model_that_repeats_itself_is_stopped(server_name: str) -> None:
+    """The stream is closed, which ends the model's work; the answer counts as cut off, and costs about
+    what was written.
+    """
+    first = chat_reply("ready")
+    if server_name == "llama.cpp":
+        first = replace(first, headers={"Server": "llama.cpp"})
+    else:
+        first.body["system_fingerprint"] = "fp_ollama"
+    line = '{"type":"entity","name":"乔峰","description":"乔峰是帮主。"}\n'
+    endless = stream_reply([line] * 5_000)
+    with ScriptedServer(
+        [first, endless, stream_reply([line], usage={"completion_tokens": 9})]
+    ) as server:
+        llm = model(server)
+        assert (await llm.complete(QUESTION)).text == "ready"
+        looping = await llm.complete(QUESTION)
+        whole = await llm.complete(QUESTION)
+
+    assert looping.finish == "length" and looping.text.startswith(line)
+    assert len(looping.text) < 2_000
+    assert 0 < looping.usage.output_tokens < 2_000 and looping.usage.calls == 1
+    assert whole == Completion(line, "stop", Usage(0, 9, 0, 1))
+    assert [body.get("stream", False) for body in server.bodies] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (
+            400,
+            {
+                "error": {
+                    "code": 400,
+                    "type": "exceed_context_size_error",
+                    "message": "try 9 tokens",
+                }
+            },
+        ),
+        (400, {"message": "This model's maximum context length is 2048 tokens.", "code": 400}),
+        (400, {"error": {"message": "The input token count (9) exceeds the maximum number"}}),
+        (
+            422,
+            {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096"},
+        ),
+        (400, {"error": {"message": "Range of input length should be [1, 30720]"}}),
+    ],
+)
+async def test_a_request_beyond_the_window_is_known(status: int, body: Json) -> None:
+    """In the words of llama.cpp, vLLM, Gemini, TGI and DashScope."""
+    with ScriptedServer([Reply(body, status=status), error_reply(400, "a bad schema")]) as server:
+        llm = model(server)
+        with pytest.raises(LLMError, match="CONTEXT_TOKENS") as error:
+            await llm.complete(QUESTION)
+        assert error.value.too_long and not error.value.transient
+        with pytest.raises(LLMError) as other_error:
+            await llm.complete(QUESTION)
+        assert not other_error.value.too_long
+
+
 async def test_names_count_only_when_grounded(tmp_path: Path) -> None:
-    """`constrain="grounded"` holds entity names to the list, of an insert to those in the text; by
-    default nothing is added.
+    """`constrain="grounded"` holds entity names to the list, of an insert to those in the text; with
+    "off" nothing is added.
     """
     with ScriptedServer(respond=lambda _: chat_reply("{}")) as server:
         for constrain in ("auto", "grounded", "off"):

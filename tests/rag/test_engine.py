@@ -214,3 +214,65 @@ def test_extracting_needs_no_model(tmp_path: Path) -> None:
     with LightRAG(tmp_path) as rag:
         (extraction,) = rag.extract("Marie Curie discovered radium in Paris.")
     assert "Marie Curie" in {entity.name for entity in extraction.entities}
+
+
+async def test_merged_records_are_what_an_index_would_hold(tmp_path: Path) -> None:
+    """Of several texts, one with two chunks; the index itself stays empty, and no model is asked."""
+    texts = [
+        "".join(f"Marie Curie met Person{n} in Paris １２ 🙂. " for n in range(20)),
+        "MARIE CURIE and Person3 met in Warsaw. 居里夫人生于华沙。",
+    ]
+    options = IndexOptions(chunk_tokens=200, chunk_overlap=0, max_gleanings=0)
+    llm = ScriptedLLM(read_names)
+    async with index(tmp_path / "a", llm, options=options) as rag:
+        pairs = []
+        for text in texts:
+            extractions = await rag.extract(text)
+            records = [
+                record
+                for number, extraction in enumerate(extractions)
+                for record in extraction.as_records(number)
+            ]
+            pairs.append((text, records))
+        asked = len(llm.requests)
+        wrong = ("Nothing.", [{"type": "entity"}])
+        merged = await rag.entities.of_records([*pairs, wrong])
+        assert len(llm.requests) == asked and (await rag.status()).documents == {}
+    async with index(tmp_path / "b", options=options) as rag:
+        for text, records in pairs:
+            await rag.insert_records(text, records)
+        entities = await rag.entities.list()
+        relations = await rag.entities.relations()
+
+    assert [(entity.name, entity.type, entity.description) for entity in merged.entities] == [
+        (entity.name, entity.type, entity.description) for entity in entities
+    ]
+    assert [(relation.source, relation.weight) for relation in merged.relations] == [
+        (relation.source, relation.weight) for relation in relations
+    ]
+    assert len(entities) > 1 and merged.rejections == {"schema": 1}
+
+
+def test_records_are_merged_through_the_blocking_facade(tmp_path: Path) -> None:
+    """The names of two texts, in two spellings, are one entity."""
+    first = {
+        "type": "entity",
+        "name": "Ann Lee",
+        "entity_type": "person",
+        "description": "Ann Lee is a smith.",
+    }
+    second = {**first, "name": "ann lee", "description": "Ann Lee is old."}
+    relation = {
+        "type": "relationship",
+        "source": "Ann Lee",
+        "target": "Leeds",
+        "description": "Ann Lee left Leeds.",
+    }
+    with LightRAG(tmp_path) as rag:
+        merged = rag.entities.of_records(
+            [("Ann Lee left Leeds.", [first, relation]), ("ann lee", [second])]
+        )
+    by_name = {entity.name: entity for entity in merged.entities}
+    assert set(by_name) == {"Ann Lee", "Leeds"}
+    assert by_name["Ann Lee"].description.count("\n") == 1
+    assert [(edge.source, edge.target) for edge in merged.relations] == [("Ann Lee", "Leeds")]

@@ -72,7 +72,7 @@ async def test_the_budget_holds(tmp_path: Path, budget: int) -> None:
         line = re.search(rf"^\[{number}\] (.*)$", context.prompt, re.MULTILINE)
         assert line is not None
         assert " ".join(chunk.text[first_start:first_end].split())[:10] in line[1]
-    assert f"[{len(context.chunks) + 1}]" not in context.prompt
+    assert f"\n[{len(context.chunks) + 1}]" not in context.prompt
 
 
 async def test_mix_answers_questions_about_the_whole_from_an_overview(tmp_path: Path) -> None:

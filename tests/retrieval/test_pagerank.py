@@ -19,7 +19,7 @@ from lightrag_jsonl.retrieval import pagerank, ranking, walk_graph
 from lightrag_jsonl.retrieval.hits import Hits
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.retrieval.walk_graph import WalkGraph
-from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
+from lightrag_jsonl.storage.vector_index import HALF, Floats, Ids, VectorBlock, VectorIndex
 from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import entity, reading, relation
 from tests.retrieval.conftest import Pipelines, fill
@@ -265,8 +265,9 @@ def test_synonyms_are_those_of_every_pair() -> None:
     """At most five for each that leads, never itself, each pair once; one without a vector has none."""
     angles, ids = np.linspace(0, 3, 60), np.arange(1, 61) * 3
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    index, leading = VectorIndex(2), ids[:12]
-    index.update(ids[5:], rows[5:])
+    rows = rows.astype(HALF).astype(np.float32)
+    index = VectorIndex.of(VectorBlock.of(ids[5:], rows[5:].astype(HALF)))
+    leading = ids[:12]
     near = SimpleNamespace(
         vector_matrix=lambda kind, rows: index.matrix(rows),
         search_vectors=lambda kind, *more: index.search(*more),

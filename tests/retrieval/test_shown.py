@@ -102,7 +102,9 @@ async def test_a_filter_hides_who_is_one(tmp_path: Path, pipelines: Pipelines) -
 async def test_descriptions_come_in_the_order_of_reading(
     tmp_path: Path, pipelines: Pipelines, filtered: bool
 ) -> None:
-    """By date; without a date in the order in which the documents came, whatever their ids."""
+    """By date, the latest first; without a date in the order in which the documents came, whatever their
+    ids.
+    """
     words = ["zero", "one", "two", "three", "four", "five"]
     documents: list[Given] = [
         (Document("The brig 星 sailed.", id=f"log {word}"), [entity("星", f"Day {word}.")])
@@ -116,7 +118,7 @@ async def test_descriptions_come_in_the_order_of_reading(
     context = await pipelines(tmp_path).retrieve("What is 星?", param)
     brig = next(entity for entity in context.entities if entity.name == "星")
     days = " ".join(f"Day {word}." for word in words)
-    assert brig.description == f"Year 1901. Year 1902. {days}"
+    assert brig.description == f"Year 1902. Year 1901. {days}"
 
 
 async def test_equal_titles_are_told_apart(tmp_path: Path, pipelines: Pipelines) -> None:

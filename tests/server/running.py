@@ -3,6 +3,9 @@
 import asyncio
 import contextlib
 import json
+import os
+import socket
+import subprocess
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -17,11 +20,13 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 import uvicorn
 
 from lightrag_jsonl import AsyncLightRAG, Completion, Message
-from lightrag_jsonl.rag.opening import open_async
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.server.app import STATIC, create_app
 from lightrag_jsonl.server.connections import uvicorn_settings
 from lightrag_jsonl.server.indexes import Indexes, ServerLimits
 from lightrag_jsonl.server.security import Access
+from tests.cli.conftest import process
+from tests.conftest import CHECKOUT
 
 SECONDS = 240  # the longest wait for another thread or process; a busy machine is slow
 
@@ -90,12 +95,13 @@ def serving(
     *folders: Path,
     access: Access | None = None,
     limits: ServerLimits | None = None,
-    opener: Callable[[Path], AsyncLightRAG] = open_async,
+    opener: Callable[[Path], AsyncLightRAG] | None = None,
+    setup: Setup | None = None,
     static: Path = STATIC,
     **connections: Any,
 ) -> Iterator[Running]:
     """A server in a thread, on a free port; `connections` are the arguments of `uvicorn_settings`."""
-    indexes = Indexes(limits or ServerLimits(), opener=opener)
+    indexes = Indexes(limits or ServerLimits(), setup, opener=opener)
     indexes.open(folders)
     access = access or Access()
     app = create_app(indexes, access, static=static)
@@ -114,6 +120,36 @@ def serving(
         finally:
             server.should_exit = True
             thread.join(SECONDS)
+
+
+def free_port() -> int:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as found:
+        return int(found.getsockname()[1])
+
+
+@contextlib.contextmanager
+def process_serving(*arguments: object, token: str = "") -> Iterator[tuple[Any, httpx2.Client]]:
+    """`lightrag-jsonl serve` in a process of its own; killed at the end if it still runs."""
+    port = free_port()
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "LIGHTRAG_JSONL_TOKEN": token}
+    command = process(["serve", *arguments, "--port", port])
+    log = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    server = subprocess.Popen(command, env=environment, **log)  # type: ignore[call-overload]
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    url = f"http://127.0.0.1:{port}"
+    with httpx2.Client(base_url=url, headers=headers, timeout=SECONDS, trust_env=False) as client:
+
+        def answers() -> bool:
+            with contextlib.suppress(httpx2.TransportError):
+                return client.get("/health").status_code == 200
+            return server.poll() is not None
+
+        try:
+            wait_for(answers)
+            yield server, client
+        finally:
+            server.kill()
+            server.wait()
 
 
 class PacedLLM:

@@ -28,7 +28,7 @@ async def test_agents_use_the_tools_of_an_index(kb: Path) -> None:
             Client(streamable_http_client(f"{server.url}/mcp/kb", http_client=web)) as client,
         ):
             names = {tool.name for tool in (await client.list_tools()).tools}
-            assert names == {"search", "ask", "entity", "source", "documents"}
+            assert names == {"search", "ask", "entity", "source", "documents", "communities"}
             question = {"question": "What did Marie Curie discover?"}
             (content,) = (await client.call_tool("ask", question)).content
             assert content.type == "text" and "radium" in content.text

@@ -42,6 +42,12 @@ def test_passages_are_found_in_the_form_of_dify(server: Running) -> None:
         ([condition("year", "empty")], set()),
         ([condition("date", "after", "1900"), condition("date", "before", "2000")], {"Curie"}),
         ([condition("year", "in", [100, 5])], {"张骞传"}),
+        ([condition("document_name", "contains", "骞")], {"张骞传"}),
+        ([condition("document_name", "not contains", "骞")], {"Curie"}),
+        (
+            [condition("date", "start with", "1934-"), condition("date", "end with", "04")],
+            {"Curie"},
+        ),
     ],
 )
 def test_conditions_on_metadata_are_filters(

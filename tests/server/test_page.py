@@ -218,12 +218,15 @@ def test_errors_are_shown_in_words(kb: Path, page: Page) -> None:
 
 
 def test_the_graph_is_drawn_and_expanded(server: Running, page: Page) -> None:
-    """Before a choice, the best connected entity; then search, neighbourhood and sources, by the
-    keyboard; the drawing itself works under the policy. The header hides nothing.
+    """Before a choice, the communities; then search, neighbourhood and sources, by the keyboard; the
+    drawing itself works under the policy. The header hides nothing.
     """
     page.open(server)
     page.wait("#index option")
     page.run("location.hash = '#graph'")
+    page.wait("#graph aside h2", "Overview")
+    page.wait("#graph .chips .chip", "place")
+    page.wait("#graph aside .line", "Curie").click()
     page.wait("#graph aside h2", "Curie")
     header = page.run("document.querySelector('header').getBoundingClientRect().bottom")
     assert page.run("document.querySelector('#graph input').getBoundingClientRect().top") >= header
@@ -517,6 +520,27 @@ def test_an_entity_is_changed_merged_deleted_and_each_undone(kb: Path, page: Pag
         assert server.get("/indexes/kb/entities", q="marie")["total"] == 0
         undo()
         page.wait("#graph aside h2", "Marie Curie")
+
+
+def test_a_change_that_fails_says_why_and_keeps_what_was_written(
+    server: Running, page: Page
+) -> None:
+    """In the dialog, which stays open: here somebody else has deleted the entity meanwhile."""
+    page.open(server, "graph")
+    page.wait("#graph aside .line")
+    page.wait("#graph input").send_keys("pierre")
+    page.wait("#graph .side li:only-child .line", "Pierre Curie").click()
+    page.wait("#graph aside h2", "Pierre Curie")
+    page.wait("#graph aside .link", "Edit").click()
+    page.wait("#edit [name=description]").send_keys(" A physicist.")
+    author = page.wait("#edit [name=by]")
+    author.clear()
+    author.send_keys("Ada")
+    deletion = {"action": "delete", "name": "Pierre Curie", "by": "Bob"}
+    server.job(server.post("/indexes/kb/edit", deletion, 202))
+    page.wait("#edit .main", "Save").click()
+    page.wait("#edit [role=alert]", "Pierre Curie")
+    assert "A physicist." in page.wait("#edit [name=description]").get_attribute("value")
 
 
 def test_a_neighbourhood_is_collapsed(server: Running, page: Page) -> None:

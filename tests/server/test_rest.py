@@ -61,6 +61,13 @@ def test_graph_is_searched_and_walked(server: Running) -> None:
     one = around["relations"][0]
     ends = {one["source"], one["target"]} - {"Marie Curie"}
     assert {line["name"] for line in around["neighbours"]} == ends
+    overview = server.get("/indexes/kb/overview")
+    drawn = {line["name"] for line in overview["entities"]}
+    assert {name for group in overview["communities"] for name in group["names"]} <= drawn
+    assert overview["relations"]
+    assert all(
+        edge["source"] in drawn and edge["target"] in drawn for edge in overview["relations"]
+    )
     of_entity = server.get("/indexes/kb/sources", entity="Marie Curie")
     of_relation = server.get("/indexes/kb/sources", entity="Marie Curie", target=ends.pop())
     assert of_relation["chunks"] == of_entity["chunks"]
@@ -279,3 +286,18 @@ def test_a_filter_with_too_many_conditions_is_400(server: Running) -> None:
     values = [*range(20_000), 1934]
     found = server.post("/indexes/kb/retrieve", {**asked, "where": {"year": values}})
     assert {chunk["document_id"] for chunk in found["chunks"]} == {"curie", "张骞"}
+
+
+def test_communities_are_listed_and_reports_need_a_model(server: Running) -> None:
+    """Level 0 alone or with the parts; without a model the estimate says so, and a job fails in words."""
+    listed = server.get("/indexes/kb/communities")
+    assert listed["total"] == len(listed["items"]) > 0
+    assert {item["level"] for item in listed["items"]} == {0}
+    assert all(item["entities"] and item["report"] is None for item in listed["items"])
+    deeper = server.get("/indexes/kb/communities", level=1, limit=1)
+    assert deeper["total"] >= listed["total"] and len(deeper["items"]) == 1
+    refused = server.client.get("/indexes/kb/communities/estimate")
+    assert refused.status_code == 400 and "model" in refused.json()["error"]["message"]
+    assert server.post("/indexes/kb/communities/report", {"calls": 0}, 400)
+    job = server.job(server.post("/indexes/kb/communities/report", {"calls": 3}, 202))
+    assert job["state"] == "failed" and "model" in job["error"]

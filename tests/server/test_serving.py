@@ -1,11 +1,6 @@
 """`serve` as a process: its command line, jobs that survive kill -9, and its description."""
 
-import contextlib
-import os
 import signal
-import socket
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +17,8 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from lightrag_jsonl.server.indexes import ServerLimits
 from lightrag_jsonl.server.jobs import JobQueue
-from tests.cli.conftest import process, run
-from tests.conftest import CHECKOUT
-from tests.server.running import SECONDS, serving, wait_for
+from tests.cli.conftest import run
+from tests.server.running import SECONDS, process_serving, serving, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # servers in processes of their own
 
@@ -33,36 +27,6 @@ TEXT = "\n\n".join(
     f"{NAMES[n % 9]} met {NAMES[(n + 4) % 9]} in Town{n}. They founded the House of Town{n}."
     for n in range(900)
 )
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as found:
-        return int(found.getsockname()[1])
-
-
-@contextlib.contextmanager
-def process_serving(*arguments: object, token: str = "") -> Iterator[tuple[Any, httpx2.Client]]:
-    """`lightrag-jsonl serve` in a process of its own; killed at the end if it still runs."""
-    port = free_port()
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "LIGHTRAG_JSONL_TOKEN": token}
-    command = process(["serve", *arguments, "--port", port])
-    log = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    server = subprocess.Popen(command, env=environment, **log)  # type: ignore[call-overload]
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    url = f"http://127.0.0.1:{port}"
-    with httpx2.Client(base_url=url, headers=headers, timeout=SECONDS, trust_env=False) as client:
-
-        def answers() -> bool:
-            with contextlib.suppress(httpx2.TransportError):
-                return client.get("/health").status_code == 200
-            return server.poll() is not None
-
-        try:
-            wait_for(answers)
-            yield server, client
-        finally:
-            server.kill()
-            server.wait()
 
 
 def jobs(client: httpx2.Client) -> Any:

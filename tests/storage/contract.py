@@ -472,6 +472,7 @@ class StoreContract:
         with store.snapshot() as snapshot:
             hits = snapshot.search_terms(["radium", "polonium"], 9)
             assert [row for row, _ in hits] == [3, 4, 1, 2] and hits[1][1] > hits[2][1]
+            assert snapshot.term_counts(["word7"])[1]["word7"] > 0
         assert store.check(full=True) == []
         with store.transaction() as transaction:
             transaction.delete_documents([1, 2])

@@ -30,7 +30,14 @@ def put_claims(transaction: Transaction) -> None:
     for chunk, override in overrides.items():
         _put_claim(dialect, chunk, override)
     dialect.execute("DROP TABLE overrides")
+    drop_dates(transaction)
     transaction.put_settings({"format": CLAIMS_FORMAT})
+
+
+def drop_dates(transaction: Transaction) -> None:
+    """Remove the dates of mentions, which older formats lack."""
+    for table in ("entity_dates", "relation_dates"):
+        transaction.dialect.execute(f"DROP TABLE {table}")
 
 
 def _put_claim(dialect: Dialect, chunk: int, override: Override) -> None:

@@ -95,7 +95,7 @@ def changed_ids(old: Mapping[int, object], new: Mapping[int, object]) -> Ids:
 def test_it_agrees_with_dictionaries_after_any_changes(history: list[State]) -> None:
     """An index that caught up with changes, row by row, is the index of the last state."""
     old = State({}, {})
-    index = GraphIndex(old.rows((), column(()), column(())))
+    index = GraphIndex.of(old.rows((), column(()), column(())))
     for new in history:
         entities = column(old.entities() ^ new.entities())
         relations = changed_ids(old.relations, new.relations)
@@ -105,4 +105,4 @@ def test_it_agrees_with_dictionaries_after_any_changes(history: list[State]) -> 
         old = new
         index = after
         check(index, old)
-    check(GraphIndex(old.rows(ENTITIES, column(RELATIONS), column(CHUNKS))), old)
+    check(GraphIndex.of(old.rows(ENTITIES, column(RELATIONS), column(CHUNKS))), old)

@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.terms import index_terms
 from lightrag_jsonl.core.types import Chunk, Extraction, Json
-from lightrag_jsonl.storage.filters import Condition, parse_where
+from lightrag_jsonl.storage.filters import OPPOSITES, Condition, parse_where
 from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     **{"=": operator.eq, "!=": operator.eq, "<": operator.lt},
     **{"<=": operator.le, ">": operator.gt, ">=": operator.ge},
+    "contains": lambda text, part: isinstance(text, str) and part in text,
+    "not contains": lambda text, part: isinstance(text, str) and part in text,
+    "starts with": lambda text, part: isinstance(text, str) and text.startswith(part),
+    "ends with": lambda text, part: isinstance(text, str) and text.endswith(part),
 }
 Documents = list[dict[str, Json]]
 
@@ -75,7 +79,7 @@ def meets(fields: Mapping[str, Json], condition: Condition) -> bool:
         if value is not None
     )
     absent = fields.get(condition.field) is None
-    if condition.comparator == "!=":
+    if condition.comparator in OPPOSITES:
         return not absent and not met
     return met or (absent and condition.comparator == "=" and None in condition.values)
 
@@ -137,6 +141,10 @@ def test_the_database_agrees_with_python(
         ({"$nin": [2020, "2021"]}, {2022}),
         ({"$in": [2020, "2021"], "$ne": 2020}, {"2021"}),
         ({"$ne": None}, {2020, "2021", 2022}),
+        ({"$contains": "02"}, {"2021"}),
+        ({"$not_contains": "02"}, {2020, 2022}),
+        ({"$starts_with": ["19", "20"]}, {"2021"}),
+        ({"$ends_with": "21", "$starts_with": "2"}, {"2021"}),
         (None, {None}),
         ([None, 2022], {None, 2022}),
         (10**400, set()),
@@ -162,7 +170,8 @@ def test_own_fields_hold_texts(store: SQLiteStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "condition", [{"$gt": None}, {"$gt": []}, {"$ne": {}}, {"$lt": [[1]]}, {}, {"$like": "x"}]
+    "condition",
+    [{"$gt": None}, {"$gt": []}, {"$ne": {}}, {"$lt": [[1]]}, {}, {"$like": "x"}, {"$contains": 2}],
 )
 def test_what_cannot_be_compared_is_refused(condition: Json) -> None:
     """The error names the field."""

@@ -1,21 +1,25 @@
 """VectorIndex finds exactly what a look at every vector finds, after any sequence of changes."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.storage.vector_index import Ids, VectorIndex
+from lightrag_jsonl.storage import vector_index
+from lightrag_jsonl.storage.vector_index import HALF, Ids, VectorBlock, VectorIndex
 
 DIM = 4
 ids_ = st.lists(st.integers(1, 30), unique=True, max_size=12)
 changes = st.lists(st.tuples(st.sampled_from(["update", "remove"]), ids_, st.integers(0, 5)))
+tail_lengths = st.sampled_from([0, 6, 1_000])
 
 
 def vectors(count: int, *, seed: int = 0, dim: int = DIM) -> np.ndarray:
-    """Unit vectors; every third one equals an earlier one."""
+    """Unit vectors with the digits of float16; every third one equals an earlier one."""
     rows = np.random.default_rng(seed).standard_normal((count, dim), dtype=np.float32)
     rows[2::3] = rows[: len(rows[2::3])]
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows.astype(HALF).astype(np.float32)
 
 
 def ids(*numbers: int) -> Ids:
@@ -25,21 +29,21 @@ def ids(*numbers: int) -> Ids:
 
 def filled(stored: dict[int, np.ndarray]) -> VectorIndex:
     """An index of these vectors, made at once."""
-    index = VectorIndex(DIM)
-    index.update(ids(*stored), np.array(list(stored.values()), np.float32).reshape(-1, DIM))
-    return index
+    matrix = np.array(list(stored.values()), HALF).reshape(-1, DIM)
+    return VectorIndex.of(VectorBlock.of(ids(*stored), matrix))
 
 
 def after(steps: list[tuple[str, list[int], int]]) -> tuple[VectorIndex, dict[int, np.ndarray]]:
     """An index that went through changes, and the vectors that it should hold."""
-    index, stored = VectorIndex(DIM), {}
+    stored: dict[int, np.ndarray] = {}
+    index = filled(stored)
     for kind, touched, seed in steps:
         if kind == "update":
             new = vectors(len(touched), seed=seed)
-            index.update(ids(*touched), new)
+            index = index.updated(ids(*touched), ids(*touched), new.astype(HALF))
             stored |= dict(zip(touched, new, strict=True))
         else:
-            index.remove(ids(*touched))
+            index = index.updated(ids(*touched), ids(), np.zeros((0, DIM), HALF))
             stored = {id: row for id, row in stored.items() if id not in touched}
     return index, stored
 
@@ -49,14 +53,17 @@ def nearest(stored: dict[int, np.ndarray], query: np.ndarray, limit: int) -> lis
     return sorted(stored, key=lambda id: (-round(float(stored[id] @ query), 5), id))[:limit]
 
 
-@given(changes, ids_, st.integers(0, 12))
+@given(changes, ids_, st.integers(0, 12), tail_lengths)
 def test_it_agrees_with_a_look_at_every_vector(
-    steps: list[tuple[str, list[int], int]], allowed: list[int], limit: int
+    steps: list[tuple[str, list[int], int]], allowed: list[int], limit: int, longest_tail: int
 ) -> None:
-    """Best first, ties by id, whatever was replaced, removed or added in its stead; the same among
-    allowed ids, with the very scores of an index that was filled at once.
+    """Best first, ties by id, whatever was replaced, removed or added in its stead, and however long
+    the tail may be; the same among allowed ids, with the very scores of an index that was filled at
+    once.
     """
-    index, stored = after(steps)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_index, "LONGEST_TAIL", longest_tail)
+        index, stored = after(steps)
     fresh = filled(dict(sorted(stored.items())))
     assert len(index) == len(stored)
     queries = vectors(2, seed=99)
@@ -87,8 +94,9 @@ def test_scores_and_vectors_of_chosen_ids(
 
 def test_queries_do_not_depend_on_their_company() -> None:
     """A question gets the same scores alone and among others."""
-    index, queries = VectorIndex(96), vectors(9, seed=5, dim=96)
-    index.update(np.arange(1, 3_001), vectors(3_000, dim=96))
+    block = VectorBlock.of(np.arange(1, 3_001), vectors(3_000, dim=96).astype(HALF))
+    index = VectorIndex.of(block)
+    queries = vectors(9, seed=5, dim=96)
     together = index.search(queries, 40)
     alone = [index.search(query[None], 40) for query in queries]
     assert [row.tolist() for row in together[0]] == [hits[0][0].tolist() for hits in alone]

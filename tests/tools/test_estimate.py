@@ -77,3 +77,17 @@ def test_a_check_before_each_round_costs_a_call(tmp_path: Path) -> None:
     assert (plain.calls, checked.calls) == (2, 3)
     assert checked.input_tokens > 1.4 * plain.input_tokens
     assert checked.output_tokens == plain.output_tokens + 1
+
+
+def test_small_models_are_asked_twice_a_chunk(tmp_path: Path) -> None:
+    """For entities and for relations, with the shorter prompt; there is no gleaning."""
+    text = "".join(f"Marie Curie met Person{number} in Paris. " for number in range(40))
+    usages: dict[str, Usage] = {}
+    for extraction in ("extract-graph", "extract-small"):
+        options = IndexOptions.from_mapping({"extraction": extraction, "chunk_tokens": 100})
+        with LightRAG(tmp_path / extraction, llm=ScriptedLLM([]), options=options) as rag:
+            estimated = rag.run(estimate, [text])
+            usages[extraction] = estimated.extraction
+            chunks = estimated.chunks
+    assert usages["extract-small"].calls == 2 * chunks
+    assert usages["extract-small"].input_tokens < usages["extract-graph"].input_tokens

@@ -1,8 +1,12 @@
 """Providers that need no model and no network: language rules, and an embedder that hashes words."""
 
-from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
+from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer, is_abstention
 from lightrag_jsonl.providers.offline.embedder import HashEmbedder
-from lightrag_jsonl.providers.offline.extraction import OfflineExtractor, extract_text
+from lightrag_jsonl.providers.offline.extraction import (
+    OfflineExtractor,
+    extract_text,
+    text_names,
+)
 from lightrag_jsonl.providers.offline.keywords import OfflineKeywords
 
 __all__ = [
@@ -11,4 +15,6 @@ __all__ = [
     "OfflineExtractor",
     "OfflineKeywords",
     "extract_text",
+    "is_abstention",
+    "text_names",
 ]

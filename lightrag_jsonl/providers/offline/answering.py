@@ -75,6 +75,9 @@ _DEFINED_SUBJECT = re.compile(  # of "Who is …?" and the like
 )
 
 
+_ASKS_FOR_STYLE = re.compile("[^名]字(?:什么|谁|何)")  # the style name: 孔明 of 诸葛亮
+
+
 class ExtractiveAnswerer:
     """An `Answerer` without a model: quotes up to 5 sentences, or the number in the context's
     `response_type`, each with `[n]`.
@@ -125,12 +128,21 @@ def select_answer(question: str, context: Context, language: Language) -> str:
     return answer if limit else f"{answer}\n\n{_CLOSING[question_language]}"
 
 
+def is_abstention(answer: str) -> bool:
+    """Whether an answer of the rules says that no sentence of the sources answers the question."""
+    openings = (*_NO_ANSWER.values(), *_NO_SENTENCE.values(), *_WHOLE_TEXT.values())
+    return answer.startswith(openings)
+
+
 def _answering_quotes(
     question: str, quotes: Sequence[Quote], context: Context, language: Language
 ) -> list[Quote]:
     """Those of the quotes that answer the question; all definitions of what is asked for."""
-    if quotes and (name := _defined_name(question)) and quotes[0].defines(name):
-        return list(quotes)
+    if not quotes:
+        return []
+    if (name := _defined_name(question)) and quotes[0].defines(name):
+        is_about_style = _ASKS_FOR_STYLE.search(question) is not None
+        return [quote for quote in quotes if not is_about_style or "字" in quote.text]
     candidates = chunk_quotes(context) or description_quotes(context)
     return AnswerEvidence(question, candidates, language).answering(quotes)
 

@@ -31,9 +31,11 @@ _TAG_TYPES = {"nr": "person", "ns": "place", "nt": "organization", "nz": "concep
 _ABSTRACT_NOUN = re.compile(
     r"..+[度性率化感制观型式业]"
 )  # 满意度, 城市绿化: the segmenter tags some as names
+_PEOPLE_COUNTED = re.compile("[两二三四五六七八九十]人$")  # 张、邓二人
 _LONGEST_PLAIN_NAME = 3  # characters of a person's name with a surname of one character
 _CHARACTERS_PER_NOUN = 80
 _NAME_ENDINGS = "馆院园寺山河江湖海城县郡州府楼阁亭宫殿庙塔桥村镇路街关岛岭坡谷洞"
+_MOTIONS = "上下入出回到进离过攻破守围还归取"  # before a kind of place: 上城, 回县
 _PLACE_ENDINGS = frozenset(_NAME_ENDINGS + "市省区国乡屯溪港湾站滩洲屿闸坞巷陵阳阴")
 
 
@@ -147,7 +149,7 @@ def _is_person(word: SegmentedWord, count: int) -> bool:
         return True
     if name[:2] in tables.DOUBLE_SURNAMES:
         return True
-    if len(name) > _LONGEST_PLAIN_NAME:
+    if len(name) > _LONGEST_PLAIN_NAME or _PEOPLE_COUNTED.search(name):
         return False
     return name[0] in tables.SURNAMES or (count > 1 and not word.in_dictionary)
 
@@ -155,6 +157,8 @@ def _is_person(word: SegmentedWord, count: int) -> bool:
 def _is_place(word: SegmentedWord, count: int) -> bool:
     """Whether a word tagged as a place is one: a guess needs the ending of a place, or a repetition."""
     name = simplified(word.text)
+    if not word.in_dictionary and len(name) == 2 and name[0] in _MOTIONS:
+        return False
     return word.in_dictionary or name[-1] in _PLACE_ENDINGS or count > 1
 
 

@@ -35,6 +35,6 @@ def _names_in_parts(sentence: str, name: str, length: int) -> bool:
 _DEFINITION_AFTER = re.compile(
     r"[*_`\"'”’)]*(?:\s*\([^()]{0,160}\))?,?\s+(?:is|was|are|were)\s+(?:an?|the|one\s+of)\b"
     r"|[*_`\"'”’)]*,\s+(?:an?|the|[A-Z]\w+['’]s|(?:[a-z]+\s){1,2}(?:of|to))\s"
-    r"|，?(?:字|乃|者，|(?:本|原)?是(?![谁也否何]|什么))|(?:，[^，。！？]{0,10})?人也"
+    r"|，?(?:字|乃|者，|(?:本|原)?是(?![谁也否何]|什么|\w{0,6}(?:之人|好人)))|(?:，[^，。！？]{0,10})?人也"
 )
 _DEFINITION_BEFORE = re.compile(r"(?:名曰|号曰|名为|号为|唤作|名唤|乃[^，。！？]{2,12})$")

@@ -21,7 +21,7 @@ from lightrag_jsonl.providers.offline.sentences import (
 )
 from lightrag_jsonl.providers.offline.statements import find_statements
 
-RULES_VERSION = 7  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 8  # part of the extractor's name: another number means that texts are read anew
 _THREADS = 2  # they compute, and more of them would hold up the event loop
 _QUOTED_SENTENCES = 2  # of an entity's description
 _DESCRIPTION_CHARACTERS = 320
@@ -79,6 +79,12 @@ def extract_text(text: str, language: Language) -> Extraction:
     )
 
 
+def text_names(text: str, language: Language) -> list[str]:
+    """The names of the entities of a text, without all else that `extract_text` finds."""
+    places_by_key = _places_by_key(find_sentences(text, language))
+    return [_most_frequent_spelling(places.phrases) for places in places_by_key.values()]
+
+
 def _places_by_key(sentences: Sequence[Sentence]) -> dict[str, _NamedPlaces]:
     """The places of each name in the text, by the name's key."""
     places_by_key: dict[str, _NamedPlaces] = {}
@@ -95,13 +101,17 @@ def _entity(
     text: str, sentences: Sequence[Sentence], places: _NamedPlaces, language: Language
 ) -> EntityMention:
     """The entity of a name, in its most frequent spelling."""
-    spellings = Counter(phrase.name for phrase in places.phrases)
     type = _most_voted_type(places.phrases)
     return EntityMention(
-        name=min(spellings, key=lambda name: (-spellings[name], name)),
+        name=_most_frequent_spelling(places.phrases),
         type=ENTITY_TYPES[language][ENTITY_TYPES["en"].index(type)],
         description=_entity_description(text, sentences, places),
     )
+
+
+def _most_frequent_spelling(phrases: Sequence[Phrase]) -> str:
+    spellings = Counter(phrase.name for phrase in phrases)
+    return min(spellings, key=lambda name: (-spellings[name], name))
 
 
 def _most_voted_type(phrases: Sequence[Phrase]) -> str:

@@ -6,14 +6,13 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from lightrag_jsonl.core.cjk import simplified
+from lightrag_jsonl.providers.offline.words import NO_PEOPLE
 
 if TYPE_CHECKING:
     from rjieba import Jieba
 
 _ATTACHED = re.compile("^[由与对被把令使](?=.)|(?<=.)[是曰笑道]$")  # to a name by the segmenter
-_FUNCTION_ENDINGS = (
-    "之若只时谓乃既亦遂则即又便说等去来从因以欲"  # joined to people's names by the segmenter
-)
+_FUNCTION_ENDINGS = "之若只时谓乃既亦遂则即又便说等去来从因以欲袭率遣命使"  # joined to people's names by the segmenter
 _LONGEST_GUESS = 3  # characters of a person's full name
 _FILLER_TAGS = ("r", "d", "y")  # pronouns and question words, adverbs, particles at the end
 
@@ -64,6 +63,8 @@ def segmented(text: str) -> Iterator[SegmentedWord]:
         if word != segment:
             tag = segmenter.tag(word)[0][1]
             in_dictionary = segmenter.has_word(word)
+        if tag == "nr" and word in NO_PEOPLE:
+            tag = "n"
         start = plain.index(word, at)
         end = start + len(word)
         yield SegmentedWord(

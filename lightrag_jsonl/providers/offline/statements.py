@@ -66,6 +66,7 @@ _POSSESSED = re.compile(  # "'s nephew", "'s nephew was"
     r"(?:['’]s?|his|her|its)\s+(?:[a-z-]+\s+){0,2}(?P<role>(?!was\b)[a-z]{3,})(?:,|\s+(?:is|was))?\s+(?:the\s+)?",
     re.IGNORECASE,
 )
+_PART_PLAYED = " as "  # in a list of actors and parts: "Ann as Bob's father Carl as Bob's friend"
 _NO_ROLES = (
     "one",
     "part",
@@ -91,7 +92,9 @@ def _english_statement(
     between_end = object.start
     if possessed := _POSSESSED.fullmatch(text, between_start, between_end):
         role = possessed["role"].casefold()
-        if role in tables.RELATIVES or tables.TYPES.get(role) == "person":
+        is_relative = role in tables.RELATIVES or tables.TYPES.get(role) == "person"
+        is_part = text.endswith(_PART_PLAYED, 0, subject.start) and "," not in possessed[0]
+        if is_relative and not is_part and not text.startswith(_PART_PLAYED, object.end):
             yield Statement(subject.name, role, object.name)
         return
     before = text[sentence.start : subject.start]
@@ -121,7 +124,7 @@ def _verb_statement(between: str, subject: str, object: str) -> Iterator[Stateme
     elif is_passive or match.re is _PASSIVE:
         if is_passive and _is_participle(verb):
             yield Statement(subject, f"{verb} {preposition}", object)
-    elif _is_verb(verb):
+    elif _is_verb(verb) and (preposition or verb not in tables.LINKING_VERBS):
         yield Statement(subject, f"{verb} {preposition}" if preposition else verb, object)
 
 
@@ -146,6 +149,8 @@ def _is_verb(word: str) -> bool:
 _CHINESE_OPENING = re.compile(
     r"(?:.*[，；：。、]|)\W*(?:却说|且说|后来|随后|于是|当时|同年|其后|此后|次年)?", re.DOTALL
 )
+_MARKS_BEFORE_NAME = ("《", "“", "‘", "「")
+_MARKS_AFTER_NAME = ("》", "”", "’", "」")
 _FREE_CHINESE_OBJECT = re.compile(r"[》”’」]?(?:[^\w·\-－—]|$|[和与及并])")
 _CHINESE_ADVERBS = r"(?:已经|已|曾经|曾|也|又|便|遂|亦|还|共同|正式|主要|后来|\d{4}年){0,2}"
 _CHINESE_VERB = re.compile(
@@ -154,14 +159,39 @@ _CHINESE_VERB = re.compile(
 _CHINESE_PASSIVE = re.compile(rf"{_CHINESE_ADVERBS}(?:是)?[被由]")
 _MUTUAL = re.compile(rf"{_CHINESE_ADVERBS}[与和同跟]")
 _CHINESE_ROLE_OF = re.compile(rf"{_CHINESE_ADVERBS}(?:是|为|乃|即)")
-_CHINESE_ROLE = re.compile(r"的(?P<role>\w{1,5})(?=[，。；！”」]|$)")
+_CHINESE_ROLE = re.compile(r"[》”’」]?的(?P<role>\w{1,5})(?=[，。；！”」]|$)")
+_OFFICE = re.compile(rf"{_CHINESE_ADVERBS}(?:担任|出任|就任|当选(?:为)?)")
+_OFFICE_AFTER = re.compile(r"(?:的|)(?P<role>\w{2,6})(?=[，。；！”」]|$)")
+_SEAT = re.compile(r"(?:的)?(?P<predicate>(?:总部|总行|校址|院址)(?:设|位|坐落)?[于在])")
+_CREATED_AFTER = re.compile(r"(?:所|)(?P<verb>\w{1,2})(?=的)")
 _CHINESE_POSSESSED = re.compile(r"[之的](?P<role>[^\W\d]{1,5}?)(?:是|为|叫|名叫)?")
 # Beginnings of no verb, or of none that states a fact about its object alone.
 _NO_VERBS = (
-    *("是", "有", "为", "不", "没", "未", "可", "能", "想", "要", "欲"),
-    *("担任", "完成", "进行"),
+    *(
+        "是",
+        "有",
+        "为",
+        "不",
+        "没",
+        "未",
+        "无",
+        "莫",
+        "勿",
+        "休",
+        "毋",
+        "非",
+        "可",
+        "能",
+        "想",
+        "要",
+        "欲",
+    ),
+    *("只", "必", "须", "应", "该", "若", "如", "使", "令", "让"),
+    *("担任", "完成", "进行", "争先", "接入", "犹"),
 )
-_VERB_AFTER = re.compile(r"(?:共同|所|一起|首次|正式)?(?P<verb>\w{2})(?=了|[，。；！]|$|的\W)")
+_VERB_AFTER = re.compile(
+    r"(?:共同|所|一起|首次|正式)?(?P<verb>\w{2}|(?<=所)[著写作撰])(?=了|[于在]\d|[，。；！]|$|的\W)"
+)
 
 
 def _chinese_statement(
@@ -171,7 +201,9 @@ def _chinese_statement(
     written = text[sentence.start : sentence.end]
     plain = simplified(written)
     start = subject.end - sentence.start
+    start += plain.startswith(_MARKS_AFTER_NAME, start)
     end = object.start - sentence.start
+    end -= plain.endswith(_MARKS_BEFORE_NAME, start, end)
     after = object.end - sentence.start
     opens = _CHINESE_OPENING.fullmatch(plain, 0, subject.start - sentence.start)
     if not (subject.sure and object.sure and opens):
@@ -180,6 +212,17 @@ def _chinese_statement(
     possessed = _CHINESE_POSSESSED.fullmatch(plain, start, end)
     if possessed and is_free and _is_relative(possessed["role"], object):
         yield Statement(subject.name, written[slice(*possessed.span("role"))], object.name)
+    elif seat := _SEAT.fullmatch(plain, start, end):
+        if object.type == "place":
+            yield Statement(subject.name, written[slice(*seat.span("predicate"))], object.name)
+    elif _OFFICE.fullmatch(plain, start, end):
+        office = _OFFICE_AFTER.match(plain, after)
+        if office and office["role"].endswith(tables.CHINESE_OFFICES):
+            yield Statement(subject.name, written[slice(*office.span("role"))], object.name)
+    elif _CHINESE_ROLE_OF.fullmatch(plain, start, end) and (
+        created := _creation(plain, subject, object, after)
+    ):
+        yield Statement(object.name, written[slice(*created)], subject.name)
     elif _CHINESE_ROLE_OF.fullmatch(plain, start, end):
         role = _CHINESE_ROLE.match(plain, after)
         if role and "的" not in role["role"] and role["role"] not in tables.GENERIC_NOUNS:
@@ -194,9 +237,17 @@ def _chinese_statement(
             yield Statement(subject.name, written[slice(*verb.span("verb"))], object.name)
     elif is_free or _is_part_of_place(sentence, object):
         verb = _CHINESE_VERB.fullmatch(plain, start, end)
-        if verb and _leads_to_object(verb, sentence):
+        if verb and _leads_to_object(verb, sentence) and not _is_compound(subject, verb, object):
             predicate = written[verb.start("verb") : verb.end("particle")]
             yield Statement(subject.name, predicate, object.name)
+
+
+def _creation(text: str, subject: Phrase, object: Phrase, after: int) -> tuple[int, int] | None:
+    """The span of the verb in "《…》是某人执导的电影"."""
+    created = _CREATED_AFTER.match(text, after)
+    if subject.type != "work" or object.type != "person" or created is None:
+        return None
+    return created.span("verb") if created["verb"] in tables.CREATING_VERBS else None
 
 
 def _is_relative(role: str, object: Phrase) -> bool:
@@ -216,6 +267,14 @@ def _is_chinese_verb(verb: str, sentence: Sentence) -> bool:
     if verb in tables.CHINESE_VERBS:
         return True
     return any(word.is_verb and simplified(word.text) == verb for word in sentence.words)
+
+
+def _is_compound(subject: Phrase, verb: re.Match[str], object: Phrase) -> bool:
+    """Whether the verb is rather a part of a name (英国推理作家协会, 迟子建在《收获》上)."""
+    if object.type == "work" and verb["particle"] == "在":
+        return True
+    is_bare = verb.end() == verb.end("verb") and not verb["particle"]
+    return is_bare and subject.type == "place" and object.type == "organization"
 
 
 def _leads_to_object(match: re.Match[str], sentence: Sentence) -> bool:

@@ -27,9 +27,10 @@ export function startGraph() {
     about: h("aside", { class: "side" }),
   };
   const clear = h("button", { t: "clear", onclick: reset });
+  const overview = h("button", { t: "overview", onclick: showOverview });
   $("#graph").replaceChildren(
     h("div", { class: "side" }, parts.search, parts.type, parts.total, parts.found),
-    h("div", { class: "side" }, parts.canvas, h("div", { class: "row" }, parts.legend, clear)),
+    h("div", { class: "side" }, parts.canvas, h("div", { class: "row" }, parts.legend, overview, clear)),
     parts.about,
   );
   drawing = new Drawing(parts.canvas, (name) => choose(name));
@@ -43,7 +44,22 @@ export const showGraph = guarded(async () => {
   parts.type.replaceChildren(h("option", { value: "", t: "all_types" }), ...options);
   parts.type.value = chosen;
   await find();
-  if (!drawing.types().length) $("#graph .line")?.click(); // the best connected, to begin with
+  if (!drawing.types().length) await showOverview(); // to begin with
+});
+
+// The communities of the graph, drawn with their central entities.
+const showOverview = guarded(async () => {
+  const { communities, entities, relations } = await get(indexPath("/overview"));
+  drawing.clear();
+  drawing.add(entities, relations);
+  showLegend();
+  if (!entities.length) return reset();
+  parts.about.replaceChildren(
+    h("h2", { t: "overview" }),
+    h("p", { class: "soft", t: communities.length ? "communities_hint" : "choose_entity" }),
+    h("ul", { class: "list" }, communities.map(({ title, names, entities: n, passages }) =>
+      line(() => choose(names[0]), h("span", { class: "grow" }, h("b", {}, title), h("span", { class: "soft small", t: "community_size", n: `${format(n)} · ${format(passages)}` }))))),
+  );
 });
 
 function reset() {

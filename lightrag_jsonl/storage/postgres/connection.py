@@ -12,6 +12,7 @@ from psycopg import errors, sql
 
 from lightrag_jsonl.core.address import DatabaseURL
 from lightrag_jsonl.core.errors import ConfigError, CorruptError, LockedError, StorageError
+from lightrag_jsonl.storage.postgres.vectors import register_vector_lists
 
 CONNECT_SECONDS = 10
 APPLICATION = "lightrag-jsonl process {} on {}"
@@ -61,6 +62,7 @@ def configure(connection: psycopg.Connection[Any], address: DatabaseURL) -> None
     for setting, value in values.items():
         connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
     register_vector(connection)
+    register_vector_lists(connection)
     connection.cursor_factory = psycopg.RawCursor
 
 

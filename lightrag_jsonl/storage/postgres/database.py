@@ -22,7 +22,7 @@ from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
 from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMATS, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
-from lightrag_jsonl.storage.tables.full_text import PARTS
+from lightrag_jsonl.storage.tables.full_text import PARTS, TermCounts
 from lightrag_jsonl.storage.vector_index import VectorSearch
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
@@ -84,7 +84,6 @@ class PostgresStore(Store):
             timeout=WAIT_SECONDS,
             kwargs={"autocommit": True},
             configure=lambda connection: configure(connection, address),
-            check=ConnectionPool.check_connection,
             open=True,
         )
         if not self.read_only:
@@ -101,17 +100,29 @@ class PostgresStore(Store):
         """A consistent view for reading: of the state at the first query."""
         self._check_open()
         with our_errors(self._address):
+            connection = self._begun()
+            try:
+                yield StoreView(PostgresDialect(connection))
+            finally:
+                with contextlib.suppress(psycopg.Error):
+                    connection.rollback()
+                self._pool.putconn(connection)
+
+    def _begun(self) -> psycopg.Connection[Any]:
+        """A connection from the pool, at the beginning of a transaction; lost ones are replaced."""
+        for attempts_left in range(CONNECTIONS, -1, -1):
             try:
                 connection = self._pool.getconn()
             except PoolTimeout as error:
                 raise StorageError(f"{self._address} {UNREACHABLE.format(error)}") from error
             try:
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                yield StoreView(PostgresDialect(connection))
-            finally:
-                with contextlib.suppress(psycopg.Error):
-                    connection.rollback()
+                break
+            except psycopg.OperationalError:
                 self._pool.putconn(connection)
+                if not (connection.closed and attempts_left):
+                    raise
+        return connection
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -119,7 +130,7 @@ class PostgresStore(Store):
         if self._address.graph == "database":
             with self.view() as view:
                 graph = DatabaseGraph(view.dialect)
-                yield Snapshot(view.dialect, graph, _vectors(view.dialect))
+                yield Snapshot(view.dialect, graph, _vectors(view.dialect), TermCounts())
             return
         self._check_open()
         with self._listener_lock:
@@ -136,7 +147,8 @@ class PostgresStore(Store):
                 pass
 
     def _snapshot_of(self, view: StoreView) -> Snapshot:
-        return Snapshot(view.dialect, self._memory.graph, _vectors(view.dialect))
+        vectors = _vectors(view.dialect)
+        return Snapshot(view.dialect, self._memory.graph, vectors, self._memory.term_counts)
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:
@@ -228,9 +240,11 @@ class PostgresStore(Store):
         if format != str(FORMAT):
             self._upgrade(WAIT_SECONDS)
 
-    def _add_overrides(self, transaction: Transaction) -> None:
-        """Add the table and the indexes that the format with claims lacks."""
-        transaction.dialect.execute(_statement("CREATE TABLE overrides"))
+    def _add_later_tables(self, transaction: Transaction) -> None:
+        present = set(only_column(transaction.dialect.execute(TABLE_LIST)))
+        for table in ("overrides", "entity_dates", "relation_dates"):
+            if table not in present:
+                transaction.dialect.execute(_statement(f"CREATE TABLE {table}"))
         for kind in TABLE_NAMES:
             transaction.dialect.execute(
                 f"CREATE INDEX IF NOT EXISTS {kind}_vectors_refused ON {kind}_vectors (id) "

@@ -38,6 +38,13 @@ COMPARES = """jsonb_typeof(item) = jsonb_typeof(choice) AND CASE jsonb_typeof(it
     WHEN 'string' THEN (item #>> '{{}}') COLLATE "C" {comparator} (choice #>> '{{}}')
     WHEN 'number' THEN item {comparator} choice END"""
 
+BOTH_ARE_TEXTS = "jsonb_typeof(item) = 'string' AND jsonb_typeof(choice) = 'string'"
+TEXT_TESTS = {
+    "contains": "strpos(item #>> '{}', choice #>> '{}') > 0",
+    "starts with": "starts_with(item #>> '{}', choice #>> '{}')",
+    "ends with": "right(item #>> '{}', length(choice #>> '{}')) = choice #>> '{}'",
+}
+
 
 class PostgresDialect(Dialect):
     """A connection to PostgreSQL, which gives values in binary form."""
@@ -103,7 +110,9 @@ class PostgresDialect(Dialect):
     def meets(self, fields: str, comparator: str) -> str:
         """A test whether a field of a JSON object, or a member of its list, compares so."""
         compares = "item = choice"
-        if comparator != "=":
+        if comparator in TEXT_TESTS:
+            compares = f"{BOTH_ARE_TEXTS} AND {TEXT_TESTS[comparator]}"
+        elif comparator != "=":
             compares = COMPARES.format(comparator=comparator)
         return MEETS.format(fields=fields, compares=compares)
 

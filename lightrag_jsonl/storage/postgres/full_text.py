@@ -42,7 +42,8 @@ BM25 = f"""WITH hits AS (SELECT place, hit.* FROM {TERMS} CROSS JOIN LATERAL ({H
 CHUNKS = f"""SELECT DISTINCT part / {PARTS} chunk FROM (SELECT part FROM postings
     WHERE term = ANY(?1::text[]) GROUP BY part HAVING count(*) = cardinality(?1::text[])) hit
     ORDER BY chunk LIMIT ?2"""
-COUNTS = f"SELECT place, (SELECT count(*) FROM ({HITS}) hit) FROM {TERMS}"
+COUNTS = f"""SELECT parts, place, (SELECT count(*) FROM ({HITS}) hit)
+    FROM totals LEFT JOIN {TERMS} ON true"""
 
 
 class PostgresFullText(FullText):
@@ -101,9 +102,13 @@ class PostgresFullText(FullText):
 
     def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
         ordered_terms = list(stems)
-        ((parts,),) = self._dialect.execute("SELECT parts FROM totals")
-        counts = self._dialect.execute(COUNTS, _term_ranges(ordered_terms))
-        return parts, {ordered_terms[place - 1]: count for place, count in counts}
+        counts: dict[str, int] = {}
+        part_count = 0
+        for parts, place, count in self._dialect.execute(COUNTS, _term_ranges(ordered_terms)):
+            part_count = parts
+            if place is not None:
+                counts[ordered_terms[place - 1]] = count
+        return part_count, counts
 
     def _add_to_totals(self, parts: int, terms: int) -> None:
         statement = "UPDATE totals SET parts = parts + ?, terms = terms + ?"

@@ -7,7 +7,7 @@ CREATE TABLE settings (
     name text COLLATE "C" PRIMARY KEY,
     value text COLLATE "C" NOT NULL
 );
-INSERT INTO settings VALUES ('format', '11');
+INSERT INTO settings VALUES ('format', '13');
 -- What no document can know: from it the marks in prompts are derived.
 INSERT INTO settings VALUES ('mark_secret', replace(gen_random_uuid()::text, '-', ''));
 
@@ -151,6 +151,19 @@ CREATE TABLE relation_mentions (
 );
 CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
 CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
+
+-- From when and until when a mention holds, if a text says so: "2021", "2021-06" or "2021-06-15".
+CREATE TABLE entity_dates (
+    mention bigint PRIMARY KEY REFERENCES entity_mentions ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    valid_from text COLLATE "C",
+    valid_to text COLLATE "C"
+);
+
+CREATE TABLE relation_dates (
+    mention bigint PRIMARY KEY REFERENCES relation_mentions ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    valid_from text COLLATE "C",
+    valid_to text COLLATE "C"
+);
 
 -- What people set by hand; each edit is a document of one chunk.
 CREATE TABLE overrides (

@@ -6,7 +6,7 @@ import re
 import socket
 import sqlite3
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
 from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
+from lightrag_jsonl.storage.sqlite.memory_files import MemoryFiles
 from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMATS, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, MENTION_TABLES
@@ -35,7 +36,8 @@ PRAGMAS = (
     f"wal_autocheckpoint = {256_000_000 // PAGE_BYTES}",
 )
 SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-OVERRIDES = ("table", "overrides")  # since the current format
+OVERRIDES = ("table", "overrides")  # since format 10
+DATES = {("table", "entity_dates"), ("table", "relation_dates")}  # since the current format
 LATER_INDEXES = {
     ("index", f"{kind}_vectors_refused") for kind in TABLE_NAMES
 }  # in some of format 9
@@ -85,12 +87,14 @@ class SQLiteStore(Store):
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self._folder = _resolved(folder, create=create)
-        self._memory: SQLiteMemory
-        super().__init__(str(self._folder), SQLiteMemory())
         self._path = self._folder / FILE_NAME
         self.read_only = self._path.exists() and not (  # in this order: another may create it now
             os.access(self._folder, os.W_OK) and os.access(self._path, os.W_OK)
         )
+        register = None if self.read_only else self._register_files
+        self._memory_files = MemoryFiles(self._folder, register)
+        self._memory: SQLiteMemory
+        super().__init__(str(self._folder), SQLiteMemory(self._memory_files))
         self._writer: sqlite3.Connection | None = None  # once there was a transaction
         self._free: deque[sqlite3.Connection] = deque()  # for reading; thread-safe at both ends
         self._open()
@@ -156,7 +160,8 @@ class SQLiteStore(Store):
 
     def size(self) -> int:
         """The bytes that the index takes on the disk."""
-        return sum(path.stat().st_size for path in self._folder.glob(f"{FILE_NAME}*"))
+        database = sum(path.stat().st_size for path in self._folder.glob(f"{FILE_NAME}*"))
+        return database + self._memory_files.size()
 
     def vacuum(self) -> None:
         """Give unused space back, so that nothing deleted is left in any file."""
@@ -167,8 +172,10 @@ class SQLiteStore(Store):
             connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('optimize')")
             connection.execute("VACUUM")
             checkpoint = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            busy = checkpoint[0]
-        if busy:
+            is_shrunk = not checkpoint[0]
+            with contextlib.suppress(OSError):  # last: nobody sees an earlier state any more
+                self._memory_files.delete()
+        if not is_shrunk or self._memory_files.size():
             raise LockedError(f"{self._path} {IN_USE}", path=self._path)
 
     def close(self) -> None:
@@ -180,8 +187,14 @@ class SQLiteStore(Store):
                 self._writer = None
         self._close_free()
 
+    def _register_files(self, setting: Mapping[str, str]) -> None:
+        """Note which files are mapped; `StorageError` where that cannot be written."""
+        with self.transaction(durable=False) as transaction:
+            transaction.put_settings(setting)
+
     def _snapshot_of(self, view: StoreView) -> Snapshot:
-        return Snapshot(view.dialect, self._memory.graph, self._memory.vectors)
+        memory = self._memory
+        return Snapshot(view.dialect, memory.graph, memory.vectors, memory.term_counts)
 
     def _problems(self, view: StoreView) -> list[str]:
         execute = view.dialect.execute
@@ -241,11 +254,11 @@ class SQLiteStore(Store):
                 if _format(connection) in OLDER_FORMATS:
                     self._upgrade(BUSY_SECONDS)
 
-    def _add_overrides(self, transaction: Transaction) -> None:
+    def _add_later_tables(self, transaction: Transaction) -> None:
         dialect = transaction.dialect
         present = {(row.type, row.name) for row in by_name(dialect.execute(SCHEMA))}
         for kind, name, _, statement in _schema_rows():
-            if (kind, name) in {OVERRIDES, *LATER_INDEXES} - present:
+            if (kind, name) in {OVERRIDES, *DATES, *LATER_INDEXES} - present:
                 dialect.execute(statement)
 
     def _put_format(self, transaction: Transaction) -> None:
@@ -272,8 +285,10 @@ class SQLiteStore(Store):
         actual = _without_spaces(connection.execute(SCHEMA))
         allowed = STATISTICS
         if str(version) == CLAIMS_FORMAT:
-            expected = _older_schema()
+            expected = _claims_schema()
             allowed = STATISTICS | (LATER_INDEXES - _names(actual))
+        elif version < FORMAT:
+            expected = _undated_schema()
         else:
             expected = _schema()
         for kind, name in sorted(_names(expected ^ actual) - allowed):
@@ -317,10 +332,18 @@ def _schema() -> frozenset[SchemaRow]:
 
 
 @cache
-def _older_schema() -> frozenset[SchemaRow]:
-    """Every table and index of the older format: no overrides, but a claim in each mention."""
+def _undated_schema() -> frozenset[SchemaRow]:
+    """Every table and index of the formats without dates of mentions."""
+    return frozenset([row for row in _schema() if row[:2] not in DATES])
+
+
+@cache
+def _claims_schema() -> frozenset[SchemaRow]:
+    """Every table and index of the format with claims: no overrides, but a claim in each mention."""
     rows: list[SchemaRow] = []
     for kind, name, table, statement in _schema_rows():
+        if (kind, name) in DATES:
+            continue
         if name in MENTION_TABLES:
             older_statement = statement.replace(TABLE_END, CLAIM_COLUMN + TABLE_END)
             rows.append((kind, name, table, older_statement))

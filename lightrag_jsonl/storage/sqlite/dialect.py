@@ -11,13 +11,20 @@ from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.sqlite.full_text import SQLiteFullText
 from lightrag_jsonl.storage.tables.base import json_text
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
+from lightrag_jsonl.storage.vector_index import HALF
 
-HALF = "<f2"  # float16, little endian
 DESCRIPTIONS = """SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = ? AND id > ?
     AND NOT chunk IN (SELECT value FROM json_each(?)) AND description <> ''
     ORDER BY position LIMIT ?"""
 FIRST_CHUNKS = """SELECT c.name FROM (SELECT chunk, position FROM {kind}_mentions WHERE {kind} = ?
     ORDER BY position LIMIT ?) m JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
+
+
+TEXT_TESTS = {
+    "contains": "instr({value}, choice.value) > 0",
+    "starts with": "substr({value}, 1, length(choice.value)) = choice.value",
+    "ends with": "(choice.value = '' OR substr({value}, -length(choice.value)) = choice.value)",
+}
 
 
 class SQLiteDialect(Dialect):
@@ -134,5 +141,9 @@ def _compares(value: str, type: str, comparator: str) -> str:
     if comparator == "=":
         among = "IN (SELECT value FROM json_each(?))"
         return f"({type} NOT IN ('array', 'object') AND {value} {among})"
+    if comparator in TEXT_TESTS:
+        test = TEXT_TESTS[comparator].format(value=value)
+        return f"""EXISTS (SELECT 1 FROM json_each(?) choice WHERE {type} = 'text'
+            AND choice.type = 'text' AND {test})"""
     return f"""EXISTS (SELECT 1 FROM json_each(?) choice WHERE {type} NOT IN ('array', 'object')
         AND ({type} = 'text') = (choice.type = 'text') AND {value} {comparator} choice.value)"""

@@ -1,23 +1,52 @@
-"""The graph and the vectors of an index in SQLite, in memory."""
+"""The graph and the vectors of an index in SQLite, in memory or mapped from files."""
 
 from collections.abc import Collection
 
 import numpy as np
 
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.memory import GraphMemory, ascending
-from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name
-from lightrag_jsonl.storage.vector_index import Ids, VectorIndex
+from lightrag_jsonl.storage.sqlite.memory_files import MemoryFiles, SavedMemory
+from lightrag_jsonl.storage.tables.base import TABLE_NAMES
+from lightrag_jsonl.storage.vector_index import HALF, Halves, Ids, VectorBlock, VectorIndex
 from lightrag_jsonl.storage.views import StoreView
+
+# Bytes of vectors from which on files are worth it; fewer are read in a tenth of a second.
+SMALLEST_FILES = 16_000_000
 
 
 class SQLiteMemory(GraphMemory):
     """The graph and the vectors of one generation."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: MemoryFiles) -> None:
         super().__init__()
         self.vectors: dict[Kind, VectorIndex] = {}
+        self._files = files
+        self._saved_blocks: list[VectorBlock] = []
+
+    def restore(self, view: StoreView) -> int:
+        """Map the graph and the vectors from files."""
+        saved = self._files.read(view)
+        if saved is None:
+            return super().restore(view)
+        self._take_over(saved)
+        return saved.generation
+
+    def save(self, generation: int) -> None:
+        """Write files, if no file holds most of the vectors."""
+        indexes = self.vectors.values()
+        total_bytes = sum(2 * len(index) * index.dim for index in indexes)
+        are_saved = all(index.base in self._saved_blocks for index in indexes)
+        if total_bytes >= SMALLEST_FILES and not are_saved:
+            self._saved_blocks = [index.base for index in indexes]  # also if they cannot be written
+            saved = self._files.write(generation, self.graph, self.vectors)
+            if saved is not None:
+                self._take_over(saved)
+
+    def _take_over(self, saved: SavedMemory) -> None:
+        self.graph = saved.graph
+        self.vectors = saved.vectors
+        self._saved_blocks = [index.base for index in saved.vectors.values()]
 
     def load(self, view: StoreView) -> None:
         """Read all rows and all vectors."""
@@ -29,25 +58,23 @@ class SQLiteMemory(GraphMemory):
         """Read the rows and the vectors that were touched."""
         super().update(view, touched)
         for kind in TABLE_NAMES:
-            vectors = self.vectors[kind]
-            if vectors.dim != view.dialect.vector_length(kind):
+            index = self.vectors[kind]
+            if index.dim != view.dialect.vector_length(kind):
                 self._load_vectors(view, kind)
                 continue
             rows = touched[kind]
-            ids, matrix = stored_vectors(view, kind, vectors.dim, rows)
-            vectors.remove(np.setdiff1d(ascending(rows), ids))
-            vectors.update(ids, matrix)
+            ids, halves = stored_vectors(view, kind, index.dim, rows)
+            if rows:
+                self.vectors[kind] = index.updated(ascending(rows), ids, halves)
 
     def _load_vectors(self, view: StoreView, kind: Kind) -> None:
-        vectors = VectorIndex(view.dialect.vector_length(kind))
-        ids, matrix = stored_vectors(view, kind, vectors.dim)
-        vectors.update(ids, matrix)
-        self.vectors[kind] = vectors
+        ids, halves = stored_vectors(view, kind, view.dialect.vector_length(kind))
+        self.vectors[kind] = VectorIndex.of(VectorBlock.of(ids, halves))
 
 
 def stored_vectors(
     view: StoreView, kind: Kind, dim: int, rows: Collection[int] | None = None
-) -> tuple[Ids, Vectors]:
+) -> tuple[Ids, Halves]:
     """Row ids (n,), ascending, and vectors (n, dim) of all or some rows; other lengths are left out."""
     dialect = view.dialect
     test = f"length(data) = {2 * dim} AND data <> {dialect.NO_VECTOR}"
@@ -56,7 +83,9 @@ def stored_vectors(
     if rows is not None:
         statement += f" AND id {dialect.among()}"
         parameters.append(dialect.array(rows))
-    vectors = by_name(dialect.execute(f"{statement} ORDER BY id", parameters))
-    ids = np.array([vector.id for vector in vectors], np.int64)
-    matrix = dialect.unpack(b"".join([vector.data for vector in vectors]))
-    return ids, matrix.reshape(len(ids), dim)
+    ids: list[int] = []
+    data = bytearray()
+    for id, vector in dialect.execute(f"{statement} ORDER BY id", parameters):
+        ids.append(id)
+        data += vector
+    return np.array(ids, np.int64), np.frombuffer(data, HALF).reshape(len(ids), dim)

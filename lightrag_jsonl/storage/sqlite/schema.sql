@@ -3,7 +3,7 @@
 -- written in any order.
 
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO settings VALUES ('format', '11');
+INSERT INTO settings VALUES ('format', '13');
 -- What no document can know: from it the marks in prompts are derived.
 INSERT INTO settings VALUES ('mark_secret', lower(hex(randomblob(16))));
 
@@ -150,6 +150,19 @@ CREATE TABLE relation_mentions (
 ) STRICT;
 CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
 CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
+
+-- From when and until when a mention holds, if a text says so: "2021", "2021-06" or "2021-06-15".
+CREATE TABLE entity_dates (
+    mention INTEGER PRIMARY KEY REFERENCES entity_mentions ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    valid_from TEXT,
+    valid_to TEXT
+) STRICT;
+
+CREATE TABLE relation_dates (
+    mention INTEGER PRIMARY KEY REFERENCES relation_mentions ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    valid_from TEXT,
+    valid_to TEXT
+) STRICT;
 
 -- What people set by hand; each edit is a document of one chunk. `names` is the name of an entity, or
 -- the names of a relation's source and target; `changes` is an object of fields and values.

@@ -1,7 +1,7 @@
 """What all tables share: rows are read and written by the names of columns."""
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ from lightrag_jsonl.storage.vector_index import Ids
 ColumnValues: TypeAlias = Mapping[str, Any]  # of one row, by the name of the column
 
 TABLE_NAMES: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
+FORMAT_SETTING = "SELECT value FROM settings WHERE name = 'format'"
 UNCHANGING = {"id", "key", "low", "high"}  # to set them writes to indexes, even if equal
 
 
@@ -47,6 +48,19 @@ def integer_columns(cursor: Cursor) -> dict[str, Ids]:
     return dict(zip(names, table.T, strict=True))
 
 
+class NoRows:
+    """The result of a query for no keys, which no database is asked."""
+
+    rowcount = 0
+
+    def __init__(self, columns: str) -> None:
+        names = [column.split()[-1].rpartition(".")[2] for column in columns.split(",")]
+        self.description = [(name,) for name in names]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(())
+
+
 class Tables:
     """Tables for reading, through a connection in a transaction."""
 
@@ -62,6 +76,8 @@ class Tables:
         """Rows in order: all, or the rows with some values in a column."""
         if keys is None:
             return self._execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
+        if not keys:
+            return NoRows(columns)
         test = f"{column} {self.dialect.among()}"
         statement = f"SELECT {columns} FROM {table} WHERE {test} ORDER BY {order}"
         return self._execute(statement, self.dialect.array(keys))

@@ -82,8 +82,8 @@ class Dialect(ABC):
 
     @abstractmethod
     def meets(self, fields: str, comparator: str) -> str:
-        """A test whether a field of a JSON object, or a member of a list there, compares so with a
-        value of several. The first parameter is the field, each further parameter the JSON of the
+        """A test whether a field of a JSON object, or a member of a list there, compares so (`=`, `<`,
+        `contains`, `starts with`, `ends with` and so on) with a value of several. The first parameter is the field, each further parameter the JSON of the
         values.
         """
 

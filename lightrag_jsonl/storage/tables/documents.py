@@ -7,9 +7,17 @@ from typing import Any, TypeAlias
 
 from msgspec.json import Decoder
 
+from lightrag_jsonl.core.dates import iso_date
 from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.storage.filters import CONTENT_KEYWORDS, OWN_FIELDS, Condition
+from lightrag_jsonl.storage.filters import (
+    CONTENT_KEYWORDS,
+    OPPOSITES,
+    OWN_FIELDS,
+    TEXT_COMPARATORS,
+    Condition,
+    by_time,
+)
 from lightrag_jsonl.storage.rows import (
     ChunkReport,
     Counts,
@@ -78,6 +86,8 @@ class DocumentReads(Tables):
 
     def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
         """The pages of documents, in order: all pages, or the page with a number."""
+        if not document_ids:
+            return ()
         rows = self._execute(
             "SELECT d.name AS document_id, p.number, p.text "
             "FROM documents d JOIN pages p ON p.document = d.id "
@@ -166,7 +176,7 @@ class DocumentReads(Tables):
         without a date first, then by date, documents of one date in the order of storing.
         """
         cursor = self._select("c.id, c.name, d.date", CHUNKS, "c.id", rows, order=TEXT_ORDER)
-        chunks = sorted(by_name(cursor), key=lambda chunk: chunk.date or "")
+        chunks = sorted(by_name(cursor), key=lambda chunk: iso_date(chunk.date or ""))
         return {chunk.id: chunk.name for chunk in chunks}
 
     def chunk_reports(self, document_ids: Names = None) -> list[ChunkReport]:
@@ -221,8 +231,20 @@ class DocumentReads(Tables):
         statement = f"SELECT id FROM chunks WHERE document IN ({documents}) ORDER BY id"
         return only_column(self.dialect.execute(statement, parameters))
 
+    def document_dates(self) -> list[str]:
+        """The different dates of documents, as they were written."""
+        statement = "SELECT DISTINCT date FROM documents WHERE date IS NOT NULL ORDER BY date"
+        return only_column(self._execute(statement))
+
+    def chunk_documents(self, rows: RowIds = None) -> dict[int, tuple[int, str]]:
+        """For each chunk by row id, all or some, the row id of its document and the date in our form, or ""."""
+        cursor = self._select("c.id, d.id AS document, d.date", CHUNKS, "c.id", rows, order="c.id")
+        return {row.id: (row.document, iso_date(row.date or "")) for row in by_name(cursor)}
+
     def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
         """A condition on the documents `d` as an SQL expression, and the values of its parameters."""
+        if condition.field == "date" and condition.comparator not in TEXT_COMPARATORS.values():
+            condition = by_time(condition, self.document_dates())
         field = condition.field
         if field == CONTENT_KEYWORDS:
             fields = self.dialect.CONTENT_KEYWORDS
@@ -231,10 +253,11 @@ class DocumentReads(Tables):
         else:
             fields = self.dialect.METADATA
         present = self.dialect.is_present(fields)
-        meets = self.dialect.meets(fields, condition.comparator.replace("!=", "="))
+        comparator = OPPOSITES.get(condition.comparator, condition.comparator)
+        meets = self.dialect.meets(fields, comparator)
         values = json_text([value for value in condition.values if value is not None])
         parameters: list[object] = [field, *[values] * (meets.count("?") - 1)]
-        if condition.comparator == "!=":
+        if condition.comparator in OPPOSITES:
             return f"({present} AND NOT {meets})", [field, *parameters]
         if condition.comparator == "=" and None in condition.values:
             return f"({meets} OR NOT {present})", [*parameters, field]

@@ -39,6 +39,12 @@ CLAIMS_AROUND = """WITH RECURSIVE own (key) AS (SELECT key FROM entities WHERE i
     SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
     SELECT entity, key FROM stated_aliases WHERE entity {among} OR key IN (SELECT key FROM own)
     ORDER BY entity, key"""
+IDS_OF_KEYS = """WITH RECURSIVE ends (key, target) AS (
+    SELECT key, target FROM aliases WHERE target <> key AND key {among} UNION
+    SELECT e.key, a.target FROM ends e JOIN aliases a ON a.key = e.target AND a.target <> a.key)
+    SELECT key, id FROM entities WHERE key {among} AND key NOT IN (SELECT key FROM ends) UNION ALL
+    SELECT e.key, n.id FROM ends e JOIN entities n ON n.key = e.target WHERE NOT EXISTS (
+    SELECT 1 FROM aliases a WHERE a.key = e.target AND a.target <> a.key)"""
 # Two texts in one key of stored votes: between the name and the value of an attribute, and before
 # the keywords of mentions that lead from the high to the low end.
 SEPARATOR = "\0"
@@ -165,8 +171,9 @@ class GraphReads(Tables):
     ) -> dict[int, tuple[str, ...]]:
         """The public ids of the first chunks that mention each row, each chunk once."""
         chunks: dict[int, dict[str, None]] = {row: {} for row in rows}
-        for row, chunk in self.dialect.first_chunks(kind, rows, limit):
-            chunks[row][chunk] = None
+        if rows:
+            for row, chunk in self.dialect.first_chunks(kind, rows, limit):
+                chunks[row][chunk] = None
         return {row: tuple(ids) for row, ids in chunks.items()}
 
     def graph_rows(self, touched: Mapping[Kind, Collection[int]] | None = None) -> GraphRows:
@@ -197,21 +204,18 @@ class GraphReads(Tables):
 
     def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
         """Row ids of the entities with these name keys; merged names count, too."""
-        ends = {key: key for key in keys}
-        unread = set(keys)
-        test = f"target <> key AND key {self.dialect.among()}"
-        while unread:
-            statement = f"SELECT key, target FROM aliases WHERE {test}"
-            targets: dict[str, str] = dict(self._execute(statement, self.dialect.array(unread)))
-            ends = {key: targets.get(end, end) for key, end in ends.items()}
-            unread = set(targets.values())
-        ids: dict[str, int] = dict(self._select("key, id", "entities", "key", set(ends.values())))
-        return {key: ids[end] for key, end in ends.items() if end in ids}
+        if not keys:
+            return {}
+        statement = IDS_OF_KEYS.format(among=self.dialect.among("?1"))
+        ids: dict[str, int] = dict(self._execute(statement, self.dialect.array(keys)))
+        return {key: ids[key] for key in keys if key in ids}
 
     def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
         """Which entity states which alias, as (row id, name key): all claims, or the claims of some
         keys, or those by some entities or about the names of these.
         """
+        if entities is not None and not entities:
+            return []
         if entities is not None:
             statement = CLAIMS_AROUND.format(among=self.dialect.among("?1"))
             cursor = self._execute(statement, self.dialect.array(entities))

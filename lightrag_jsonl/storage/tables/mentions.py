@@ -7,6 +7,7 @@ from msgspec.json import Decoder
 
 from lightrag_jsonl.core.types import EntityMention, Kind, RelationMention
 from lightrag_jsonl.storage.rows import (
+    DatedMention,
     EntityMentionRow,
     MentionRow,
     RelationMentionRow,
@@ -14,6 +15,7 @@ from lightrag_jsonl.storage.rows import (
     reading_order,
 )
 from lightrag_jsonl.storage.tables.base import (
+    FORMAT_SETTING,
     Tables,
     WritableTables,
     by_name,
@@ -25,6 +27,9 @@ ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, descriptio
     aliases"""
 RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, keywords, description,
     strength, forward"""
+DATED = "valid_from, valid_to"
+UNDATED = "NULL AS valid_from, NULL AS valid_to"
+DATED_FORMAT = 13  # the first format with dates of mentions
 
 parse_texts = Decoder(tuple[str, ...]).decode
 parse_attributes = Decoder(tuple[tuple[str, str], ...]).decode
@@ -39,25 +44,59 @@ class MentionReads(Tables):
         """The mentions in some chunks, or of some entities, or all; by row id. With `deleted`, only
         mentions of entities that a person deleted.
         """
-        table = "entity_mentions"
+        table, dates = self._with_dates("entity")
         if deleted:
-            table = "(SELECT * FROM entity_mentions WHERE entity IS NULL) m"
+            table = f"(SELECT * FROM {table} WHERE entity IS NULL) m"
         if chunks is not None:
-            cursor = self._select(ENTITY_MENTION, table, "chunk", chunks)
+            cursor = self._select(f"{ENTITY_MENTION}, {dates}", table, "chunk", chunks)
         else:
-            cursor = self._select(ENTITY_MENTION, table, "entity", entities)
+            cursor = self._select(f"{ENTITY_MENTION}, {dates}", table, "entity", entities)
         return [_entity_mention(row) for row in by_name(cursor)]
 
     def relation_mentions(
         self, *, chunks: RowIds = None, relations: RowIds = None
     ) -> list[RelationMentionRow]:
         """The mentions in some chunks, or of some relations, or all; by row id."""
-        table = "relation_mentions"
+        table, dates = self._with_dates("relation")
         if chunks is not None:
-            cursor = self._select(RELATION_MENTION, table, "chunk", chunks)
+            cursor = self._select(f"{RELATION_MENTION}, {dates}", table, "chunk", chunks)
         else:
-            cursor = self._select(RELATION_MENTION, table, "relation", relations)
+            cursor = self._select(f"{RELATION_MENTION}, {dates}", table, "relation", relations)
         return [_relation_mention(row) for row in by_name(cursor)]
+
+    def dated_mentions(self, kind: Kind, owners: RowIds = None) -> list[DatedMention]:
+        """The mentions for which a text says from when or until when they hold, by row id: all of a kind,
+        or of some entities or relations.
+        """
+        if not self._has_dates:
+            return []
+        columns = f"m.id, m.{kind} AS owner, m.chunk, m.description, t.valid_from, t.valid_to"
+        table = f"{kind}_dates t JOIN {kind}_mentions m ON m.id = t.mention"
+        cursor = self._select(columns, table, f"m.{kind}", owners, order="m.id")
+        return [
+            DatedMention(
+                id=row.id,
+                owner=row.owner,
+                chunk=row.chunk,
+                description=row.description,
+                valid_from=row.valid_from or "",
+                valid_to=row.valid_to or "",
+            )
+            for row in by_name(cursor)
+        ]
+
+    @property
+    def _has_dates(self) -> bool:
+        """Whether the format is new enough; who may only read an older one finds no dates."""
+        (format,) = only_column(self._execute(FORMAT_SETTING))
+        return int(format) >= DATED_FORMAT
+
+    def _with_dates(self, kind: Kind) -> tuple[str, str]:
+        """The table of mentions with their dates, and the columns of the dates."""
+        table = f"{kind}_mentions"
+        if not self._has_dates:
+            return table, UNDATED
+        return f"{table} LEFT JOIN {kind}_dates ON {kind}_dates.mention = {table}.id", DATED
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
         """Row ids of the relations that chunks mention, each once, in the order of the text."""
@@ -81,11 +120,23 @@ class MentionReads(Tables):
             descriptions[row].append((position, text))
         return descriptions
 
+    def description_chunks(
+        self, kind: Kind, rows: Collection[int], limit: int
+    ) -> dict[int, list[tuple[int, str]]]:
+        """The first `limit` descriptions of each row by position, each after the row id of its chunk."""
+        descriptions: dict[int, list[tuple[int, str]]] = {row: [] for row in rows}
+        after = dict.fromkeys(rows, 0)
+        for row, _, chunk, text in self.dialect.descriptions(kind, after, (), limit):
+            descriptions[row].append((chunk, text))
+        return descriptions
+
     def descriptions_as_they_came(
         self, kind: Kind, rows: Collection[int], limit: int
     ) -> dict[int, list[str]]:
         """The first `limit` descriptions of each row by position, in the order for reading."""
         texts_by_row: dict[int, list[tuple[tuple[int, ...], str]]] = {row: [] for row in rows}
+        if not rows:
+            return {}
         after = dict.fromkeys(rows, 0)
         for row, position, chunk, text in self.dialect.descriptions(kind, after, (), limit):
             texts_by_row[row].append((reading_order(position, chunk), text))
@@ -101,7 +152,26 @@ class MentionWrites(MentionReads, WritableTables):
         """Store mentions, in place of mentions with the same row ids."""
         self._put("entity_mentions", [_entity_mention_columns(row) for row in entities])
         self._put("relation_mentions", [_relation_mention_columns(row) for row in relations])
+        self.put_dates("entity", {row.id: stated(row.mention) for row in entities})
+        self.put_dates("relation", {row.id: stated(row.mention) for row in relations})
         self.touched["chunk"].update({row.chunk for row in entities})
+
+    def put_dates(self, kind: Kind, dates: Mapping[int, tuple[str, str]]) -> None:
+        """Store from when and until when mentions hold, by row id; most have no dates, and no row."""
+        table = f"{kind}_dates"
+        replaced = only_column(self._select("mention", table, "mention", dates, order="mention"))
+        self._delete(table, "mention", replaced)
+        rows = [
+            {"mention": row, "valid_from": valid_from or None, "valid_to": valid_to or None}
+            for row, (valid_from, valid_to) in dates.items()
+            if valid_from or valid_to
+        ]
+        self._insert(table, rows)
+
+
+def stated(mention: EntityMention | RelationMention) -> tuple[str, str]:
+    """From when and until when a mention holds."""
+    return mention.valid_from, mention.valid_to
 
 
 def _entity_mention(row: Any) -> EntityMentionRow:
@@ -112,6 +182,8 @@ def _entity_mention(row: Any) -> EntityMentionRow:
         grounded=bool(row.grounded),
         attributes=parse_attributes(row.attributes) if row.attributes else (),
         aliases=parse_texts(row.aliases) if row.aliases else (),
+        valid_from=row.valid_from or "",
+        valid_to=row.valid_to or "",
     )
     return MentionRow(
         id=row.id, owner=row.owner, chunk=row.chunk, position=row.position, mention=mention
@@ -125,6 +197,8 @@ def _relation_mention(row: Any) -> RelationMentionRow:
         keywords=parse_texts(row.keywords),
         description=row.description,
         strength=row.strength,
+        valid_from=row.valid_from or "",
+        valid_to=row.valid_to or "",
     )
     return MentionRow(
         id=row.id,

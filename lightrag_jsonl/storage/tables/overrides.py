@@ -7,6 +7,7 @@ from msgspec.json import Decoder
 
 from lightrag_jsonl.storage.rows import Override, RowIds
 from lightrag_jsonl.storage.tables.base import (
+    FORMAT_SETTING,
     Tables,
     WritableTables,
     by_name,
@@ -17,7 +18,6 @@ from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, claimed_override
 
 OVERRIDE_COLUMNS = """o.chunk AS id, c.name AS chunk_id, o.action, o.names, o.changes, o.author,
     o.made_at, o.reason"""
-FORMAT_SETTING = "SELECT value FROM settings WHERE name = 'format'"
 OVERRIDES = "overrides o JOIN chunks c ON c.id = o.chunk"
 
 parse_names = Decoder(tuple[str, ...]).decode

@@ -140,6 +140,47 @@ def test_many_vectors_are_searched_by_an_index(url: Url, monkeypatch: pytest.Mon
                 assert ids.shape == best.shape and np.allclose(scores, best, atol=1e-5)
 
 
+def test_equal_rows_have_equal_neighbors_in_both_stores(url: Url, tmp_path: Path) -> None:
+    """The nearest vectors and all scores are those of a folder, ties by row id, for many queries."""
+    chance = np.random.default_rng(2)
+    matrix = chance.normal(size=(300, 8)).astype(np.float32)
+    matrix[200:250] = matrix[:50]
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    queries = matrix[chance.integers(0, 300, 150)] + np.float32(0.01)
+    rows = np.arange(1, 301)
+    results: list[tuple[Any, ...]] = []
+    with contextlib.ExitStack() as stores:
+        for name in (url("equal"), str(tmp_path)):
+            store = stores.enter_context(contextlib.closing(open_store(as_address(name))))
+            with store.transaction() as transaction:
+                entities = [EntityRow(row, f"e{row}") for row in rows.tolist()]
+                transaction.put_graph_rows("entity", entities)
+                vectors = zip(rows.tolist(), matrix, strict=True)
+                transaction.put_vectors("entity", {row: (b"d", vector) for row, vector in vectors})
+            with store.snapshot() as snapshot:
+                near = snapshot.search_vectors("entity", queries, 12)
+                near_allowed = snapshot.search_vectors("entity", queries, 12, rows[::7])
+                results.append(
+                    (*near, *near_allowed, snapshot.vector_scores("entity", queries, rows))
+                )
+    for postgres, sqlite in zip(*results, strict=True):
+        assert np.allclose(postgres, sqlite, atol=1e-6)
+
+
+def test_lost_connections_are_replaced(url: Url) -> None:
+    """After a restart of the server, the first question is answered, not refused."""
+    with contextlib.closing(open_store(as_address(url("lost")))) as store:
+        with contextlib.ExitStack() as views:
+            for _ in range(3):
+                views.enter_context(store.view())
+        psql(
+            url("lost"),
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+            "AND application_name LIKE 'lightrag-jsonl%'",
+        )
+        assert store.is_empty()
+
+
 def test_vectors_that_pgvector_cannot_index_are_refused(url: Url) -> None:
     """The error says how long they may be, before anything is stored."""
     with contextlib.closing(open_store(as_address(url("long")))) as store:

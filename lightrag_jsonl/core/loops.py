@@ -1,9 +1,13 @@
 """Notices that a model repeats itself, while its answer is still being written."""
 
+from collections import Counter
+
 LEAST_LOOP = 1_000  # characters of repetitions at least; rows of dashes are shorter
 LEAST_REPEATS = 6
 LONGEST_CYCLE = 1_500  # characters
 LOOK_EVERY = 250  # characters between two looks
+LINE_COPIES = 4  # of a record that end an answer; larger models write one twice or so
+LEAST_RECORD = 20  # characters
 
 
 class LoopDetector:
@@ -21,6 +25,30 @@ class LoopDetector:
             return False
         self._unread = 0
         return ends_in_a_loop(self._tail)
+
+
+class RecordCounter:
+    """Takes an answer of records, one a line, in pieces, and says whether one comes back again and again."""
+
+    def __init__(self) -> None:
+        self._copies: Counter[str] = Counter()
+        self._line = ""
+
+    def feed(self, piece: str) -> bool:
+        """Take the next piece; whether a record was written for the last time that makes sense."""
+        *ended, self._line = (self._line + piece).split("\n")
+        for line in ended:
+            record = line.strip().rstrip(",")
+            if len(record) >= LEAST_RECORD and record[0] == "{" and record[-1] == "}":
+                self._copies[record] += 1
+                if self._copies[record] >= LINE_COPIES:
+                    return True
+        return False
+
+
+def repeats_a_record(text: str) -> bool:
+    """Whether an answer has so many copies of a record that its end was cut off."""
+    return RecordCounter().feed(f"{text}\n")
 
 
 def ends_in_a_loop(text: str) -> bool:

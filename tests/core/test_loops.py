@@ -5,9 +5,14 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from lightrag_jsonl.core.loops import (
+    LONGEST_CYCLE,
+    RecordCounter,
+    ends_in_a_loop,
+    repeats_a_record,
+)
 from lightrag_jsonl.core.types import Completion, Message
 from lightrag_jsonl.llm.client import ModelClient
-from lightrag_jsonl.llm.loops import LONGEST_CYCLE, ends_in_a_loop
 from tests.kit import prompts
 from tests.llm.test_client import MemoryCache
 
@@ -76,3 +81,15 @@ async def test_a_stream_that_repeats_itself_is_stopped(phrase: str) -> None:
 def test_what_is_similar_is_no_loop(text: str) -> None:
     """Rows of a table, rules of dashes, a refrain."""
     assert not ends_in_a_loop(text)
+
+
+def test_a_record_that_comes_back_ends_an_answer() -> None:
+    """After four copies, in whatever pieces; not a record that is written twice, nor a line of layout."""
+    record = '{"type":"entity","name":"乔峰"}'
+    other = '{"type":"entity","name":"阿朱"}'
+    counter = RecordCounter()
+    ended = [counter.feed(piece) for piece in f"{record}\n{other}\n" * 5]
+    assert ended.index(True) == len(f"{record}\n{other}\n") * 3 + len(record)
+    assert not repeats_a_record(f"{record}\n{other}\n{record}\n")
+    assert not repeats_a_record('  "entity_type": "person",\n' * 9 + "{\n" * 9 + "{}\n" * 9)
+    assert repeats_a_record(f"{record},\n" * 4)

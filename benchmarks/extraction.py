@@ -1,0 +1,262 @@
+"""What a model writes about a text: python -m benchmarks.extraction --base-url http://127.0.0.1:8080/v1
+
+Reads the first chunks of some chapters of a book in English (A Christmas Carol) and in Chinese (三国演义),
+with constrained output off and on, or other texts. Every cell of the table has the same chunks. Prints one
+JSON object; `--answers FOLDER` keeps the model's answers and the records, to be read.
+
+records      entities, and relations between two of them
+refused      refused or doubtful records, by reason ("example": copies of the prompt's example)
+supported    descriptions with names from the chunk, and at least half of the other words, too
+tokens       read and written by the model; `per_1000` is the number of supported descriptions for each
+             thousand of both, `per_1000_written` for each thousand written
+"""
+
+import argparse
+import gzip
+import json
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from benchmarks.datasets import data_folder
+from lightrag_jsonl import Document, IndexOptions, LightRAG
+from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.stop_words import is_grammatical
+from lightrag_jsonl.core.terms import search_terms, stem
+from lightrag_jsonl.core.types import Completion, Extraction, Json, Message, ResponseType
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.providers import OpenAILLM
+from lightrag_jsonl.testing import HashEmbedder
+
+Constraint = Literal["off", "auto"]
+_SENTENCE_END = re.compile(r"[.!?。！？][”\"'’]*\s*")
+LEAST_SHARE = 0.5  # of a description's words that occur in the chunk
+WHOLE = 100_000  # tokens: a text of this benchmark is one chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A text in chapters; `heading` matches the line that begins one."""
+
+    file: str
+    heading: str
+    chapters: Sequence[int]
+
+
+BOOKS: Mapping[Language, Book] = {
+    "en": Book(file="christmas_carol", heading=r"^STAVE [A-Z]+$", chapters=(1, 3)),
+    "zh": Book(file="sanguo_yanyi", heading=r"^第.{1,5}回", chapters=(1, 4)),
+}
+
+
+class RecordedLLM(OpenAILLM):
+    """The model, with a list of the answers."""
+
+    def __init__(self, model: str, **settings: Any) -> None:
+        super().__init__(model, **settings)
+        self.answers: list[str] = []
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """The answer, which is also listed."""
+        completion = await super().complete(
+            messages, response_type=response_type, max_tokens=max_tokens
+        )
+        self.answers.append(completion.text)
+        return completion
+
+    async def complete_records(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Json],
+        names: Sequence[str] | None = None,
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """The answer, which is also listed."""
+        completion = await super().complete_records(
+            messages, schema=schema, names=names, max_tokens=max_tokens
+        )
+        self.answers.append(completion.text)
+        return completion
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A chunk, the extraction and the model's answers."""
+
+    text: str
+    extraction: Extraction
+    answers: Sequence[str]
+
+    @property
+    def statements(self) -> list[tuple[tuple[str, ...], str]]:
+        """Names and description of each record with a description."""
+        entities = [((entity.name,), entity.description) for entity in self.extraction.entities]
+        relations = [
+            ((relation.source, relation.target), relation.description)
+            for relation in self.extraction.relations
+        ]
+        return [statement for statement in (*entities, *relations) if statement[1]]
+
+    @property
+    def supported(self) -> list[tuple[tuple[str, ...], str]]:
+        """The statements that the words of the chunk support."""
+        words = _stems(self.text)
+        folded = name_key(self.text).replace(" ", "")
+        return [
+            (names, description)
+            for names, description in self.statements
+            if all(name_key(name).replace(" ", "") in folded for name in names)
+            and _is_supported(description, names, words)
+        ]
+
+
+def main() -> None:
+    """Read the chunks in every cell, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base-url", required=True, metavar="URL")
+    parser.add_argument("--model", default="local", help="the name that the server knows")
+    parser.add_argument("--data", type=Path, default=data_folder())
+    parser.add_argument("--languages", nargs="+", choices=list(BOOKS), default=list(BOOKS))
+    parser.add_argument("--constrain", nargs="+", choices=["off", "auto"], default=["off", "auto"])
+    parser.add_argument("--chunks", type=int, default=2, metavar="N", help="of each chapter")
+    parser.add_argument("--characters", type=int, default=1_200, help="of a chunk in English")
+    parser.add_argument("--prompts", type=Path, metavar="FOLDER", help="of prompts to try instead")
+    parser.add_argument("--options", type=json.loads, default={}, help="IndexOptions as JSON")
+    parser.add_argument("--answers", type=Path, metavar="FOLDER", help="keep the answers there")
+    arguments = parser.parse_args()
+    cells: dict[str, Any] = {}
+    for language in arguments.languages:
+        for constraint in arguments.constrain:
+            readings, seconds = _readings(language, constraint, arguments)
+            name = f"{language} {constraint}"
+            cells[name] = {**figures(readings), "seconds": round(seconds, 1)}
+            print(json.dumps({name: cells[name]}), file=sys.stderr, flush=True)
+            if arguments.answers:
+                _keep(readings, arguments.answers / f"{arguments.model}-{name}.json")
+    print(json.dumps({"benchmark": "extraction", "model": arguments.model, "cells": cells}))
+
+
+def figures(readings: Sequence[Reading]) -> dict[str, Any]:
+    """The figures of a cell."""
+    extractions = [reading.extraction for reading in readings]
+    rejections = Counter(
+        rejection.reason for extraction in extractions for rejection in extraction.rejections
+    )
+    statements = sum(len(reading.statements) for reading in readings)
+    supported = sum(len(reading.supported) for reading in readings)
+    usage = sum((extraction.usage for extraction in extractions), Usage())
+    tokens = usage.input_tokens + usage.output_tokens
+    return {
+        "chunks": len(readings),
+        "states": Counter(extraction.state for extraction in extractions),
+        "entities": sum(len(extraction.entities) for extraction in extractions),
+        "relations": sum(len(extraction.relations) for extraction in extractions),
+        "refused": dict(sorted(rejections.items())),
+        "described": statements,
+        "supported": supported,
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "per_1000": _ratio(1_000 * supported, tokens),
+        "per_1000_written": _ratio(1_000 * supported, usage.output_tokens),
+    }
+
+
+def _readings(
+    language: Language, constraint: Constraint, arguments: argparse.Namespace
+) -> tuple[list[Reading], float]:
+    """The readings of all chunks of a language, and the seconds that they took."""
+    readings: list[Reading] = []
+    options = IndexOptions.from_mapping({"chunk_tokens": WHOLE, **arguments.options})
+    llm = RecordedLLM(
+        arguments.model, base_url=arguments.base_url, constrain=constraint, timeout=3_600.0
+    )
+    started = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LightRAG(
+            folder,
+            llm=llm,
+            embedder=HashEmbedder(),
+            language=language,
+            options=options,
+            prompts=arguments.prompts and arguments.prompts / language,
+        ) as rag,
+    ):
+        for text in _chunk_texts(language, arguments):
+            llm.answers.clear()
+            (extraction,) = rag.extract(Document(text))
+            readings.append(Reading(text, extraction, tuple(llm.answers)))
+    return readings, time.monotonic() - started
+
+
+def _chunk_texts(language: Language, arguments: argparse.Namespace) -> Iterable[str]:
+    """The first chunks of the chapters, each up to the end of a paragraph or sentence."""
+    book = BOOKS[language]
+    raw = (arguments.data / "text" / f"{book.file}.txt.gz").read_bytes()
+    text = re.sub(r"</?p>|\r|\[Illustration[^\]]*\]", "", gzip.decompress(raw).decode())
+    starts = [match.end() for match in re.finditer(book.heading, text, re.MULTILINE)]
+    size = arguments.characters if language == "en" else arguments.characters // 3
+    for chapter in book.chapters:
+        position = text.index("\n", starts[chapter - 1]) + 1
+        for _ in range(arguments.chunks):
+            sentence_end = _SENTENCE_END.search(text, position + size)
+            end = sentence_end.end() if sentence_end else len(text)
+            yield text[position:end].strip()
+            position = end
+
+
+def _is_supported(description: str, names: Iterable[str], words: frozenset[str]) -> bool:
+    """Whether the description has words besides the names, and half of these are in the chunk."""
+    own_words = _stems(description).difference(*map(_stems, names))
+    present = own_words & words
+    return len(own_words) > 0 and len(present) >= LEAST_SHARE * len(own_words)
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in search_terms(text) if not is_grammatical(word))
+
+
+def _ratio(value: float, total: float) -> float:
+    return round(value / total, 2) if total else 0.0
+
+
+def _keep(readings: Sequence[Reading], path: Path) -> None:
+    """Write the chunks, the answers and the records into a file."""
+    chunks: list[dict[str, Any]] = []
+    for reading in readings:
+        supported = [list(names) for names, _ in reading.supported]
+        rejections = [
+            [rejection.reason, rejection.text, rejection.detail]
+            for rejection in reading.extraction.rejections
+        ]
+        chunks.append(
+            {
+                "text": reading.text,
+                "answers": list(reading.answers),
+                "records": list(reading.extraction.as_records()),
+                "rejections": rejections,
+                "supported": supported,
+                "error": reading.extraction.error,
+            }
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(chunks, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

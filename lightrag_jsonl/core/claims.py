@@ -1,0 +1,86 @@
+"""Claims of texts with their dates, as people read them: the history of an entity, and contradictions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lightrag_jsonl.core.display import with_short_repr
+from lightrag_jsonl.core.names import nfkc_casefold
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
+from lightrag_jsonl.core.terms import search_terms, stem
+
+LEAST_SHARED = 0.5  # of the words of a description, in the sentence that states it
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedClaim:
+    """What one passage says: about `subject` alone, or that `predicate` leads from it to `value`.
+
+    It holds from `valid_from` to `valid_to`, by the words of the text; "" is open. `written` is the date of
+    the document, as it was given. `text` is the sentence, at characters `start` to `end` of the page, or
+    the stored description if no sentence says so.
+    """
+
+    subject: str
+    predicate: str = ""
+    value: str = ""
+    text: str = ""
+    valid_from: str = ""
+    valid_to: str = ""
+    written: str = ""
+    document_id: str = ""
+    document: str = ""
+    chunk_id: str = ""
+    page: int = 1
+    start: int = 0
+    end: int = 0
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Two claims with different values, where one subject has one value of this kind at a time.
+
+    `explained` says that time explains the difference: the claims hold at different times, or the second
+    is of a later date and takes the place of the first.
+    """
+
+    subject: str
+    predicate: str
+    first: DatedClaim
+    second: DatedClaim
+    explained: bool = False
+
+    @property
+    def values(self) -> tuple[str, str]:
+        """The two values: the names in which the claims differ."""
+        if self.first.value == self.second.value:
+            return self.first.subject, self.second.subject
+        return self.first.value, self.second.value
+
+
+def statement_span(text: str, names: Sequence[str], description: str) -> tuple[int, int] | None:
+    """The characters of a text that state something about names: the description as it stands there, or
+    the sentence with all names that shares most of its words; None if no sentence says something like it.
+    """
+    start = text.find(description) if description else -1
+    if start >= 0:
+        return start, start + len(description)
+    folded_names = [nfkc_casefold(name) for name in names]
+    words = claim_stems(description)
+    spans: list[tuple[int, int, tuple[int, int]]] = []
+    for start, end in sentence_spans(text):
+        folded = nfkc_casefold(text[start:end])
+        if all(name in folded for name in folded_names):
+            shared = len(words & claim_stems(text[start:end]))
+            spans.append((-shared, start, (start, end)))
+    if not spans:
+        return None
+    negative_shared, _, span = min(spans)
+    return span if -negative_shared >= LEAST_SHARED * len(words) else None
+
+
+def claim_stems(text: str) -> frozenset[str]:
+    """The words of a text without their endings, and without words of grammar."""
+    return frozenset([stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])

@@ -1,0 +1,162 @@
+"""Dates as people write them, in the form "2021", "2021-06" or "2021-06-15": precise to a year, a month or a day.
+
+Dates are compared as stretches of days: "2021-06" lies within "2021". Years before 1 have no form.
+"""
+
+import calendar
+import re
+from datetime import date
+from functools import lru_cache
+
+from lightrag_jsonl.core.cjk import has_cjk, simplified
+from lightrag_jsonl.core.eras import FIRST_YEARS
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.validation import repr_start
+
+ENGLISH_MONTHS = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
+CHINESE_NUMBER = "[〇零一二三四五六七八九十廿卅百\\d]"
+ERAS = "|".join(sorted(FIRST_YEARS, key=len, reverse=True))
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_NAMES = frozenset(
+    name.casefold() for name in [*calendar.month_name, *calendar.month_abbr, "sept"] if name
+)
+_DIGITS = "〇一二三四五六七八九"
+_HALF_WIDTH = {ord("０") + digit: str(digit) for digit in range(10)} | {ord("零"): "〇"}
+_ORDINAL = r"(?:st|nd|rd|th)?"
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?P<year>\d{4})",
+        r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})",
+        r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?:\D.*)?",
+        r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})",
+        rf"(?P<month>{ENGLISH_MONTHS}),?\s+(?:of\s+)?(?P<year>\d{{4}})",
+        rf"(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}}){_ORDINAL},?\s+(?P<year>\d{{4}})",
+        rf"(?P<day>\d{{1,2}}){_ORDINAL}\s+(?:of\s+)?(?P<month>{ENGLISH_MONTHS}),?\s+(?P<year>\d{{4}})",
+        r"(?:ad|ce)\s*(?P<year>\d{1,4})|(?P<late_year>\d{1,4})\s*(?:ad|ce)",
+        rf"(?:公元(?P<year>{CHINESE_NUMBER}{{1,4}})|(?P<late_year>{CHINESE_NUMBER}{{4}}))年"
+        rf"(?:(?P<month>{CHINESE_NUMBER}{{1,3}})月(?:(?P<day>{CHINESE_NUMBER}{{1,3}})[日号]?)?)?",
+        rf"(?P<era>{ERAS})(?P<year>元|{CHINESE_NUMBER}{{1,4}})年.{{0,8}}",
+    )
+)
+
+
+def checked_date(text: str, name: str) -> str:
+    """A date that a user wrote, in our form; `ConfigError` names the setting if it is no date."""
+    iso = iso_date(text)
+    if not iso:
+        raise ConfigError(
+            f"{name} must be a date such as 2021, 2021-06, 2021-06-15, June 2021 or 2021年6月, "
+            f"not {repr_start(text)}"
+        )
+    return iso
+
+
+@lru_cache(10_000)  # the dates of documents come again and again
+def iso_date(text: str) -> str:
+    """A whole text as a date in our form; "" if it is none. A time of day after the date is left out."""
+    plain = half_width(text).strip()
+    for form in _FORMS:
+        match = form.fullmatch(plain)
+        if match is not None:
+            groups = match.groupdict()
+            year = groups.get("year") or groups.get("late_year") or ""
+            if groups.get("era"):
+                return era_year(groups["era"], year)
+            return written_date(year, groups.get("month") or "", groups.get("day") or "")
+    return ""
+
+
+def half_width(text: str) -> str:
+    """A text with simplified characters and ASCII digits; each character keeps its place."""
+    if text.isascii():
+        return text
+    return (simplified(text) if has_cjk(text) else text).translate(_HALF_WIDTH)
+
+
+def written_date(year: str, month: str = "", day: str = "") -> str:
+    """A date in our form from the words for year, month and day; "" if there is no such date."""
+    numbers = [_number(year), _month_number(month), _number(day)]
+    parts = [number for number, text in zip(numbers, (year, month, day), strict=True) if text]
+    try:
+        date(*[*parts, 1, 1][:3])
+    except ValueError:
+        return ""
+    return "-".join([f"{parts[0]:04}", *[f"{part:02}" for part in parts[1:]]])
+
+
+def era_year(era: str, year: str) -> str:
+    """The year of an era, such as 光绪三年; its months are no months of ours, and are left out."""
+    number = 1 if year == "元" else _number(year)
+    return written_date(str(FIRST_YEARS[era] + number - 1)) if number else ""
+
+
+def _month_number(text: str) -> int:
+    place = text[:3].casefold()
+    if place not in _MONTHS:
+        return _number(text)
+    return _MONTHS.index(place) + 1 if text.rstrip(".").casefold() in _MONTH_NAMES else 0
+
+
+def _number(text: str) -> int:
+    """A number in digits (2021, 二〇二一) or in Chinese words (十三); 0 for anything else."""
+    digits = "".join([str(_DIGITS.index(sign)) if sign in _DIGITS else sign for sign in text])
+    if digits.isascii() and digits.isdigit():
+        return int(digits)
+    words = re.fullmatch(r"(?:(\d?)百〇?)?(?:(\d?)([十廿卅]))?(\d?)", digits)
+    if not text or words is None:
+        return 0
+    hundreds, tens, ten, unit = words.groups()
+    total = int(hundreds or 1) * 100 if hundreds is not None else 0
+    if ten is not None:
+        total += {"十": int(tens or 1), "廿": 2, "卅": 3}[ten] * 10
+    return total + int(unit or 0)
+
+
+# ── dates as days ───────────────────────────────────────────────────────────────
+
+
+@lru_cache(10_000)
+def first_day(iso: str) -> int:
+    """The first day of a date in our form, counted as `date.toordinal`."""
+    year, month, day = _parts(iso)
+    return date(year, month or 1, day or 1).toordinal()
+
+
+@lru_cache(10_000)
+def last_day(iso: str) -> int:
+    """The last day of a date in our form, counted as `date.toordinal`."""
+    year, month, day = _parts(iso)
+    month = month or 12
+    return date(year, month, day or calendar.monthrange(year, month)[1]).toordinal()
+
+
+def date_before(iso: str) -> str:
+    """The year before a year, the month before a month, the day before a day; "" before year 1."""
+    return _date_of_day(first_day(iso) - 1, parts=iso.count("-") + 1)
+
+
+def months_later(iso: str, months: int, *, parts: int = 2) -> str:
+    """The year (`parts` 1) or month (2) so many months after a date, or before it."""
+    year, month, _ = _parts(iso)
+    count = year * 12 + (month or 1) - 1 + months
+    names = [str(count // 12), str(count % 12 + 1)]
+    return written_date(*names[:parts]) if count >= 12 else ""
+
+
+def days_later(iso: str, days: int) -> str:
+    """The day so many days after the first day of a date, or before it."""
+    return _date_of_day(first_day(iso) + days, parts=3)
+
+
+def _date_of_day(day: int, *, parts: int) -> str:
+    if day < 1:
+        return ""
+    return "-".join(date.fromordinal(day).isoformat().split("-")[:parts])
+
+
+def _parts(iso: str) -> tuple[int, int, int]:
+    """The numbers of year, month and day; 0 for what is not said."""
+    year, month, day = (*map(int, iso.split("-")), 0, 0)[:3]
+    return year, month, day

@@ -1,0 +1,149 @@
+"""Statements about names in English texts and descriptions: two names of one bearer.
+
+"Robert, also known as Bob Cratchit", "Ebenezer is another name for Scrooge", "Bureau of Tides (BOT)".
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import TypeAlias
+
+from lightrag_jsonl.core.names import folded_text, name_key
+from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.curation.chinese_names import NameStatement
+
+# The words of an owner's name, and what somebody is to the owner.
+PersonRole: TypeAlias = tuple[frozenset[str], str]
+
+MOST_NAME_WORDS = 9  # words of a name beside a statement
+CHARACTERS_AROUND = 100  # characters that such a name may have
+# Short forms of given names with the full name that most bearers have.
+_NICKNAMES = """
+    abby abigail, abe abraham, andy andrew, bart bartholomew, becky rebecca, ben benjamin, beth elizabeth, betsy elizabeth,
+    betty elizabeth, bill william, billy william, bob robert, bobby robert, cathy catherine, chuck charles, dan daniel,
+    danny daniel, dave david, dick richard, don donald, ed edward, eddie edward, eliza elizabeth, fred frederick,
+    gus augustus, jack john, jake jacob, jeff jeffrey, jenny jennifer, jerry gerald, jim james, jimmy james, joe joseph,
+    johnny john, kate katherine, kathy katherine, ken kenneth, larry lawrence, liz elizabeth, lizzie elizabeth,
+    maggie margaret, matt matthew, meg margaret, mike michael, nancy ann, ned edward, nick nicholas, peggy margaret,
+    pete peter, phil philip, polly mary, ray raymond, rich richard, rick richard, rob robert, ron ronald, sally sarah,
+    steve stephen, sue susan, susie susan, ted edward, tim timothy, toby tobias, tom thomas, tommy thomas, tony anthony,
+    vicky victoria, walt walter, will william, zack zachary
+"""
+FULL_GIVEN_NAMES = dict(pair.split() for pair in _NICKNAMES.split(","))
+_STATES = re.compile(
+    r"\b(?:(?:also|better|best|commonly|widely|popularly|formally|formerly|originally|otherwise|previously"
+    r"|sometimes|often|generally|locally|first|later|now)\s+"
+    r"(?:known|called|named|spelled|written|referred\s+to|renamed)(?:\s+(?:simply\s+)?as)?"
+    r"|(?<=\()called|known\s+(?:simply\s+)?as|nicknamed|a\.k\.a\.?|aka|alias|renamed(?:\s+(?:as|to))?|short\s+for"
+    r"|abbreviated\s+(?:as|to)|(?:an?(?:other)?|the)\s+(?:alternative\s+|former\s+|full\s+|short\s+|shorter\s+"
+    r"|old\s+|older\s+|earlier\s+|new\s+|pen\s+|stage\s+|birth\s+)?(?:name|nickname|pseudonym|abbreviation"
+    r"|acronym|term|spelling)(?:\s+used)?(?:\s+to\s+refer)?\s+(?:for|of|to)"
+    r"|(?:is|are|was|were)\s+the\s+same\s+(?:\w+\s+)?as)(?!\w)"
+)
+_BEFORE = re.compile(r"(?:[\s,;:(\[\"'-]|(?<=[\s,(])(?:who|which|that|is|was|are|were|being))+$")
+_AFTER = re.compile(r"[\s:,\"'(\[]*(?:simply\s+)?")
+_DENIES = re.compile(r"\b(?:not|never|n't)\W+(?:\w+\W+)?$")
+_IS = re.compile(r"\b(?:is|was)\s+")
+_PERSON_ROLE = re.compile(
+    r"\b(?:is|was|described\s+as|depicted\s+as|noted\s+as|identified\s+as)\s+"
+    r"(?:(?P<owner>(?!one\s)(?:[\w.-]+\s){0,3}[\w.-]+(?:'s|s'))\s|(?:an?|the)\s)(?P<nouns>[a-z][a-z -]{1,60})(?!'s|\w)"
+)
+_PHRASE_END = re.compile(
+    r"\b(?:and|at|by|for|from|in|of|on|or|that|to|when|where|which|while|who|whose|with)\b"
+)
+_OWNER = re.compile(r"(?<=\w)(?:'s|s')\s")
+_IN_BRACKETS = re.compile(r"\s*\(([a-z][a-z0-9&.-]{1,9})\)")
+_WORD_START = re.compile(r"(?<![\w'-])\w")
+_WORD_END = re.compile(r"\w(?![\w'-])|\.(?=\s|$)|[+#*](?!\w)")
+_SENTENCE = re.compile(r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bst)[.!?]\s")
+
+
+def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[NameStatement]:
+    """The statements in a text about two of the name keys; the bearer stands first."""
+    text = folded_text(text)
+    for verb in _STATES.finditer(text):
+        clause = _SENTENCE.split(text[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()])[-1]
+        if _DENIES.search(clause):
+            continue
+        bearer = _name_before(_BEFORE.sub("", clause), name_keys)
+        start = _end_of(_AFTER, text, verb.end())
+        alias = _name_after(_SENTENCE.split(text[start : start + CHARACTERS_AROUND])[0], name_keys)
+        if bearer and alias and bearer != alias:
+            words = f"{clause[-CHARACTERS_AROUND // 2 :]}{verb[0]} {alias}"
+            yield NameStatement(bearer, alias, words.strip())
+    for bracket in _IN_BRACKETS.finditer(text):
+        alias = name_key(bracket[1])
+        if alias in name_keys:
+            before = text[max(0, bracket.start() - CHARACTERS_AROUND) : bracket.start()]
+            bearer = _name_before(before, name_keys)
+            if bearer and alias in initials(search_terms(bearer)):
+                yield NameStatement(bearer, alias, f"{bearer} ({alias})")
+
+
+def initials(words: Collection[str]) -> set[str]:
+    """The first letters of words as one word: of all words, and without articles and the like."""
+    own = [word for word in words if word not in _SMALL_WORDS]
+    return {"".join([word[0] for word in choice]) for choice in (words, own) if len(choice) > 1}
+
+
+_SMALL_WORDS = frozenset(
+    ["a", "an", "and", "de", "des", "du", "for", "in", "of", "on", "the", "to"]
+)
+
+
+def described_roles(description: str, own_keys: Collection[str]) -> Iterator[PersonRole]:
+    """What a description calls its subject: "is Scrooge's late partner" gives the words of the owner
+    and "partner", "is a character described as a laundress" gives no words and "laundress".
+    """
+    for sentence in _SENTENCE.split(folded_text(description)):
+        copula = _IS.search(sentence)
+        if copula and name_key(sentence[: copula.start()]) in own_keys:
+            for phrase in _PERSON_ROLE.finditer(sentence, copula.start()):
+                nouns = search_terms(_PHRASE_END.split(phrase["nouns"])[0])
+                if nouns:
+                    yield frozenset(search_terms(phrase["owner"] or "")), nouns[-1]
+
+
+def name_role(name: str) -> PersonRole | None:
+    """The owner and the noun of a name that is a role: "Mr. Scrooge's partner", "The Laundress"."""
+    owner, has_owner, noun = _OWNER.sub("'s ", folded_text(name)).partition("'s ")
+    if has_owner:
+        nouns = search_terms(noun)
+        return (frozenset(search_terms(owner)), nouns[-1]) if len(nouns) == 1 else None
+    nouns = search_terms(name)
+    if len(nouns) == 2 and nouns[0] == "the":
+        return frozenset(), nouns[1]
+    return None
+
+
+def _name_before(text: str, name_keys: Collection[str]) -> str:
+    """The longest of the name keys at the end of a text; else ""."""
+    starts = [match.start() for match in _WORD_START.finditer(text)]
+    for start in starts[-MOST_NAME_WORDS:]:
+        key = _known_key(text[start:], name_keys)
+        if key:
+            return key
+    return ""
+
+
+def _name_after(text: str, name_keys: Collection[str]) -> str:
+    """The longest of the name keys at the beginning of a text; else ""."""
+    ends = [match.end() for match in _WORD_END.finditer(text)]
+    for end in reversed(ends[:MOST_NAME_WORDS]):
+        key = _known_key(text[:end], name_keys)
+        if key:
+            return key
+    return ""
+
+
+def _known_key(span: str, name_keys: Collection[str]) -> str:
+    """The name key of a span of text, with or without its article; "" if there is no such name."""
+    key = name_key(span)
+    if key in name_keys:
+        return key
+    bare = name_key(key.removeprefix("the "))
+    return bare if bare in name_keys else ""
+
+
+def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.match(text, start)
+    return match.end() if match else start

@@ -1,0 +1,532 @@
+"""The graph as a folder of linked Markdown pages, in which each sentence names its place in the sources.
+
+The pages follow the Open Knowledge Format 0.2 (GoogleCloudPlatform/knowledge-catalog, okf/SPEC.md): YAML front
+matter with a `type`, links of standard Markdown, and `index.md`. They are a function of the visible documents
+alone: no time, no row id and no order of storing reaches them.
+"""
+
+import json
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from lightrag_jsonl.core.answers import Community, Context
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.text import clipped_at_word, digest, sanitize
+from lightrag_jsonl.core.types import Chunk, Entity, EntityMention, Relation, RelationMention
+from lightrag_jsonl.storage.rows import Mention, MentionRow
+from lightrag_jsonl.storage.status import with_documents
+from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.tracing.citations import sentence_in_support
+
+MANIFEST = ".wiki.json"  # the pages of the last export with their digests
+OKF_VERSION = "0.2"
+QUOTE_CHARACTERS = 240
+SUMMARY_CHARACTERS = 160
+PLACES_PER_SENTENCE = 3
+NAME_CHARACTERS = 60  # of a file's name; most file systems take 255 bytes
+_RESERVED_NAMES = frozenset(
+    ["index", "log", "con", "prn", "aux", "nul"]
+    + [f"{device}{number}" for device in ("com", "lpt") for number in range(1, 10)]
+)
+_NOT_IN_FILES = re.compile(
+    r'[\x00-\x1f\x7f<>:"/\\|?*#^\[\]%]+'
+)  # of Windows and of Obsidian's links
+_MARKDOWN = re.compile(r"[\\`*_\[\]<>#$~|]|(?<==)=|^(?:[-+]|\d+[.)])(?=\s)", re.MULTILINE)
+_NOT_IN_LINKS = re.compile(r"[\s()<>\\%]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """The fixed words of the pages in one language."""
+
+    entities: str
+    relations: str
+    together: str
+    communities: str
+    parts: str
+    documents: str
+    attributes: str
+    community: str
+    document: str
+    unsupported: str
+    page: str
+    characters: str
+    quote: str
+    separator: str
+
+
+_PAGE_WORDS: Mapping[Language, _Words] = {
+    "en": _Words(
+        entities="Entities",
+        relations="Relations",
+        together="Mentioned together with",
+        communities="Communities",
+        parts="Parts",
+        documents="Documents",
+        attributes="Attributes",
+        community="community",
+        document="document",
+        unsupported="no sentence of this passage confirms it",
+        page=", page {}",
+        characters=", characters {}–{}",
+        quote=": “{}”",
+        separator=", ",
+    ),
+    "zh": _Words(
+        entities="实体",
+        relations="关系",
+        together="同时提到",
+        communities="社区",
+        parts="组成部分",
+        documents="文档",
+        attributes="属性",
+        community="社区",
+        document="文档",
+        unsupported="该段落中没有句子能印证",
+        page="，第 {} 页",
+        characters="，第 {}–{} 字",
+        quote="：“{}”",
+        separator="、",
+    ),
+}
+
+
+class WikiChanges(NamedTuple):
+    """How many pages an export wrote, deleted, and left as they were."""
+
+    written: int
+    deleted: int
+    unchanged: int
+
+
+def wiki_pages(
+    view: StoreView, communities: Sequence[Community], language: Language
+) -> dict[str, str]:
+    """The text of every page by its path in the folder."""
+    wiki = _Wiki.read(view, communities, language)
+    pages = {"index.md": wiki.index_page()}
+    for name in wiki.entities:
+        pages[wiki.entity_paths[name]] = wiki.entity_page(name)
+    for number, community in enumerate(communities):
+        if number in wiki.community_paths:
+            pages[wiki.community_paths[number]] = wiki.community_page(number, community)
+    for document_id in wiki.document_paths:
+        pages[wiki.document_paths[document_id]] = wiki.document_page(document_id)
+    return {path: sanitize(text) for path, text in pages.items()}
+
+
+def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
+    """Make the pages of a folder those given: changed ones are written, former ones deleted.
+
+    Files that no export wrote stay; `ConfigError` where one is in the way of a page.
+    """
+    former = _former_pages(folder)
+    digests = {path: digest(text) for path, text in sorted(pages.items())}
+    in_the_way = [path for path in digests if path not in former and (folder / path).exists()]
+    if in_the_way:
+        raise ConfigError(
+            f"{folder / in_the_way[0]} was not written by an export; choose an empty folder, or move the file"
+        )
+    changed = [path for path in digests if _digest_of(folder / path) != digests[path]]
+    for path in changed:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(pages[path], encoding="utf-8", newline="")
+    deleted = [path for path in former if path not in digests]
+    for path in deleted:
+        (folder / path).unlink(missing_ok=True)
+    for part in ("entities", "communities", "documents"):
+        if (folder / part).is_dir() and not any((folder / part).iterdir()):
+            (folder / part).rmdir()
+    manifest = json.dumps(digests, ensure_ascii=False, indent=0) + "\n"
+    (folder / MANIFEST).write_text(manifest, encoding="utf-8", newline="")
+    return WikiChanges(len(changed), len(deleted), len(digests) - len(changed))
+
+
+def _former_pages(folder: Path) -> Sequence[str]:
+    """The paths of the last export into a folder; only pages below the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        paths = [str(path) for path in manifest]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            f"{folder / MANIFEST} is damaged; delete the folder, and export again"
+        ) from error
+    return [path for path in paths if _PAGE_PATH.fullmatch(path)]
+
+
+_PAGE_PATH = re.compile(r"(?:(?:entities|communities|documents)/[^/\\]+|index)\.md")
+
+
+def _digest_of(path: Path) -> str | None:
+    try:
+        return digest(path.read_bytes().decode("utf-8", "replace"))
+    except FileNotFoundError:
+        return None
+
+
+class _Place(NamedTuple):
+    """Characters of a page in support of a sentence; the whole passage without a confirming sentence."""
+
+    chunk_id: str
+    start: int
+    end: int
+    supported: bool
+
+
+@dataclass(slots=True)
+class _Page:
+    """A page in the making: lines, and footnotes in the order of their first use."""
+
+    lines: list[str] = field(default_factory=list)
+    numbers: dict[_Place, int] = field(default_factory=dict)
+
+    def marks(self, places: Iterable[_Place]) -> str:
+        """The footnote marks of some places."""
+        numbers = [self.numbers.setdefault(place, len(self.numbers) + 1) for place in places]
+        return "".join(f"[^{number}]" for number in numbers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wiki:
+    """What the pages are made of: rows by the names of the entities, and the paths of all pages."""
+
+    words: _Words
+    together: frozenset[str]
+    entities: Mapping[str, Entity]
+    entity_mentions: Mapping[str, Sequence[MentionRow[EntityMention]]]
+    relations: Sequence[tuple[Relation, Sequence[MentionRow[RelationMention]]]]
+    relations_by_name: Mapping[str, Sequence[int]]
+    chunks: Mapping[int, Chunk]
+    chunks_by_id: Mapping[str, Chunk]
+    context: Context
+    sources: Mapping[str, str | None]
+    communities: Sequence[Community]
+    entity_paths: Mapping[str, str]
+    community_paths: Mapping[int, str]
+    document_paths: Mapping[str, str]
+
+    @classmethod
+    def read(cls, view: StoreView, communities: Sequence[Community], language: Language) -> "_Wiki":
+        """The visible graph of an index."""
+        chunks = view.chunks()
+        context = with_documents(view, Context(chunks=tuple(chunks.values())))
+        documents = sorted(view.documents(), key=lambda document: document.id)
+        entity_rows = view.entities(view.listed("entity"))
+        entities = sorted(entity_rows.values(), key=lambda entity: name_key(entity.name))
+        relation_rows = view.relations(view.listed("relation"))
+        relation_mentions = _by_owner(view.relation_mentions())
+        relations = sorted(
+            [(relation, relation_mentions[row]) for row, relation in relation_rows.items()],
+            key=lambda pair: (-pair[0].weight, name_key(pair[0].source), name_key(pair[0].target)),
+        )
+        relations_by_name = defaultdict[str, list[int]](list)
+        for number, (relation, _) in enumerate(relations):
+            relations_by_name[relation.source].append(number)
+            relations_by_name[relation.target].append(number)
+        entity_mentions = _by_owner(view.entity_mentions())
+        return cls(
+            words=_PAGE_WORDS[language],
+            together=frozenset(MENTIONED_TOGETHER.values()),
+            entities={entity.name: entity for entity in entities},
+            entity_mentions={
+                entity.name: entity_mentions[row] for row, entity in entity_rows.items()
+            },
+            relations=relations,
+            relations_by_name=relations_by_name,
+            chunks=chunks,
+            chunks_by_id={chunk.id: chunk for chunk in chunks.values()},
+            context=context,
+            sources={document.id: document.source for document in documents},
+            communities=communities,
+            entity_paths={
+                entity.name: f"entities/{_file_name(entity.name)}" for entity in entities
+            },
+            community_paths=_community_paths(communities),
+            document_paths={
+                document.id: f"documents/{_document_file(document.id, context)}"
+                for document in documents
+            },
+        )
+
+    # ── pages ───────────────────────────────────────────────────────────────────
+
+    def index_page(self) -> str:
+        """The list of all pages."""
+        page = _Page()
+        lists = {
+            self.words.communities: [
+                (self.communities[number].title, path)
+                for number, path in self.community_paths.items()
+                if self.communities[number].level == 0
+            ],
+            self.words.documents: sorted(
+                (self.context.documents.get(id, id), path)
+                for id, path in self.document_paths.items()
+            ),
+            self.words.entities: [
+                (f"{name} ({entity.type})" if entity.type else name, self.entity_paths[name])
+                for name, entity in self.entities.items()
+            ],
+        }
+        for heading, links in lists.items():
+            if links:
+                page.lines += [f"## {heading}", ""]
+                page.lines += [f"- {_link(text, path)}" for text, path in links]
+                page.lines.append("")
+        return self._text({"okf_version": OKF_VERSION}, "", page)
+
+    def entity_page(self, name: str) -> str:
+        """The page of an entity: description, attributes, relations and community."""
+        entity = self.entities[name]
+        mentions = self.entity_mentions[name]
+        page = _Page()
+        page.lines += [self._confirmed(entity.description, mentions, page), ""]
+        if entity.attributes:
+            page.lines += [f"## {self.words.attributes}", ""]
+            for attribute in entity.attributes:
+                stating = [row for row in mentions if attribute in row.mention.attributes]
+                text = f"{attribute[0]}: {attribute[1]}"
+                marks = page.marks(self._places(text, stating or mentions))
+                page.lines.append(f"- {_escaped(text)}{marks}")
+            page.lines.append("")
+        self._add_relations(name, page)
+        links = [
+            _link(self.communities[number].title, f"../{path}")
+            for number, path in self.community_paths.items()
+            if name in self.communities[number].entities and not self.communities[number].level
+        ]
+        if links:
+            page.lines += [f"## {self.words.communities}", "", *(f"- {link}" for link in links), ""]
+        front_matter = {
+            "type": entity.type or "entity",
+            "title": name,
+            "description": clipped_at_word(entity.description, SUMMARY_CHARACTERS),
+            "aliases": list(entity.aliases),
+        }
+        return self._text(front_matter, name, page)
+
+    def community_page(self, number: int, community: Community) -> str:
+        """The page of a community: a model's report, if there is one, its entities, and its parts."""
+        page = _Page()
+        title = community.title
+        if report := community.report:
+            title = report.title
+            page.lines += [_escaped(report.summary), ""]
+            for finding in report.findings:
+                chunks = [
+                    self.chunks_by_id[id] for id in finding.chunk_ids if id in self.chunks_by_id
+                ]
+                marks = page.marks(self._confirming_places(finding.text, chunks))
+                page.lines.append(f"- {_escaped(finding.text)}{marks}")
+            page.lines.append("")
+        page.lines += [f"## {self.words.entities}", ""]
+        for name in community.entities:
+            sentences = _sentences(self.entities[name].description)[:1]
+            description = self._confirmed("".join(sentences), self.entity_mentions[name], page)
+            page.lines.append(f"- {self._entity_link(name)}: {description}")
+        page.lines.append("")
+        parts = [
+            _link(self.communities[part].title, Path(self.community_paths[part]).name)
+            for part in self._parts(number)
+        ]
+        if parts:
+            page.lines += [f"## {self.words.parts}", "", *(f"- {part}" for part in parts), ""]
+        front_matter = {"type": self.words.community, "title": title}
+        return self._text(front_matter, title, page)
+
+    def document_page(self, document_id: str) -> str:
+        """The page of a document: where it comes from, and its entities."""
+        title = self.context.documents.get(document_id, document_id)
+        page = _Page()
+        names = [
+            name
+            for name, mentions in self.entity_mentions.items()
+            if any(self.chunks[row.chunk].document_id == document_id for row in mentions)
+        ]
+        if names:
+            page.lines += [f"## {self.words.entities}", ""]
+            page.lines += [f"- {self._entity_link(name)}" for name in sorted(names, key=name_key)]
+            page.lines.append("")
+        front_matter = {
+            "type": self.words.document,
+            "title": title,
+            "resource": self.sources[document_id] or document_id,
+            "timestamp": self.context.dates.get(document_id, ""),
+        }
+        return self._text(front_matter, title, page)
+
+    # ── parts of pages ──────────────────────────────────────────────────────────
+
+    def _add_relations(self, name: str, page: _Page) -> None:
+        """The relations of an entity, with what is said of them; mere common mentions as links alone."""
+        stated: list[str] = []
+        together: list[str] = []
+        for number in self.relations_by_name.get(name, ()):
+            relation, mentions = self.relations[number]
+            end = relation.target if relation.source == name else relation.source
+            keywords = [word for word in relation.keywords if word not in self.together]
+            if not keywords and not relation.reverse_keywords:
+                marks = page.marks(self._places(relation.description, mentions)[:1])
+                together.append(f"- {self._entity_link(end)}{marks}")
+                continue
+            source = self._entity_link(relation.source)
+            target = self._entity_link(relation.target)
+            predicate = _escaped(self.words.separator.join(keywords or relation.keywords))
+            description = self._confirmed(relation.description, mentions, page)
+            stated.append(f"- {source} → {predicate} → {target}: {description}")
+        for heading, lines in ((self.words.relations, stated), (self.words.together, together)):
+            if lines:
+                page.lines += [f"## {heading}", "", *lines, ""]
+
+    def _confirmed(
+        self,
+        text: str,
+        mentions: Sequence[MentionRow[EntityMention]] | Sequence[MentionRow[RelationMention]],
+        page: _Page,
+    ) -> str:
+        """A text with footnotes after each sentence."""
+        pieces = [
+            _escaped(sentence) + page.marks(self._places(sentence, mentions))
+            for sentence in _sentences(text)
+        ]
+        return " ".join(pieces)
+
+    def _places(
+        self,
+        sentence: str,
+        mentions: Sequence[MentionRow[EntityMention]] | Sequence[MentionRow[RelationMention]],
+    ) -> list[_Place]:
+        """The places of the passages that a sentence of a description was taken from."""
+        stating = [row.chunk for row in mentions if sentence in row.mention.description]
+        rows = dict.fromkeys(stating or [row.chunk for row in mentions])
+        return self._confirming_places(sentence, [self.chunks[row] for row in rows])
+
+    def _confirming_places(self, sentence: str, chunks: Iterable[Chunk]) -> list[_Place]:
+        """The first places that confirm a sentence, or else the first passage as a whole."""
+        whole: list[_Place] = []
+        confirming: list[_Place] = []
+        for chunk in chunks:
+            span = sentence_in_support(sentence, chunk.text)
+            start, end = span or (0, len(chunk.text))
+            place = _Place(chunk.id, chunk.start + start, chunk.start + end, span is not None)
+            (confirming if span else whole).append(place)
+            if len(confirming) == PLACES_PER_SENTENCE:
+                break
+        return confirming or whole[:1]
+
+    def _entity_link(self, name: str) -> str:
+        return _link(name, f"../{self.entity_paths[name]}")
+
+    def _parts(self, number: int) -> list[int]:
+        """The numbers of the parts of a community: those of the next level right after it."""
+        parts: list[int] = []
+        level = self.communities[number].level
+        for following in range(number + 1, len(self.communities)):
+            if self.communities[following].level <= level:
+                break
+            is_part = self.communities[following].level == level + 1
+            if is_part and following in self.community_paths:
+                parts.append(following)
+        return parts
+
+    def _text(self, front_matter: Mapping[str, object], title: str, page: _Page) -> str:
+        """A page as Markdown: front matter, title, lines and footnotes."""
+        present = {key: value for key, value in front_matter.items() if value}
+        header = yaml.safe_dump(present, allow_unicode=True, sort_keys=False, width=10_000)
+        lines = ["---", header.rstrip("\n"), "---", ""]
+        if title:
+            lines += [f"# {_escaped(title)}", ""]
+        lines += page.lines
+        lines += [f"[^{number}]: {self._footnote(place)}" for place, number in page.numbers.items()]
+        return "\n".join(lines).rstrip("\n") + "\n"
+
+    def _footnote(self, place: _Place) -> str:
+        """The document, the page and the characters of a place, with the sentence there."""
+        chunk = self.chunks_by_id[place.chunk_id]
+        title = self.context.documents.get(chunk.document_id, chunk.document_id)
+        parts = [_link(title, f"../{self.document_paths[chunk.document_id]}")]
+        if chunk.document_id in self.context.paged:
+            parts.append(self.words.page.format(chunk.page))
+        parts.append(self.words.characters.format(place.start, place.end))
+        quoted = chunk.text[place.start - chunk.start : place.end - chunk.start]
+        if place.supported:
+            parts.append(
+                self.words.quote.format(_escaped(clipped_at_word(quoted, QUOTE_CHARACTERS)))
+            )
+        else:
+            parts.append(f" ({self.words.unsupported})")
+        return "".join(parts)
+
+
+def _by_owner(
+    rows: Iterable[MentionRow[Mention]],
+) -> defaultdict[int, list[MentionRow[Mention]]]:
+    """Mentions by the row of their entity or relation, in the order of document and text."""
+    rows_by_owner = defaultdict[int, list[MentionRow[Mention]]](list)
+    for row in sorted(rows, key=lambda row: row.position):
+        if row.owner is not None:
+            rows_by_owner[row.owner].append(row)
+    return rows_by_owner
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def _community_paths(communities: Sequence[Community]) -> dict[int, str]:
+    """The path of each community with at least two entities, by its number; of equal titles with a number."""
+    paths: dict[int, str] = {}
+    for number, community in enumerate(communities):
+        if len(community.entities) < 2:
+            continue
+        stem = _file_name(community.title).removesuffix(".md")
+        path = f"communities/{stem}.md"
+        count = 2
+        while path in paths.values():
+            path = f"communities/{stem} ({count}).md"
+            count += 1
+        paths[number] = path
+    return paths
+
+
+def _document_file(document_id: str, context: Context) -> str:
+    """The file of a document: its title, and a digest of its id, since titles may be equal."""
+    title = context.documents.get(document_id, document_id)
+    return f"{_readable(title)}-{digest(document_id)[:6]}.md"
+
+
+def _file_name(name: str) -> str:
+    """The file of a name, for all file systems; with a digest where the name cannot be one."""
+    readable = _readable(name)
+    if readable == name and readable.casefold() not in _RESERVED_NAMES:
+        return f"{name}.md"
+    return f"{readable}-{digest(name_key(name))[:6]}.md"
+
+
+def _readable(name: str) -> str:
+    """A name without the characters that file systems and links refuse, of limited length."""
+    plain = unicodedata.normalize("NFC", _NOT_IN_FILES.sub(" ", name))
+    return " ".join(plain.split())[:NAME_CHARACTERS].strip(" .") or "-"
+
+
+def _link(text: str, path: str) -> str:
+    target = _NOT_IN_LINKS.sub(lambda match: f"%{ord(match[0]):02X}", path)
+    return f"[{_escaped(text)}]({target})"
+
+
+def _escaped(text: str) -> str:
+    """A text on one line in which Markdown finds no markup."""
+    return _MARKDOWN.sub(lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", " ".join(text.split()))

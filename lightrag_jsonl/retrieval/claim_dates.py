@@ -1,0 +1,114 @@
+"""Says of the statements in a context when they hold, and puts the later ones first."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.dates import first_day
+from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
+from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.retrieval.task import Fact, SearchTask, Subgraph
+from lightrag_jsonl.storage.views import StoreView
+
+DESCRIPTIONS_DATED = 50  # of an entity or a relation: bounds the time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineDates:
+    """When a line of a description holds, by its words; and the date of the document that says so."""
+
+    valid_from: str = ""
+    valid_to: str = ""
+    written: str = ""
+
+    @property
+    def begin(self) -> str:
+        """From when the line holds, as far as that is known; the end counts if there is nothing else."""
+        return self.valid_from or self.written or self.valid_to
+
+    def label(self, words: FixedWords) -> str:
+        """The dates in words."""
+        if self.valid_from and self.valid_to:
+            return words.period.format(self.valid_from, self.valid_to)
+        if self.valid_from:
+            return words.since.format(self.valid_from)
+        if self.valid_to:
+            return words.until.format(self.valid_to)
+        return words.written.format(self.written)
+
+
+def with_claim_dates(task: SearchTask, context: Context, facts: Subgraph) -> Context:
+    """The context with the dates of the lines of descriptions, and with later lines before earlier ones.
+
+    The date of a document is said only where lines of one description have different dates.
+    """
+    lines = {
+        **_line_dates(task.snapshot, "entity", facts.entities.ids.tolist()),
+        **_line_dates(task.snapshot, "relation", facts.relations.ids.tolist()),
+    }
+    if not lines:
+        return context
+    words = FIXED_WORDS[known_language(context.language)]
+    labels: dict[str, str] = {}
+    descriptions = [entity.description for entity in context.entities]
+    descriptions += [relation.description for relation in context.relations]
+    for description in descriptions:
+        labels |= _labels(description.split("\n"), lines, words)
+    return replace(
+        context,
+        entities=tuple([_later_first(entity, lines) for entity in context.entities]),
+        relations=tuple([_later_first(relation, lines) for relation in context.relations]),
+        claim_dates=labels,
+    )
+
+
+def _line_dates(view: StoreView, kind: Kind, rows: list[int]) -> dict[str, LineDates]:
+    """The dates of the lines of the descriptions of some entities or relations; of a line that several
+    documents have, the latest.
+    """
+    dated_mentions = view.dated_mentions(kind, rows)
+    if not dated_mentions and not view.document_dates():
+        return {}
+    descriptions = view.description_chunks(kind, rows, DESCRIPTIONS_DATED)
+    chunks = {chunk for texts in descriptions.values() for chunk, _ in texts}
+    documents = view.chunk_documents(chunks)
+    stated = {(row.owner, row.chunk, row.description): row for row in dated_mentions}
+    lines: dict[str, LineDates] = {}
+    for row, texts in descriptions.items():
+        for chunk, text in texts:
+            written = documents[chunk][1]
+            mention = stated.get((row, chunk, text))
+            dates = LineDates(written=written)
+            if mention is not None:
+                dates = LineDates(
+                    valid_from=mention.valid_from, valid_to=mention.valid_to, written=written
+                )
+            if dates.begin and (text not in lines or _day(lines[text]) < _day(dates)):
+                lines[text] = dates
+    return lines
+
+
+def _day(dates: LineDates) -> int:
+    return first_day(dates.begin)
+
+
+def _labels(texts: list[str], lines: Mapping[str, LineDates], words: FixedWords) -> dict[str, str]:
+    """The dates in words of the lines of one description."""
+    dated = [text for text in texts if text in lines]
+    begins = {lines[text].begin for text in dated}
+    return {
+        text: lines[text].label(words)
+        for text in dated
+        if lines[text].valid_from or lines[text].valid_to or len(begins) > 1
+    }
+
+
+def _later_first(fact: Fact, lines: Mapping[str, LineDates]) -> Fact:
+    """A fact whose dated lines come in the order of time, the latest first; others keep their places."""
+    if "\n" not in fact.description:
+        return fact
+    texts = fact.description.split("\n")
+    dated = sorted([text for text in texts if text in lines], key=lambda text: -_day(lines[text]))
+    latest: Iterator[str] = iter(dated)
+    ordered = [next(latest) if text in lines else text for text in texts]
+    return replace(fact, description="\n".join(ordered))

@@ -1,0 +1,405 @@
+"""The claims of an index: what each mention says about a subject, and from when to when.
+
+A kind of claim is functional if a subject has one value at a time: a price, the head of an office. A user
+states such kinds, or they are learned: from counts of how often one document gives a subject several
+values, and of how often documents about the same time agree.
+"""
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from threading import Lock
+from typing import TypeAlias
+
+from lightrag_jsonl.core.claims import claim_stems
+from lightrag_jsonl.core.dates import first_day, last_day
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
+from lightrag_jsonl.core.names import name_key, nfkc_casefold
+from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.core.time_expressions import find_time_expressions
+from lightrag_jsonl.core.types import Kind, RelationMention
+from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
+from lightrag_jsonl.storage.views import StoreView
+
+# How a kind is learned to be functional; chosen by reason, and checked by `benchmarks/versions.py`.
+LEAST_SUBJECTS = 5  # with claims of the kind
+MOST_SEVERAL = 0.05  # share of documents that give a subject several values at a time
+LEAST_COMPARED = 3  # pairs of documents that speak about a subject at the same time
+LEAST_AGREEMENT = 0.6  # share of these pairs with the same value
+MOST_COMPARED = 30  # claims about one subject that are compared with each other: bounds the time
+
+# Of a sentence whose words are a kind, for relations that state nothing and for numbers; by reason.
+LONGEST_SENTENCE = 200  # characters
+MOST_WORDS = 8
+
+INVERSE = "^"  # before a kind that leads from the object of a relation to its subject
+_STATING_NOTHING = frozenset(MENTIONED_TOGETHER.values())
+_WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+SubjectAndKind: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What one mention says: that a predicate leads from a subject to a value, both by key.
+
+    `mention`, `chunk` and `document` are row ids. `kind` is the predicate as it is compared, after "^" if
+    the subject is the object of the relation. `written` is the date of the document in our form, or "".
+    """
+
+    mention_kind: Kind
+    mention: int
+    chunk: int
+    document: int
+    subject: str
+    kind: str
+    value: str
+    names: tuple[str, str]
+    predicate: str
+    description: str
+    valid_from: str
+    valid_to: str
+    written: str
+
+    @property
+    def begin(self) -> str:
+        """From when the claim holds: by its words, or else by the date of the document; "" if unknown."""
+        return self.valid_from or self.written
+
+    @property
+    def source_and_target(self) -> tuple[str, str]:
+        """The keys of both ends in the direction of the relation."""
+        is_inverse = self.kind.startswith(INVERSE)
+        return (self.value, self.subject) if is_inverse else (self.subject, self.value)
+
+
+@dataclass(frozen=True)
+class ClaimIndex:
+    """The claims of one state of an index; those of people are left out, since they are decisions.
+
+    `stated_kinds` are kinds that a user calls functional. `decided` has the sorted keys of the ends of
+    each relation that a person made or changed.
+    """
+
+    claims: Sequence[Claim]
+    stated_kinds: frozenset[str] = frozenset()
+    decided: frozenset[tuple[str, ...]] = frozenset()
+
+    @cached_property
+    def by_subject(self) -> Mapping[SubjectAndKind, Sequence[Claim]]:
+        """The claims of each subject and kind."""
+        groups: defaultdict[SubjectAndKind, list[Claim]] = defaultdict(list)
+        for claim in self.claims:
+            groups[claim.subject, claim.kind].append(claim)
+        return groups
+
+    @cached_property
+    def by_chunk(self) -> Mapping[int, Sequence[Claim]]:
+        """The claims of functional kinds in each chunk, by row id."""
+        claims_by_chunk: defaultdict[int, list[Claim]] = defaultdict(list)
+        for claim in self.claims:
+            if claim.kind in self.functional_kinds:
+                claims_by_chunk[claim.chunk].append(claim)
+        return claims_by_chunk
+
+    def of_chunks(self, chunks: Iterable[int]) -> "ClaimIndex":
+        """The claims of functional kinds in some chunks, with the kinds of the whole index."""
+        claims = [claim for chunk in chunks for claim in self.by_chunk.get(chunk, ())]
+        return ClaimIndex(claims, self.functional_kinds, self.decided)
+
+    @cached_property
+    def functional_kinds(self) -> frozenset[str]:
+        """The kinds of which a subject has one value at a time: stated, or learned."""
+        groups: defaultdict[str, list[Sequence[Claim]]] = defaultdict(list)
+        for (_, kind), claims in self.by_subject.items():
+            groups[kind].append(claims)
+        learned = [kind for kind, subjects in groups.items() if is_functional(subjects)]
+        return frozenset(learned) | self.stated_kinds
+
+    def functional_groups(self) -> Iterator[Sequence[Claim]]:
+        """The claims of each subject and functional kind, if there are several."""
+        for (_, kind), claims in sorted(self.by_subject.items()):
+            if kind in self.functional_kinds and len(claims) > 1:
+                yield claims
+
+
+class ClaimMemory:
+    """The claims of an index, kept for the generation that they were read in.
+
+    `stated_kinds` are the predicates that a user calls functional.
+    """
+
+    def __init__(self, stated_kinds: Iterable[str] = ()) -> None:
+        self._stated_kinds = frozenset(map(kind_of, stated_kinds))
+        self._generation = -1
+        self._index = ClaimIndex(())
+        self._lock = Lock()
+
+    def claims(self, view: StoreView) -> ClaimIndex:
+        """The claims of the present state."""
+        with self._lock:
+            generation = view.generation
+            if generation != self._generation:
+                self._index = read_claims(view, self._stated_kinds)
+                self._generation = generation
+            return self._index
+
+
+def kind_of(predicate: str) -> str:
+    """A predicate as it is compared, such as "^heads": "head of" and "is the head of" are one kind."""
+    is_inverse = predicate.startswith(INVERSE)
+    words = predicate.removeprefix(INVERSE)
+    return f"{INVERSE if is_inverse else ''}{_folded_predicate(words)}"
+
+
+@lru_cache(10_000)  # the same predicates come again and again
+def _folded_predicate(predicate: str) -> str:
+    stems = claim_stems(predicate)
+    return " ".join(sorted(stems) or search_terms(predicate)) or name_key(predicate)
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────
+
+
+def read_claims(view: StoreView, stated_kinds: frozenset[str] = frozenset()) -> ClaimIndex:
+    """All claims of a view: of relations in both directions, and of statements with a value."""
+    claims = list(ClaimReader(view).claims())
+    targets = view.aliases().targets
+    decided = [
+        tuple(sorted(targets.get(key, key) for key in map(name_key, override.names)))
+        for override in view.overrides().values()
+        if len(override.names) > 1 and override.action != "delete"
+    ]
+    return ClaimIndex(claims, stated_kinds, frozenset(decided))
+
+
+class ClaimReader:
+    """Reads the claims of a view, but for the edits of people."""
+
+    def __init__(self, view: StoreView) -> None:
+        self._view = view
+        self._targets = view.aliases().targets
+        by_hand = set(view.edited_chunks())
+        documents = view.chunk_documents()
+        self._documents = {row: documents[row] for row in documents if row not in by_hand}
+
+    def claims(self) -> Iterator[Claim]:
+        """The claims of relations, by keyword or, if the keywords state nothing, by the words of the
+        sentence; of attributes; and of sentences with a number.
+        """
+        for relation_row in self._view.relation_mentions():
+            if relation_row.owner is not None and relation_row.chunk in self._documents:
+                yield from self._relation_claims(relation_row)
+        for entity_row in self._view.entity_mentions():
+            if entity_row.owner is not None and entity_row.chunk in self._documents:
+                yield from self._entity_claims(entity_row)
+
+    def _relation_claims(self, row: RelationMentionRow) -> Iterator[Claim]:
+        mention = row.mention
+        source = self._key(mention.source)
+        target = self._key(mention.target)
+        names = (mention.source, mention.target)
+        predicates = {
+            kind_of(keyword): keyword
+            for keyword in mention.keywords
+            if keyword not in _STATING_NOTHING
+        }
+        if not predicates:
+            kind = sentence_kind(mention.description, names)
+            predicates = {kind: ""} if kind else {}
+        for kind, predicate in predicates.items():
+            yield self._claim(
+                row, subject=source, kind=kind, value=target, names=names, predicate=predicate
+            )
+            yield self._claim(
+                row,
+                subject=target,
+                kind=INVERSE + kind,
+                value=source,
+                names=names,
+                predicate=predicate,
+            )
+
+    def _entity_claims(self, row: EntityMentionRow) -> Iterator[Claim]:
+        mention = row.mention
+        subject = self._key(mention.name)
+        for attribute, value in mention.attributes:
+            yield self._claim(
+                row,
+                subject=subject,
+                kind=kind_of(attribute),
+                value=name_key(value),
+                names=(mention.name, value),
+                predicate=attribute,
+            )
+        if mention.attributes or not _NUMBER.search(mention.description):
+            return
+        numbers = _NUMBER.findall(without_times(mention.description))
+        kind = sentence_kind(mention.description, (mention.name,))
+        if kind and numbers:
+            value = " ".join(numbers)
+            yield self._claim(
+                row,
+                subject=subject,
+                kind=kind,
+                value=value,
+                names=(mention.name, value),
+                predicate="",
+            )
+
+    def _claim(
+        self,
+        row: EntityMentionRow | RelationMentionRow,
+        *,
+        subject: str,
+        kind: str,
+        value: str,
+        names: tuple[str, str],
+        predicate: str,
+    ) -> Claim:
+        document, written = self._documents[row.chunk]
+        mention = row.mention
+        return Claim(
+            mention_kind="relation" if isinstance(mention, RelationMention) else "entity",
+            mention=row.id,
+            chunk=row.chunk,
+            document=document,
+            subject=subject,
+            kind=kind,
+            value=value,
+            names=names,
+            predicate=predicate,
+            description=mention.description,
+            valid_from=mention.valid_from,
+            valid_to=mention.valid_to,
+            written=written,
+        )
+
+    def _key(self, name: str) -> str:
+        key = name_key(name)
+        return self._targets.get(key, key)
+
+
+def sentence_kind(sentence: str, names: Iterable[str]) -> str:
+    """The kind of a statement by the words of its sentence, without names, times and numbers: sentences
+    that differ in nothing else are of one kind. "" for a long or an empty sentence.
+    """
+    if len(sentence) > LONGEST_SENTENCE:
+        return ""
+    words = nfkc_casefold(without_times(sentence))
+    for name in names:
+        words = words.replace(nfkc_casefold(name), "\n")
+    stems = claim_stems(_NUMBER.sub("\n", words))
+    return " ".join(sorted(stems)) if 0 < len(stems) <= MOST_WORDS else ""
+
+
+def without_times(sentence: str) -> str:
+    """A sentence without the words that say when it holds."""
+    pieces: list[str] = []
+    end = 0
+    for expression in find_time_expressions(sentence):
+        pieces.append(sentence[end : expression.start])
+        end = max(end, expression.end)
+    return "\n".join([*pieces, sentence[end:]])
+
+
+# ── values and times ────────────────────────────────────────────────────────────
+
+
+def is_same_value(value: str, further_value: str) -> bool:
+    """Whether two values say the same: the same numbers, or a name and a part of it."""
+    if value == further_value:
+        return True
+    numbers = _NUMBER.findall(value)
+    further_numbers = _NUMBER.findall(further_value)
+    if numbers or further_numbers:
+        return sorted(numbers) == sorted(further_numbers) and _share_words(value, further_value)
+    if value.isascii() and further_value.isascii():
+        words = set(value.split())
+        further_words = set(further_value.split())
+        return words <= further_words or further_words <= words
+    return value in further_value or further_value in value
+
+
+def _share_words(value: str, further_value: str) -> bool:
+    """Whether one of two values has no words beside its numbers and signs, or both have words in common."""
+    words = set(_WORD.findall(value))
+    further_words = set(_WORD.findall(further_value))
+    return not (words and further_words) or bool(words & further_words)
+
+
+def are_apart(claim: Claim, further_claim: Claim) -> bool:
+    """Whether the claims hold at different times, or the later one takes the place of the other.
+
+    Dates that only touch ("until 2020", "since 2020") are apart.
+    """
+    for first, second in ((claim, further_claim), (further_claim, claim)):
+        if _ends_before(first, second) and _begins_before(first, second):
+            return True
+    first, second = sorted((claim, further_claim), key=lambda item: _day_of(item.begin))
+    if not (first.begin and second.begin):
+        return False
+    if last_day(first.begin) >= first_day(second.begin):
+        return False
+    return not first.valid_to or first_day(first.valid_to) <= last_day(second.begin)
+
+
+def _ends_before(first: Claim, second: Claim) -> bool:
+    """Whether the first claim ends before, or when, the second begins, by their words."""
+    if not (first.valid_to and second.valid_from):
+        return False
+    return first_day(first.valid_to) <= last_day(second.valid_from)
+
+
+def _begins_before(first: Claim, second: Claim) -> bool:
+    return not first.valid_from or first_day(first.valid_from) < first_day(second.valid_from)
+
+
+def _day_of(date: str) -> int:
+    return first_day(date) if date else 0
+
+
+# ── functional kinds ────────────────────────────────────────────────────────────
+
+
+def is_functional(subjects: Collection[Sequence[Claim]]) -> bool:
+    """Whether a kind, given the claims of each subject, has one value at a time."""
+    if len(subjects) < LEAST_SUBJECTS:
+        return False
+    several = 0
+    statements = 0
+    agreeing = 0
+    compared = 0
+    for claims in subjects:
+        by_document: defaultdict[int, list[Claim]] = defaultdict(list)
+        for claim in claims[:MOST_COMPARED]:
+            by_document[claim.document].append(claim)
+        statements += len(by_document)
+        several += sum(map(_gives_several_values, by_document.values()))
+        for first, second in itertools.combinations(by_document.values(), 2):
+            if not are_apart(first[0], second[0]):
+                compared += 1
+                agreeing += is_same_value(first[0].value, second[0].value)
+    if several > MOST_SEVERAL * statements:
+        return False
+    return compared >= LEAST_COMPARED and agreeing >= LEAST_AGREEMENT * compared
+
+
+def _gives_several_values(claims: Sequence[Claim]) -> bool:
+    """Whether a document gives a subject two values for the same time."""
+    return any(
+        not is_same_value(first.value, second.value) and not _hold_apart(first, second)
+        for first, second in itertools.combinations(claims, 2)
+    )
+
+
+def _hold_apart(first: Claim, second: Claim) -> bool:
+    """Whether the words of a document itself separate two claims in time."""
+    is_dated = bool(first.valid_from or first.valid_to) and bool(
+        second.valid_from or second.valid_to
+    )
+    return is_dated and are_apart(first, second)

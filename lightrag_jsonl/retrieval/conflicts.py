@@ -1,0 +1,199 @@
+"""Contradictions: claims of one subject and one functional kind with different values."""
+
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from lightrag_jsonl.core.answers import QUOTE_LENGTH, Context
+from lightrag_jsonl.core.claims import Conflict, DatedClaim
+from lightrag_jsonl.core.dates import first_day
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
+from lightrag_jsonl.core.names import nfkc_casefold
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.text import clipped_at_word
+from lightrag_jsonl.retrieval.claims import (
+    INVERSE,
+    MOST_COMPARED,
+    Claim,
+    ClaimIndex,
+    are_apart,
+    is_same_value,
+)
+from lightrag_jsonl.retrieval.context_writer import safe_line
+from lightrag_jsonl.retrieval.history import ClaimWords, dated_claims
+from lightrag_jsonl.storage.views import StoreView
+
+CONFLICTS_SHOWN = 3  # in a context: bounds its length
+
+
+class ClaimPair(NamedTuple):
+    """Two claims with different values, the one that begins earlier first."""
+
+    first: Claim
+    second: Claim
+    explained: bool
+
+    @property
+    def subject(self) -> str:
+        """The name of the common subject."""
+        is_inverse = self.first.kind.startswith(INVERSE)
+        return self.first.names[1 if is_inverse else 0]
+
+
+def find_conflicts(
+    view: StoreView, index: ClaimIndex, *, explained: bool = False, limit: int | None = None
+) -> tuple[Conflict, ...]:
+    """The contradictions of an index, by subject; with `explained` also those that time explains, last."""
+    pairs = [pair for pair in conflicting_pairs(index) if explained or not pair.explained]
+    pairs.sort(key=lambda pair: (pair.explained, pair.first.subject, pair.first.mention))
+    return described_conflicts(view, pairs[:limit])
+
+
+def conflicting_pairs(index: ClaimIndex) -> Iterator[ClaimPair]:
+    """A pair of claims for each two different values of a subject; one that time does not explain, if
+    there is one. Relations that a person made or changed are decided.
+    """
+    listed: set[frozenset[tuple[int, str]]] = set()
+    for group in index.functional_groups():
+        claims = sorted(group, key=lambda claim: claim.mention)[:MOST_COMPARED]
+        for first_claims, second_claims in itertools.combinations(_by_value(claims), 2):
+            pair = _least_explained(first_claims, second_claims)
+            statements = frozenset(
+                [(claim.chunk, claim.description) for claim in (pair.first, pair.second)]
+            )
+            if statements not in listed and not _is_decided(pair, index):
+                listed.add(statements)
+                yield pair
+
+
+def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Conflict, ...]:
+    """Pairs of claims with the sentences, documents and dates behind the claims."""
+    claims = [claim for pair in pairs for claim in (pair.first, pair.second)]
+    dated = iter(_dated(view, claims))
+    return tuple(
+        Conflict(
+            subject=pair.subject,
+            predicate=pair.first.predicate,
+            first=next(dated),
+            second=next(dated),
+            explained=pair.explained,
+        )
+        for pair in pairs
+    )
+
+
+# ── in the context and the answer of a question ─────────────────────────────────
+
+
+def with_conflicts(view: StoreView, index: ClaimIndex, context: Context) -> Context:
+    """The context with the contradictions between two of its passages that time does not explain."""
+    rows = view.chunks(ids=[chunk.id for chunk in context.chunks])
+    conflicts = find_conflicts(view, index.of_chunks(rows), limit=CONFLICTS_SHOWN)
+    return replace(context, conflicts=conflicts) if conflicts else context
+
+
+def conflict_lines(context: Context) -> list[str]:
+    """A line for each contradiction, with both sentences, dates and the numbers of the passages."""
+    numbers = {chunk.id: number for number, chunk in enumerate(context.chunks, start=1)}
+    words = FIXED_WORDS[known_language(context.language)]
+    lines: list[str] = []
+    for conflict in context.conflicts:
+        sides: list[str] = []
+        for claim in (conflict.first, conflict.second):
+            date = words.brackets.format(claim.written) if claim.written else ""
+            quote = words.quote.format(clipped_at_word(claim.text, QUOTE_LENGTH))
+            sides.append(safe_line(quote + date) + f" [{numbers[claim.chunk_id]}]")
+        topic = words.comma.join(filter(None, (conflict.subject, conflict.predicate)))
+        lines.append(words.conflict.format(safe_line(topic), *sides))
+    return lines
+
+
+def appended_conflicts(context: Context, text: str, cited: Collection[int]) -> str:
+    """The contradictions that an answer rests on, as its end: those with a value in the text of the answer
+    and a passage among the cited numbers.
+    """
+    numbers = {chunk.id: number for number, chunk in enumerate(context.chunks, start=1)}
+    folded = nfkc_casefold(text)
+    lines: list[str] = []
+    for conflict, line in zip(context.conflicts, conflict_lines(context), strict=True):
+        is_cited = any(
+            numbers[claim.chunk_id] in cited for claim in (conflict.first, conflict.second)
+        )
+        if is_cited and any(nfkc_casefold(value) in folded for value in conflict.values):
+            lines.append(line)
+    return "".join([f"\n\n{line}" for line in lines])
+
+
+def with_conflict_section(
+    context: Context, param: QueryParam, tokenizer: Tokenizer, mark: str
+) -> Context:
+    """A fitted context with its contradictions as the last section of the prompt; without those whose
+    passages were left out, and without the section if there is no room for it.
+    """
+    chunk_ids = {chunk.id for chunk in context.chunks}
+    conflicts = [
+        conflict
+        for conflict in context.conflicts
+        if {conflict.first.chunk_id, conflict.second.chunk_id} <= chunk_ids
+    ]
+    context = replace(context, conflicts=tuple(conflicts))
+    if not conflicts:
+        return context
+    words = FIXED_WORDS[known_language(context.language)]
+    heading = f"{mark} {words.conflicts}{words.colon.rstrip()}"
+    lines = [f"- {line}" for line in conflict_lines(context)]
+    prompt = "\n".join([context.prompt, "", heading, *lines])
+    tokens = tokenizer.count(prompt)
+    share = 1.0 - float(getattr(tokenizer, "error", 0.0))
+    if tokens > int(param.max_total_tokens * share):
+        return context
+    return replace(context, prompt=prompt, tokens=tokens)
+
+
+# ── pairs ───────────────────────────────────────────────────────────────────────
+
+
+def _by_value(claims: Iterable[Claim]) -> list[list[Claim]]:
+    """The claims in groups with the same value."""
+    groups: list[list[Claim]] = []
+    for claim in claims:
+        for group in groups:
+            if is_same_value(group[0].value, claim.value):
+                group.append(claim)
+                break
+        else:
+            groups.append([claim])
+    return groups
+
+
+def _least_explained(first_claims: Sequence[Claim], second_claims: Sequence[Claim]) -> ClaimPair:
+    pairs = list(itertools.product(first_claims, second_claims))
+    together = [pair for pair in pairs if not are_apart(*pair)]
+    first, second = together[0] if together else pairs[-1]
+    if first.begin and second.begin and first_day(second.begin) < first_day(first.begin):
+        return ClaimPair(second, first, explained=not together)
+    return ClaimPair(first, second, explained=not together)
+
+
+def _is_decided(pair: ClaimPair, index: ClaimIndex) -> bool:
+    """Whether a person made or changed one of the two relations."""
+    ends = [tuple(sorted(claim.source_and_target)) for claim in (pair.first, pair.second)]
+    return any(end in index.decided for end in ends)
+
+
+def _dated(view: StoreView, claims: Sequence[Claim]) -> list[DatedClaim]:
+    statements = [
+        ClaimWords(
+            chunk=claim.chunk,
+            subject=claim.names[0],
+            predicate=claim.predicate,
+            value=claim.names[1],
+            description=claim.description,
+            valid_from=claim.valid_from,
+            valid_to=claim.valid_to,
+        )
+        for claim in claims
+    ]
+    return dated_claims(view, statements)

@@ -1,0 +1,116 @@
+"""What was said about an entity over time, with the sentences, documents and dates."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lightrag_jsonl.core.claims import DatedClaim, statement_span
+from lightrag_jsonl.core.dates import first_day, iso_date
+from lightrag_jsonl.core.types import EntityMention, RelationMention
+from lightrag_jsonl.storage.rows import MentionRow
+from lightrag_jsonl.storage.status import titles
+from lightrag_jsonl.storage.views import StoreView
+
+UNDATED = 10**7  # after all days
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimWords:
+    """The words of a claim, and the row id of the chunk that says so."""
+
+    chunk: int
+    subject: str
+    predicate: str = ""
+    value: str = ""
+    description: str
+    valid_from: str
+    valid_to: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that a sentence for the claim has."""
+        return (self.subject, self.value) if self.value else (self.subject,)
+
+
+def entity_history(view: StoreView, entity: int) -> tuple[DatedClaim, ...]:
+    """All claims about an entity (row id) in the order of time: from when they hold, or else were
+    written; those without a date last, in the order of the texts.
+    """
+    entity_rows = view.entity_mentions(entities=[entity])
+    relations = view.relation_rows(ends=[entity])
+    relation_rows = view.relation_mentions(relations=relations)
+    words = [
+        *(words for row in entity_rows for words in _entity_words(row)),
+        *(words for row in relation_rows for words in _relation_words(row)),
+    ]
+    claims = dated_claims(view, words)
+    return tuple(sorted(claims, key=_time_of))
+
+
+def dated_claims(view: StoreView, statements: Sequence[ClaimWords]) -> list[DatedClaim]:
+    """The claims with their sentences, documents and dates."""
+    chunks = view.chunks({statement.chunk for statement in statements})
+    documents = view.documents({chunk.document_id for chunk in chunks.values()})
+    titles_by_id = titles(view, documents)
+    labels = {
+        document.id: titles_by_id[document.id] or document.source or document.id
+        for document in documents
+    }
+    claims: list[DatedClaim] = []
+    for statement in statements:
+        chunk = chunks[statement.chunk]
+        span = statement_span(chunk.text, statement.names, statement.description)
+        start, end = span or (0, 0)
+        claim = DatedClaim(
+            subject=statement.subject,
+            predicate=statement.predicate,
+            value=statement.value,
+            text=chunk.text[start:end] or statement.description,
+            valid_from=statement.valid_from,
+            valid_to=statement.valid_to,
+            written=chunk.date,
+            document_id=chunk.document_id,
+            document=labels[chunk.document_id],
+            chunk_id=chunk.id,
+            page=chunk.page,
+            start=chunk.start + start,
+            end=chunk.start + end,
+        )
+        claims.append(claim)
+    return claims
+
+
+def _entity_words(row: MentionRow[EntityMention]) -> Iterator[ClaimWords]:
+    """The description of an entity, and each of its statements with a value."""
+    mention = row.mention
+    statements = [*mention.attributes]
+    if mention.description and not statements:
+        statements.append(("", ""))
+    for attribute, value in statements:
+        yield ClaimWords(
+            chunk=row.chunk,
+            subject=mention.name,
+            predicate=attribute,
+            value=value,
+            description=mention.description,
+            valid_from=mention.valid_from,
+            valid_to=mention.valid_to,
+        )
+
+
+def _relation_words(row: MentionRow[RelationMention]) -> Iterator[ClaimWords]:
+    mention = row.mention
+    yield ClaimWords(
+        chunk=row.chunk,
+        subject=mention.source,
+        predicate=", ".join(mention.keywords),
+        value=mention.target,
+        description=mention.description,
+        valid_from=mention.valid_from,
+        valid_to=mention.valid_to,
+    )
+
+
+def _time_of(claim: DatedClaim) -> tuple[int, str, int, str]:
+    begin = claim.valid_from or iso_date(claim.written) or claim.valid_to
+    day = first_day(begin) if begin else UNDATED
+    return day, claim.document_id, claim.start, claim.value

@@ -1,0 +1,308 @@
+"""An index as of a moment: without later documents, and without claims that did not hold then.
+
+A claim is out of date by its own words ("until 2020"), or because a later claim of a functional kind has
+taken its place.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from lightrag_jsonl.core.claims import statement_span
+from lightrag_jsonl.core.dates import first_day, last_day
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.time_expressions import (
+    find_time_expressions,
+    holding_text,
+    may_hold,
+)
+from lightrag_jsonl.core.types import Chunk, Kind
+from lightrag_jsonl.retrieval.claims import Claim, ClaimIndex, is_same_value
+from lightrag_jsonl.storage.graph_index import PartialGraph
+from lightrag_jsonl.storage.rows import EntityMentionRow, Names, RelationMentionRow, RowIds
+from lightrag_jsonl.storage.tables.dialect import Dialect
+from lightrag_jsonl.storage.vector_index import Ids
+from lightrag_jsonl.storage.views import Snapshot, StoreView
+
+AnyMention = TypeVar("AnyMention", EntityMentionRow, RelationMentionRow)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenStatement:
+    """A statement that did not hold, as a passage may have it; `superseded` if a later one took its place,
+    and not by its own dates.
+    """
+
+    names: tuple[str, ...]
+    description: str
+    superseded: bool
+
+    def span(self, text: str) -> tuple[int, int] | None:
+        """The sentence of a text that says so, unless the dates in the sentence itself decide."""
+        span = statement_span(text, self.names, self.description)
+        if span is None:
+            return None
+        times = find_time_expressions(text[slice(*span)])
+        is_decided = len(times) > 1 if self.superseded else len(times) > 0
+        return None if is_decided else span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """What of one state of an index did not hold at a moment, by row ids.
+
+    `later_chunks` are of documents written later. `mentions` do not hold; the names of those in `nameless`
+    are still the ends of relations that do. `doubtful_relations` have a hidden mention. `statements` are
+    those of hidden mentions, by chunk, and `written` is the date of each chunk with a date.
+    """
+
+    moment: str
+    later_chunks: frozenset[int]
+    mentions: Mapping[Kind, frozenset[int]]
+    nameless: frozenset[int]
+    doubtful_relations: frozenset[int]
+    hidden_pairs: Ids
+    statements: Mapping[int, Sequence[HiddenStatement]]
+    written: Mapping[int, str]
+
+    def visible_text(self, chunk: int, text: str) -> str:
+        """A passage with spaces in place of what did not hold."""
+        visible = holding_text(text, self.moment, self.written.get(chunk, ""))
+        for statement in self.statements.get(chunk, ()):
+            span = statement.span(text)
+            if span is not None:
+                visible = visible[: span[0]] + " " * (span[1] - span[0]) + visible[span[1] :]
+        return visible
+
+    def visible_description(self, chunk: int, description: str) -> str:
+        """A description without the words of statements that did not hold; "" if nothing is left."""
+        visible = holding_text(description, self.moment, self.written.get(chunk, ""))
+        for statement in self.statements.get(chunk, ()):
+            span = statement.span(visible)
+            if span is not None:
+                visible = f"{visible[: span[0]]} {visible[span[1] :]}"
+        return description if visible == description else " ".join(visible.split())
+
+
+class HoldingReads(StoreView):
+    """Reads chunks and mentions as of a moment."""
+
+    holding: Holding
+
+    def chunks(
+        self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
+    ) -> dict[int, Chunk]:
+        """Chunks as in `DocumentReads.chunks`, with spaces in place of what did not hold."""
+        chunks = super().chunks(rows, ids=ids, documents=documents)
+        return {row: self._as_of(row, chunk) for row, chunk in chunks.items()}
+
+    def entity_mentions(
+        self, *, chunks: RowIds = None, entities: RowIds = None, deleted: bool = False
+    ) -> list[EntityMentionRow]:
+        """The mentions that held, as in `MentionReads.entity_mentions`."""
+        rows = super().entity_mentions(chunks=chunks, entities=entities, deleted=deleted)
+        for row in rows:
+            if row.id in self.holding.nameless:
+                row.mention = replace(row.mention, description="", attributes=(), aliases=())
+        return self._held("entity", rows)
+
+    def relation_mentions(
+        self, *, chunks: RowIds = None, relations: RowIds = None
+    ) -> list[RelationMentionRow]:
+        """The mentions that held, as in `MentionReads.relation_mentions`."""
+        rows = super().relation_mentions(chunks=chunks, relations=relations)
+        return self._held("relation", rows)
+
+    def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
+        """The relations with a mention that held, as in `MentionReads.mentioned_relations`."""
+        owners = super().mentioned_relations(chunks)
+        doubtful = self.holding.doubtful_relations.intersection(owners)
+        if not doubtful:
+            return owners
+        visible_chunks = set(chunks)
+        mentions = self.relation_mentions(relations=doubtful)
+        gone = doubtful - {row.owner for row in mentions if row.chunk in visible_chunks}
+        return [owner for owner in owners if owner not in gone]
+
+    def _held(self, kind: Kind, rows: Iterable[AnyMention]) -> list[AnyMention]:
+        """The mentions that held, with what held of their descriptions."""
+        holding = self.holding
+        hidden = holding.mentions[kind]
+        visible_rows = [
+            row for row in rows if row.id not in hidden and row.chunk not in holding.later_chunks
+        ]
+        for row in visible_rows:
+            description = holding.visible_description(row.chunk, row.mention.description)
+            if description != row.mention.description:
+                row.mention = replace(row.mention, description=description)
+        return visible_rows
+
+    def _as_of(self, row: int, chunk: Chunk) -> Chunk:
+        text = self.holding.visible_text(row, chunk.text)
+        return chunk if text == chunk.text else replace(chunk, text=text, tokens=0)
+
+
+class HoldingView(HoldingReads):
+    """A view as of a moment."""
+
+    def __init__(self, dialect: Dialect, holding: Holding) -> None:
+        super().__init__(dialect)
+        self.holding = holding
+
+
+class HoldingSnapshot(HoldingReads, Snapshot):
+    """A snapshot as of a moment; later documents are left to the filter of chunks."""
+
+    def __init__(self, snapshot: Snapshot, holding: Holding) -> None:
+        Snapshot.__init__(
+            self,
+            snapshot.dialect,
+            PartialGraph(snapshot.graph, holding.hidden_pairs),
+            snapshot.vectors_by_kind,
+            snapshot.counted_terms,
+        )
+        self.holding = holding
+
+
+# ── what did not hold ───────────────────────────────────────────────────────────
+
+
+def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
+    """What of a view did not hold at a moment."""
+    documents = view.chunk_documents()
+    by_hand = set(view.edited_chunks())
+    written = {row: date for row, (_, date) in documents.items() if date and row not in by_hand}
+    later = frozenset([row for row, date in written.items() if first_day(date) > last_day(moment)])
+    hidden: dict[Kind, dict[int, int]] = {"entity": {}, "relation": {}}  # chunks by mention
+    for kind, chunks_by_mention in hidden.items():
+        for row in view.dated_mentions(kind):
+            if not may_hold(row.valid_from, row.valid_to, moment):
+                chunks_by_mention[row.id] = row.chunk
+    superseded = {
+        (claim.mention_kind, claim.mention): claim.chunk
+        for claim in superseded_claims(index, later, hidden)
+    }
+    for (kind, mention), chunk in superseded.items():
+        hidden[kind][mention] = chunk
+    chunks = {
+        chunk for chunks_by_mention in hidden.values() for chunk in chunks_by_mention.values()
+    }
+    entities = view.entity_mentions(chunks=chunks - later)
+    relations = view.relation_mentions(chunks=chunks - later)
+    nameless = _nameless(entities, relations, hidden)
+    hidden_entities = hidden["entity"].keys() - nameless
+    return Holding(
+        moment=moment,
+        later_chunks=later,
+        mentions={"entity": frozenset(hidden_entities), "relation": frozenset(hidden["relation"])},
+        nameless=nameless,
+        doubtful_relations=frozenset(
+            [
+                row.owner
+                for row in relations
+                if row.id in hidden["relation"] and row.owner is not None
+            ]
+        ),
+        hidden_pairs=_hidden_pairs(entities, hidden_entities),
+        statements=_statements(entities, relations, hidden, superseded),
+        written=written,
+    )
+
+
+def superseded_claims(
+    index: ClaimIndex, later: Collection[int], hidden: Mapping[Kind, Mapping[int, int]]
+) -> Iterator[Claim]:
+    """The claims whose place a later claim of a functional kind has taken; without chunks that are
+    `later` and mentions that are `hidden` already.
+    """
+    for group in index.functional_groups():
+        claims = [
+            claim
+            for claim in group
+            if claim.begin
+            and claim.chunk not in later
+            and claim.mention not in hidden[claim.mention_kind]
+        ]
+        latest = max(claims, key=lambda claim: first_day(claim.begin), default=None)
+        for claim in claims:
+            if latest is not None and _takes_place_of(latest, claim):
+                yield claim
+
+
+def _takes_place_of(latest: Claim, claim: Claim) -> bool:
+    """Whether the latest claim has another value from a later date on, which an explicit end of the
+    earlier claim does not contradict.
+    """
+    if is_same_value(latest.value, claim.value):
+        return False
+    if last_day(claim.begin) >= first_day(latest.begin):
+        return False
+    return not claim.valid_to or first_day(claim.valid_to) <= last_day(latest.begin)
+
+
+def _statements(
+    entities: Sequence[EntityMentionRow],
+    relations: Sequence[RelationMentionRow],
+    hidden: Mapping[Kind, Mapping[int, int]],
+    superseded: Collection[tuple[Kind, int]],
+) -> dict[int, list[HiddenStatement]]:
+    """The statements of hidden mentions, by chunk."""
+    statements: defaultdict[int, list[HiddenStatement]] = defaultdict(list)
+    for entity_row in entities:
+        if entity_row.id in hidden["entity"]:
+            entity = entity_row.mention
+            values = [value for _, value in entity.attributes]
+            entity_statement = HiddenStatement(
+                names=(entity.name, *values),
+                description=entity.description,
+                superseded=("entity", entity_row.id) in superseded,
+            )
+            statements[entity_row.chunk].append(entity_statement)
+    for relation_row in relations:
+        if relation_row.id in hidden["relation"]:
+            relation = relation_row.mention
+            relation_statement = HiddenStatement(
+                names=(relation.source, relation.target),
+                description=relation.description,
+                superseded=("relation", relation_row.id) in superseded,
+            )
+            statements[relation_row.chunk].append(relation_statement)
+    return dict(statements)
+
+
+def _nameless(
+    entities: Sequence[EntityMentionRow],
+    relations: Sequence[RelationMentionRow],
+    hidden: Mapping[Kind, Mapping[int, int]],
+) -> frozenset[int]:
+    """The hidden mentions of entities that are ends of relations in the same chunk that held."""
+    ends: set[tuple[int, str]] = set()
+    for relation_row in relations:
+        if relation_row.id not in hidden["relation"]:
+            for name in (relation_row.mention.source, relation_row.mention.target):
+                ends.add((relation_row.chunk, name_key(name)))
+    named: set[tuple[int, str]] = set()
+    for entity_row in entities:
+        if entity_row.id not in hidden["entity"]:
+            named.add((entity_row.chunk, name_key(entity_row.mention.name)))
+    return frozenset(
+        [
+            entity_row.id
+            for entity_row in entities
+            if entity_row.id in hidden["entity"]
+            and (entity_row.chunk, name_key(entity_row.mention.name)) in ends - named
+        ]
+    )
+
+
+def _hidden_pairs(entities: Sequence[EntityMentionRow], hidden: Collection[int]) -> Ids:
+    """The entities and chunks without a mention that held, as pairs of row ids, shape (n, 2)."""
+    visible: set[tuple[int, int]] = set()
+    pairs: set[tuple[int, int]] = set()
+    for row in entities:
+        if row.owner is not None:
+            (pairs if row.id in hidden else visible).add((row.owner, row.chunk))
+    return np.array(sorted(pairs - visible), np.int64).reshape(-1, 2)

@@ -1,0 +1,85 @@
+"""The graph at a glance: its communities, or else its best connected entities, and the relations among these."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+
+from lightrag_jsonl.core.answers import Community
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.types import Relation
+from lightrag_jsonl.retrieval.hits import column, distinct_rows
+from lightrag_jsonl.server.indexes import EntityLine, Index
+from lightrag_jsonl.storage.store import search
+from lightrag_jsonl.storage.views import Snapshot
+
+MOST_COMMUNITIES: Final = 12
+NAMES_OF_COMMUNITY: Final = 6  # the most central ones
+MOST_ENTITIES: Final = 60  # that are drawn
+MOST_RELATIONS: Final = 200
+LARGEST_GRAPH: Final = 50_000  # entities; the communities of a larger one take too long to wait for
+
+
+class CommunityLine(Struct):
+    """A community in a list: its title, its most central entities, and the numbers of all and of passages."""
+
+    title: str
+    names: list[str]
+    entities: int
+    passages: int
+
+
+class OverviewBody(Struct):
+    """The communities, the largest first; the entities to draw, and the relations among them."""
+
+    communities: list[CommunityLine]
+    entities: list[EntityLine]
+    relations: list[Relation]
+
+
+async def graph_overview(index: Index) -> OverviewBody:
+    """The overview of an index; without communities, of its best connected entities."""
+    directory = await index.directory()
+    communities: Sequence[Community] = ()
+    if len(directory) <= LARGEST_GRAPH:
+        communities = await index.rag.communities.list()
+    largest = [
+        community for community in communities if community.level == 0 and community.entities
+    ]
+    largest = largest[:MOST_COMMUNITIES]
+    keys = [
+        name_key(name) for community in largest for name in community.entities[:NAMES_OF_COMMUNITY]
+    ]
+    best_connected = [key for key, line in directory.items() if line.degree]
+    drawn = [key for key in dict.fromkeys([*keys, *best_connected]) if key in directory]
+    drawn = drawn[:MOST_ENTITIES] if largest else best_connected[:MOST_ENTITIES]
+    relations = await search(
+        index.rag.engine.store, lambda snapshot: relations_among(snapshot, drawn)
+    )
+    return OverviewBody(
+        communities=[_community_line(community) for community in largest],
+        entities=[directory[key] for key in drawn],
+        relations=relations,
+    )
+
+
+def relations_among(snapshot: Snapshot, keys: Iterable[str]) -> list[Relation]:
+    """The relations whose ends both have one of these keys, the heaviest first."""
+    entities = distinct_rows(column(snapshot.entity_ids(list(keys)).values()))
+    relations = distinct_rows(snapshot.graph.relations_of(entities)[1])
+    ends = snapshot.graph.ends(relations)
+    relations = relations[np.isin(ends, entities).all(axis=1)]
+    weights = snapshot.graph.weights(relations)
+    heaviest = relations[np.argsort(-weights, kind="stable")[:MOST_RELATIONS]].tolist()
+    stored = snapshot.relations(heaviest)
+    return [stored[row] for row in heaviest]
+
+
+def _community_line(community: Community) -> CommunityLine:
+    return CommunityLine(
+        title=community.title,
+        names=list(community.entities[:NAMES_OF_COMMUNITY]),
+        entities=len(community.entities),
+        passages=len(community.chunk_ids),
+    )

@@ -1,0 +1,69 @@
+"""Dates as people write them, and their order in time."""
+
+import pytest
+
+from lightrag_jsonl.core.dates import (
+    checked_date,
+    date_before,
+    days_later,
+    first_day,
+    iso_date,
+    last_day,
+    months_later,
+)
+from lightrag_jsonl.core.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("written", "iso"),
+    [
+        ("2021", "2021"),
+        ("2021-6", "2021-06"),
+        ("2021-06-15T10:00:00Z", "2021-06-15"),
+        ("20210615", "2021-06-15"),
+        ("June 2021", "2021-06"),
+        ("Sept. 2021", "2021-09"),
+        ("6th of June, 2021", "2021-06-06"),
+        ("June 6, 2021", "2021-06-06"),
+        ("AD 208", "0208"),
+        ("2021年6月", "2021-06"),
+        ("２０２１年６月５日", "2021-06-05"),
+        ("二〇二一年十二月三十一日", "2021-12-31"),
+        ("光绪三年", "1877"),
+        ("貞觀元年", "0627"),
+        ("民国二十六年七月", "1937"),
+        ("公元208年", "0208"),
+    ],
+)
+def test_what_people_write_is_read(written: str, iso: str) -> None:
+    """English and Chinese dates, with full-width digits, words and names of eras, have one form."""
+    assert iso_date(written) == iso
+
+
+@pytest.mark.parametrize(
+    "text", ["", "soon", "2021-13", "30 February 2021", "Marchenko 2021", "十三年", "📅", "12 June"]
+)
+def test_what_is_no_date_is_none(text: str) -> None:
+    """A text without a year, or with a day that does not exist, is no date; a setting with one is refused."""
+    assert iso_date(text) == ""
+    with pytest.raises(ConfigError, match="as_of must be a date such as 2021"):
+        checked_date(text, "as_of")
+
+
+def test_dates_are_compared_as_stretches_of_days() -> None:
+    """A month lies within its year, a leap day at the end of February."""
+    assert first_day("2020") <= first_day("2020-02") <= last_day("2020-02") <= last_day("2020")
+    assert last_day("2020-02") == first_day("2020-02-29") == first_day("2020-03") - 1
+
+
+def test_dates_are_counted_with_their_precision() -> None:
+    """The year before a year is a year, and there is none before the first."""
+    assert [date_before(date) for date in ("2020", "2020-01", "2020-03-01", "0001")] == [
+        "2019",
+        "2019-12",
+        "2020-02-29",
+        "",
+    ]
+    assert months_later("2021-01-15", -1) == "2020-12"
+    assert months_later("2021", -12, parts=1) == "2020"
+    assert days_later("2021-01-01", -1) == "2020-12-31"

@@ -1,0 +1,167 @@
+"""Questions as of a date: neither later documents nor what did not hold then is seen."""
+
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import AsyncLightRAG
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.types import Document, Mode, Record
+from tests.kit import entity, index, relation
+
+QUESTION = "Who heads the Harbor Museum?"
+HEADS = {"keywords": ["head of"]}
+
+
+async def insert(rag: AsyncLightRAG, text: str, records: list[Record], **fields: str) -> None:
+    await rag.insert_records(Document(text, **fields), records)
+
+
+async def insert_versions(rag: AsyncLightRAG) -> None:
+    """A museum, its heads one after the other, and what a note without a date says."""
+    await insert(
+        rag,
+        "The Harbor Museum stands in Bergen.",
+        [
+            entity("Harbor Museum", "The Harbor Museum stands in Bergen.", "organization"),
+            entity("Bergen", "Bergen has a harbor.", "place"),
+            relation("Harbor Museum", "Bergen", "The Harbor Museum stands in Bergen."),
+        ],
+        id="note",
+    )
+    await insert(
+        rag,
+        "Anna Berg is the head of the Harbor Museum. It was founded by Ole Vik.",
+        [
+            entity("Anna Berg", "Anna Berg is the head of the Harbor Museum."),
+            relation(
+                "Anna Berg",
+                "Harbor Museum",
+                "Anna Berg is the head of the Harbor Museum.",
+                valid_from="March 2019",
+                valid_to="May 2021",
+                **HEADS,
+            ),
+            relation("Ole Vik", "Harbor Museum", "Ole Vik founded the Harbor Museum."),
+        ],
+        id="first",
+        date="March 2019",
+    )
+    await insert(
+        rag,
+        "Carl Dorn is the head of the Harbor Museum.",
+        [
+            entity("Carl Dorn", "Carl Dorn is the head of the Harbor Museum."),
+            relation(
+                "Carl Dorn",
+                "Harbor Museum",
+                "Carl Dorn is the head of the Harbor Museum.",
+                valid_from="2021-06",
+                **HEADS,
+            ),
+        ],
+        id="second",
+        date="2021年6月",
+    )
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
+@pytest.mark.parametrize(
+    ("as_of", "visible", "hidden"),
+    [("2020", "Anna Berg", "Carl Dorn"), ("2022-01", "Carl Dorn", "Anna Berg is the head")],
+)
+async def test_nothing_of_another_time_is_seen(
+    tmp_path: Path, mode: Mode, as_of: str, visible: str, hidden: str
+) -> None:
+    """Neither in entities, relations and descriptions, nor in passages, the prompt or the answer."""
+    async with index(tmp_path) as rag:
+        await insert_versions(rag)
+        answer = await rag.query(QUESTION, mode=mode, as_of=as_of)
+    context = answer.context
+    assert hidden not in f"{context.entities}{context.relations}{context.chunks}"
+    assert hidden not in context.prompt and hidden not in str(answer)
+    assert visible in context.prompt
+    assert "stands in Bergen" in context.prompt
+    assert context.as_of == as_of
+    assert f"As of {as_of}" in context.prompt
+
+
+async def test_a_date_before_all_documents_leaves_those_without_a_date(tmp_path: Path) -> None:
+    """What nobody dated always counts."""
+    async with index(tmp_path) as rag:
+        await insert_versions(rag)
+        context = await rag.retrieve(QUESTION, as_of="1066")
+    assert {chunk.document_id for chunk in context.chunks} == {"note"}
+    assert {entity.name for entity in context.entities} == {"Harbor Museum", "Bergen"}
+
+
+async def test_an_end_of_a_relation_keeps_its_name(tmp_path: Path) -> None:
+    """A relation that held is shown, also if nothing else held that is said of its ends."""
+    async with index(tmp_path) as rag:
+        records = [
+            entity("Ann", "Ann is mayor since 2021.", valid_from="2021"),
+            relation("Ann", "Ben", "Ann is a sister of Ben."),
+        ]
+        await insert(rag, "Ann is a sister of Ben.", records, id="family")
+        context = await rag.retrieve("Who is Ann?", as_of="2020")
+    (sisters,) = context.relations
+    assert (sisters.source, sisters.target) == ("Ann", "Ben")
+    assert "mayor" not in str(context.entities)
+
+
+async def test_clauses_of_another_time_are_left_out(tmp_path: Path) -> None:
+    """Of a passage read by rules, only what held is shown; places in the text stay right."""
+    text = "直到2020年，张三任海港局局长，2021年起，李四任海港局局长。海港局在上海。"
+    async with index(tmp_path, language="zh") as rag:
+        await rag.insert(Document(text, id="局"))
+        answer = await rag.query("谁任海港局局长？", as_of="2022")
+    assert "李四" in answer.context.prompt and "张三" not in answer.context.prompt
+    (chunk,) = answer.context.chunks
+    assert len(chunk.text) == len(text)
+    assert all("张三" not in citation.text for citation in answer.citations)
+
+
+async def test_an_edit_counts_at_every_time(tmp_path: Path) -> None:
+    """What a person adds today is no claim of today's date."""
+    async with index(tmp_path) as rag:
+        await insert_versions(rag)
+        await rag.entities.create("Eva Falk", type="person", description="A guard.", by="me")
+        context = await rag.retrieve("Who is Eva Falk?", as_of="2020")
+    assert "Eva Falk" in {entity.name for entity in context.entities}
+
+
+async def test_without_dates_nothing_changes(tmp_path: Path) -> None:
+    """The prompt is the same, and as of any date it has the same passages and facts."""
+    async with index(tmp_path) as rag:
+        records = [entity("Ann"), entity("Ben"), relation("Ann", "Ben")]
+        await insert(rag, "Ann knows Ben.", records, id="family")
+        plain = await rag.retrieve("Who is Ann?")
+        dated = await rag.retrieve("Who is Ann?", as_of="1900")
+    assert plain.claim_dates == {}
+    assert (plain.entities, plain.chunks) == (dated.entities, dated.chunks)
+    assert [item.description for item in plain.relations] == [
+        item.description for item in dated.relations
+    ]
+
+
+async def test_a_context_says_from_when_a_statement_is(tmp_path: Path) -> None:
+    """By the words of the text, or else by the date of the document; the latest comes first."""
+    async with index(tmp_path) as rag:
+        for year in ("2019", "2021"):
+            fee = entity("Fee", f"The fee was set in the year of {year}.", "quantity")
+            await insert(rag, f"The fee of {year}.", [fee], id=year, date=year)
+        pass_ = entity("Pass", "The pass is free.", "product", valid_from="2020", valid_to="2022")
+        await insert(rag, "The pass.", [pass_], id="pass")
+        prompt = (await rag.retrieve("What is the fee of the pass?", mode="local")).prompt
+    later = prompt.index("(says a text of 2021) The fee was set in the year of 2021.")
+    assert later < prompt.index("(says a text of 2019) The fee was set in the year of 2019.")
+    assert "(2020 to 2022) The pass is free." in prompt
+
+
+def test_what_is_no_date_is_refused() -> None:
+    """The error names the field and shows how a date looks."""
+    with pytest.raises(ConfigError, match="as_of must be a date such as 2021"):
+        QueryParam(as_of="some day")
+    assert QueryParam(as_of="2021年6月").as_of == "2021-06"
