@@ -38,7 +38,7 @@ def _best_by(metric: str, ways: Mapping[str, Figures]) -> tuple[str, list[dict[s
 
     def mean(way: str) -> float:
         values = [row[metric] for row in ways[way]["questions"] if metric in row]
-        return sum(values) / (len(values) or 1)
+        return float(sum(values) / (len(values) or 1))
 
     best = max(ways, key=mean)
     return best, ways[best]["questions"]
