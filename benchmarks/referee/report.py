@@ -98,7 +98,7 @@ class Report:
     def _recall(self) -> Iterator[str]:
         for name, contestants in self.figures["sets"].items():
             count = max([_question_count(figures) for figures in contestants.values()], default=0)
-            heads = ["recall@2 / @5 / @10", "all@5", self.words["everything"]]
+            heads = ["recall@2 / @5 [95 %] / @10", "all@5", self.words["everything"]]
             heads += [self.words["tokens"], self.words["answer"], self.words["against"]]
             yield line([f"{name}, {count}", self.words["way"], *heads])
             yield line(["---"] * 8)
@@ -116,8 +116,6 @@ class Report:
         our_scores = ours["ways"][ours["default"]]["questions"] if "ways" in ours else None
         for way, scores in figures["ways"].items():
             means = scores["averages"]
-            recall = " / ".join(str(means[f"recall@{rank}"][0]) for rank in (2, 5, 10))
-            low, high = means["recall@5"][1:]
             against = "–"
             is_default_of_ours = contestant == OURS and way == figures["default"]
             if our_scores is not None and not is_default_of_ours:
@@ -127,7 +125,7 @@ class Report:
                 [
                     self.title(contestant),
                     self._way(contestant, way, figures),
-                    f"{recall} [{low}, {high}]",
+                    _recall_cell(means),
                     str(means["all@5"][0]),
                     str(means[EVERYTHING][0]) if EVERYTHING in means else "–",
                     f"{scores['context_tokens']:,}",
@@ -148,9 +146,7 @@ class Report:
 
     def _published_lines(self, name: str) -> Iterator[str]:
         for system, means in self.figures["published"].get(name, {}).items():
-            recall = " / ".join(str(means[f"recall@{rank}"][0]) for rank in (2, 5, 10))
-            low, high = means["recall@5"][1:]
-            cells = [system, self.words["published"], f"{recall} [{low}, {high}]"]
+            cells = [system, self.words["published"], _recall_cell(means)]
             yield line([*cells, str(means["all@5"][0]), "–", "–", "–", "–"])
 
     def _whole(self) -> Iterator[str]:
@@ -231,6 +227,12 @@ class Report:
     def _versions(self) -> Iterator[str]:
         for contestant, version in self.figures["versions"].items():
             yield f"- {self.title(contestant)}: {version['settings']}"
+
+
+def _recall_cell(means: Figures) -> str:
+    """recall@2, recall@5 with its interval, and recall@10."""
+    middle, low, high = means["recall@5"]
+    return f"{means['recall@2'][0]} / {middle} [{low}, {high}] / {means['recall@10'][0]}"
 
 
 def _question_count(figures: Figures) -> int:
