@@ -81,8 +81,10 @@ def _cost_plots(report: Report) -> Iterator[str]:
             if figures.get(key)
         ]
         if values:
-            count = WORDS[report.language]["chunks"].format(f"{int(size):,}")
-            yield f"<h2>{html.escape(_cost_title(rows[key], report.language))}, {count}</h2>"
+            words = WORDS[report.language]
+            notes = f"{words['chunks'].format(f'{int(size):,}')}, {words['logarithmic']}"
+            title = html.escape(_cost_title(rows[key], report.language))
+            yield f"<h2>{title}, {notes}</h2>"
             yield _logarithmic_bars(values)
 
 
