@@ -13,7 +13,7 @@ import platform
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +47,12 @@ DOCS = {"en": "docs/benchmarks.md", "zh": "docs/benchmarks.zh.md"}
 SIZES = (50, 200, 800)
 SETS = ("musique-a",)
 BUDGETS = (4_000, 8_000, 16_000)
+EMBEDDERS = ("minilm", "wordllama", "hash")
 MEASURES = ("sets", "whole", "sizes", "faults")
 HERE = ("ours", "vectors")  # which need no environment of their own
 
 Figures = dict[str, Any]
+Result = tuple[str, str, Figures]  # a set, a size or a fault; a contestant; what was measured
 
 
 def main() -> None:
@@ -71,9 +73,7 @@ def main() -> None:
         server.close()
         vectors.close()
     if arguments.join:
-        earlier = json.loads(arguments.join.read_text(encoding="utf-8"))
-        command = f"{earlier['command']}; {figures['command']}"
-        figures = {**_joined(earlier, figures), "command": command}
+        figures = _joined(json.loads(arguments.join.read_text(encoding="utf-8")), figures)
     print(json.dumps(figures, indent=2, ensure_ascii=False))
     _write(figures, arguments)
 
@@ -82,14 +82,14 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     names = [peer.name for peer in PEERS]
     parser.add_argument("--peers", nargs="*", choices=names, default=names)
-    parser.add_argument("--measures", nargs="+", choices=MEASURES, default=MEASURES)
+    parser.add_argument("--measures", nargs="*", choices=MEASURES, default=MEASURES)
     parser.add_argument(
         "--sets", nargs="+", default=SETS, metavar="SET", help="names, files, folders, indexes"
     )
     parser.add_argument("--passages", type=int, metavar="N", help="of each set, only so many")
     parser.add_argument("--questions", type=int, metavar="N", help="of each set, only the first")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="documents")
-    parser.add_argument("--embedder", choices=("minilm", "hash"), default="minilm")
+    parser.add_argument("--embedder", choices=EMBEDDERS, default=EMBEDDERS[0])
     parser.add_argument("--cache", type=Path, default=default_cache(), help="environments, vectors")
     parser.add_argument("--timeout", type=float, default=1_800.0, help="seconds of a session")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the reports there")
@@ -116,26 +116,44 @@ def _measured(arena: Arena, arguments: argparse.Namespace) -> Figures:
     """Everything that is asked for, by measure, by set or size or fault, by contestant."""
     figures: Figures = {
         "benchmark": "referee",
-        "command": shlex.join(["python", "-m", "benchmarks.referee", *sys.argv[1:]]),
+        "commands": {measure: _command(measure, arguments) for measure in arguments.measures},
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "embedder": arguments.embedder,
         "versions": _versions(),
         "published": {},
     }
-    measures: Mapping[str, Callable[[Arena, argparse.Namespace], Figures]] = {
+    measures: Mapping[str, Callable[[Arena, argparse.Namespace], Iterator[Result]]] = {
         "sets": _sets,
         "whole": _whole_texts,
         "sizes": _sizes,
         "faults": _faults,
     }
     for name, measure in measures.items():
-        figures[name] = measure(arena, arguments) if name in arguments.measures else {}
-        if arguments.out:
-            _write_json(figures, arguments.out)  # a long run keeps what it has
+        figures[name] = {}
+        for row, contestant, result in (
+            measure(arena, arguments) if name in arguments.measures else ()
+        ):
+            figures[name].setdefault(row, {})[contestant] = result
+            if arguments.out:
+                _write_json(figures, arguments.out)  # a long run keeps what it has
     for name in figures["sets"]:
         figures["published"] |= published(name, arguments.questions)
     return figures
+
+
+def _command(measure: str, arguments: argparse.Namespace) -> str:
+    """The command that makes the figures of one measure."""
+    parts = ["python", "-m", "benchmarks.referee", "--peers", *arguments.peers]
+    parts += ["--measures", measure, "--embedder", arguments.embedder]
+    if measure == "sets":
+        parts += ["--sets", *[Path(name).name for name in arguments.sets]]
+        for option in ("passages", "questions"):
+            if getattr(arguments, option):
+                parts += [f"--{option}", str(getattr(arguments, option))]
+    if measure == "sizes":
+        parts += ["--sizes", *map(str, arguments.sizes)]
+    return shlex.join(parts)
 
 
 def _versions() -> dict[str, Figures]:
@@ -151,33 +169,31 @@ def _versions() -> dict[str, Figures]:
     return versions
 
 
-def _sets(arena: Arena, arguments: argparse.Namespace) -> Figures:
-    figures: Figures = {}
+def _sets(arena: Arena, arguments: argparse.Namespace) -> Iterator[Result]:
     for name in arguments.sets:
         material = _material(name, arguments)
-        by_contestant = {
-            contestant: retrieval(arena, contestant, material) for contestant in arena.pythons
-        }
-        _take_contexts(material, by_contestant, arguments.contexts)
-        figures[material.name] = by_contestant
-    return figures
+        for contestant in arena.pythons:
+            figures = retrieval(arena, contestant, material)
+            _take_contexts(material, contestant, figures, arguments.contexts)
+            yield material.name, contestant, figures
 
 
-def _take_contexts(material: Material, by_contestant: Figures, folder: Path | None) -> None:
-    """Take the contexts out of the figures; write those of default ways for `referee.judge`."""
-    for contestant, figures in by_contestant.items():
-        for way, scores in figures.get("ways", {}).items():
-            contexts = scores.pop("contexts")
-            if folder is None or way != figures["default"]:
-                continue
-            rows = [
-                {"question": question.text, "context": context}
-                for question, context in zip(material.questions, contexts, strict=True)
-            ]
-            lines = "".join([json.dumps(row, ensure_ascii=False) + "\n" for row in rows])
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{material.name}-{contestant}.jsonl"
-            path.write_text(lines, encoding="utf-8")
+def _take_contexts(
+    material: Material, contestant: str, figures: Figures, folder: Path | None
+) -> None:
+    """Take the contexts out of the figures; write those of the default way for `referee.judge`."""
+    for way, scores in figures.get("ways", {}).items():
+        contexts = scores.pop("contexts")
+        if folder is None or way != figures["default"]:
+            continue
+        rows = [
+            {"question": question.text, "context": context}
+            for question, context in zip(material.questions, contexts, strict=True)
+        ]
+        lines = "".join([json.dumps(row, ensure_ascii=False) + "\n" for row in rows])
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{material.name}-{contestant}.jsonl"
+        path.write_text(lines, encoding="utf-8")
 
 
 def _material(name: str, arguments: argparse.Namespace) -> Material:
@@ -189,42 +205,34 @@ def _material(name: str, arguments: argparse.Namespace) -> Material:
     return material_of(dataset, questions=arguments.questions, passages=arguments.passages)
 
 
-def _whole_texts(arena: Arena, arguments: argparse.Namespace) -> Figures:
+def _whole_texts(arena: Arena, arguments: argparse.Namespace) -> Iterator[Result]:
     material = carol()
-    if material is None:
-        return {}
-    return {
-        "carol": {
-            contestant: coverage(arena, contestant, material, BUDGETS)
-            for contestant in arena.pythons
-        }
-    }
+    if material is not None:
+        for contestant in arena.pythons:
+            yield "carol", contestant, coverage(arena, contestant, material, BUDGETS)
 
 
-def _sizes(arena: Arena, arguments: argparse.Namespace) -> Figures:
-    return {
-        str(size): {
-            contestant: costs(arena, contestant, generated(size)) for contestant in arena.pythons
-        }
-        for size in arguments.sizes
-    }
+def _sizes(arena: Arena, arguments: argparse.Namespace) -> Iterator[Result]:
+    for size in arguments.sizes:
+        material = generated(size)
+        for contestant in arena.pythons:
+            yield str(size), contestant, costs(arena, contestant, material)
 
 
-def _faults(arena: Arena, arguments: argparse.Namespace) -> Figures:
+def _faults(arena: Arena, arguments: argparse.Namespace) -> Iterator[Result]:
     """Without the floor, which has no graph and asks no model."""
     contestants = [contestant for contestant in arena.pythons if contestant != FLOOR]
-    return {
-        fault: {contestant: measure(arena, contestant) for contestant in contestants}
-        for fault, measure in FAULTS.items()
-    }
+    for fault, measure in FAULTS.items():
+        for contestant in contestants:
+            yield fault, contestant, measure(arena, contestant)
 
 
 def _joined(earlier: Figures, figures: Figures) -> Figures:
     """The figures of an earlier run with those of this one, measure by measure."""
     joined = dict(earlier)
     for name, value in figures.items():
-        if isinstance(value, dict):
-            joined[name] = _joined(earlier.get(name, {}), value)
+        if isinstance(value, dict) and isinstance(earlier.get(name), dict):
+            joined[name] = _joined(earlier[name], value)
         else:
             joined[name] = value
     return joined

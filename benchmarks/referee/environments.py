@@ -87,8 +87,8 @@ def _installer(python: Path) -> list[str]:
 
 
 def environment() -> Mapping[str, str]:
-    """The environment variables of contestants: no real key, no proxy to the network, and the folder
-    of tiktoken's ranks if there is one.
+    """The environment variables of contestants: no real key, nothing from the network, bytecode that
+    is kept as users have it, and the folder of tiktoken's ranks if there is one.
     """
     ranks = Path(os.environ.get("TIKTOKEN_CACHE_DIR") or data_folder() / "tiktoken")
     variables = {
@@ -97,7 +97,9 @@ def environment() -> Mapping[str, str]:
         "PYTHONPATH": str(CHECKOUT),
         "HF_HUB_OFFLINE": "1",
         "NO_PROXY": "127.0.0.1",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
     if ranks.is_dir():
         variables["TIKTOKEN_CACHE_DIR"] = str(ranks.resolve())
     return variables

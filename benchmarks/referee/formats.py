@@ -53,10 +53,18 @@ class Prompt:
 
 def summary(prompt: Prompt) -> str:
     """Descriptions in a prompt as one text: each once, in their order, at most so many words."""
-    lines = [_without_marks(line) for line in prompt.last.split("\n")]
+    listed = _after(prompt.last, "Description List")
+    lines = [_without_marks(line) for line in listed.split("\n")]
     sentences = [line for line in lines if line.endswith(".") or line.endswith("。")]
     words = " ".join(dict.fromkeys(sentences)).split()
     return " ".join(words[:SUMMARY_WORDS]) or "Mentioned."
+
+
+def _after(text: str, mark: str) -> str:
+    """The text after the last mark, which separates the data from instructions and examples; the
+    whole text if there is none.
+    """
+    return text.rpartition(mark)[2]
 
 
 def _without_marks(line: str) -> str:
@@ -92,7 +100,8 @@ class Format:
 
 def report(prompt: Prompt) -> str:
     """A report of a community made of the descriptions that its prompt lists."""
-    described = [line for line in prompt.text.split("\n") if _LISTED.match(line)]
+    listed = _after(prompt.text, "Real Data")
+    described = [line for line in listed.split("\n") if _LISTED.match(line)]
     cells = [line.split(",", 1)[-1].strip().strip('"') for line in described]
     findings = [{"summary": cell[:80], "explanation": cell} for cell in cells[:FINDINGS]]
     title = cells[0][:60] if cells else "A community"

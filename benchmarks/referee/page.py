@@ -9,8 +9,8 @@ from benchmarks.referee.report import Report
 from benchmarks.referee.words import COST_ROWS, WORDS, Row
 
 Figures = Mapping[str, Any]
-WIDTH, LABELS, LINE = 860, 300, 22  # pixels: of a plot, of its labels, of a line
-NUMBERS = 110  # pixels for the number after a line
+WIDTH, LABELS, LINE = 900, 300, 22  # pixels: of a plot, of its labels, of a line
+NUMBERS = 150  # pixels for the number after a line
 TITLES = {
     "en": "Referee: the same graph, vectors and questions",
     "zh": "裁判：同样的图、向量和问题",
@@ -81,8 +81,10 @@ def _cost_plots(report: Report) -> Iterator[str]:
             if figures.get(key)
         ]
         if values:
-            count = WORDS[report.language]["chunks"].format(f"{int(size):,}")
-            yield f"<h2>{html.escape(_cost_title(rows[key], report.language))}, {count}</h2>"
+            words = WORDS[report.language]
+            notes = f"{words['chunks'].format(f'{int(size):,}')}, {words['logarithmic']}"
+            title = html.escape(_cost_title(rows[key], report.language))
+            yield f"<h2>{title}, {notes}</h2>"
             yield _logarithmic_bars(values)
 
 
@@ -162,6 +164,8 @@ def _block(block: str) -> str:
     if block.startswith("- "):
         items = "".join([f"<li>{html.escape(line[2:])}</li>" for line in lines])
         return f"<ul>{items}</ul>"
+    if block.startswith("`"):
+        return f"<p><code>{html.escape(block.strip('`'))}</code></p>"
     return f"<p>{html.escape(block)}</p>"
 
 

@@ -18,6 +18,7 @@ RANKS = (2, 5, 10)
 CONTEXT = 4_000  # tokens of a context that is searched for the answer
 BEGINNING = 60  # characters by which a passage is recognized
 BEST_BY = "recall@5"
+EVERYTHING = "recall"  # of all passages in a default context, whatever their order
 
 Figures = dict[str, Any]
 
@@ -103,6 +104,7 @@ def _scores(
             hits = [id in ids[:rank] for id in question.supporting]
             metrics[f"recall@{rank}"] = float(np.mean(hits))
             metrics[f"all@{rank}"] = float(all(hits))
+        metrics[EVERYTHING] = float(np.mean([id in ids for id in question.supporting]))
         answer = name_key(question.answer) if question.answer else ""
         if answer not in UNINFORMATIVE_ANSWERS:
             context = default_tokenizer().truncate(short["context"], CONTEXT)
@@ -132,7 +134,7 @@ def difference(
     """The mean difference on the same questions, in percent, with its 95 % interval."""
     pairs = zip(scores, others, strict=True)
     gains = [row[metric] - other[metric] for row, other in pairs if metric in row]
-    average = interval(gains)
+    average = interval(gains or [0.0])
     return [round(100 * value, 1) for value in (average.value, average.low, average.high)]
 
 

@@ -9,14 +9,14 @@ from benchmarks.referee.ahead import (
     ahead_in_costs,
     ahead_in_coverage,
     ahead_in_faults,
-    ahead_in_recall,
+    ahead_in_quality,
 )
-from benchmarks.referee.quality import BEST_BY, difference
+from benchmarks.referee.quality import BEST_BY, EVERYTHING, difference
 from benchmarks.referee.words import COST_ROWS, FAULT_TITLES, SCRIPTED_WAYS, WORDS, Row
 from benchmarks.tables import line
 
 Figures = Mapping[str, Any]
-SHOWN_CONTESTANT = {"fast": "fast-graphrag"}
+MEASURES = {"recall": "sets", "whole": "whole", "costs": "sizes", "faults": "faults"}  # by section
 
 
 class Report:
@@ -43,7 +43,10 @@ class Report:
         for key, lines in sections.items():
             text = "\n".join(lines).strip()
             if text:
-                parts.append(f"{'#' * level} {self.words[key]}\n\n{text}")
+                parts.append(f"{'#' * level} {self.words[key]}")
+                command = self.figures["commands"].get(MEASURES.get(key, ""))
+                parts += [f"`{command}`"] if command else []
+                parts.append(text)
         return "\n\n".join(parts)
 
     def title(self, contestant: str) -> str:
@@ -67,8 +70,8 @@ class Report:
 
     def _ahead(self) -> list[str]:
         lines = [
-            f"- {name}: {self.title(contestant)} ({way}), {BEST_BY} {_signed(lead)}"
-            for name, contestant, way, lead in ahead_in_recall(self.figures["sets"])
+            f"- {name}, {self._metric(metric)}: {self.title(contestant)} ({way}) {_signed(lead)}"
+            for name, metric, contestant, way, lead in ahead_in_quality(self.figures["sets"])
         ]
         for row, size, contestant, value, ours in ahead_in_costs(self.figures["sizes"]):
             theirs = self.cost(row, {row.key: value})
@@ -84,14 +87,21 @@ class Report:
             lines.append(f"- {self._fault_title(fault)}: {self.title(contestant)}")
         return lines or [self.words["nobody"]]
 
+    def _metric(self, metric: str) -> str:
+        """The title of a metric, which is its name for most."""
+        return {"answer": self.words["answer"], EVERYTHING: self.words["everything"]}.get(
+            metric, metric
+        )
+
     # ── what is found ───────────────────────────────────────────────────────────
 
     def _recall(self) -> Iterator[str]:
         for name, contestants in self.figures["sets"].items():
             count = max([_question_count(figures) for figures in contestants.values()], default=0)
-            heads = ["recall@2 / @5 / @10", "all@5", self.words["answer"], self.words["tokens"]]
-            yield line([f"{name}, {count}", self.words["way"], *heads, self.words["against"]])
-            yield line(["---"] * 7)
+            heads = ["recall@2 / @5 [95 %] / @10", "all@5", self.words["everything"]]
+            heads += [self.words["tokens"], self.words["answer"], self.words["against"]]
+            yield line([f"{name}, {count}", self.words["way"], *heads])
+            yield line(["---"] * 8)
             for contestant, figures in contestants.items():
                 yield from self._recall_lines(contestant, figures, contestants.get(OURS, {}))
             yield from self._published_lines(name)
@@ -101,13 +111,11 @@ class Report:
 
     def _recall_lines(self, contestant: str, figures: Figures, ours: Figures) -> Iterator[str]:
         if "error" in figures:
-            yield line([self.title(contestant), "", self.words["failed"], *[""] * 4])
+            yield line([self.title(contestant), "", self.words["failed"], *[""] * 5])
             return
         our_scores = ours["ways"][ours["default"]]["questions"] if "ways" in ours else None
         for way, scores in figures["ways"].items():
             means = scores["averages"]
-            recall = " / ".join(str(means[f"recall@{rank}"][0]) for rank in (2, 5, 10))
-            low, high = means["recall@5"][1:]
             against = "–"
             is_default_of_ours = contestant == OURS and way == figures["default"]
             if our_scores is not None and not is_default_of_ours:
@@ -117,10 +125,11 @@ class Report:
                 [
                     self.title(contestant),
                     self._way(contestant, way, figures),
-                    f"{recall} [{low}, {high}]",
+                    _recall_cell(means),
                     str(means["all@5"][0]),
-                    answer,
+                    str(means[EVERYTHING][0]) if EVERYTHING in means else "–",
                     f"{scores['context_tokens']:,}",
+                    answer,
                     against,
                 ]
             )
@@ -137,10 +146,8 @@ class Report:
 
     def _published_lines(self, name: str) -> Iterator[str]:
         for system, means in self.figures["published"].get(name, {}).items():
-            recall = " / ".join(str(means[f"recall@{rank}"][0]) for rank in (2, 5, 10))
-            low, high = means["recall@5"][1:]
-            cells = [system, self.words["published"], f"{recall} [{low}, {high}]"]
-            yield line([*cells, str(means["all@5"][0]), "–", "–", "–"])
+            cells = [system, self.words["published"], _recall_cell(means)]
+            yield line([*cells, str(means["all@5"][0]), "–", "–", "–", "–"])
 
     def _whole(self) -> Iterator[str]:
         for name, contestants in self.figures["whole"].items():
@@ -220,7 +227,12 @@ class Report:
     def _versions(self) -> Iterator[str]:
         for contestant, version in self.figures["versions"].items():
             yield f"- {self.title(contestant)}: {version['settings']}"
-        yield f"- {self.words['command']}: `{self.figures['command']}`"
+
+
+def _recall_cell(means: Figures) -> str:
+    """recall@2, recall@5 with its interval, and recall@10."""
+    middle, low, high = means["recall@5"]
+    return f"{means['recall@2'][0]} / {middle} [{low}, {high}] / {means['recall@10'][0]}"
 
 
 def _question_count(figures: Figures) -> int:

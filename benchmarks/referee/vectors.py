@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from benchmarks.corpora import CachingEmbedder, make_embedder
 from benchmarks.referee.contestants.base import DIMENSIONS
+from benchmarks.referee.static_vectors import StaticEmbedder
 from lightrag_jsonl.testing import HashEmbedder
 
 Vectors = npt.NDArray[np.float32]
@@ -19,7 +20,7 @@ BATCH = 500  # texts that are looked up at a time
 
 
 class CachedVectors:
-    """The vectors of texts by an embedder (`minilm` or `hash`); safe to use from threads."""
+    """The vectors of texts by an embedder (`minilm`, `wordllama` or `hash`); safe to use from threads."""
 
     def __init__(self, embedder_name: str, path: Path) -> None:
         self.embedder_name = embedder_name
@@ -74,5 +75,9 @@ class CachedVectors:
 
 
 def _embedder(name: str) -> CachingEmbedder:
-    """Both embedders give vectors of the same length, so that their costs compare."""
-    return CachingEmbedder(HashEmbedder(dim=DIMENSIONS)) if name == "hash" else make_embedder(name)
+    """All embedders give vectors of the same length, so that their costs compare."""
+    if name == "hash":
+        return CachingEmbedder(HashEmbedder(dim=DIMENSIONS))
+    if name == "wordllama":
+        return CachingEmbedder(StaticEmbedder(dim=DIMENSIONS))
+    return make_embedder(name)

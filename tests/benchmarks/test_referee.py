@@ -90,6 +90,21 @@ def test_a_part_of_a_text_gives_the_rows_that_it_names() -> None:
     assert names == {"Ida Holm", "Northlight Shipping", "Ida Holm-Northlight Shipping"}
 
 
+def test_a_report_is_made_of_the_data_and_not_of_the_example() -> None:
+    """Prompts for reports show an example with data of its own before the real data."""
+    lines = "Example\n1,VERDANT,A plaza.\n\n# Real Data\n5,OSTRA,A river."
+    prompt = Prompt("", (f'Answer with "findings".\n{lines}',))
+    text, _ = scripted("nano").answer(prompt)
+    assert "OSTRA,A river." in text and "VERDANT" not in text
+
+
+def test_a_summary_is_made_of_descriptions_and_not_of_instructions() -> None:
+    """The instructions of a prompt end in periods, too."""
+    described = json.dumps({"Description": "Ida Holm founded it."})
+    prompt = Prompt("", (f"Write in full sentences.\nDescription List:\n{described}",))
+    assert scripted("lightrag").answer(prompt)[0] == "Ida Holm founded it."
+
+
 def test_facts_are_filtered_by_the_names_of_a_question() -> None:
     """Facts with a name of the question stay; without such a fact all of them do."""
     facts = [["ida holm", "founded", "northlight shipping"], ["tomas reyl", "designed", "it"]]
@@ -178,7 +193,7 @@ def _set(way: str, recall: float) -> dict[str, Any]:
 
 
 FIGURES: dict[str, Any] = {
-    "command": "python -m benchmarks.referee",
+    "commands": {"sets": "python -m benchmarks.referee --measures sets"},
     "versions": {
         "ours": {"title": "lightrag_jsonl", "version": "1", "settings": "defaults"},
         "nano": {"title": "Nano", "version": "2", "settings": "defaults"},
@@ -205,8 +220,9 @@ def test_the_report_begins_with_where_others_are_ahead(language: str) -> None:
     """A lead in recall and in costs comes first, before all tables; a failure is not hidden."""
     text = Report(FIGURES, language).markdown()
     ahead, _, tables = text.partition("\n\n### ")
-    assert "Nano 2 (local), recall@5 +25.0 [+25.0, +25.0]" in ahead
+    assert "set, recall@5: Nano 2 (local) +25.0 [+25.0, +25.0]" in ahead
     assert "2 ms" in ahead and "3 ms" in ahead
+    assert "`python -m benchmarks.referee --measures sets`" in tables
     assert "Nano by its authors" in tables
     assert "Nano 2, equal file names: insert: it broke" in tables
     assert "Nano 2: 3" in tables
