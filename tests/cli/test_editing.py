@@ -1,9 +1,12 @@
 """Edits by hand, upgrades and folders kept in step, on the command line."""
 
+import shlex
 from pathlib import Path
 
+from lightrag_jsonl import Document, LightRAG
 from tests.cli.conftest import run, run_json
 from tests.cli.test_documents import ANSWER
+from tests.kit import entity
 from tests.servers import ScriptedServer, chat_reply
 
 
@@ -33,6 +36,23 @@ def test_edits_and_how_to_undo_them(kb: Path) -> None:
     assert nothing.exit_code == 1 and "a weight is a number above 0" in nothing.stderr
     assert run("relations", "create", "-w", kb, "Warsaw", "张骞").exit_code == 0
     assert len(run_json("documents", "-w", kb, "-n", 1, "--offset", 1)) == 1
+
+
+def test_homonyms_are_separated_and_joined_by_the_command_printed(tmp_path: Path) -> None:
+    """The list has the bearers with their documents; the printed command undoes the separation."""
+    kb = tmp_path / "kb"
+    with LightRAG(kb) as rag:
+        for id, year in (("a", 1820), ("b", 1955)):
+            text = f"John Gale (born {year}) rowed. １２ 😀"
+            rag.insert_records(Document(text, id=id), [entity("John Gale", text)])
+    (homonym,) = run_json("entities", "homonyms", "-w", kb)
+    assert homonym["bearers"] == {"1820": ["a"], "1955": ["b"]}
+    separated = run("entities", "homonyms", "-w", kb, "--separate", "John Gale")
+    names = [item["name"] for item in run_json("entities", "list", "-w", kb)]
+    assert names == ["John Gale (1820)", "John Gale (1955)"]
+    undo = shlex.split(separated.stderr.strip().partition("lightrag-jsonl ")[2])
+    assert run(*undo).exit_code == 0
+    assert [item["name"] for item in run_json("entities", "list", "-w", kb)] == ["John Gale"]
 
 
 def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
