@@ -284,11 +284,11 @@ def _certain_pairs(
         family = {bearer} | aliases[bearer] | bearers[bearer]
         is_alone = bearers[alias] <= family and aliases[alias] <= family
         may_be_one = is_alone and names[bearer].may_be(names[alias])
-        if may_be_one and not _is_common_word(snapshot, names[alias]):
+        if may_be_one and not _is_word_of_passages(snapshot, names[alias]):
             yield _id_pair(bearer, alias)
 
 
-def _is_common_word(snapshot: Snapshot, name: ComparedName) -> bool:
+def _is_word_of_passages(snapshot: Snapshot, name: ComparedName) -> bool:
     """Whether a name is a title, or a word in lower case in its own passages."""
     if name.cjk:
         return name.title_start == 0
@@ -334,7 +334,7 @@ def _spellings(
             continue
         if names[first].is_plural_of(names[second]):
             yield (first, second), Evidence("spelling", "singular and plural", SPELLING)
-        elif not any(_is_common_word(snapshot, names[id]) for id in (first, second)):
+        elif not any(_is_word_of_passages(snapshot, names[id]) for id in (first, second)):
             yield (first, second), Evidence("spelling", "one letter apart", SPELLING)
 
 
@@ -355,7 +355,7 @@ def _parts(
         for candidate in longer:
             nearness = shared_places.nearness(id, candidate)
             may_be_common = nearness == 1.0 and name.ends(names[candidate])
-            if nearness and (may_be_common or not _is_common_word(snapshot, name)):
+            if nearness and (may_be_common or not _is_word_of_passages(snapshot, name)):
                 score = round(PART * nearness, 4)
                 yield _id_pair(id, candidate), Evidence("part", "a part of the longer name", score)
 

@@ -24,9 +24,9 @@ from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
 # Scores of evidence for two bearers; not tuned.
-DATES = 0.9
-TYPES = 0.4
-WHEREABOUTS = 0.5
+DATES_SCORE = 0.9
+TYPES_SCORE = 0.4
+WHEREABOUTS_SCORE = 0.5
 RARE_TYPE = 0.2  # of the documents of a name
 TOGETHER = frozenset(MENTIONED_TOGETHER.values())
 
@@ -40,7 +40,7 @@ VAGUE_TYPES = {
     "类别",
 }  # change with the passage
 HUB_DOCUMENTS = 20  # an entity of more documents joins none of them
-MOST_DOCUMENTS = 200  # of a name that is looked at
+MOST_NAME_DOCUMENTS = 200  # of a name that is looked at
 
 _QUALIFIED = re.compile(r"^(?P<name>.*\S) \((?P<qualifier>[^()]+)\)$")
 
@@ -101,7 +101,7 @@ def _portraits(snapshot: Snapshot) -> dict[int, list[_Portrait]]:
     candidates = {
         entity
         for entity, documents in documents_by_entity.items()
-        if 1 < len(documents) <= MOST_DOCUMENTS
+        if 1 < len(documents) <= MOST_NAME_DOCUMENTS
     }
     portraits: dict[int, dict[str, _Portrait]] = defaultdict(dict)
     for mention in snapshot.entity_mentions(entities=candidates):
@@ -162,8 +162,8 @@ def _take_mention(portrait: _Portrait, mention: EntityMention) -> None:
 
 def _homonym(name: str, portraits: Sequence[_Portrait]) -> Homonym | None:
     """The bearers of a name, if its documents contradict each other."""
-    bearers = _joined(
-        _joined(portraits, _are_one), lambda first, second: not _against(first, second)
+    bearers = _joined_portraits(
+        _joined_portraits(portraits, _are_one), lambda first, second: not _against(first, second)
     )
     if len(bearers) < 2:
         return None
@@ -182,7 +182,7 @@ def _homonym(name: str, portraits: Sequence[_Portrait]) -> Homonym | None:
     )
 
 
-def _joined(
+def _joined_portraits(
     portraits: Iterable[_Portrait], belong_together: Callable[[_Portrait, _Portrait], bool]
 ) -> list[_Portrait]:
     """Portraits of the same bearer as one, those of most documents first."""
@@ -212,14 +212,14 @@ def _against(first: _Portrait, second: _Portrait) -> list[Evidence]:
     """What speaks for two bearers."""
     evidence: list[Evidence] = []
     if _contradicted(first.years, second.years):
-        evidence.append(Evidence("dates", _both(first.years, second.years), DATES))
+        evidence.append(Evidence("dates", _both(first.years, second.years), DATES_SCORE))
     is_apart = first.neighbours.isdisjoint(second.neighbours)
     if is_apart and _contradicted(first.types, second.types):
-        evidence.append(Evidence("types", _both(first.types, second.types), TYPES))
+        evidence.append(Evidence("types", _both(first.types, second.types), TYPES_SCORE))
     places, other_places = [_all_places(portrait) for portrait in (first, second)]
     are_people = {"person"} == first.types == second.types
     if are_people and is_apart and _contradicted(places, other_places):
-        evidence.append(Evidence("places", _both(places, other_places), WHEREABOUTS))
+        evidence.append(Evidence("places", _both(places, other_places), WHEREABOUTS_SCORE))
     return evidence
 
 

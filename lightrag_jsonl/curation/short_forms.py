@@ -10,7 +10,7 @@ from lightrag_jsonl.curation.names import ComparedName
 from lightrag_jsonl.providers.offline.segmentation import segmented
 
 LONGEST_SPAN = 6  # words that initials stand for
-MOST_WORDS = 12  # words of a name with such a span
+MOST_NAME_WORDS = 12  # words of a name with such a span
 SHORTEST_ALONE = 3  # letters of initials that are a whole name
 ABBREVIATION_SIZES = range(2, 9)  # letters
 SHORT_SIZES = range(2, 6)  # characters of a Chinese short form
@@ -107,7 +107,7 @@ def _chinese_words(name: str) -> list[str]:
 
 def _forms_with_initials(name_words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The words of a name with the initials of some of the words in the place of these words."""
-    if len(name_words) > MOST_WORDS:
+    if len(name_words) > MOST_NAME_WORDS:
         return
     for start in range(len(name_words)):
         for end in range(start + 2, min(start + LONGEST_SPAN, len(name_words)) + 1):

@@ -65,7 +65,7 @@ class _Words:
     separator: str
 
 
-_PAGE_WORDS: Mapping[Language, _Words] = {
+_WIKI_WORDS: Mapping[Language, _Words] = {
     "en": _Words(
         entities="Entities",
         relations="Relations",
@@ -238,7 +238,7 @@ class _Wiki:
             relations_by_name[relation.target].append(number)
         entity_mentions = _by_owner(view.entity_mentions())
         return cls(
-            words=_PAGE_WORDS[language],
+            words=_WIKI_WORDS[language],
             together=frozenset(MENTIONED_TOGETHER.values()),
             entities={entity.name: entity for entity in entities},
             entity_mentions={

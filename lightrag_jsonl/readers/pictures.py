@@ -14,7 +14,7 @@ JPEG_QUALITY = 85  # print stays sharp
 LONGEST_SIDE = 2_000  # pixels; models make larger pictures smaller
 SMALLEST_SIDE = 40.0  # points; smaller pictures are signs and rules
 SMALLEST_SHARE = 0.02  # of the page
-REPEATED = 3  # pages with the same picture at the same place, such as a logo
+LOGO_PAGES = 3  # pages with the same picture at the same place, such as a logo
 PACKAGED_TYPES = frozenset(("image/jpeg", "image/png", "image/webp"))  # that models read
 
 
@@ -51,7 +51,7 @@ def picture_areas(page: Any) -> list[Box]:
             areas.append(area)
     least_size = SMALLEST_SHARE * (whole.right - whole.left) * (whole.top - whole.bottom)
     large_areas: list[Box] = []
-    for area in _joined(areas):
+    for area in _joined_areas(areas):
         width = area.right - area.left
         height = area.top - area.bottom
         if min(width, height) >= SMALLEST_SIDE and width * height >= least_size:
@@ -66,7 +66,7 @@ def without_repeated(pictures: Iterable[Picture]) -> list[Picture]:
     return [
         picture
         for picture in pictures
-        if picture.whole_page or places[tuple(map(round, picture.box))] < REPEATED
+        if picture.whole_page or places[tuple(map(round, picture.box))] < LOGO_PAGES
     ]
 
 
@@ -92,7 +92,7 @@ def add_pictures(meter: FileMeter, pictures: Sequence[Picture]) -> tuple[Picture
     return tuple(fitting)
 
 
-def _joined(areas: Sequence[Box]) -> list[Box]:
+def _joined_areas(areas: Sequence[Box]) -> list[Box]:
     """Areas that touch or overlap as one: some programs cut a picture into strips."""
     joined: list[Box] = []
     for area in areas:

@@ -31,7 +31,7 @@ from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 # Bounds of the time.
 CHUNKS_READ = 400  # whose sentences are read for one question
-MOST_NAMES = 2_000  # of entities; a longer list fits into no prompt
+MOST_PROMPT_NAMES = 2_000  # of entities; a longer list fits into no prompt
 
 # How much more a sentence counts in the first or last chunk of a document, where texts say what they are about
 # and how things end. Tuned as the weights in `excerpts`.
@@ -145,7 +145,7 @@ def _important_names(
     mentions = np.bincount(positions[is_visible], minlength=len(entities))
     scores = visible_degrees(task, entities) + mentions
     is_mentioned = np.isin(entities, task.snapshot.graph.entities_of(chunks)[1])
-    best = np.lexsort((-scores, ~is_mentioned))[:MOST_NAMES]
+    best = np.lexsort((-scores, ~is_mentioned))[:MOST_PROMPT_NAMES]
     entities_by_row = load_entities(task, entities[best])
     names: list[tuple[int, str]] = []
     for at in best.tolist():

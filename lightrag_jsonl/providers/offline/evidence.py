@@ -261,7 +261,7 @@ class AnswerEvidence:
     def _names_something(self, text: str, types: Sequence[str] = _NAMED) -> bool:
         """Whether a text has a name of a person, an organization or a place that the question lacks."""
         question_key = name_key(self._question.text)
-        for word in _CAPITALIZED_WORD.findall(text):
+        for word in _CAPITALIZED_ASCII_WORD.findall(text):
             if word.casefold() not in STOP_WORDS and word.casefold() not in question_key:
                 return True
         for sentence in find_sentences(text, self._language):
@@ -272,7 +272,7 @@ class AnswerEvidence:
 
 
 _NUMBERED_NAME = re.compile(r"(?P<letters>[^\W\d_]+)\d+")
-_CAPITALIZED_WORD = re.compile(r"\b[A-Z][a-z]{2,}")
+_CAPITALIZED_ASCII_WORD = re.compile(r"\b[A-Z][a-z]{2,}")
 _CLOSE_WORDS = 5  # words of English between two words that belong together
 _KINSHIP = frozenset("父母妻夫子女兄弟姐妹祖孙叔伯舅姑")  # 妻子 and 妻 mean the same
 _ALL_CHARACTERS = 0.8  # of a word's weight, where a text has its characters, but not side by side
