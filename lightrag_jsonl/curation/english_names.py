@@ -1,4 +1,4 @@
-"""Statements about names in English texts and descriptions: two names of one bearer.
+"""Statements on two names of the same bearer, in English texts and descriptions.
 
 "Robert, also known as Bob Cratchit", "Ebenezer is another name for Scrooge", "Bureau of Tides (BOT)".
 """
@@ -91,7 +91,7 @@ _SMALL_WORDS = frozenset(
 
 
 def described_roles(description: str, own_keys: Collection[str]) -> Iterator[PersonRole]:
-    """What a description calls its subject: "is Scrooge's late partner" gives the words of the owner
+    """The role of the subject of a description: "is Scrooge's late partner" gives the words of the owner
     and "partner", "is a character described as a laundress" gives no words and "laundress".
     """
     for sentence in _SENTENCE.split(folded_text(description)):
@@ -104,7 +104,7 @@ def described_roles(description: str, own_keys: Collection[str]) -> Iterator[Per
 
 
 def name_role(name: str) -> PersonRole | None:
-    """The owner and the noun of a name that is a role: "Mr. Scrooge's partner", "The Laundress"."""
+    """The owner and the noun of a role as a name: "Mr. Scrooge's partner", "The Laundress"."""
     owner, has_owner, noun = _OWNER.sub("'s ", folded_text(name)).partition("'s ")
     if has_owner:
         nouns = search_terms(noun)
@@ -136,7 +136,7 @@ def _name_after(text: str, name_keys: Collection[str]) -> str:
 
 
 def _known_key(span: str, name_keys: Collection[str]) -> str:
-    """The name key of a span of text, with or without its article; "" if there is no such name."""
+    """The name key of a span of text, with or without an article; "" for an unknown name."""
     key = name_key(span)
     if key in name_keys:
         return key

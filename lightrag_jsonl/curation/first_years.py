@@ -1,4 +1,4 @@
-"""The years in which people are born, firms founded and works published, as descriptions give them."""
+"""The years of birth, foundation and publication of people, firms and works, from descriptions."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ _ARTICLE = re.compile(r"^[“\"《]?(?:The |A |An )?")
 
 
 def first_years(name: str, attributes: Iterable[tuple[str, str]], description: str) -> set[str]:
-    """The first years by attributes, and by the first sentence with one that begins with the name."""
+    """The first years by attributes, and by the first sentence with a year and the name at its beginning."""
     years: set[str] = set()
     for attribute, value in attributes:
         match = re.search(_NAMED_YEAR, value) if _YEAR_ATTRIBUTES.search(attribute) else None

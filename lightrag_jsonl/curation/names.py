@@ -109,7 +109,7 @@ class ComparedName:
             self.owner = owner[0]
 
     def _contrasts(self) -> frozenset[str]:
-        """The words of the name that tell it apart as numbers do."""
+        """The words of the name with a contrast, like numbers."""
         contrasts = PERSONAL_CONTRASTS if self.is_person else CONTRASTS
         return contrasts.intersection(self.plain_words)
 
@@ -124,7 +124,7 @@ class ComparedName:
         return same_numbers and not is_couple
 
     def _has_other_addition(self, other_name: "ComparedName") -> bool:
-        """Whether both names have additions in brackets, or the descriptions first years, that differ."""
+        """Whether the names have different additions in brackets, or the descriptions different first years."""
         if self.aside and other_name.aside and self.aside != other_name.aside:
             return True
         years = self.years
@@ -209,7 +209,7 @@ def _without_dots(letters: re.Match[str]) -> str:
 
 
 def _own_words(name: str, *, left_out: Collection[str]) -> tuple[str, ...]:
-    """The words of a name that a shorter name may have, too; none of an owner's name."""
+    """The words of a name for a shorter name, without an owner's name."""
     ghost = GHOST_OF.search(name)
     own = (ghost[1] or ghost[2]) if ghost else OWNER.sub("", name)
     return tuple(word for word in search_terms(own) if word not in left_out)

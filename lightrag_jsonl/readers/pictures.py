@@ -1,4 +1,4 @@
-"""Pictures in files, as a model that sees gets them: scanned pages, and pictures on pages."""
+"""Pictures in files for a model that sees: scanned pages, and pictures on pages."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ def pictures_on_page(page: Any, number: int) -> list[Picture]:
 
 
 def picture_areas(page: Any) -> list[Box]:
-    """Where pictures are that are large enough to say something; pieces of one picture are joined."""
+    """The areas of pictures of some size; pieces of a single picture are joined."""
     import pypdfium2.raw as pdfium
 
     whole = Box(*page.get_bbox())
@@ -60,7 +60,7 @@ def picture_areas(page: Any) -> list[Box]:
 
 
 def without_repeated(pictures: Iterable[Picture]) -> list[Picture]:
-    """The pictures without those that several pages show at the same place."""
+    """The pictures without pictures at the same place of several pages."""
     pictures = list(pictures)
     places = Counter(tuple(map(round, picture.box)) for picture in pictures)
     return [
@@ -84,7 +84,7 @@ def slide_pictures(shapes: Iterable[Any], number: int, height: float) -> list[Pi
 
 
 def add_pictures(meter: FileMeter, pictures: Sequence[Picture]) -> tuple[Picture, ...]:
-    """The pictures within the meter's room; a note counts the others."""
+    """The pictures within the meter's room; a note counts the rest."""
     fitting = [picture for picture in pictures if meter.has_room(len(picture.data))]
     missing = len(pictures) - len(fitting)
     if missing:
@@ -93,7 +93,7 @@ def add_pictures(meter: FileMeter, pictures: Sequence[Picture]) -> tuple[Picture
 
 
 def _joined_areas(areas: Sequence[Box]) -> list[Box]:
-    """Areas that touch or overlap as one: some programs cut a picture into strips."""
+    """Areas, with touching or overlapping areas joined: programs may cut a picture into strips."""
     joined: list[Box] = []
     for area in areas:
         whole = area
@@ -157,7 +157,7 @@ def _rendered(page: Any, number: int, area: Box, *, whole_page: bool) -> Picture
 
 
 def _slide_picture(shape: Any, number: int, height: float) -> Picture | None:
-    """A picture of a slide, as it is packed; None if it is small, missing or of another format."""
+    """A picture of a slide as packed; None for a small or missing picture, or an unknown format."""
     try:
         image = shape.image
     except (AttributeError, KeyError, ValueError):  # linked, or of a format without a name

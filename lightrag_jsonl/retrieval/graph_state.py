@@ -1,4 +1,4 @@
-"""The names and contradictions of a graph at one time, and how they differ from those of another."""
+"""The names and contradictions of a graph at a time, and the difference between two times."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class GraphState:
     conflicts: tuple[Conflict, ...]
 
     def since(self, before: "GraphState") -> GraphDifference:
-        """What is new in this state, and what is gone since an earlier one."""
+        """The additions to an earlier state, and the losses."""
         known_conflicts = {_sides(conflict) for conflict in before.conflicts}
         new_conflicts = [
             conflict for conflict in self.conflicts if _sides(conflict) not in known_conflicts
@@ -46,6 +46,6 @@ def read_state(snapshot: Snapshot, index: ClaimIndex) -> GraphState:
 
 
 def _sides(conflict: Conflict) -> tuple[str, frozenset[tuple[str, str]]]:
-    """What tells one contradiction from another: the subject, the documents and the sentences."""
+    """The identity of a contradiction: the subject, the documents and the sentences."""
     sides = [(claim.document_id, claim.text) for claim in (conflict.first, conflict.second)]
     return conflict.subject, frozenset(sides)
