@@ -54,7 +54,7 @@ def context_tokens(llm: LLM | None) -> int | None:
 def fitted_options(
     options: IndexOptions, *, extract: int | None, summarize: int | None
 ) -> IndexOptions:
-    """The options with chunks and groups of descriptions small enough for the windows of the two models."""
+    """The options, with chunks and groups of descriptions within the windows of the two models."""
     if extract is not None:
         longest = max(SHORTEST_CHUNK, (extract - PROMPT_TOKENS) // (1 + USUAL_ANSWER))
         if longest < options.chunk_tokens:
@@ -67,7 +67,7 @@ def fitted_options(
 
 
 def fitted_param(param: QueryParam, window: int | None) -> QueryParam:
-    """The settings of a question with a context small enough for the window, beside instructions and answer."""
+    """The settings of a question, with a context that leaves room for instructions and answer."""
     if window is None:
         return param
     budget = int((window - PROMPT_TOKENS - ANSWER_TO_A_QUESTION) / TOKENIZER_MARGIN)

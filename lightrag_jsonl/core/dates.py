@@ -83,7 +83,8 @@ def written_date(year: str, month: str = "", day: str = "") -> str:
         date(*[*parts, 1, 1][:3])
     except ValueError:
         return ""
-    return "-".join([f"{parts[0]:04}", *[f"{part:02}" for part in parts[1:]]])
+    written_year = f"{parts[0]:04}"
+    return "-".join([written_year, *[f"{part:02}" for part in parts[1:]]])
 
 
 def era_year(era: str, year: str) -> str:

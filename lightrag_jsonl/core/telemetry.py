@@ -131,6 +131,7 @@ def _model_attributes(operation: str, model: str, part: object) -> dict[str, str
 
 def _provider(host: str) -> str:
     """The provider of a server; "openai" for other servers with OpenAI's protocol, "" for no server."""
-    ends = sorted(_PROVIDERS, key=len, reverse=True)
-    name = next((_PROVIDERS[end] for end in ends if host == end or host.endswith(f".{end}")), "")
-    return name or ("openai" if host else "")
+    for domain in sorted(_PROVIDERS, key=len, reverse=True):
+        if host == domain or host.endswith(f".{domain}"):
+            return _PROVIDERS[domain]
+    return "openai" if host else ""

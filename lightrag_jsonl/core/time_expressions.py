@@ -240,7 +240,7 @@ def _combined(expressions: Sequence[TimeExpression]) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Date:
-    """The first and the last date in some words: two dates for a decade, else the same date twice."""
+    """The first and the last date in some words: different only for a decade."""
 
     start: int
     end: int
@@ -353,7 +353,20 @@ def _words_without_date(
 
 # ── English ─────────────────────────────────────────────────────────────────────
 
-_NUMBER_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")  # fmt: skip
+_NUMBER_WORDS = (
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 _FULL_MONTHS = (
     "January|February|March|April|May|June|July|August|September|October|November|December"
 )
@@ -408,12 +421,13 @@ def _relative_english(match: re.Match[str], written: str) -> str:
 
 
 def _month_beside(name: str, written: str, turn: str) -> str:
-    """The month of this name before the date of the text ("last"), in or before its month ("since"), in
-    its year ("this"), or in or after its month.
+    """The named month before the date of a text ("last"), in or before the month of the text ("since"),
+    in the year of the text ("this"), or in or after the month of the text.
     """
     own_month = months_later(written, 0)
     year = int(written[:4])
-    candidates = [iso_date(f"{name} {number:04}") for number in (year - 1, year, year + 1)]
+    years = (year - 1, year, year + 1)
+    candidates = [iso_date(f"{name} {candidate:04}") for candidate in years]
     match turn:
         case "last":
             return max([month for month in candidates if month < own_month])
@@ -492,7 +506,19 @@ _ENGLISH = _Rules(
 
 # ── Chinese ─────────────────────────────────────────────────────────────────────
 
-_YEAR_STEPS = {"前": -2, "去": -1, "上": -1, "今": 0, "本": 0, "这个": 0, "当": 0, "上个": -1, "明": 1, "下": 1, "下个": 1}  # fmt: skip
+_TIME_STEPS = {  # from the date of a text, in years or months
+    "前": -2,
+    "去": -1,
+    "上": -1,
+    "上个": -1,
+    "今": 0,
+    "本": 0,
+    "当": 0,
+    "这个": 0,
+    "明": 1,
+    "下": 1,
+    "下个": 1,
+}
 _DAY = rf"(?:(?P<day>{CHINESE_NUMBER}{{1,3}})[日号])?"
 _CHINESE_DATE = re.compile(
     rf"(?<![\d.,$¥])(?:(?P<whole>\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{4}}-\d{{2}}(?!\d))"
@@ -527,10 +553,10 @@ def _chinese_date(match: re.Match[str], written: str) -> tuple[str, str]:
 
 def _relative_chinese(match: re.Match[str], written: str) -> str:
     if match["turn_year"]:
-        year = months_later(written, 12 * _YEAR_STEPS[match["turn_year"][0]], parts=1)
+        year = months_later(written, 12 * _TIME_STEPS[match["turn_year"][0]], parts=1)
         return written_date(year, match["month"] or "", match["day"] or "") if year else ""
     if match["turn_month"]:
-        month = months_later(written, _YEAR_STEPS[match["turn_month"]])
+        month = months_later(written, _TIME_STEPS[match["turn_month"]])
         day = (match["turn_day"] or "").rstrip("日号")
         return written_date(month[:4], month[5:], day) if month else ""
     return days_later(written, -1 if match["word"].startswith("昨") else 0)

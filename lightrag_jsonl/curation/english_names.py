@@ -61,7 +61,8 @@ def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[N
     """The statements in a text about two of the name keys; the bearer stands first."""
     text = folded_text(text)
     for verb in _STATES.finditer(text):
-        clause = _SENTENCE.split(text[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()])[-1]
+        before = text[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()]
+        clause = _SENTENCE.split(before)[-1]
         if _DENIES.search(clause):
             continue
         bearer = _name_before(_BEFORE.sub("", clause), name_keys)
@@ -81,8 +82,9 @@ def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[N
 
 def initials(words: Collection[str]) -> set[str]:
     """The first letters of words as one word: of all words, and without articles and the like."""
-    own = [word for word in words if word not in _SMALL_WORDS]
-    return {"".join([word[0] for word in choice]) for choice in (words, own) if len(choice) > 1}
+    large_words = [word for word in words if word not in _SMALL_WORDS]
+    choices = [choice for choice in (words, large_words) if len(choice) > 1]
+    return {"".join([word[0] for word in choice]) for choice in choices}
 
 
 _SMALL_WORDS = frozenset(

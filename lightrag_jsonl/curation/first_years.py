@@ -26,7 +26,7 @@ _ARTICLE = re.compile(r"^[“\"《]?(?:The |A |An )?")
 
 
 def first_years(name: str, attributes: Iterable[tuple[str, str]], description: str) -> set[str]:
-    """The first years by attributes, and by the first sentence with a year and the name at its beginning."""
+    """The first years by attributes, and by the first dated sentence that begins with the name."""
     years: set[str] = set()
     for attribute, value in attributes:
         match = re.search(_NAMED_YEAR, value) if _YEAR_ATTRIBUTES.search(attribute) else None

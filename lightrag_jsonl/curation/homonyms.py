@@ -229,7 +229,9 @@ def _contradicted(first: Collection[str], second: Collection[str]) -> bool:
 
 
 def _both(first: Iterable[str], second: Iterable[str]) -> str:
-    return f"{', '.join(sorted(first)[:3])} / {', '.join(sorted(second)[:3])}"
+    first_words = ", ".join(sorted(first)[:3])
+    second_words = ", ".join(sorted(second)[:3])
+    return f"{first_words} / {second_words}"
 
 
 def _all_places(portrait: _Portrait) -> set[str]:

@@ -156,7 +156,9 @@ class ComparedName:
         """Whether two nouns without an article are the two numbers of one."""
         shorter, longer = sorted((self.plain_words, other_name.plain_words))
         is_bare = "the" not in longer and not self.is_person
-        return is_bare and longer[:-1] == shorter[:-1] and longer[-1] == f"{shorter[-1]}s"
+        if not is_bare or longer[:-1] != shorter[:-1]:
+            return False
+        return longer[-1] == f"{shorter[-1]}s"
 
     def ends(self, longer: "ComparedName") -> bool:
         """Whether the words of the name are the last words of a longer name."""

@@ -309,7 +309,9 @@ class _Wiki:
             if name in self.communities[number].entities and not self.communities[number].level
         ]
         if links:
-            page.lines += [f"## {self.words.communities}", "", *(f"- {link}" for link in links), ""]
+            page.lines += [f"## {self.words.communities}", ""]
+            page.lines += [f"- {link}" for link in links]
+            page.lines.append("")
         front_matter = {
             "type": entity.type or "entity",
             "title": name,
@@ -343,7 +345,9 @@ class _Wiki:
             for part in self._parts(number)
         ]
         if parts:
-            page.lines += [f"## {self.words.parts}", "", *(f"- {part}" for part in parts), ""]
+            page.lines += [f"## {self.words.parts}", ""]
+            page.lines += [f"- {part}" for part in parts]
+            page.lines.append("")
         front_matter = {"type": self.words.community, "title": title}
         return self._text(front_matter, title, page)
 
@@ -450,7 +454,8 @@ class _Wiki:
         if title:
             lines += [f"# {_escaped(title)}", ""]
         lines += page.lines
-        lines += [f"[^{number}]: {self._footnote(place)}" for place, number in page.numbers.items()]
+        for place, number in page.numbers.items():
+            lines.append(f"[^{number}]: {self._footnote(place)}")
         return "\n".join(lines).rstrip("\n") + "\n"
 
     def _footnote(self, place: _Place) -> str:
@@ -529,4 +534,5 @@ def _link(text: str, path: str) -> str:
 
 def _escaped(text: str) -> str:
     """A text on a single line, without markup for Markdown."""
-    return _MARKDOWN.sub(lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", " ".join(text.split()))
+    line = " ".join(text.split())
+    return _MARKDOWN.sub(lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", line)

@@ -139,8 +139,12 @@ def _rendered(page: Any, number: int, area: Box, *, whole_page: bool) -> Picture
     width, height = page.get_size()
     longest_side = max(area.right - area.left, area.top - area.bottom)
     scale = min(DOTS_PER_INCH / POINTS_PER_INCH, LONGEST_SIDE / max(longest_side, 1.0))
-    margins = (area.left, area.bottom, max(width - area.right, 0), max(height - area.top, 0))
-    bitmap = page.render(scale=scale, crop=(0, 0, 0, 0) if whole_page else margins)
+    margins = (0.0, 0.0, 0.0, 0.0)
+    if not whole_page:
+        right = max(width - area.right, 0)
+        top = max(height - area.top, 0)
+        margins = (area.left, area.bottom, right, top)
+    bitmap = page.render(scale=scale, crop=margins)
     try:
         image = bitmap.to_pil().convert("RGB")
     finally:

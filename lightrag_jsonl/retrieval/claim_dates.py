@@ -110,7 +110,8 @@ def _later_first(fact: Fact, lines: Mapping[str, LineDates]) -> Fact:
     if "\n" not in fact.description:
         return fact
     texts = fact.description.split("\n")
-    dated = sorted([text for text in texts if text in lines], key=lambda text: -_day(lines[text]))
+    dated = [text for text in texts if text in lines]
+    dated.sort(key=lambda text: -_day(lines[text]))
     latest: Iterator[str] = iter(dated)
     ordered = [next(latest) if text in lines else text for text in texts]
     return replace(fact, description="\n".join(ordered))

@@ -37,16 +37,14 @@ MOST_KIND_CHARACTERS = 40  # beside names and times
 MOST_KIND_WORDS = 8
 
 NEGATED = "not"  # among the words of a kind
-RELATIONS_LEARNED_FROM = (
-    5_000  # for an answer: bounds the time, to about half a second after a change
-)
+# for an answer: bounds the time, to about half a second after a change
+RELATIONS_LEARNED_FROM = 5_000
 
 INVERSE = "^"  # before a kind that leads from the object of a relation to its subject
 _EMPTY_PREDICATES = frozenset(MENTIONED_TOGETHER.values())
-_ATTRIBUTION = (
-    re.compile(  # "According to the yearbook, …", "The yearbook reports: …", 据年鉴记载，
-        r"^\s*(?:according to [^,]{1,40},|[^:：]{1,40}[:：]|据[^，]{1,20}，)", re.IGNORECASE
-    )
+# "According to the yearbook, …", "The yearbook reports: …", 据年鉴记载，
+_ATTRIBUTION = re.compile(
+    r"^\s*(?:according to [^,]{1,40},|[^:：]{1,40}[:：]|据[^，]{1,20}，)", re.IGNORECASE
 )
 _NEGATION = re.compile(r"\b(?:not|never|no longer|no|without)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")

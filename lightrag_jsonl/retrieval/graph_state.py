@@ -17,7 +17,7 @@ class GraphState:
     conflicts: tuple[Conflict, ...]
 
     def since(self, before: "GraphState") -> GraphDifference:
-        """The additions to an earlier state, and the losses."""
+        """What is new in this state, and what is gone since an earlier one."""
         known_conflicts = {_sides(conflict) for conflict in before.conflicts}
         new_conflicts = [
             conflict for conflict in self.conflicts if _sides(conflict) not in known_conflicts

@@ -75,7 +75,9 @@ class Holding:
         for statement in self.statements.get(chunk, ()):
             span = statement.span(text)
             if span is not None:
-                visible = visible[: span[0]] + " " * (span[1] - span[0]) + visible[span[1] :]
+                start, end = span
+                spaces = " " * (end - start)
+                visible = visible[:start] + spaces + visible[end:]
         return visible
 
     def visible_description(self, chunk: int, description: str) -> str:
@@ -176,7 +178,8 @@ def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
     documents = view.chunk_documents()
     by_hand = set(view.edited_chunks())
     written = {row: date for row, (_, date) in documents.items() if date and row not in by_hand}
-    later = frozenset([row for row, date in written.items() if first_day(date) > last_day(moment)])
+    last = last_day(moment)
+    later = frozenset([row for row, date in written.items() if first_day(date) > last])
     hidden: dict[Kind, dict[int, int]] = {"entity": {}, "relation": {}}  # chunks by mention
     for kind, chunks_by_mention in hidden.items():
         for row in view.dated_mentions(kind):

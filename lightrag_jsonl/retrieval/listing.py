@@ -396,7 +396,8 @@ def with_listing(
     share = 1.0 - float(getattr(tokenizer, "error", 0.0))
     opening = context.prompt or f"{words.first_line}{mark}"
     heading, *lines = listing_lines(listing, context.language, first_number)
-    room = int(param.max_total_tokens * share) - tokenizer.count(f"{opening}\n\n{mark} {heading}")
+    frame_tokens = tokenizer.count(f"{opening}\n\n{mark} {heading}")
+    room = int(param.max_total_tokens * share) - frame_tokens
     visible_lines: list[str] = []
     for line in lines:
         room -= tokenizer.count(line) + ITEM_TOKENS

@@ -66,8 +66,8 @@ _NAMED = ("person", "organization", "place")
 class AnswerEvidence:
     """Tells answers to a question from sentences with only words in common.
 
-    An answer has most of the question's words, by rarity, alone or with the sentences around, and an item of
-    the requested kind (a number, a name, …); hardly any further sentence has as much.
+    An answer has most of the question's words, by rarity, alone or with the sentences around, and
+    an item of the requested kind (a number, a name, …); hardly any other sentence has as much.
     """
 
     def __init__(self, question: str, quotes: Sequence[Quote], language: Language) -> None:
@@ -114,11 +114,11 @@ class AnswerEvidence:
         return [answering[shares.index(max(shares))]] if shares else []
 
     def _are_joined(self, first: Quote, second: Quote) -> bool:
-        """Whether a name in the first or second sentence, not in the question, is the subject of the second or first."""
+        """Whether a new name of either sentence, not in the question, is what the other is about."""
         return self._names_for(first, second) or self._names_for(second, first)
 
     def _names_for(self, quote: Quote, following: Quote) -> bool:
-        """Whether a sentence has a name absent from the question, and named or meant by the second sentence."""
+        """Whether a sentence has a name that is not in the question, but in the following sentence."""
         question_key = name_key(self._question.text)
         terms = following.terms | following.implied
         for sentence in find_sentences(quote.text, self._language):
@@ -131,7 +131,7 @@ class AnswerEvidence:
         return False
 
     def _with_completing(self, alone: Sequence[Quote], quotes: Sequence[Quote]) -> list[Quote]:
-        """The answers, and each further quote with more words of the question and a name of the answers."""
+        """The answers, and further quotes with more of the question's words and a name of the answers."""
         chosen: list[Quote] = []
         for quote in quotes:
             before = [*alone, *chosen]
@@ -165,7 +165,7 @@ class AnswerEvidence:
         )
 
     def _has_what_is_required(self, quote: Quote) -> bool:
-        """Whether a sentence has the verb or noun of the question, and something in the place of the answer."""
+        """Whether a sentence has the verb or noun asked for, and something in the place of the answer."""
         question = self._question
         for word in (question.subject_verb, question.attribute):
             if word and _presence(word, quote) < 1:
@@ -184,8 +184,8 @@ class AnswerEvidence:
         return not (question.object_verb and re.search(pronoun, quote.text, re.IGNORECASE))
 
     def _names_owner(self, quote: Quote) -> bool:
-        """Whether a sentence, or a sentence nearby, names the owner of the attribute asked for; in a long Chinese
-        text the owner stands right before the attribute (马超之父).
+        """Whether a sentence, or one nearby, names the owner of the attribute asked for; in a long
+        Chinese text the owner stands right before the attribute (马超之父).
         """
         question = self._question
         if self._is_among_many and has_cjk(question.attribute):
@@ -232,7 +232,7 @@ class AnswerEvidence:
         return weight / (sum(self._weights.values()) or 1.0)
 
     def _around(self, quote: Quote) -> Sequence[Quote]:
-        """A sentence with the sentences before and after in the same chunk, and the sentence under the heading."""
+        """A sentence with its neighbours in the same chunk, and the sentence under a heading."""
         place = self._places.get(quote.text)
         if place is None:
             return [quote]

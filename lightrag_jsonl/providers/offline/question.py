@@ -1,4 +1,4 @@
-"""The request of a question: words, the kind of answer, and the required verb or noun of an answer."""
+"""What a question asks for: words, the kind of answer, and the verb or noun of an answer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ def _light_stems() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question in simplified characters, with words for an answer to share, and the required parts of an answer.
+    """A question in simplified characters, with the words and the parts expected in an answer.
 
     `kind` is a kind of answer visible in a text; `subject_verb` and `object_verb` are verbs whose subject or
     object is asked for; `attribute` is what is asked for of its `owner` ("the color of the roof"). They

@@ -25,7 +25,7 @@ class Statement(NamedTuple):
 
 
 def find_statements(text: str, sentence: Sentence) -> Iterator[Statement]:
-    """The statements about neighbouring names of a sentence; () for a question."""
+    """The statements about neighbouring names of a sentence; none of a question."""
     if text[: sentence.end].rstrip("\"'”’」）) ").endswith(("?", "？")):
         return
     rules = (
