@@ -31,7 +31,8 @@ from lightrag_jsonl.core.types import EntityMention, RelationMention
 
 @dataclass(frozen=True, slots=True)
 class TimeExpression:
-    """Words at characters `start` to `end` of a text, on the beginning and the end of a statement's time.
+    """Words at characters `start` to `end` of a text, on the beginning and the end of a
+    statement's time.
 
     `valid_from` and `valid_to` are dates as in `core/dates.py`; "" is open.
     """

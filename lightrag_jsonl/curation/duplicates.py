@@ -313,8 +313,9 @@ def _variants(names: NamesById) -> Iterator[Proposal]:
 def _spellings(
     snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
 ) -> Iterator[Proposal]:
-    """Pairs of names of the same type and without a relation, different in a single letter after the first;
-    without common words ("chair", "chain"), but with the two numbers of a noun without an article.
+    """Pairs of names of the same type and without a relation, different in a single letter after
+    the first; without common words ("chair", "chain"), but with the two numbers of a noun without
+    an article.
     """
     from rapidfuzz.distance import OSA
 

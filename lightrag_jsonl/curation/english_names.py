@@ -93,8 +93,8 @@ _SMALL_WORDS = frozenset(
 
 
 def described_roles(description: str, own_keys: Collection[str]) -> Iterator[PersonRole]:
-    """The role of the subject of a description: "is Scrooge's late partner" gives the words of the owner
-    and "partner", "is a character described as a laundress" gives no words and "laundress".
+    """The role of the subject of a description: "is Scrooge's late partner" gives the words of the
+    owner and "partner", "is a character described as a laundress" gives no words and "laundress".
     """
     for sentence in _SENTENCE.split(folded_text(description)):
         copula = _IS.search(sentence)

@@ -1,7 +1,8 @@
 """Names with several bearers: proposed where documents contradict each other, told apart by qualifiers.
 
-A document has a single bearer of a name (one sense per discourse: Gale, Church and Yarowsky, 1992). Documents
-with the same further entities are about the same bearer, unless types or dates contradict.
+A document has a single bearer of a name (one sense per discourse: Gale, Church and Yarowsky,
+1992). Documents with the same further entities are about the same bearer, unless types or dates
+contradict.
 """
 
 import re
@@ -127,7 +128,7 @@ def _portraits(snapshot: Snapshot) -> dict[int, list[_Portrait]]:
 def _stated_places(
     snapshot: Snapshot, document_ids: Mapping[int, str]
 ) -> Mapping[tuple[int, str], set[str]]:
-    """The places and organizations related to an entity in a document, more than by a common mention."""
+    """The places and organizations in stated relations with an entity in a document."""
     entities = snapshot.entity_rows()
     relations = snapshot.relation_rows()
     places: dict[tuple[int, str], set[str]] = defaultdict(set)
@@ -239,8 +240,8 @@ def _all_places(portrait: _Portrait) -> set[str]:
 
 
 def _qualified(bearers: Sequence[_Portrait]) -> dict[str, tuple[str, ...]]:
-    """The documents of each bearer by a qualifier: a year, a place or a type in all documents of this bearer
-    alone, or else a number. So no qualifier remains of a deleted document.
+    """The documents of each bearer by a qualifier: a year, a place or a type in all documents of
+    this bearer alone, or else a number. So no qualifier remains of a deleted document.
     """
     usage = Counter(word for bearer in bearers for word in set(_qualifiers(bearer)))
     qualified: dict[str, tuple[str, ...]] = {}

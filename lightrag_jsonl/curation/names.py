@@ -124,7 +124,7 @@ class ComparedName:
         return same_numbers and not is_couple
 
     def _has_other_addition(self, other_name: "ComparedName") -> bool:
-        """Whether the names have different additions in brackets, or the descriptions different first years."""
+        """Whether the additions in brackets, or the first years in descriptions, differ."""
         if self.aside and other_name.aside and self.aside != other_name.aside:
             return True
         years = self.years

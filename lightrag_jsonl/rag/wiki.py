@@ -1,8 +1,9 @@
 """The graph as a folder of linked Markdown pages, each sentence with a place in the sources.
 
-The pages follow the Open Knowledge Format 0.2 (GoogleCloudPlatform/knowledge-catalog, okf/SPEC.md): YAML front
-matter with a `type`, links of standard Markdown, and `index.md`. The pages are a function of the visible
-documents alone, without times, row ids and the order of storing.
+The pages follow the Open Knowledge Format 0.2 (GoogleCloudPlatform/knowledge-catalog,
+okf/SPEC.md): YAML front matter with a `type`, links of standard Markdown, and `index.md`. The
+pages are a function of the visible documents alone, without times, row ids and the order of
+storing.
 """
 
 import json

@@ -15,7 +15,7 @@ DESCRIPTIONS_DATED = 50  # of an entity or a relation: bounds the time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineDates:
-    """The dates of a line of a description by its words, and the date of the document behind the line."""
+    """The dates in a line of a description, and the date of the document behind the line."""
 
     valid_from: str = ""
     valid_to: str = ""

@@ -91,8 +91,9 @@ class Claim:
 class ClaimIndex:
     """The claims of one state of an index, without the claims of people, which are decisions.
 
-    `stated_kinds` are the functional kinds by a user's word. `decided` has the sorted keys of the ends of
-    each relation made or changed by a person. Unless the index `learns`, only stated kinds are functional.
+    `stated_kinds` are the functional kinds by a user's word. `decided` has the sorted keys of the
+    ends of each relation made or changed by a person. Unless the index `learns`, only stated kinds
+    are functional.
     """
 
     claims: Sequence[Claim]
@@ -174,7 +175,7 @@ class ClaimMemory:
 
 
 def kind_of(predicate: str) -> str:
-    """A predicate for comparison, such as "^heads": "head of" and "is the head of" are the same kind."""
+    """A predicate for comparison, such as "^heads": "is the head of" is the same as "head of"."""
     is_inverse = predicate.startswith(INVERSE)
     words = predicate.removeprefix(INVERSE)
     return f"{INVERSE if is_inverse else ''}{_folded_predicate(words)}"

@@ -46,15 +46,15 @@ class ClaimPair(NamedTuple):
 def find_conflicts(
     view: StoreView, index: ClaimIndex, *, explained: bool = False, limit: int | None = None
 ) -> tuple[Conflict, ...]:
-    """The contradictions of an index, by subject; with `explained`, contradictions explained by time last."""
+    """The contradictions of an index, by subject; with `explained`, those explained by time last."""
     pairs = [pair for pair in conflicting_pairs(index) if explained or not pair.explained]
     pairs.sort(key=lambda pair: (pair.explained, pair.first.subject, pair.first.mention))
     return described_conflicts(view, pairs[:limit])
 
 
 def conflicting_pairs(index: ClaimIndex) -> Iterator[ClaimPair]:
-    """A pair of claims for each two different values of a subject, if possible a pair unexplained by time.
-    Relations made or changed by a person are decided.
+    """A pair of claims for each two different values of a subject, if possible a pair unexplained
+    by time. Relations made or changed by a person are decided.
     """
     listed: set[frozenset[tuple[int, str]]] = set()
     for group in index.functional_groups():
@@ -113,8 +113,8 @@ def conflict_lines(context: Context) -> list[str]:
 
 
 def appended_conflicts(context: Context, text: str, cited: Collection[int]) -> str:
-    """The contradictions behind an answer, as the end of the answer: with a value in the text of the answer and
-    a passage among the cited numbers.
+    """The contradictions behind an answer, as the end of the answer: with a value in the text of
+    the answer and a passage among the cited numbers.
     """
     numbers = {chunk.id: number for number, chunk in enumerate(context.chunks, start=1)}
     folded = nfkc_casefold(text)
@@ -131,8 +131,8 @@ def appended_conflicts(context: Context, text: str, cited: Collection[int]) -> s
 def with_conflict_section(
     context: Context, param: QueryParam, tokenizer: Tokenizer, mark: str
 ) -> Context:
-    """A fitted context with contradictions between passages of the prompt as the last section; without the
-    section if there is no room.
+    """A fitted context with contradictions between passages of the prompt as the last section;
+    without the section if there is no room.
     """
     chunk_ids = {chunk.id for chunk in context.chunks}
     conflicts = [

@@ -32,8 +32,8 @@ StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiddenStatement:
-    """A statement out of date, for the search in passages; `superseded` by a later statement, rather than out
-    of date by its own words.
+    """A statement out of date, for the search in passages; `superseded` by a later statement,
+    rather than out of date by its own words.
     """
 
     names: tuple[str, ...]
@@ -54,10 +54,11 @@ class HiddenStatement:
 class Holding:
     """The out-of-date part of an index at a moment, by row ids.
 
-    `later_chunks` are of later documents. `mentions` are out of date, though the names of `nameless` mentions
-    are still ends of valid relations. `doubtful_relations` have a hidden mention. `statements` belong to
-    hidden mentions, by chunk, and `written` is the date of each chunk with a date. `hidden_pairs`
-    are entities and chunks without a valid mention, shape (n, 2).
+    `later_chunks` are of later documents. `mentions` are out of date, though the names of
+    `nameless` mentions are still ends of valid relations. `doubtful_relations` have a hidden
+    mention. `statements` belong to hidden mentions, by chunk, and `written` is the date of each
+    chunk with a date. `hidden_pairs` are entities and chunks without a valid mention, shape (n,
+    2).
     """
 
     moment: str
@@ -254,8 +255,8 @@ def superseded_claims(
 
 
 def _takes_place_of(latest: Claim, claim: Claim) -> bool:
-    """Whether the latest claim has a different value from a later date on, without an explicit end of the
-    earlier claim to the contrary.
+    """Whether the latest claim has a different value from a later date on, without an explicit end
+    of the earlier claim to the contrary.
     """
     if is_same_value(latest.value, claim.value):
         return False

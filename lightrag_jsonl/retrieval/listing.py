@@ -68,7 +68,7 @@ class TypedRows:
 
 @dataclass(frozen=True, slots=True)
 class PredicateMatch:
-    """A relation by row id with predicates in the question; `is_source`: the named entity is the source."""
+    """A relation by row id with predicates in the question; `is_source` of the named entity."""
 
     relation: int
     predicates: tuple[str, ...]
@@ -141,8 +141,8 @@ def _requested_words(task: SearchTask, question: str, request: ListRequest) -> L
 
 
 def _question_words(task: SearchTask, types: EntityTypes, question: str) -> ListWords | None:
-    """The words of a question beside a single named entity; None for several entities, or a number beside
-    the name.
+    """The words of a question beside a single named entity; None for several entities, or a number
+    beside the name.
     """
     spellings = {
         row: spelling
@@ -272,8 +272,8 @@ def _other_ends(
 def _matching(
     relation: Relation, list_words: Sequence[str], name: str
 ) -> Iterable[tuple[tuple[str, ...], bool]]:
-    """The predicates of a relation in the words of the question, for each direction, and whether the named
-    entity is the source.
+    """The predicates of a relation in the words of the question, for each direction, and whether
+    the named entity is the source.
     """
     is_source = relation.source == name
     for keywords, direction in (
@@ -308,8 +308,8 @@ def _in_one_direction(
 
 
 def _documents(task: SearchTask, entity: int | None, years: Sequence[str]) -> Listing | None:
-    """The visible documents of the years in the question, if any: all, or with a passage on an entity. None for
-    years in the question and a document without a date.
+    """The visible documents of the years in the question, if any: all, or with a passage on an
+    entity. None for years in the question and a document without a date.
     """
     chunks = task.snapshot.graph.chunks
     if entity is not None:

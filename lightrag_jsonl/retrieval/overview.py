@@ -79,8 +79,8 @@ def _spread_chunks(task: SearchTask, cited_ids: Collection[str]) -> dict[int, Ch
     """The visible chunks without front matter, by row id in the order of the text; chunks cited in
     reports are always included.
 
-    Of more than `CHUNKS_READ`, the best of each of so many sections of equal length: first by words in common with
-    the question, then by the number of entities.
+    Of more than `CHUNKS_READ`, the best of each of so many sections of equal length: first by
+    words in common with the question, then by the number of entities.
     """
     chunk_ids = task.snapshot.chunk_names(visible_chunks(task).tolist())
     ordered = column(chunk_ids)

@@ -1,8 +1,9 @@
 """Reports on communities by a model: written on request, cited, and kept by the content of a community.
 
-A report is stored among the cached answers, by the passages of its community. So the report is found as long as
-the passages are the same, with any model; after a change of the passages, the next request writes the
-report anew. A purge deletes reports like all answers with possible quotes of deleted documents.
+A report is stored among the cached answers, by the passages of its community. So the report is
+found as long as the passages are the same, with any model; after a change of the passages, the
+next request writes the report anew. A purge deletes reports like all answers with possible quotes
+of deleted documents.
 """
 
 import re

@@ -131,7 +131,7 @@ class AnswerEvidence:
         return False
 
     def _with_completing(self, alone: Sequence[Quote], quotes: Sequence[Quote]) -> list[Quote]:
-        """The answers, and further quotes with more of the question's words and a name of the answers."""
+        """The answers, and quotes with more words of the question and a name of the answers."""
         chosen: list[Quote] = []
         for quote in quotes:
             before = [*alone, *chosen]
@@ -165,7 +165,7 @@ class AnswerEvidence:
         )
 
     def _has_what_is_required(self, quote: Quote) -> bool:
-        """Whether a sentence has the verb or noun asked for, and something in the place of the answer."""
+        """Whether a sentence has the verb or noun asked for, and something in the answer's place."""
         question = self._question
         for word in (question.subject_verb, question.attribute):
             if word and _presence(word, quote) < 1:

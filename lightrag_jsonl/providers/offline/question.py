@@ -82,9 +82,10 @@ def _light_stems() -> frozenset[str]:
 class AskedQuestion:
     """A question in simplified characters, with the words and the parts expected in an answer.
 
-    `kind` is a kind of answer visible in a text; `subject_verb` and `object_verb` are verbs whose subject or
-    object is asked for; `attribute` is what is asked for of its `owner` ("the color of the roof"). They
-    are stems of English, words of Chinese, or "". `category` is the English noun after "which" or "what".
+    `kind` is a kind of answer visible in a text; `subject_verb` and `object_verb` are verbs whose
+    subject or object is asked for; `attribute` is what is asked for of its `owner` ("the color of
+    the roof"). They are stems of English, words of Chinese, or "". `category` is the English noun
+    after "which" or "what".
     """
 
     text: str
