@@ -83,7 +83,8 @@ def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> Comma
 def show_history(rag: LightRAG, name: str) -> CommandOutput:
     """Show what was said about the entity NAME over time, with the sources."""
     claims = rag.entities.history(name)
-    rows = [_claim_row(claim) for claim in claims]
+    # A sentence is a claim of the entity and of each of its relations.
+    rows = {tuple(row.values()): row for row in map(_claim_row, claims)}.values()
     return CommandOutput(claims, table(rows, "from", "to", "statement", "document", "date"))
 
 
