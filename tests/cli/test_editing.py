@@ -75,3 +75,29 @@ def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
     (texts / "b.md").unlink()
     report = run_json("insert", "-w", kb, texts, "--sync")
     assert report["deleted"] == [str(texts / "b.md")]
+
+
+def test_conflicts_are_listed_on_the_terminal(tmp_path: Path) -> None:
+    """Two texts do not show that a relation has one value: the command says how to name such ones."""
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(["Mara Voss was born in Tallinn.", "Mara Voss was born in Turku."])
+
+    unknown = run("conflicts", "-w", tmp_path / "kb")
+    birthplaces = run("conflicts", "-w", tmp_path / "kb", "--functional", "born in")
+
+    assert "no contradictions" in unknown.stdout
+    assert '--functional "born in"' in unknown.stdout
+    assert "Mara Voss was born in Tallinn." in birthplaces.stdout
+    assert "Mara Voss was born in Turku." in birthplaces.stdout
+
+
+def test_a_history_shows_each_sentence_once(tmp_path: Path) -> None:
+    """A sentence about an entity and a relation of it is one line for people, several claims in JSON."""
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(Document("Mara Voss was born in Riga in 1901.", title="life"))
+
+    table = run("entities", "history", "Mara Voss", "-w", tmp_path / "kb").stdout
+    claims = run_json("entities", "history", "Mara Voss", "-w", tmp_path / "kb")
+
+    assert len(claims) > 1
+    assert table.count("Mara Voss was born in Riga in 1901.") == 1
