@@ -409,7 +409,7 @@ def _relative_english(match: re.Match[str], written: str) -> str:
 
 def _month_beside(name: str, written: str, turn: str) -> str:
     """The month of this name before the date of the text ("last"), in or before its month ("since"), in
-    its year ("this"), or in or after its month.
+    its year ("this"), or in or after its month; "" after the year 9999.
     """
     own_month = months_later(written, 0)
     year = int(written[:4])
@@ -422,8 +422,8 @@ def _month_beside(name: str, written: str, turn: str) -> str:
         case "this":
             return candidates[1]
         case "next":
-            return min([month for month in candidates if month > own_month])
-    return min([month for month in candidates if month >= own_month])
+            return min([month for month in candidates if month > own_month], default="")
+    return min([month for month in candidates if month >= own_month], default="")
 
 
 def _date_ago(count: str, unit: str, written: str) -> str:
