@@ -423,7 +423,7 @@ def _relative_english(match: re.Match[str], written: str) -> str:
 
 def _month_beside(name: str, written: str, turn: str) -> str:
     """The named month before the date of a text ("last"), in or before the month of the text ("since"),
-    in the year of the text ("this"), or in or after the month of the text.
+    in the year of the text ("this"), or in or after the month of the text; "" after the year 9999.
     """
     own_month = months_later(written, 0)
     year = int(written[:4])
@@ -437,8 +437,8 @@ def _month_beside(name: str, written: str, turn: str) -> str:
         case "this":
             return candidates[1]
         case "next":
-            return min([month for month in candidates if month > own_month])
-    return min([month for month in candidates if month >= own_month])
+            return min([month for month in candidates if month > own_month], default="")
+    return min([month for month in candidates if month >= own_month], default="")
 
 
 def _date_ago(count: str, unit: str, written: str) -> str:

@@ -129,7 +129,8 @@ def wiki_pages(
 def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
     """Write the pages into a folder: changed pages are written, former pages deleted.
 
-    Files of other origin stay; `ConfigError` where such a file is in the way of a page.
+    Files of other origin stay; `ConfigError` where such a file is in the way of a page. An export that
+    ends halfway leaves a manifest of the former and the new pages, so that the next one goes on.
     """
     former = _former_pages(folder)
     digests = {path: digest(text) for path, text in sorted(pages.items())}
@@ -139,6 +140,7 @@ def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
             f"{folder / in_the_way[0]} was not written by an export; choose an empty folder, or move the file"
         )
     changed = [path for path in digests if _digest_of(folder / path) != digests[path]]
+    _write_manifest(folder, {**dict.fromkeys(former, ""), **digests})
     for path in changed:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(pages[path], encoding="utf-8", newline="")
@@ -148,9 +150,16 @@ def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
     for part in ("entities", "communities", "documents"):
         if (folder / part).is_dir() and not any((folder / part).iterdir()):
             (folder / part).rmdir()
-    manifest = json.dumps(digests, ensure_ascii=False, indent=0) + "\n"
-    (folder / MANIFEST).write_text(manifest, encoding="utf-8", newline="")
+    _write_manifest(folder, digests)
     return WikiChanges(len(changed), len(deleted), len(digests) - len(changed))
+
+
+def _write_manifest(folder: Path, digests: Mapping[str, str]) -> None:
+    """Replace the manifest at once: after a kill or on a full disk there is the old or the new one."""
+    draft = folder / f"{MANIFEST}.new"
+    text = json.dumps(digests, ensure_ascii=False, indent=0) + "\n"
+    draft.write_text(text, encoding="utf-8", newline="")
+    draft.replace(folder / MANIFEST)
 
 
 def _former_pages(folder: Path) -> Sequence[str]:

@@ -22,7 +22,7 @@ _ORG_BLOCK = re.compile(
 )
 _ORG_PLANNING = re.compile(r"^[ \t]*(?:SCHEDULED|DEADLINE|CLOSED):.*\n?", re.MULTILINE)
 _ORG_COMMENT = re.compile(r"^[ \t]*#(?:[ \t].*)?$\n?", re.MULTILINE)
-_ORG_LINK = re.compile(r"\[\[(?:[^\]\n]*)\]\[([^\]\n]+)\]\]|\[\[([^\]\n]+)\]\]")
+_ORG_LINK = re.compile(r"\[\[(?:[^\[\]\n]*)\]\[([^\]\n]+)\]\]|\[\[([^\[\]\n]+)\]\]")
 _ORG_RULE = re.compile(r"^[ \t]*\|[-+|]+\|?[ \t]*$\n?", re.MULTILINE)
 
 

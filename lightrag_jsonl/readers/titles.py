@@ -10,8 +10,10 @@ FEWEST_TITLE_CHARACTERS = 4  # characters
 LONGEST_TITLE = 200  # characters
 
 _MARKDOWN_HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*?)[ \t]*#*$", re.MULTILINE)
-_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
-_LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
+_FENCED = re.compile(
+    r"^[ \t]*(`{3,}(?!`)|~{3,}(?!~))[^\n]*\n.*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE
+)
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|\{#[^}\n]*\}|<[^<>\n]*>")
 _WORDS = re.compile(r"\w+")
 

@@ -100,3 +100,10 @@ def test_words_of_an_extractor_become_a_date() -> None:
     assert resolved_date("last year", "2021-06") == "2020"
     assert resolved_date("去年", "2021") == "2020"
     assert resolved_date("present") == resolved_date("") == ""
+
+
+def test_nothing_is_after_the_last_year() -> None:
+    """A text of the year 9999, as people write "without end", names no month after that year."""
+    assert resolved_date("next January", "9999-12-31") == ""
+    assert claim_dates("Ann leads it until March.", ["Ann"], "9999-12-31") == ("", "")
+    assert resolved_date("next December", "9999-06") == "9999-12"

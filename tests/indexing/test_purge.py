@@ -1,6 +1,10 @@
 """Purging: of a deleted document no word is left in any file."""
 
+import contextlib
+import re
 import sqlite3
+import zlib
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -23,15 +27,30 @@ def others(number: int) -> list[Document]:
     return [Document(f"Ann wrote to Person{n} and Cid in Bern.", id=f"d{n}") for n in range(number)]
 
 
+LONGEST_TEXT = 10_000  # bytes
+
+
 def answer(request: object) -> str:
     """Extraction and summaries as in the kit; answers repeat the prompt."""
     return read_names(request) if "Text:\n" in request.question else request.question  # type: ignore
 
 
 def left_in(folder: Path, *words: bytes) -> list[str]:
-    """The files that hold one of these words, as bytes, in any case."""
-    found = {path.name: path.read_bytes().lower() for path in folder.iterdir()}
-    return [name for name, data in found.items() if any(word.lower() in data for word in words)]
+    """The files that hold one of these words, in any case, as bytes or in a compressed text."""
+    names: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        texts = with_unpacked_texts(path.read_bytes()) if path.is_file() else []
+        if any(word.lower() in text.lower() for text in texts for word in words):
+            names.append(path.name)
+    return names
+
+
+def with_unpacked_texts(data: bytes) -> Iterator[bytes]:
+    """The bytes of a file, and what zlib reads at each place where a compressed text may begin."""
+    yield data
+    for beginning in re.finditer(re.escape(zlib.compress(b"", level=1)[:2]), data):
+        with contextlib.suppress(zlib.error):
+            yield zlib.decompressobj().decompress(data[beginning.start() :], LONGEST_TEXT)
 
 
 async def fill(folder: Path, llm: ScriptedLLM, *more: Document) -> None:
@@ -157,3 +176,14 @@ async def test_nothing_of_a_purged_edit_is_left(tmp_path: Path) -> None:
         assert left_in(tmp_path / "kb", *words) == []
         assert [one.description for one in await rag.entities.list()] == ["About Ann."]
     assert problems(tmp_path / "kb") == []
+
+
+async def test_a_compressed_answer_is_seen_until_it_is_purged(tmp_path: Path) -> None:
+    """A model's words that stand nowhere but in its stored answer are found there, and purged."""
+    llm = ScriptedLLM(lambda request: f"Nothing here, {WORD} or not.")
+    async with index(tmp_path, llm, options=OPTIONS) as rag:
+        await rag.insert(Document("Ann met Bob in Bern.", id="plain"))
+        await rag.admin.vacuum()
+        assert left_in(tmp_path, TAIL) == ["index.sqlite"]
+        await rag.delete("plain", purge=True)
+        assert left_in(tmp_path, TAIL) == []

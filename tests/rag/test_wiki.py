@@ -1,6 +1,9 @@
 """The graph as a wiki of Markdown pages."""
 
+import contextlib
+import errno
 import re
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -9,6 +12,7 @@ import yaml
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
 from lightrag_jsonl.core.types import Record
+from lightrag_jsonl.rag.wiki import write_wiki
 from tests.kit import entity, relation
 
 MILL = "Ada Fox built the mill in Oakby. The mill burned down in 1902.\fAda Fox moved to Lund."
@@ -157,3 +161,36 @@ def test_a_manifest_leads_nowhere_else(tmp_path: Path) -> None:
         (wiki / ".wiki.json").write_text("{")
         with pytest.raises(ConfigError, match="is damaged"):
             rag.admin.export(wiki)
+
+
+def test_an_export_that_was_cut_off_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever an export ends, the next one makes the folder what a whole export makes it."""
+    former_pages = {"index.md": "old", "entities/Ada.md": "old", "entities/Olaf.md": "old"}
+    new_pages = {"index.md": "new", "entities/Ada.md": "new", "documents/lake.md": "new"}
+    write_wiki(tmp_path / "whole", new_pages)
+    for whole_writes in range(6):
+        folder = tmp_path / str(whole_writes)
+        if whole_writes % 2:
+            write_wiki(folder, former_pages)
+        with monkeypatch.context() as patch, contextlib.suppress(OSError):
+            patch.setattr(Path, "write_text", half_written_after(whole_writes))
+            write_wiki(folder, new_pages)
+        write_wiki(folder, new_pages)
+        assert pages(folder) == pages(tmp_path / "whole")
+
+
+def half_written_after(count: int) -> Callable[..., int]:
+    """A `Path.write_text` whose disk is full in the middle of the text after so many texts."""
+    write_text = Path.write_text
+    written_paths: list[Path] = []
+
+    def write(path: Path, text: str, **options: str) -> int:
+        if len(written_paths) == count:
+            write_text(path, text[: len(text) // 2], **options)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written_paths.append(path)
+        return write_text(path, text, **options)
+
+    return write

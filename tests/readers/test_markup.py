@@ -269,3 +269,16 @@ def test_who_wrote_a_mail_can_be_asked(tmp_path: Path) -> None:
         where = {"to": "Rosa <rosa@leith.example>"}
         (chunk,) = rag.retrieve("pump", mode="naive", where=where).chunks
     assert "From: 张三" in chunk.text and chunk.title == "Café"
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [("a.org", "["), ("a.rst", ":a"), ("a.org", "`"), ("a.md", "`"), ("a.md", "[")],
+)
+def test_an_opening_that_is_repeated_without_end(name: str, unit: str) -> None:
+    """A line of a million openings of links, roles or code is read: no rule tries each of them to the
+    end of the line, which would take hours.
+    """
+    line = unit * (1_000_000 // len(unit))
+    document = read(f"# Mill\n\n{line}", name)
+    assert document.text.count(unit) == line.count(unit)
