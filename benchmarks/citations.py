@@ -21,7 +21,8 @@ from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.tracing.citations import resolve_citations
 
 LABELS = Path(__file__).parent / "labels" / "citations-en.json"
-NO_INDEX: Any = SimpleNamespace(chunks=lambda ids: {})  # passages are in the context
+# Passages are in the context; no document has pictures.
+NO_INDEX: Any = SimpleNamespace(chunks=lambda ids: {}, documents=lambda ids: [])
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ import zlib
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 from lightrag_jsonl import AsyncLightRAG, QueryParam
 from lightrag_jsonl.core.errors import LLMError, NotFoundError
@@ -56,6 +57,12 @@ INVARIANTS = {  # queries that find nothing
 
 processes = multiprocessing.get_context("forkserver")
 Operation = Callable[[AsyncLightRAG, random.Random], Awaitable[object]]
+
+
+def broken_invariants(connection: sqlite3.Connection) -> dict[str, list[Any]]:
+    """The rows that each of the `INVARIANTS` finds, by its name."""
+    connection.create_function("unpacked", 1, lambda data: zlib.decompress(data).decode())
+    return {name: connection.execute(query).fetchall() for name, query in INVARIANTS.items()}
 
 
 def document(chance: random.Random) -> Document:
@@ -118,8 +125,7 @@ async def _write(folder: Path, log: Path, chance: random.Random) -> None:
 async def check(folder: Path, seen: SQLiteStore) -> list[str]:
     """Everything that is wrong."""
     with contextlib.closing(sqlite3.connect(folder / "index.sqlite")) as connection:
-        connection.create_function("unpacked", 1, lambda data: zlib.decompress(data).decode())
-        wrong = {name: connection.execute(query).fetchall() for name, query in INVARIANTS.items()}
+        wrong = broken_invariants(connection)
     with seen.view() as view:
         embedder = HashEmbedder(dim=int(view.settings().get("dim", 64)))
     async with index(folder, embedder=embedder) as rag:

@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeAlias
 
 import httpx2
 
-from benchmarks.kill import INVARIANTS
+from benchmarks.kill import broken_invariants
 from lightrag_jsonl import LightRAG
 from tests.kit import problems
 from tests.server.running import process_serving, wait_for
@@ -119,7 +119,7 @@ def live(folder: Folder, chance: random.Random) -> str:
 def check_index(folder: Path) -> list[str]:
     """Everything that is wrong with the index."""
     with contextlib.closing(sqlite3.connect(folder / "index.sqlite")) as connection:
-        wrong = {name: connection.execute(query).fetchall() for name, query in INVARIANTS.items()}
+        wrong = broken_invariants(connection)
     messages = [f"{name}: {rows}" for name, rows in wrong.items() if rows]
     return messages + problems(folder)
 

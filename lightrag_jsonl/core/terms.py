@@ -35,18 +35,21 @@ def stem(term: str) -> str:
             word = f"{word[:-1]}y"
     if len(word) > 6 and word.endswith("ery"):  # "discovery" meets "discover"
         return word[:-1]
-    if len(word) > 4 and word.endswith("ie"):  # "movie" meets "movies"
-        return f"{word[:-2]}y"
     return word.removesuffix("e") if len(word) > 3 else word
 
 
 def _singular(noun: str) -> str:
+    if noun[:-1] in _NOUNS_IN_IE:
+        return noun[:-1]
     if len(noun) > 4 and noun.endswith("ies"):
         return f"{noun[:-3]}y"
     is_plural = noun.endswith("s") and not noun.endswith(("ss", "us", "is"))
     return noun[:-1] if is_plural and len(noun) > 3 else noun
 
 
+_NOUNS_IN_IE = frozenset(  # the plural of others has a singular with y; "Marie" is not "Mary"
+    ["birdie", "brownie", "calorie", "cookie", "genie", "hoodie", "lie", "movie", "pie", "pixie", "prairie", "rookie", "selfie", "smoothie", "tie", "zombie"]
+)
 _PAST_OR_GERUND = re.compile(r"(?=[a-z]{3,}(?:ed|ing)$)(?P<base>[a-z]*[aeiouy][a-z]*)(?:ed|ing)")
 _DOUBLED_CONSONANT = re.compile(r"(?<=[a-z]{2})([bdgmnprt])\1$")  # "stopped" meets "stop"
 _UNSPACED_CLASS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer

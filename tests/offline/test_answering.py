@@ -189,6 +189,21 @@ def test_a_question_about_what_no_source_names_is_not_answered_by_its_other_word
     assert answer(question, known, language).startswith(f"{description} [3]")
 
 
+@pytest.mark.parametrize(
+    ("question", "answered"),
+    [
+        ("What did Marie Lund paint?", "She painted"),
+        ("What does Marie Lund paint?", "She painted"),
+        ("Which town did Marie Lund leave?", "Marie Lund left"),
+    ],
+)
+def test_the_subject_of_a_question_is_not_its_verb(question: str, answered: str) -> None:
+    """The name after "did" says who acts; the answer needs the verb after the name."""
+    text = "Marie Lund was born in Bergen. She painted fishing boats. Marie Lund left Oslo."
+
+    assert answer(question, context(text), "en").startswith(answered)
+
+
 def test_a_name_with_another_number_is_another_name() -> None:
     """Who runs one of several numbered places is no answer to who runs another one."""
     text = "Harbour14 is a busy place. Harbour15 is closed. Ada Lund runs Harbour13."

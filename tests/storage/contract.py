@@ -461,7 +461,7 @@ class StoreContract:
         """In any form and order, in one part of a chunk; the first by row id."""
         store, filler = self.make(tmp_path), " ".join([f"word{n}" for n in range(300)])
         with store.transaction() as transaction:
-            put_sample(transaction, 1, "Radium mines, and the Curies of Paris.")
+            put_sample(transaction, 1, "The mines of radium, and Curie, of Paris.")
             put_sample(transaction, 2, f"Radium {filler} {filler} and Curie. Curie")
             put_sample(transaction, 3, "居里夫人发现了镭。")
         with store.snapshot() as snapshot:

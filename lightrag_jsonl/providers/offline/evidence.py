@@ -86,6 +86,7 @@ class AnswerEvidence:
             if count or word != self._question.category
         }
         self._words = list(self._weights)
+        self._verb_is_used = sentences_by_word.get(self._question.object_verb, 0) > 0
 
     def answering(self, quotes: Sequence[Quote]) -> list[Quote]:
         """The quotes in answer to the question, best first: each alone, or two together."""
@@ -172,6 +173,8 @@ class AnswerEvidence:
                 return False
         if any(_has_another_number(word, quote) for word in self._words):
             return False
+        if self._verb_is_used and _presence(question.object_verb, quote) < 1:
+            return False
         if question.owner and not self._names_owner(quote):
             return False
         if has_cjk(question.subject_verb):
@@ -219,7 +222,9 @@ class AnswerEvidence:
     def _count_rivals(self, share: float) -> int:
         """The number of equally fitting sentences, including the quote."""
         return sum(
-            self._share([quote]) >= _AS_GOOD * share and self._shows_what_is_asked(quote)
+            self._share([quote]) >= _AS_GOOD * share
+            and self._shows_what_is_asked(quote)
+            and self._has_what_is_required(quote)
             for quote in self._quotes
         )
 

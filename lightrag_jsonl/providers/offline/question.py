@@ -44,8 +44,10 @@ _QUESTION_PHRASE = re.compile(  # "how large", 多少钱, 几点: no words of th
     r"|多少钱|多少|多久|多长时间|几[点号次个年天月]|什么时候|什么地方|什么|哪[里儿家个位些]|在哪|为什么|怎么样?|谁|一共",
     re.IGNORECASE,
 )
-_VERB_OF_WHO = re.compile(
-    rf"\W*(?:who|(?:what|which)\s+[a-z]+)\s+(?!(?:{_AUXILIARIES})\b)(?P<verb>[a-z]+)\b", re.I
+_VERB_OF_WHO = re.compile(  # "Who wrote …", "Which ship reached …", not "What did Ann …"
+    rf"\W*(?:who|(?:what|which)\s+(?!(?:{_AUXILIARIES})\b)[a-z]+)"
+    rf"\s+(?!(?:{_AUXILIARIES})\b)(?P<verb>[a-z]+)\b",
+    re.I,
 )
 _OBJECT_ASKED_FOR = re.compile(
     r"\b(?:what|whom|who)\s+(?:do|does|did)\s+[^?]*?(?P<verb>[a-z]{3,})(?:\s+(?:to|for|from|with)\b[^?]*)?\?",
