@@ -10,6 +10,7 @@ Staff: each document says since when. Prices: only the date of the document says
 documents without a date that say from when to when, offices of the Three Kingdoms in Chinese by eras.
 """
 
+import argparse
 import json
 import os
 import tempfile
@@ -393,12 +394,18 @@ def judge_conflicts(rag: LightRAG, wrong: Sequence[Version]) -> tuple[float, flo
 
 def main() -> None:
     """Print the figures of both languages, by records and by rules."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--languages", nargs="+", default=("en", "zh"), choices=("en", "zh"))
+    parser.add_argument(
+        "--by", nargs="+", default=("records", "rules"), choices=("records", "rules")
+    )
+    arguments = parser.parse_args()
     figures = {
-        f"{language} by {'rules' if by_rules else 'records'}": measure(language, by_rules=by_rules)
-        for by_rules in (False, True)
-        for language in ("en", "zh")
+        f"{language} by {way}": measure(language, by_rules=way == "rules")
+        for way in arguments.by
+        for language in arguments.languages
     }
-    print(json.dumps(figures, indent=2))
+    print(json.dumps({"benchmark": "versions", "figures": figures}, indent=2))
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Final
 
 import click
-import networkx as nx
 
 from lightrag_jsonl import Answer, LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, command
 from lightrag_jsonl.cli.options import option
-from lightrag_jsonl.cli.output import one_line, wrapped
+from lightrag_jsonl.cli.output import one_line, width, wrapped
 from lightrag_jsonl.cli.samples import sample_documents, sample_questions, sample_records
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
 
@@ -95,8 +94,10 @@ def _by_rules(folder: Path, language: Language, question: str) -> Iterator[str]:
     words = SUMMARY_WORDS[language]
     with LightRAG(folder, language=language, llm="none") as rag:
         rag.insert(sample_documents(language), progress=False)
-        keywords = nx.get_edge_attributes(rag.graph, "keywords").values()
-        stated = sum(keyword != MENTIONED_TOGETHER[language] for keyword in keywords)
+        stated = sum(
+            keywords != MENTIONED_TOGETHER[language]
+            for _, _, keywords in rag.graph.edges(data="keywords")
+        )
         yield "\n" + words["rules"].format(rag.status().entities, stated)
         yield f"{words['question']}{question}"
         yield from _indented(rag.query(question))
@@ -143,7 +144,10 @@ def _summary(rag: LightRAG, language: Language, answers: Mapping[str, Answer]) -
     yield words["relations"]
     for _, _, data in edges[:SHOWN_RELATIONS]:
         keywords = words["comma"].join(data["keywords"].split("; ")[:3]) or "—"
-        yield "  " + one_line(f"{data['source']} — {keywords} — {data['target']}", SCREEN_COLUMNS)
+        source = f"  {data['source']} — "
+        target = f" — {data['target']}"
+        columns_left = SCREEN_COLUMNS - width(source + target)
+        yield source + one_line(keywords, max(columns_left, 1)) + target
     for question, answer in answers.items():
         yield f"\n{words['question']}{question}"
         yield from _indented(answer)

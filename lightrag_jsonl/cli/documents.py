@@ -269,7 +269,7 @@ def _output(
     has_changed = report.documents or report.unchanged or report.deleted
     return CommandOutput(
         value=report,
-        display=None if has_changed else display_if_empty,
+        display=replace(report, difference=None) if has_changed else display_if_empty,
         status=INCOMPLETE if report.stopped else 0,
         notes=list(_report_notes(rag, report, go_on)),
         failures=report.failures,

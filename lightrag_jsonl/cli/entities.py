@@ -3,6 +3,7 @@
 import getpass
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Final
 
 import click
 
@@ -11,6 +12,11 @@ from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
 from lightrag_jsonl.cli.output import cost_words, table
 from lightrag_jsonl.curation.duplicates import groups
+
+NO_CONFLICTS: Final = (
+    "no contradictions of relations known to have one value at a time\n"
+    'name others, such as --functional "born in" (relations list shows the names)'
+)
 
 name_argument = click.argument("name")
 names_argument = click.argument("names", nargs=-1, required=True)
@@ -77,7 +83,8 @@ def list_relations(rag: LightRAG, limit: int, offset: int, search: str) -> Comma
 def show_history(rag: LightRAG, name: str) -> CommandOutput:
     """Show what was said about the entity NAME over time, with the sources."""
     claims = rag.entities.history(name)
-    rows = [_claim_row(claim) for claim in claims]
+    # A sentence is a claim of the entity and of each of its relations.
+    rows = {tuple(row.values()): row for row in map(_claim_row, claims)}.values()
     return CommandOutput(claims, table(rows, "from", "to", "statement", "document", "date"))
 
 
@@ -85,7 +92,7 @@ def show_history(rag: LightRAG, name: str) -> CommandOutput:
     option("-n --limit", "The maximum number.", POSITIVE, default=100, show_default=True),
     option("--explained", "Also pairs that time explains.", is_flag=True),
     option(
-        "--functional functional_kinds",
+        "--functional kinds_with_one_value",
         "A relation or attribute with one value at a time, such as price, or ^head of for one subject "
         "at a time; may be repeated. Others are learned from the texts.",
         multiple=True,
@@ -99,13 +106,13 @@ def list_conflicts(
     rag: LightRAG,
     limit: int,
     explained: bool,
-    functional_kinds: tuple[str, ...],
+    kinds_with_one_value: tuple[str, ...],
     review: bool,
     yes: bool,
 ) -> CommandOutput:
     """List pairs of statements that contradict each other. `relations delete` or `edit` settles one."""
     conflicts = rag.conflicts(
-        explained=explained, functional_kinds=functional_kinds or None, limit=limit
+        explained=explained, functional_kinds=kinds_with_one_value or None, limit=limit
     )
     notes: list[str] = []
     if review and conflicts:
@@ -126,7 +133,7 @@ def list_conflicts(
         for claim in (conflict.first, conflict.second)
     ]
     columns = ("subject", "relation", "explained", "from", "statement", "document", "date")
-    return CommandOutput(conflicts, table(rows, *columns) or "no contradictions", notes=notes)
+    return CommandOutput(conflicts, table(rows, *columns) or NO_CONFLICTS, notes=notes)
 
 
 def _claim_row(claim: DatedClaim) -> dict[str, str]:

@@ -116,7 +116,7 @@ def explain_document(rag: LightRAG, document: str) -> CommandOutput:
     name="export",
     group=explain_group,
 )
-def export_trace(
+def export_recorded_trace(
     rag: LightRAG,
     id: str | None,
     format: rdf.Format,
@@ -142,7 +142,7 @@ def export_trace(
 
 
 @index_command(click.argument("ids", nargs=-1), name="verify", group=explain_group)
-def verify_traces(rag: LightRAG, ids: tuple[str, ...]) -> CommandOutput:
+def verify_recorded_traces(rag: LightRAG, ids: tuple[str, ...]) -> CommandOutput:
     """Verify the traces IDS, or all traces and texts; exit 1 if there is a problem.
 
     The steps are complete, every edge has a chunk, every chunk is an exact slice of its page,

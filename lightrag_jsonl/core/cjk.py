@@ -44,15 +44,15 @@ def simplified(text: str) -> str:
     """
     if not has_cjk(text):
         return text
-    return _simplified_word(text) if len(text) <= LONGEST_WORD else _converted(text)
+    return _simplified_word(text) if len(text) <= LONGEST_WORD else _converted_to_simplified(text)
 
 
 @lru_cache(2**16)  # the same words come again and again
 def _simplified_word(word: str) -> str:
-    return _converted(word)
+    return _converted_to_simplified(word)
 
 
-def _converted(text: str) -> str:
+def _converted_to_simplified(text: str) -> str:
     converted = _simplifier().convert(sanitize(text))
     return converted if len(converted) == len(text) else with_simple_characters(text)
 

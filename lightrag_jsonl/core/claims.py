@@ -1,4 +1,4 @@
-"""Claims of texts with their dates, as people read them: the history of an entity, and contradictions."""
+"""Claims of texts with dates, for readers: the history of an entity, and contradictions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The window of a model: the tokens that a request and its answer may have together."""
+"""The window of a model: the most tokens of a request and an answer together."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -19,13 +19,13 @@ MESSAGE_OVERHEAD = 4  # tokens of the chat format around a message
 
 @dataclass(frozen=True, slots=True)
 class ContextWindow:
-    """The size of a model's window, and a counter of tokens; the size is None if it is not known."""
+    """The size of a model's window, and a counter of tokens; an unknown size is None."""
 
     tokens: int | None
     count: Callable[[str], int]
 
     def room(self, messages: Iterable[Message]) -> int | None:
-        """The tokens that are left for the answer to a conversation; None if nobody knows."""
+        """The remaining tokens for the answer to a conversation; None if the window is unknown."""
         if self.tokens is None:
             return None
         used = sum(self.count(turn.content) + MESSAGE_OVERHEAD for turn in messages)
@@ -37,7 +37,7 @@ class ContextWindow:
         return room is None or self.tokens is None or room >= self.tokens // LEAST_ROOM
 
     def answer_limit(self, messages: Iterable[Message], limit: int | None) -> int | None:
-        """The most tokens of an answer: the `limit`, or the room if that is less."""
+        """The most tokens of an answer: the lower of the `limit` and the room."""
         room = self.room(messages)
         if room is None:
             return limit
@@ -54,7 +54,7 @@ def context_tokens(llm: LLM | None) -> int | None:
 def fitted_options(
     options: IndexOptions, *, extract: int | None, summarize: int | None
 ) -> IndexOptions:
-    """The options with chunks and groups of descriptions that fit the windows of the two models."""
+    """The options, with chunks and groups of descriptions within the windows of the two models."""
     if extract is not None:
         longest = max(SHORTEST_CHUNK, (extract - PROMPT_TOKENS) // (1 + USUAL_ANSWER))
         if longest < options.chunk_tokens:
@@ -67,7 +67,7 @@ def fitted_options(
 
 
 def fitted_param(param: QueryParam, window: int | None) -> QueryParam:
-    """The settings of a question with a context that fits the window beside instructions and answer."""
+    """The settings of a question, with a context that leaves room for instructions and answer."""
     if window is None:
         return param
     budget = int((window - PROMPT_TOKENS - ANSWER_TO_A_QUESTION) / TOKENIZER_MARGIN)

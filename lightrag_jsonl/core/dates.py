@@ -43,7 +43,7 @@ _FORMS = tuple(
 
 
 def checked_date(text: str, name: str) -> str:
-    """A date that a user wrote, in our form; `ConfigError` names the setting if it is no date."""
+    """A user's date in our form; `ConfigError` names the setting of a text without a date."""
     iso = iso_date(text)
     if not iso:
         raise ConfigError(
@@ -55,7 +55,7 @@ def checked_date(text: str, name: str) -> str:
 
 @lru_cache(10_000)  # the dates of documents come again and again
 def iso_date(text: str) -> str:
-    """A whole text as a date in our form; "" if it is none. A time of day after the date is left out."""
+    """A whole text as a date in our form, or "". A time of day after the date is left out."""
     plain = half_width(text).strip()
     for form in _FORMS:
         match = form.fullmatch(plain)
@@ -69,21 +69,22 @@ def iso_date(text: str) -> str:
 
 
 def half_width(text: str) -> str:
-    """A text with simplified characters and ASCII digits; each character keeps its place."""
+    """A text with simplified characters and ASCII digits; characters keep their places."""
     if text.isascii():
         return text
     return (simplified(text) if has_cjk(text) else text).translate(_ASCII_DIGITS)
 
 
 def written_date(year: str, month: str = "", day: str = "") -> str:
-    """A date in our form from the words for year, month and day; "" if there is no such date."""
+    """A date in our form from the words for year, month and day; "" for a date outside the calendar."""
     numbers = [_number(year), _month_number(month), _number(day)]
     parts = [number for number, text in zip(numbers, (year, month, day), strict=True) if text]
     try:
         date(*[*parts, 1, 1][:3])
     except ValueError:
         return ""
-    return "-".join([f"{parts[0]:04}", *[f"{part:02}" for part in parts[1:]]])
+    written_year = f"{parts[0]:04}"
+    return "-".join([written_year, *[f"{part:02}" for part in parts[1:]]])
 
 
 def era_year(era: str, year: str) -> str:
@@ -159,6 +160,6 @@ def _date_of_day(day: int, *, parts: int) -> str:
 
 
 def _year_month_day(iso: str) -> tuple[int, int, int]:
-    """The numbers of year, month and day; 0 for what is not said."""
+    """The numbers of year, month and day; 0 for a missing part."""
     year, month, day = (*map(int, iso.split("-")), 0, 0)[:3]
     return year, month, day

@@ -18,13 +18,12 @@ _CELL = 200  # characters of a cell
 _ROWS = 60
 
 
-_TEXT_MARKS = (
-    re.compile(  # of Markdown and HTML; single marks only around words: not in 2 * 3 or snake_case
-        r"!?\[(?P<text>[^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
-        r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=\w)|(?<=[\w.,!?])_(?!\w)"
-        r"|^\s*(?:#{1,6}|>)\s+",
-        re.MULTILINE,
-    )
+# of Markdown and HTML; single marks only around words: not in 2 * 3 or snake_case
+_TEXT_MARKS = re.compile(
+    r"!?\[(?P<text>[^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
+    r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=\w)|(?<=[\w.,!?])_(?!\w)"
+    r"|^\s*(?:#{1,6}|>)\s+",
+    re.MULTILINE,
 )
 
 

@@ -1,8 +1,8 @@
 """The first years of Chinese eras, to read dates such as 光绪三年 and 民国二十六年.
 
-Eras of the Han and of the Three Kingdoms, of the Sui and Tang by which most dates are given, of the
-Song, Yuan, Ming and Qing, and the Republic. A name that several dynasties used has its best known use.
-Years of an era are lunar; they are taken for the year of ours in which they mostly lie.
+Eras of the Han and of the Three Kingdoms, the usual eras of the Sui and Tang, eras of the Song,
+Yuan, Ming and Qing, and the Republic. A name of several dynasties has the best known use. Years of
+an era are lunar; the year of ours with the largest part of a lunar year stands for the whole.
 """
 
 _ERAS = """

@@ -1,4 +1,4 @@
-"""Questions that ask for a complete list or a number ("How many …?", "List all …", 有哪些, 多少个)."""
+"""Questions for a complete list or a number ("How many …?", "List all …", 有哪些, 多少个)."""
 
 import re
 
@@ -51,18 +51,18 @@ def asks_for_list(question: str) -> bool:
 
 
 def listed_words(text: str) -> list[str]:
-    """The English words that say what is to be listed, without fillers, in order."""
+    """The English words for the items to be listed, without fillers, in order."""
     spaced = _CHINESE_RUN.sub(" ", _YEAR.sub(" ", folded_text(text)))
     return [word for word in search_terms(spaced) if word not in _FILLERS and not word.isdigit()]
 
 
 def listed_characters(text: str) -> list[str]:
-    """The Chinese pieces that say what is to be listed, without fillers, in order."""
+    """The Chinese pieces for the items to be listed, without fillers, in order."""
     return _CHINESE_RUN.findall(_CHINESE_FILLERS.sub(" ", _YEAR.sub(" ", folded_text(text))))
 
 
 def asked_years(text: str) -> tuple[str, ...]:
-    """The years in a question, which limit what is to be listed."""
+    """The years in a question, as a limit of the list."""
     return tuple([year["year"] for year in _YEAR.finditer(folded_text(text))])
 
 
@@ -77,12 +77,12 @@ def asks_for_people(question: str) -> bool:
 
 
 def word_forms(word: str) -> frozenset[str]:
-    """The stems that a word shares with other forms: "founders" with "founded" and "founder"."""
+    """The stems shared by the forms of a word: by "founders", "founded" and "founder"."""
     return frozenset((stem(word), stem(_AGENT_ENDING.sub("", word))))
 
 
 def singular_forms(word: str) -> tuple[str, ...]:
-    """What an English word may be the plural of, and the word."""
+    """An English word, and its possible singular forms."""
     if word in SAME_TYPES:
         return (word, *SAME_TYPES[word])
     forms = [word]

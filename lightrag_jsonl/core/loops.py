@@ -1,4 +1,4 @@
-"""Notices that a model repeats itself, while its answer is still being written."""
+"""Repetition in the answer of a model, noticed while the model is still writing."""
 
 from collections import Counter
 

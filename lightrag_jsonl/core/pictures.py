@@ -1,4 +1,4 @@
-"""The texts that a model has read on the pictures of a document, and where they stand."""
+"""The texts read by a model on the pictures of a document, with their places."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def with_texts(document: Document, texts: Sequence[str]) -> Document:
 def seen_box(
     metadata: Mapping[str, Any], page: int, start: int, end: int
 ) -> tuple[float, ...] | None:
-    """The box of the picture from which a model has read these characters of a page."""
+    """The box of the picture behind some characters of a page, read by a model."""
     places = metadata.get(SEEN_PICTURES)
     for place in places if isinstance(places, list) else ():
         if place["page"] == page and place["start"] <= start and end <= place["end"]:

@@ -32,7 +32,7 @@ _PROVIDERS = {  # the names of the conventions, by the end of a server's name
 
 
 class OpenSpan(Protocol):
-    """A span that has not ended."""
+    """A span still open."""
 
     def add(self, attributes: Attributes) -> None:
         """Add what is known only now."""
@@ -44,7 +44,7 @@ class Telemetry(Protocol):
     def span(
         self, name: str, attributes: Attributes, *, is_client: bool
     ) -> contextlib.AbstractContextManager[OpenSpan]:
-        """Begin a span, inside the span that is open in this task; an exception is its error.
+        """Begin a span inside the open span of the task; an exception is the error of the span.
 
         `is_client` marks a request to a server.
         """
@@ -115,7 +115,7 @@ def completion_attributes(completion: Completion) -> Attributes:
 
 
 def _model_attributes(operation: str, model: str, part: object) -> dict[str, str | int]:
-    """The attributes of a request that are known before it is sent."""
+    """The attributes of a request before the answer."""
     url = urlsplit(str(getattr(part, "url", "")))
     host = url.hostname or ""
     attributes: dict[str, str | int] = {
@@ -131,6 +131,7 @@ def _model_attributes(operation: str, model: str, part: object) -> dict[str, str
 
 def _provider(host: str) -> str:
     """The provider of a server; "openai" for other servers with OpenAI's protocol, "" for no server."""
-    ends = sorted(_PROVIDERS, key=len, reverse=True)
-    name = next((_PROVIDERS[end] for end in ends if host == end or host.endswith(f".{end}")), "")
-    return name or ("openai" if host else "")
+    for domain in sorted(_PROVIDERS, key=len, reverse=True):
+        if host == domain or host.endswith(f".{domain}"):
+            return _PROVIDERS[domain]
+    return "openai" if host else ""

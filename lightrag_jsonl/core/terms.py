@@ -22,9 +22,9 @@ def index_terms(text: str) -> list[str]:
 
 
 def stem(term: str) -> str:
-    """An English search term without its ending: the forms of most verbs and nouns share it.
+    """An English search term without the ending: the same for the forms of most verbs and nouns.
 
-    Endings that names have as well, such as the y of "Mary", stay: "Mary" does not meet "Mars".
+    Endings of names, such as the y of "Mary", stay: "Mary" does not meet "Mars".
     """
     word = _singular(term)
     if len(word) == 4 and word.endswith("ied"):  # "died" meets "die"

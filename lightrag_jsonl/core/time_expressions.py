@@ -1,7 +1,7 @@
 """When statements hold, by the words of a text: "since 1931", "from May 2019 to March 2021", 1937年至1945年.
 
-Rules for English and Chinese. A date after "in", "on" or 于 begins something: what happened then is true
-from then on. Relative dates ("last March", 去年) are counted from the date on which the text was written.
+Rules for English and Chinese. A date after "in", "on" or 于 begins something: an event is true
+from then on. Relative dates ("last March", 去年) are counted from the date of the text.
 """
 
 import re
@@ -31,9 +31,10 @@ from lightrag_jsonl.core.types import EntityMention, RelationMention
 
 @dataclass(frozen=True, slots=True)
 class TimeExpression:
-    """Words at characters `start` to `end` of a text that say from when and until when something holds.
+    """Words at characters `start` to `end` of a text, on the beginning and the end of a
+    statement's time.
 
-    `valid_from` and `valid_to` are dates as in `core/dates.py`; "" leaves that end open.
+    `valid_from` and `valid_to` are dates as in `core/dates.py`; "" is open.
     """
 
     start: int
@@ -43,10 +44,10 @@ class TimeExpression:
 
 
 def claim_dates(text: str, names: Iterable[str], written: str = "") -> tuple[str, str]:
-    """From when and until when the statement of a text about these names holds; "" is open.
+    """The dates from and until when a text's statement about names holds; "" is open.
 
-    Only the sentences with all names count, or else those with one of them, or else all; and in a
-    sentence the clauses with the names, or the date that stands before or after these.
+    Only the sentences with all names count, or else with a single name, or else all; and in a
+    sentence the clauses with the names, or the date right before or after these clauses.
     """
     if not _ANY_HINT.search(half_width(text)):
         return "", ""
@@ -61,7 +62,7 @@ def stated_dates(
     mention: EntityMention | RelationMention, text: str, written: str = ""
 ) -> tuple[str, str]:
     """The dates in the description of a mention, or, without a description, in the sentences of the
-    chunk's text that have all its names.
+    chunk's text with all names of the mention.
     """
     if isinstance(mention, RelationMention):
         names: Sequence[str] = (mention.source, mention.target)
@@ -79,7 +80,7 @@ def stated_dates(
 
 
 def resolved_date(text: str, written: str = "") -> str:
-    """The date that some words name, in our form; "" for "now" and for anything else."""
+    """The date in some words, in our form; "" for "now" and for anything else."""
     iso = iso_date(text)
     if iso:
         return iso
@@ -90,14 +91,14 @@ def resolved_date(text: str, written: str = "") -> str:
 
 
 def holds_at(text: str, moment: str, written: str = "") -> bool:
-    """Whether the words of a sentence leave open, or say, that it holds at a moment."""
+    """Whether a sentence may hold at a moment, by its words."""
     valid_from, valid_to = _combined(find_time_expressions(text, written))
     return may_hold(valid_from, valid_to, moment)
 
 
 def holding_text(text: str, moment: str, written: str = "") -> str:
-    """A text with spaces in place of what did not hold at a moment, by its own words: of sentences, or
-    of clauses where a sentence has several dates. Each character keeps its place.
+    """A text with spaces in place of the sentences out of date at a moment, by their words; or only of
+    clauses, where a sentence has several dates. Characters keep their places.
     """
     if not _ANY_HINT.search(half_width(text)):
         return text
@@ -109,7 +110,7 @@ def holding_text(text: str, moment: str, written: str = "") -> str:
 
 
 def _outdated_parts(sentence: str, moment: str, written: str) -> Iterator[tuple[int, int]]:
-    """The spans of a sentence that did not hold at a moment."""
+    """The spans of a sentence out of date at a moment."""
     expressions = find_time_expressions(sentence, written)
     if len(expressions) < 2:
         if not may_hold(*_combined(expressions), moment):
@@ -125,7 +126,7 @@ def _outdated_parts(sentence: str, moment: str, written: str) -> Iterator[tuple[
 
 
 def may_hold(valid_from: str, valid_to: str, moment: str) -> bool:
-    """Whether something that holds from one date to another may hold at a moment; "" is open."""
+    """Whether a moment may lie between two dates; "" is open."""
     if valid_from and first_day(valid_from) > last_day(moment):
         return False
     return not (valid_to and last_day(valid_to) < first_day(moment))
@@ -160,7 +161,7 @@ _LIFE_DATES = re.compile(r"[(（][^()（）]{0,12}$")
 
 
 def _sentences_about(text: str, names: Sequence[str]) -> list[str]:
-    """The sentences with all names, or else those with one, or else all sentences."""
+    """The sentences with all names, or else with a single name, or else all sentences."""
     sentences = [text[start:end] for start, end in sentence_spans(text)]
     counts = [_count_names(sentence, names) for sentence in sentences]
     highest = max(counts, default=0)
@@ -173,7 +174,7 @@ def _count_names(sentence: str, names: Sequence[str]) -> int:
 
 
 def _of_clauses(sentence: str, names: Sequence[str], written: str) -> list[TimeExpression]:
-    """The expressions in the clauses with the names; without any there, those of the clause before,
+    """The expressions in the clauses with the names; or else of the clause before,
     or else of the clause after.
     """
     expressions = [
@@ -220,8 +221,8 @@ def _clauses(sentence: str, expressions: Sequence[TimeExpression]) -> list[tuple
 
 
 def _combined(expressions: Sequence[TimeExpression]) -> tuple[str, str]:
-    """The dates of a statement with all these expressions: it holds once the last beginning is there,
-    and ends if every expression has an end.
+    """The dates of a statement with several expressions: from the last beginning on, and with an end if
+    every expression has an end.
     """
     begins = [expression.valid_from for expression in expressions if expression.valid_from]
     ends = [expression.valid_to for expression in expressions if expression.valid_to]
@@ -240,7 +241,7 @@ def _combined(expressions: Sequence[TimeExpression]) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Date:
-    """The first and the last of the dates that some words name: two for a decade, else one."""
+    """The first and the last date in some words: different only for a decade."""
 
     start: int
     end: int
@@ -280,7 +281,7 @@ _ANY_HINT = re.compile(
 
 
 def _find_dates(text: str, written: str, rules: _Rules) -> Iterator[_Date]:
-    """The dates of a text, in order; relative ones only if it is known when the text was written."""
+    """The dates of a text, in order; relative dates only for a text of a known date."""
     for match in rules.dates.finditer(text):
         if rules.no_date.match(text, match.end()):
             continue
@@ -293,7 +294,7 @@ def _find_dates(text: str, written: str, rules: _Rules) -> Iterator[_Date]:
 def _expression(
     text: str, dates: Sequence[_Date], rules: _Rules
 ) -> tuple[TimeExpression | None, int]:
-    """The expression that begins with the first of two dates, and how many of the dates it uses."""
+    """The expression from the first of two dates on, and the number of dates in the expression."""
     date = dates[0]
     before = text[max(0, date.start - 40) : date.start]
     opening = rules.opening.search(before)
@@ -353,7 +354,20 @@ def _words_without_date(
 
 # ── English ─────────────────────────────────────────────────────────────────────
 
-_NUMBER_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")  # fmt: skip
+_NUMBER_WORDS = (
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 _FULL_MONTHS = (
     "January|February|March|April|May|June|July|August|September|October|November|December"
 )
@@ -374,7 +388,7 @@ _ENGLISH_DATE = re.compile(
 
 
 def _english_date(match: re.Match[str], written: str) -> tuple[str, str]:
-    """The first and the last date that English words name; "" if they name none."""
+    """The first and the last date in English words, or ""."""
     if match["whole"]:
         return (iso_date(match["whole"]),) * 2
     if match["decade"]:
@@ -408,12 +422,13 @@ def _relative_english(match: re.Match[str], written: str) -> str:
 
 
 def _month_beside(name: str, written: str, turn: str) -> str:
-    """The month of this name before the date of the text ("last"), in or before its month ("since"), in
-    its year ("this"), or in or after its month; "" after the year 9999.
+    """The named month before the date of a text ("last"), in or before the month of the text ("since"),
+    in the year of the text ("this"), or in or after the month of the text; "" after the year 9999.
     """
     own_month = months_later(written, 0)
     year = int(written[:4])
-    candidates = [iso_date(f"{name} {number:04}") for number in (year - 1, year, year + 1)]
+    years = (year - 1, year, year + 1)
+    candidates = [iso_date(f"{name} {candidate:04}") for candidate in years]
     match turn:
         case "last":
             return max([month for month in candidates if month < own_month])
@@ -492,7 +507,19 @@ _ENGLISH = _Rules(
 
 # ── Chinese ─────────────────────────────────────────────────────────────────────
 
-_YEAR_STEPS = {"前": -2, "去": -1, "上": -1, "今": 0, "本": 0, "这个": 0, "当": 0, "上个": -1, "明": 1, "下": 1, "下个": 1}  # fmt: skip
+_TIME_STEPS = {  # from the date of a text, in years or months
+    "前": -2,
+    "去": -1,
+    "上": -1,
+    "上个": -1,
+    "今": 0,
+    "本": 0,
+    "当": 0,
+    "这个": 0,
+    "明": 1,
+    "下": 1,
+    "下个": 1,
+}
 _DAY = rf"(?:(?P<day>{CHINESE_NUMBER}{{1,3}})[日号])?"
 _CHINESE_DATE = re.compile(
     rf"(?<![\d.,$¥])(?:(?P<whole>\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{4}}-\d{{2}}(?!\d))"
@@ -508,7 +535,7 @@ _YEAR_BEFORE = re.compile(rf"({CHINESE_NUMBER}{{4}})年")
 
 
 def _chinese_date(match: re.Match[str], written: str) -> tuple[str, str]:
-    """The first and the last date that Chinese words name; "" if they name none."""
+    """The first and the last date in Chinese words, or ""."""
     iso = ""
     if match["whole"]:
         iso = iso_date(match["whole"])
@@ -527,10 +554,10 @@ def _chinese_date(match: re.Match[str], written: str) -> tuple[str, str]:
 
 def _relative_chinese(match: re.Match[str], written: str) -> str:
     if match["turn_year"]:
-        year = months_later(written, 12 * _YEAR_STEPS[match["turn_year"][0]], parts=1)
+        year = months_later(written, 12 * _TIME_STEPS[match["turn_year"][0]], parts=1)
         return written_date(year, match["month"] or "", match["day"] or "") if year else ""
     if match["turn_month"]:
-        month = months_later(written, _YEAR_STEPS[match["turn_month"]])
+        month = months_later(written, _TIME_STEPS[match["turn_month"]])
         day = (match["turn_day"] or "").rstrip("日号")
         return written_date(month[:4], month[5:], day) if month else ""
     return days_later(written, -1 if match["word"].startswith("昨") else 0)

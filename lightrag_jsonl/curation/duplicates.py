@@ -243,7 +243,7 @@ def _stated_aliases(snapshot: Snapshot, names: NamesById) -> Iterator[_StatedAli
 
 
 def _stating_texts(snapshot: Snapshot, names: NamesById) -> Iterator[str]:
-    """All passages, and all descriptions: what a model wrote may say more plainly who is who."""
+    """All passages, and all descriptions: a model's words may be plainer about identities."""
     for chunk in snapshot.chunks().values():
         yield chunk.text
     for name in names.values():
@@ -284,11 +284,11 @@ def _certain_pairs(
         family = {bearer} | aliases[bearer] | bearers[bearer]
         is_alone = bearers[alias] <= family and aliases[alias] <= family
         may_be_one = is_alone and names[bearer].may_be(names[alias])
-        if may_be_one and not _is_common_word(snapshot, names[alias]):
+        if may_be_one and not _is_word_of_passages(snapshot, names[alias]):
             yield _id_pair(bearer, alias)
 
 
-def _is_common_word(snapshot: Snapshot, name: ComparedName) -> bool:
+def _is_word_of_passages(snapshot: Snapshot, name: ComparedName) -> bool:
     """Whether a name is a title, or a word in lower case in its own passages."""
     if name.cjk:
         return name.title_start == 0
@@ -313,8 +313,9 @@ def _variants(names: NamesById) -> Iterator[Proposal]:
 def _spellings(
     snapshot: Snapshot, names: NamesById, shared_places: _SharedPlaces
 ) -> Iterator[Proposal]:
-    """Pairs of names of one type that differ by one letter, but not the first, without a relation; no
-    common words ("chair", "chain"), but the two numbers of a noun without an article.
+    """Pairs of names of the same type and without a relation, different in a single letter after
+    the first; without common words ("chair", "chain"), but with the two numbers of a noun without
+    an article.
     """
     from rapidfuzz.distance import OSA
 
@@ -334,7 +335,7 @@ def _spellings(
             continue
         if names[first].is_plural_of(names[second]):
             yield (first, second), Evidence("spelling", "singular and plural", SPELLING)
-        elif not any(_is_common_word(snapshot, names[id]) for id in (first, second)):
+        elif not any(_is_word_of_passages(snapshot, names[id]) for id in (first, second)):
             yield (first, second), Evidence("spelling", "one letter apart", SPELLING)
 
 
@@ -355,7 +356,7 @@ def _parts(
         for candidate in longer:
             nearness = shared_places.nearness(id, candidate)
             may_be_common = nearness == 1.0 and name.ends(names[candidate])
-            if nearness and (may_be_common or not _is_common_word(snapshot, name)):
+            if nearness and (may_be_common or not _is_word_of_passages(snapshot, name)):
                 score = round(PART * nearness, 4)
                 yield _id_pair(id, candidate), Evidence("part", "a part of the longer name", score)
 
@@ -375,7 +376,7 @@ def _short_forms(names: NamesById, shared_places: _SharedPlaces) -> Iterator[Pro
 
 
 def _by_role(names: NamesById, shared_places: _SharedPlaces) -> Iterator[Proposal]:
-    """People with the roles that their descriptions give them, if only one name is described so:
+    """People with the roles in their descriptions, if a role has a single bearer:
     "Ann is Eve's aunt" with Eve's Aunt, "Bill was a carter" with The Carter.
     """
     people_by_noun: dict[str, list[tuple[frozenset[str], int]]] = defaultdict(list)
@@ -454,7 +455,7 @@ def _titled(
 def _spellings_of_bearers(
     names: NamesById, stated_aliases: Iterable[_StatedAlias]
 ) -> Mapping[int, set[str]]:
-    """The name of each entity, and the names that a statement makes its own."""
+    """The name of each entity, and further names by a statement."""
     spellings = {id: {name.row.name} for id, name in names.items()}
     for statement in stated_aliases:
         spellings[statement.bearer].add(names[statement.alias].row.name)

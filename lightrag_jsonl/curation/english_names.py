@@ -1,4 +1,4 @@
-"""Statements about names in English texts and descriptions: two names of one bearer.
+"""Statements on two names of the same bearer, in English texts and descriptions.
 
 "Robert, also known as Bob Cratchit", "Ebenezer is another name for Scrooge", "Bureau of Tides (BOT)".
 """
@@ -61,7 +61,8 @@ def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[N
     """The statements in a text about two of the name keys; the bearer stands first."""
     text = folded_text(text)
     for verb in _STATES.finditer(text):
-        clause = _SENTENCE.split(text[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()])[-1]
+        before = text[max(0, verb.start() - CHARACTERS_AROUND) : verb.start()]
+        clause = _SENTENCE.split(before)[-1]
         if _DENIES.search(clause):
             continue
         bearer = _name_before(_BEFORE.sub("", clause), name_keys)
@@ -81,8 +82,9 @@ def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[N
 
 def initials(words: Collection[str]) -> set[str]:
     """The first letters of words as one word: of all words, and without articles and the like."""
-    own = [word for word in words if word not in _SMALL_WORDS]
-    return {"".join([word[0] for word in choice]) for choice in (words, own) if len(choice) > 1}
+    large_words = [word for word in words if word not in _SMALL_WORDS]
+    choices = [choice for choice in (words, large_words) if len(choice) > 1]
+    return {"".join([word[0] for word in choice]) for choice in choices}
 
 
 _SMALL_WORDS = frozenset(
@@ -91,8 +93,8 @@ _SMALL_WORDS = frozenset(
 
 
 def described_roles(description: str, own_keys: Collection[str]) -> Iterator[PersonRole]:
-    """What a description calls its subject: "is Scrooge's late partner" gives the words of the owner
-    and "partner", "is a character described as a laundress" gives no words and "laundress".
+    """The role of the subject of a description: "is Scrooge's late partner" gives the words of the
+    owner and "partner", "is a character described as a laundress" gives no words and "laundress".
     """
     for sentence in _SENTENCE.split(folded_text(description)):
         copula = _IS.search(sentence)
@@ -104,7 +106,7 @@ def described_roles(description: str, own_keys: Collection[str]) -> Iterator[Per
 
 
 def name_role(name: str) -> PersonRole | None:
-    """The owner and the noun of a name that is a role: "Mr. Scrooge's partner", "The Laundress"."""
+    """The owner and the noun of a role as a name: "Mr. Scrooge's partner", "The Laundress"."""
     owner, has_owner, noun = _OWNER.sub("'s ", folded_text(name)).partition("'s ")
     if has_owner:
         nouns = search_terms(noun)
@@ -136,7 +138,7 @@ def _name_after(text: str, name_keys: Collection[str]) -> str:
 
 
 def _known_key(span: str, name_keys: Collection[str]) -> str:
-    """The name key of a span of text, with or without its article; "" if there is no such name."""
+    """The name key of a span of text, with or without an article; "" for an unknown name."""
     key = name_key(span)
     if key in name_keys:
         return key

@@ -1,7 +1,8 @@
 """Names with several bearers: proposed where documents contradict each other, told apart by qualifiers.
 
-A document has one bearer of a name (one sense per discourse: Gale, Church and Yarowsky, 1992). Documents
-that mention the same other entities are about the same bearer, unless types or dates contradict that.
+A document has a single bearer of a name (one sense per discourse: Gale, Church and Yarowsky,
+1992). Documents with the same further entities are about the same bearer, unless types or dates
+contradict.
 """
 
 import re
@@ -24,9 +25,9 @@ from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
 # Scores of evidence for two bearers; not tuned.
-DATES = 0.9
-TYPES = 0.4
-WHEREABOUTS = 0.5
+DATES_SCORE = 0.9
+TYPES_SCORE = 0.4
+WHEREABOUTS_SCORE = 0.5
 RARE_TYPE = 0.2  # of the documents of a name
 TOGETHER = frozenset(MENTIONED_TOGETHER.values())
 
@@ -40,7 +41,7 @@ VAGUE_TYPES = {
     "类别",
 }  # change with the passage
 HUB_DOCUMENTS = 20  # an entity of more documents joins none of them
-MOST_DOCUMENTS = 200  # of a name that is looked at
+MOST_NAME_DOCUMENTS = 200  # of a name that is looked at
 
 _QUALIFIED = re.compile(r"^(?P<name>.*\S) \((?P<qualifier>[^()]+)\)$")
 
@@ -57,7 +58,7 @@ class Homonym:
 
 @dataclass(slots=True)
 class _Portrait:
-    """What documents say about the bearer of a name."""
+    """The facts of documents about the bearer of a name."""
 
     documents: set[str] = field(default_factory=set)
     types: set[str] = field(default_factory=set)
@@ -66,7 +67,7 @@ class _Portrait:
     places: dict[str, set[str]] = field(default_factory=dict)  # names, by document
 
     def add(self, portrait: "_Portrait") -> None:
-        """Take in what further documents say."""
+        """Take in the facts of further documents."""
         self.documents |= portrait.documents
         self.types |= portrait.types
         self.years |= portrait.years
@@ -75,7 +76,7 @@ class _Portrait:
 
 
 def find_homonyms(snapshot: Snapshot, *, limit: int = 100) -> tuple[Homonym, ...]:
-    """The names whose documents contradict each other, the likeliest first; nothing is changed."""
+    """The names with contradictory documents, the likeliest first; nothing is changed."""
     homonyms: list[Homonym] = []
     portraits_by_entity = _portraits(snapshot)
     names = snapshot.entity_names(portraits_by_entity)
@@ -101,7 +102,7 @@ def _portraits(snapshot: Snapshot) -> dict[int, list[_Portrait]]:
     candidates = {
         entity
         for entity, documents in documents_by_entity.items()
-        if 1 < len(documents) <= MOST_DOCUMENTS
+        if 1 < len(documents) <= MOST_NAME_DOCUMENTS
     }
     portraits: dict[int, dict[str, _Portrait]] = defaultdict(dict)
     for mention in snapshot.entity_mentions(entities=candidates):
@@ -127,7 +128,7 @@ def _portraits(snapshot: Snapshot) -> dict[int, list[_Portrait]]:
 def _stated_places(
     snapshot: Snapshot, document_ids: Mapping[int, str]
 ) -> Mapping[tuple[int, str], set[str]]:
-    """The places and organizations that a document relates an entity to, more than by naming both."""
+    """The places and organizations in stated relations with an entity in a document."""
     entities = snapshot.entity_rows()
     relations = snapshot.relation_rows()
     places: dict[tuple[int, str], set[str]] = defaultdict(set)
@@ -143,7 +144,7 @@ def _stated_places(
 
 
 def _drop_rare_types(portraits: Collection[_Portrait]) -> None:
-    """Forget types in few of the documents: these are mistakes of the extraction."""
+    """Forget types in few of the documents, which are mistakes of the extraction."""
     counts = Counter(kind for portrait in portraits for kind in portrait.types)
     least = RARE_TYPE * len(portraits)
     for portrait in portraits:
@@ -161,9 +162,9 @@ def _take_mention(portrait: _Portrait, mention: EntityMention) -> None:
 
 
 def _homonym(name: str, portraits: Sequence[_Portrait]) -> Homonym | None:
-    """The bearers of a name, if its documents contradict each other."""
-    bearers = _joined(
-        _joined(portraits, _are_one), lambda first, second: not _against(first, second)
+    """The bearers of a name with contradictory documents."""
+    bearers = _joined_portraits(
+        _joined_portraits(portraits, _are_one), lambda first, second: not _against(first, second)
     )
     if len(bearers) < 2:
         return None
@@ -182,10 +183,10 @@ def _homonym(name: str, portraits: Sequence[_Portrait]) -> Homonym | None:
     )
 
 
-def _joined(
+def _joined_portraits(
     portraits: Iterable[_Portrait], belong_together: Callable[[_Portrait, _Portrait], bool]
 ) -> list[_Portrait]:
-    """Portraits of the same bearer as one, those of most documents first."""
+    """The portraits of each bearer joined, in order of the number of documents, largest first."""
     bearers: list[_Portrait] = []
     ordered = sorted(portraits, key=lambda item: (-len(item.documents), min(item.documents)))
     for portrait in ordered:
@@ -209,17 +210,17 @@ def _are_one(first: _Portrait, second: _Portrait) -> bool:
 
 
 def _against(first: _Portrait, second: _Portrait) -> list[Evidence]:
-    """What speaks for two bearers."""
+    """The evidence for two bearers."""
     evidence: list[Evidence] = []
     if _contradicted(first.years, second.years):
-        evidence.append(Evidence("dates", _both(first.years, second.years), DATES))
+        evidence.append(Evidence("dates", _both(first.years, second.years), DATES_SCORE))
     is_apart = first.neighbours.isdisjoint(second.neighbours)
     if is_apart and _contradicted(first.types, second.types):
-        evidence.append(Evidence("types", _both(first.types, second.types), TYPES))
+        evidence.append(Evidence("types", _both(first.types, second.types), TYPES_SCORE))
     places, other_places = [_all_places(portrait) for portrait in (first, second)]
     are_people = {"person"} == first.types == second.types
     if are_people and is_apart and _contradicted(places, other_places):
-        evidence.append(Evidence("places", _both(places, other_places), WHEREABOUTS))
+        evidence.append(Evidence("places", _both(places, other_places), WHEREABOUTS_SCORE))
     return evidence
 
 
@@ -229,7 +230,9 @@ def _contradicted(first: Collection[str], second: Collection[str]) -> bool:
 
 
 def _both(first: Iterable[str], second: Iterable[str]) -> str:
-    return f"{', '.join(sorted(first)[:3])} / {', '.join(sorted(second)[:3])}"
+    first_words = ", ".join(sorted(first)[:3])
+    second_words = ", ".join(sorted(second)[:3])
+    return f"{first_words} / {second_words}"
 
 
 def _all_places(portrait: _Portrait) -> set[str]:
@@ -237,8 +240,8 @@ def _all_places(portrait: _Portrait) -> set[str]:
 
 
 def _qualified(bearers: Sequence[_Portrait]) -> dict[str, tuple[str, ...]]:
-    """The documents of each bearer by a qualifier: a year, a place or a type that all the documents
-    have and no other bearer, or else a number. So no qualifier is left of a deleted document.
+    """The documents of each bearer by a qualifier: a year, a place or a type in all documents of
+    this bearer alone, or else a number. So no qualifier remains of a deleted document.
     """
     usage = Counter(word for bearer in bearers for word in set(_qualifiers(bearer)))
     qualified: dict[str, tuple[str, ...]] = {}
@@ -249,7 +252,7 @@ def _qualified(bearers: Sequence[_Portrait]) -> dict[str, tuple[str, ...]]:
 
 
 def _qualifiers(bearer: _Portrait) -> list[str]:
-    """Words that may tell a bearer from others, the best first."""
+    """Possible qualifiers of a bearer, the best first."""
     shared_places = set.intersection(*bearer.places.values()) if bearer.places else set()
     is_one_document = len(bearer.documents) == 1
     years = bearer.years if is_one_document else set()
@@ -270,8 +273,8 @@ def plan_separating(
 ) -> IndexChange:
     """Give a name a qualifier in the documents of each bearer: "John Gale (Kestrel Works)".
 
-    The bare name becomes an alias, so that questions find each bearer by it. `NotFoundError` for an
-    unknown name, or without a mention in a document; `ConfigError` if the name is merged with others.
+    The bare name becomes an alias, by which questions find each bearer. `NotFoundError` for an unknown
+    name, or without a mention in a document; `ConfigError` for a name merged with further names.
     """
     key = name_key(name)
     rows = view.entity_rows(keys=[key])
@@ -334,7 +337,7 @@ def _plan_new_names(
     entities: Collection[int],
     new_name: Callable[[str, int], str],
 ) -> IndexChange:
-    """Give mentions other names, of entities and of the ends of their relations."""
+    """Rename the entities of mentions, and the ends of relations."""
     aliases = view.aliases()
     entity_mentions = [
         mention for mention in view.entity_mentions(entities=entities) if mention.chunk in chunks

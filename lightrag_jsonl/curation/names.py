@@ -109,7 +109,7 @@ class ComparedName:
             self.owner = owner[0]
 
     def _contrasts(self) -> frozenset[str]:
-        """The words of the name that tell it apart as numbers do."""
+        """The words of the name with a contrast, like numbers."""
         contrasts = PERSONAL_CONTRASTS if self.is_person else CONTRASTS
         return contrasts.intersection(self.plain_words)
 
@@ -124,7 +124,7 @@ class ComparedName:
         return same_numbers and not is_couple
 
     def _has_other_addition(self, other_name: "ComparedName") -> bool:
-        """Whether both names have additions in brackets, or the descriptions first years, that differ."""
+        """Whether the additions in brackets, or the first years in descriptions, differ."""
         if self.aside and other_name.aside and self.aside != other_name.aside:
             return True
         years = self.years
@@ -156,7 +156,9 @@ class ComparedName:
         """Whether two nouns without an article are the two numbers of one."""
         shorter, longer = sorted((self.plain_words, other_name.plain_words))
         is_bare = "the" not in longer and not self.is_person
-        return is_bare and longer[:-1] == shorter[:-1] and longer[-1] == f"{shorter[-1]}s"
+        if not is_bare or longer[:-1] != shorter[:-1]:
+            return False
+        return longer[-1] == f"{shorter[-1]}s"
 
     def ends(self, longer: "ComparedName") -> bool:
         """Whether the words of the name are the last words of a longer name."""
@@ -209,7 +211,7 @@ def _without_dots(letters: re.Match[str]) -> str:
 
 
 def _own_words(name: str, *, left_out: Collection[str]) -> tuple[str, ...]:
-    """The words of a name that a shorter name may have, too; none of an owner's name."""
+    """The words of a name for a shorter name, without an owner's name."""
     ghost = GHOST_OF.search(name)
     own = (ghost[1] or ghost[2]) if ghost else OWNER.sub("", name)
     return tuple(word for word in search_terms(own) if word not in left_out)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
+from lightrag_jsonl.core.errors import CorruptError
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.types import MergeReport
 from lightrag_jsonl.curation.aliases import merged_aliases, plan_renaming, unmerged_aliases
@@ -96,4 +97,7 @@ class CurationPipeline:
         problems = await asyncio.to_thread(store.check, full=full)
         if problems:
             return problems
-        return await read(store, partial(check_derived, self._writer.embedder, full))
+        try:
+            return await read(store, partial(check_derived, self._writer.embedder, full))
+        except CorruptError as error:  # bytes of a text that cannot be read
+            return [str(error)]

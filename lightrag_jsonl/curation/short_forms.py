@@ -10,7 +10,7 @@ from lightrag_jsonl.curation.names import ComparedName
 from lightrag_jsonl.providers.offline.segmentation import segmented
 
 LONGEST_SPAN = 6  # words that initials stand for
-MOST_WORDS = 12  # words of a name with such a span
+MOST_NAME_WORDS = 12  # words of a name with such a span
 SHORTEST_ALONE = 3  # letters of initials that are a whole name
 ABBREVIATION_SIZES = range(2, 9)  # letters
 SHORT_SIZES = range(2, 6)  # characters of a Chinese short form
@@ -22,7 +22,7 @@ _WORD_PIECE = 2  # characters of the words in a long Chinese word
 
 
 def initial_pairs(names: Mapping[int, ComparedName]) -> Iterator[tuple[int, int]]:
-    """Pairs of a name with initials and the only name with words that these stand for: IRS, the U.S.
+    """Pairs of a name with initials and the only name with the words behind the initials: IRS, the U.S.
     Navy, J. R. R. Tolkien.
     """
     ids_by_form: dict[tuple[str, ...], set[int]] = defaultdict(set)
@@ -53,7 +53,7 @@ def bracketed_pairs(names: Mapping[int, ComparedName]) -> Iterator[tuple[int, in
 
 
 def chinese_short_pairs(names: Mapping[int, ComparedName]) -> Iterator[tuple[int, int]]:
-    """Pairs of a Chinese short form and the only name that it may shorten."""
+    """Pairs of a Chinese short form and the only possible name in full."""
     long_names: dict[str, list[int]] = defaultdict(list)
     words_by_id: dict[int, list[str]] = {}
     for id, name in names.items():
@@ -74,7 +74,7 @@ def chinese_short_pairs(names: Mapping[int, ComparedName]) -> Iterator[tuple[int
 
 def shortens(short: str, long_words: Sequence[str]) -> bool:
     """Whether a short form has the first character of each word of a name, in order, except of words
-    that are usually left out; the last character of the name may stand for its last word.
+    usually left out; the last character of the name may stand for the last word.
     """
     if len(short) + 1 >= sum(map(len, long_words)):
         return False
@@ -106,8 +106,8 @@ def _chinese_words(name: str) -> list[str]:
 
 
 def _forms_with_initials(name_words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The words of a name with the initials of some of the words in the place of these words."""
-    if len(name_words) > MOST_WORDS:
+    """The words of a name, with initials in the place of neighbouring words."""
+    if len(name_words) > MOST_NAME_WORDS:
         return
     for start in range(len(name_words)):
         for end in range(start + 2, min(start + LONGEST_SPAN, len(name_words)) + 1):
@@ -129,7 +129,7 @@ def _is_long_enough(name_words: Sequence[str]) -> bool:
 def _only_pair(
     id: int, candidates: set[int], names: Mapping[int, ComparedName]
 ) -> Iterator[tuple[int, int]]:
-    """The pairs with candidates that have one core, and a type that allows the same entity."""
+    """The pairs with candidates of the same core and a type for the same entity."""
     possible = {candidate for candidate in candidates if names[candidate].may_be(names[id])}
     if len({names[candidate].core for candidate in possible}) == 1:
         for candidate in sorted(possible - {id}):

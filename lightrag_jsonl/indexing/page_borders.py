@@ -66,14 +66,18 @@ def divided_sentence(text: str, next_text: str) -> tuple[str, str]:
     beginning = tail[start:]
     spans = sentence_spans(head)
     ending = head[: spans[0][1]]
-    if _NO_PROSE.match(beginning) or _NO_PROSE.match(ending) or not _goes_on(beginning, ending):
+    if (
+        _NO_PROSE.match(beginning)
+        or _NO_PROSE.match(ending)
+        or not _is_unfinished(beginning, ending)
+    ):
         return "", ""
     is_unspaced = is_cjk(beginning[-1]) or is_cjk(ending[0])
     gap = "" if is_unspaced else "\n"
     return _last_part(beginning) + gap, gap + _first_part(ending)
 
 
-def _goes_on(beginning: str, ending: str) -> bool:
+def _is_unfinished(beginning: str, ending: str) -> bool:
     """Whether a text without a full stop is an unfinished sentence, not only a title or a caption."""
     if is_cjk(ending[0]) and is_cjk(beginning[-1]):
         return sum(map(is_cjk, beginning)) >= FEWEST_SENTENCE_CHARACTERS

@@ -13,7 +13,7 @@ NOTHING = "NOTHING"  # the answer about a picture without content
 async def read_pictures(
     document: Document, client: ModelClient, meter: UsageMeter
 ) -> tuple[Document, list[str]]:
-    """The document with the texts of its pictures, and a note on each picture that was not read.
+    """The document with the texts of the pictures, and a note on each unread picture.
 
     `BudgetError` if the budget of the insert is used up.
     """

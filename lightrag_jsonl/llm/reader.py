@@ -24,9 +24,8 @@ from lightrag_jsonl.llm.thinking import PROMPTED_END, thinking_at
 
 Normalize = Callable[[Record], Iterable[Record]]
 
-REPEATS = (
-    10  # of an object or line in an answer; small models loop, larger ones write it twice or so
-)
+# of an object or line in an answer; small models loop, larger ones write it twice or so
+REPEATS = 10
 LEAST_REPEATED = 20  # characters of a line without a record; brackets and dashes come back anyway
 _LONGEST_REJECTION = 2_000  # characters
 _REASON_DETAILS = {

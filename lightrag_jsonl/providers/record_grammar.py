@@ -13,7 +13,7 @@ from typing import Any
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.record_format import limited_schema
 
-MOST_LISTED = 100  # integers between bounds that are alternatives of a rule
+MOST_ALTERNATIVES = 100  # integers between bounds that are alternatives of a rule
 MOST_REPETITIONS = 1_000  # of a rule; llama.cpp refuses grammars with many more
 _BASIC_RULES = {
     "character": r'[^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})',
@@ -156,7 +156,7 @@ def _bounded_integers(schema: Mapping[str, Any]) -> range:
     if not (isinstance(lowest, int) and isinstance(highest, int)):
         return range(0)
     integers = range(lowest, highest + 1)
-    return integers if len(integers) <= MOST_LISTED else range(0)
+    return integers if len(integers) <= MOST_ALTERNATIVES else range(0)
 
 
 def _literal(value: Json) -> str:

@@ -47,7 +47,7 @@ def index_arguments(
     if recorded is None:
         forget_addresses(folder)  # of an earlier index in this place
     setup = completed(setup, recorded)
-    index_options = _plain(options or {})
+    index_options = _plain_options(options or {})
     if recorded and not create:
         index_options = recorded_options(recorded) | index_options
     embedder = choose_embedder(setup.embedder, recorded or {}, setup)
@@ -75,7 +75,7 @@ def open_index(
     if create:
         remembered = {
             name: value
-            for name, value in _plain(options or {}).items()
+            for name, value in _plain_options(options or {}).items()
             if name not in NOT_REMEMBERED
         }
         settings = {
@@ -127,7 +127,7 @@ def given_addresses(setup: Setup) -> dict[str, str]:
     return addresses
 
 
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with a value, and paths as absolute texts."""
     plain: dict[str, Any] = {}
     for name, value in options.items():

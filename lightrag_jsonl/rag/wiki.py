@@ -1,8 +1,9 @@
-"""The graph as a folder of linked Markdown pages, in which each sentence names its place in the sources.
+"""The graph as a folder of linked Markdown pages, each sentence with a place in the sources.
 
-The pages follow the Open Knowledge Format 0.2 (GoogleCloudPlatform/knowledge-catalog, okf/SPEC.md): YAML front
-matter with a `type`, links of standard Markdown, and `index.md`. They are a function of the visible documents
-alone: no time, no row id and no order of storing reaches them.
+The pages follow the Open Knowledge Format 0.2 (GoogleCloudPlatform/knowledge-catalog,
+okf/SPEC.md): YAML front matter with a `type`, links of standard Markdown, and `index.md`. The
+pages are a function of the visible documents alone, without times, row ids and the order of
+storing.
 """
 
 import json
@@ -65,7 +66,7 @@ class _Words:
     separator: str
 
 
-_PAGE_WORDS: Mapping[Language, _Words] = {
+_WIKI_WORDS: Mapping[Language, _Words] = {
     "en": _Words(
         entities="Entities",
         relations="Relations",
@@ -102,7 +103,7 @@ _PAGE_WORDS: Mapping[Language, _Words] = {
 
 
 class WikiChanges(NamedTuple):
-    """How many pages an export wrote, deleted, and left as they were."""
+    """The numbers of written, deleted and unchanged pages of an export."""
 
     written: int
     deleted: int
@@ -126,9 +127,9 @@ def wiki_pages(
 
 
 def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
-    """Make the pages of a folder those given: changed ones are written, former ones deleted.
+    """Write the pages into a folder: changed pages are written, former pages deleted.
 
-    Files that no export wrote stay; `ConfigError` where one is in the way of a page. An export that
+    Files of other origin stay; `ConfigError` where such a file is in the way of a page. An export that
     ends halfway leaves a manifest of the former and the new pages, so that the next one goes on.
     """
     former = _former_pages(folder)
@@ -203,14 +204,14 @@ class _Page:
     numbers: dict[_Place, int] = field(default_factory=dict)
 
     def marks(self, places: Iterable[_Place]) -> str:
-        """The footnote marks of some places."""
+        """The footnote marks of places."""
         numbers = [self.numbers.setdefault(place, len(self.numbers) + 1) for place in places]
         return "".join(f"[^{number}]" for number in numbers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wiki:
-    """What the pages are made of: rows by the names of the entities, and the paths of all pages."""
+    """The material of the pages: rows by the names of the entities, and the paths of all pages."""
 
     words: _Words
     together: frozenset[str]
@@ -247,7 +248,7 @@ class _Wiki:
             relations_by_name[relation.target].append(number)
         entity_mentions = _by_owner(view.entity_mentions())
         return cls(
-            words=_PAGE_WORDS[language],
+            words=_WIKI_WORDS[language],
             together=frozenset(MENTIONED_TOGETHER.values()),
             entities={entity.name: entity for entity in entities},
             entity_mentions={
@@ -318,7 +319,9 @@ class _Wiki:
             if name in self.communities[number].entities and not self.communities[number].level
         ]
         if links:
-            page.lines += [f"## {self.words.communities}", "", *(f"- {link}" for link in links), ""]
+            page.lines += [f"## {self.words.communities}", ""]
+            page.lines += [f"- {link}" for link in links]
+            page.lines.append("")
         front_matter = {
             "type": entity.type or "entity",
             "title": name,
@@ -328,7 +331,7 @@ class _Wiki:
         return self._text(front_matter, name, page)
 
     def community_page(self, number: int, community: Community) -> str:
-        """The page of a community: a model's report, if there is one, its entities, and its parts."""
+        """The page of a community: the report, if any, the entities and the parts."""
         page = _Page()
         title = community.title
         if report := community.report:
@@ -352,12 +355,14 @@ class _Wiki:
             for part in self._parts(number)
         ]
         if parts:
-            page.lines += [f"## {self.words.parts}", "", *(f"- {part}" for part in parts), ""]
+            page.lines += [f"## {self.words.parts}", ""]
+            page.lines += [f"- {part}" for part in parts]
+            page.lines.append("")
         front_matter = {"type": self.words.community, "title": title}
         return self._text(front_matter, title, page)
 
     def document_page(self, document_id: str) -> str:
-        """The page of a document: where it comes from, and its entities."""
+        """The page of a document: origin and entities."""
         title = self.context.documents.get(document_id, document_id)
         page = _Page()
         names = [
@@ -380,7 +385,7 @@ class _Wiki:
     # ── parts of pages ──────────────────────────────────────────────────────────
 
     def _add_relations(self, name: str, page: _Page) -> None:
-        """The relations of an entity, with what is said of them; mere common mentions as links alone."""
+        """The relations of an entity with their descriptions; mere common mentions as links alone."""
         stated: list[str] = []
         together: list[str] = []
         for number in self.relations_by_name.get(name, ()):
@@ -418,7 +423,7 @@ class _Wiki:
         sentence: str,
         mentions: Sequence[MentionRow[EntityMention]] | Sequence[MentionRow[RelationMention]],
     ) -> list[_Place]:
-        """The places of the passages that a sentence of a description was taken from."""
+        """The places of the passages behind a sentence of a description."""
         stating = [row.chunk for row in mentions if sentence in row.mention.description]
         rows = dict.fromkeys(stating or [row.chunk for row in mentions])
         return self._confirming_places(sentence, [self.chunks[row] for row in rows])
@@ -440,7 +445,7 @@ class _Wiki:
         return _link(name, f"../{self.entity_paths[name]}")
 
     def _parts(self, number: int) -> list[int]:
-        """The numbers of the parts of a community: those of the next level right after it."""
+        """The numbers of the parts of a community: the following communities of the next level."""
         parts: list[int] = []
         level = self.communities[number].level
         for following in range(number + 1, len(self.communities)):
@@ -459,7 +464,8 @@ class _Wiki:
         if title:
             lines += [f"# {_escaped(title)}", ""]
         lines += page.lines
-        lines += [f"[^{number}]: {self._footnote(place)}" for place, number in page.numbers.items()]
+        for place, number in page.numbers.items():
+            lines.append(f"[^{number}]: {self._footnote(place)}")
         return "\n".join(lines).rstrip("\n") + "\n"
 
     def _footnote(self, place: _Place) -> str:
@@ -483,7 +489,7 @@ class _Wiki:
 def _by_owner(
     rows: Iterable[MentionRow[Mention]],
 ) -> defaultdict[int, list[MentionRow[Mention]]]:
-    """Mentions by the row of their entity or relation, in the order of document and text."""
+    """Mentions by the row of the entity or relation, in the order of document and text."""
     rows_by_owner = defaultdict[int, list[MentionRow[Mention]]](list)
     for row in sorted(rows, key=lambda row: row.position):
         if row.owner is not None:
@@ -512,13 +518,13 @@ def _community_paths(communities: Sequence[Community]) -> dict[int, str]:
 
 
 def _document_file(document_id: str, context: Context) -> str:
-    """The file of a document: its title, and a digest of its id, since titles may be equal."""
+    """The file of a document: the title, and a digest of the id, since titles may be equal."""
     title = context.documents.get(document_id, document_id)
     return f"{_readable(title)}-{digest(document_id)[:6]}.md"
 
 
 def _file_name(name: str) -> str:
-    """The file of a name, for all file systems; with a digest where the name cannot be one."""
+    """The file of a name, for all file systems; with a digest of a name unfit for a file."""
     readable = _readable(name)
     if readable == name and readable.casefold() not in _RESERVED_NAMES:
         return f"{name}.md"
@@ -526,7 +532,7 @@ def _file_name(name: str) -> str:
 
 
 def _readable(name: str) -> str:
-    """A name without the characters that file systems and links refuse, of limited length."""
+    """A name of limited length, without characters forbidden in files and links."""
     plain = unicodedata.normalize("NFC", _NOT_IN_FILES.sub(" ", name))
     return " ".join(plain.split())[:NAME_CHARACTERS].strip(" .") or "-"
 
@@ -537,5 +543,6 @@ def _link(text: str, path: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A text on one line in which Markdown finds no markup."""
-    return _MARKDOWN.sub(lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", " ".join(text.split()))
+    """A text on a single line, without markup for Markdown."""
+    line = " ".join(text.split())
+    return _MARKDOWN.sub(lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", line)

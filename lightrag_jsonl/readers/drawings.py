@@ -11,7 +11,7 @@ from lightrag_jsonl.readers.number_formats import number_text
 CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+RELATIONSHIP = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 LARGEST_INDEX = 100_000  # of a point; a prepared file can name any
 
 
@@ -28,7 +28,7 @@ def _related_root(reference: Any, attribute: str, part: Any) -> Any | None:
     """The root of the part that an element refers to; None if there is none, or if it is no XML."""
     from lxml import etree
 
-    part_id = None if reference is None else reference.get(f"{RELATION}{attribute}")
+    part_id = None if reference is None else reference.get(f"{RELATIONSHIP}{attribute}")
     if part_id is None or part_id not in part.rels or part.rels[part_id].is_external:
         return None
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)

@@ -12,7 +12,7 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.web import declared_encoding, html_text
 
-PEOPLE = ("From", "To", "Cc")
+ADDRESS_FIELDS = ("From", "To", "Cc")
 _HEADER = re.compile(rb"\A(?:From [^\n]*\n)?[!-9;-~]+[ \t]*:")
 
 
@@ -29,7 +29,7 @@ def read_mail(data: bytes, meter: FileMeter) -> Document:
         raise ConfigError("is not a message: it does not begin with headers such as From:")
     message = email.message_from_bytes(data.lstrip(), policy=email.policy.default)
     assert isinstance(message, EmailMessage)
-    people = {name: text for name in PEOPLE if (text := _header(message, name))}
+    people = {name: text for name in ADDRESS_FIELDS if (text := _header(message, name))}
     subject = _header(message, "Subject")
     head = [f"{name}: {text}" for name, text in people.items()]
     if subject:
@@ -81,14 +81,14 @@ def _attachment_name(part: EmailMessage) -> str:
 
 def _body(message: EmailMessage, meter: FileMeter) -> str:
     """The text of the plain part, or else of the HTML part."""
-    plain = _part_text(message.get_body(("plain",)), meter)
+    plain = _mime_part_text(message.get_body(("plain",)), meter)
     if plain.strip():
         return plain.strip()
-    page = _part_text(message.get_body(("html",)), meter)
+    page = _mime_part_text(message.get_body(("html",)), meter)
     return html_text(page).strip() if page else ""
 
 
-def _part_text(part: MIMEPart | None, meter: FileMeter) -> str:
+def _mime_part_text(part: MIMEPart | None, meter: FileMeter) -> str:
     """The decoded text of a part, in the encoding that it or its page declares."""
     content = part.get_payload(decode=True) if part is not None else None
     if part is None or not isinstance(content, bytes):

@@ -66,10 +66,10 @@ def _cell_blocks(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     elif kind == "heading":
         yield f"{'#' * int(cell.get('level', 1))} {source}"
     elif source:
-        yield outside_code(source, _plain_text)
+        yield outside_code(source, _plain_prose)
 
 
-def _plain_text(text: str) -> str:
+def _plain_prose(text: str) -> str:
     return plain_scripts(_ATTACHED_IMAGE.sub(lambda match: match[1], text))
 
 

@@ -1,4 +1,4 @@
-"""Pictures in files, as a model that sees gets them: scanned pages, and pictures on pages."""
+"""Pictures in files for a model that sees: scanned pages, and pictures on pages."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ JPEG_QUALITY = 85  # print stays sharp
 LONGEST_SIDE = 2_000  # pixels; models make larger pictures smaller
 SMALLEST_SIDE = 40.0  # points; smaller pictures are signs and rules
 SMALLEST_SHARE = 0.02  # of the page
-REPEATED = 3  # pages with the same picture at the same place, such as a logo
+LOGO_PAGES = 3  # pages with the same picture at the same place, such as a logo
 PACKAGED_TYPES = frozenset(("image/jpeg", "image/png", "image/webp"))  # that models read
 
 
@@ -40,7 +40,7 @@ def pictures_on_page(page: Any, number: int) -> list[Picture]:
 
 
 def picture_areas(page: Any) -> list[Box]:
-    """Where pictures are that are large enough to say something; pieces of one picture are joined."""
+    """The areas of pictures of some size; pieces of a single picture are joined."""
     import pypdfium2.raw as pdfium
 
     whole = Box(*page.get_bbox())
@@ -51,7 +51,7 @@ def picture_areas(page: Any) -> list[Box]:
             areas.append(area)
     least_size = SMALLEST_SHARE * (whole.right - whole.left) * (whole.top - whole.bottom)
     large_areas: list[Box] = []
-    for area in _joined(areas):
+    for area in _joined_areas(areas):
         width = area.right - area.left
         height = area.top - area.bottom
         if min(width, height) >= SMALLEST_SIDE and width * height >= least_size:
@@ -60,13 +60,13 @@ def picture_areas(page: Any) -> list[Box]:
 
 
 def without_repeated(pictures: Iterable[Picture]) -> list[Picture]:
-    """The pictures without those that several pages show at the same place."""
+    """The pictures without pictures at the same place of several pages."""
     pictures = list(pictures)
     places = Counter(tuple(map(round, picture.box)) for picture in pictures)
     return [
         picture
         for picture in pictures
-        if picture.whole_page or places[tuple(map(round, picture.box))] < REPEATED
+        if picture.whole_page or places[tuple(map(round, picture.box))] < LOGO_PAGES
     ]
 
 
@@ -84,7 +84,7 @@ def slide_pictures(shapes: Iterable[Any], number: int, height: float) -> list[Pi
 
 
 def add_pictures(meter: FileMeter, pictures: Sequence[Picture]) -> tuple[Picture, ...]:
-    """The pictures within the meter's room; a note counts the others."""
+    """The pictures within the meter's room; a note counts the rest."""
     fitting = [picture for picture in pictures if meter.has_room(len(picture.data))]
     missing = len(pictures) - len(fitting)
     if missing:
@@ -92,8 +92,8 @@ def add_pictures(meter: FileMeter, pictures: Sequence[Picture]) -> tuple[Picture
     return tuple(fitting)
 
 
-def _joined(areas: Sequence[Box]) -> list[Box]:
-    """Areas that touch or overlap as one: some programs cut a picture into strips."""
+def _joined_areas(areas: Sequence[Box]) -> list[Box]:
+    """Areas, with touching or overlapping areas joined: programs may cut a picture into strips."""
     joined: list[Box] = []
     for area in areas:
         whole = area
@@ -139,8 +139,12 @@ def _rendered(page: Any, number: int, area: Box, *, whole_page: bool) -> Picture
     width, height = page.get_size()
     longest_side = max(area.right - area.left, area.top - area.bottom)
     scale = min(DOTS_PER_INCH / POINTS_PER_INCH, LONGEST_SIDE / max(longest_side, 1.0))
-    margins = (area.left, area.bottom, max(width - area.right, 0), max(height - area.top, 0))
-    bitmap = page.render(scale=scale, crop=(0, 0, 0, 0) if whole_page else margins)
+    margins = (0.0, 0.0, 0.0, 0.0)
+    if not whole_page:
+        right = max(width - area.right, 0)
+        top = max(height - area.top, 0)
+        margins = (area.left, area.bottom, right, top)
+    bitmap = page.render(scale=scale, crop=margins)
     try:
         image = bitmap.to_pil().convert("RGB")
     finally:
@@ -157,7 +161,7 @@ def _rendered(page: Any, number: int, area: Box, *, whole_page: bool) -> Picture
 
 
 def _slide_picture(shape: Any, number: int, height: float) -> Picture | None:
-    """A picture of a slide, as it is packed; None if it is small, missing or of another format."""
+    """A picture of a slide as packed; None for a small or missing picture, or an unknown format."""
     try:
         image = shape.image
     except (AttributeError, KeyError, ValueError):  # linked, or of a format without a name

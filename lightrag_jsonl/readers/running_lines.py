@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 FEWEST_PAGES = 3  # with the same line
 DENSITY = 0.45  # of the pages from the first to the last such line; on facing pages they alternate
-FEWEST_WORDS = (
-    3  # beside a page number: "Patient 12" is the name of a page, "The annual report 12" is not
-)
+# beside a page number: "Patient 12" is the name of a page, "The annual report 12" is not
+FEWEST_WORDS = 3
 
 _PAGE_NUMBER = re.compile(r"\d{1,5}")
 _PAGE_WORDS = re.compile(

@@ -13,7 +13,7 @@ from lightrag_jsonl.readers.ooxml import usual_package
 from lightrag_jsonl.readers.pictures import add_pictures, slide_pictures, without_repeated
 from lightrag_jsonl.readers.titles import confirmed_title
 
-PAGE_BYTES = 2_000  # of UTF-8: neighbouring slides share a page up to this length
+SLIDE_PAGE_BYTES = 2_000  # of UTF-8: neighbouring slides share a page up to this length
 SLIDE_NUMBER = (
     "{http://schemas.openxmlformats.org/presentationml/2006/main}nvPr/"
     "{http://schemas.openxmlformats.org/presentationml/2006/main}ph[@type='sldNum']"
@@ -54,7 +54,7 @@ def _shared_pages(texts: Iterable[str]) -> list[str]:
         if not text:
             continue
         text_bytes = len(text.encode("utf-8", "replace"))
-        if page_bytes == 0 or page_bytes + text_bytes > PAGE_BYTES:
+        if page_bytes == 0 or page_bytes + text_bytes > SLIDE_PAGE_BYTES:
             first_index = index
             page_bytes = 0
         else:

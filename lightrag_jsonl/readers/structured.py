@@ -31,7 +31,7 @@ def read_json(data: bytes, meter: FileMeter) -> Document:
     except RecursionError as error:
         raise ConfigError("is nested too deeply") from error
     except ValueError as error:
-        value = _json_lines(text)
+        value = _parsed_json_lines(text)
         if value is None:
             raise ConfigError(f"is not valid JSON: {error}") from error
     paragraphs = []
@@ -41,7 +41,7 @@ def read_json(data: bytes, meter: FileMeter) -> Document:
     return Document("\n\n".join(paragraphs))
 
 
-def _json_lines(text: str) -> list[Json] | None:
+def _parsed_json_lines(text: str) -> list[Json] | None:
     try:
         return [json.loads(line) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError):
@@ -125,7 +125,7 @@ def _xml_paragraphs(element: Any, level: int) -> Iterator[str]:
             )
         return
     label = local_name(element)
-    fields = [f"{name}: {text}" for name, text in _attributes(element).items()]
+    fields = [f"{name}: {text}" for name, text in _readable_attributes(element).items()]
     for child in _children(element):
         if _is_field_element(child):
             value = _element_text(child)
@@ -152,7 +152,7 @@ def _is_paragraph(element: Any) -> bool:
 def _is_field_element(element: Any) -> bool:
     """Whether an element is a name with a value: it has no children, and is no paragraph."""
     name = local_name(element)
-    if name in PARAGRAPH_ELEMENTS or name in TITLE_ELEMENTS or _attributes(element):
+    if name in PARAGRAPH_ELEMENTS or name in TITLE_ELEMENTS or _readable_attributes(element):
         return False
     return not _children(element)
 
@@ -162,7 +162,7 @@ def _children(element: Any) -> list[Any]:
     return [child for child in element if isinstance(child.tag, str)]
 
 
-def _attributes(element: Any) -> Mapping[str, str]:
+def _readable_attributes(element: Any) -> Mapping[str, str]:
     """The attributes with words for readers: no addresses, ids or styles."""
     return {
         name: " ".join(value.split())

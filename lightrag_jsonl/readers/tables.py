@@ -18,7 +18,7 @@ DELIMITERS = ",;\t|"
 LONGEST_SHEET = 1_048_576  # rows, by the specification of Excel; blank ones come one by one
 MOST_HEADER_ROWS = 3
 
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_YEAR_CELL = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def _has_names_and_values(table: list[TableRow]) -> bool:
     names = [row.cells[0] for row in table if len(row.cells) == 2]
     with_colon = sum(name.endswith((":", "：")) for name in names)
     first_value = table[0].cells[1]
-    is_year = _YEAR.fullmatch(first_value) is not None
+    is_year = _YEAR_CELL.fullmatch(first_value) is not None
     return 2 * with_colon > len(names) or (_is_number(first_value) and not is_year)
 
 

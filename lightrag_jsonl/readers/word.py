@@ -50,11 +50,11 @@ class WordText:
         self._part = document.part
         self._meter = meter
         self._levels = _heading_levels(document.styles)
-        self._numbers = ParagraphNumbers(_part(document, "numbering"), document.styles.element)
+        self._numbers = ParagraphNumbers(_part_root(document, "numbering"), document.styles.element)
         self._notes = {
             (kind, note.get(f"{W}id")): note
             for kind in ("footnote", "endnote")
-            for note in _wrapped_children(_part(document, f"{kind}s"), kind)
+            for note in _wrapped_children(_part_root(document, f"{kind}s"), kind)
         }
         self._note_count = 0
 
@@ -119,7 +119,7 @@ class WordText:
         yield mark
 
 
-def _part(document: Any, name: str) -> Any | None:
+def _part_root(document: Any, name: str) -> Any | None:
     """The root of a part of the document, such as "footnotes"; None if there is none."""
     from docx.oxml import parse_xml
 

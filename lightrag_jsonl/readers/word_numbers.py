@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-LEVELS = 9  # of a list, by the specification
+LIST_LEVELS = 9  # by the specification
 LARGEST_NUMBER = 10_000_000  # a prepared file can begin anywhere
 CHINESE_FORMATS = frozenset(
     [
@@ -63,7 +63,7 @@ class ParagraphNumbers:
         for restarted, start in starts.items():
             counts[restarted] = start - 1
         counts[level] = counts.get(level, definition.levels[level].start - 1) + 1
-        for deeper in range(level + 1, LEVELS):
+        for deeper in range(level + 1, LIST_LEVELS):
             counts.pop(deeper, None)
         return _list_number(definition, level)
 
@@ -75,9 +75,9 @@ class ParagraphNumbers:
             self._definitions[abstract.get(f"{W}abstractNumId", "")] = definition
         for number in numbering.iter(f"{W}num"):
             list_id = number.get(f"{W}numId", "")
-            self._definition_ids[list_id] = _value(number, "abstractNumId")
+            self._definition_ids[list_id] = _child_value(number, "abstractNumId")
             starts = {
-                _whole(override.get(f"{W}ilvl")): _whole(_value(override, "startOverride"), 1)
+                _whole(override.get(f"{W}ilvl")): _whole(_child_value(override, "startOverride"), 1)
                 for override in number.iter(f"{W}lvlOverride")
                 if override.find(f"{W}startOverride") is not None
             }
@@ -87,30 +87,30 @@ class ParagraphNumbers:
     def _list_of(self, paragraph: Any, style_id: str | None) -> tuple[str, int]:
         """The list and the level of a paragraph: its own, or those of its style."""
         properties = paragraph.find(f"{W}pPr/{W}numPr")
-        if properties is not None and _value(properties, "numId"):
-            return _value(properties, "numId"), _whole(_value(properties, "ilvl"))
+        if properties is not None and _child_value(properties, "numId"):
+            return _child_value(properties, "numId"), _whole(_child_value(properties, "ilvl"))
         visited: set[str] = set()
         while style_id and style_id not in visited and style_id in self._styles:
             visited.add(style_id)
             style = self._styles[style_id]
             in_style = style.find(f"{W}pPr/{W}numPr")
-            if in_style is not None and _value(in_style, "numId"):
-                list_id = _value(in_style, "numId")
+            if in_style is not None and _child_value(in_style, "numId"):
+                list_id = _child_value(in_style, "numId")
                 definition = self._definitions.get(self._definition_ids.get(list_id, ""))
                 by_style = {} if definition is None else definition.levels_by_style
-                return list_id, by_style.get(style_id, _whole(_value(in_style, "ilvl")))
-            style_id = _value(style, "basedOn")
+                return list_id, by_style.get(style_id, _whole(_child_value(in_style, "ilvl")))
+            style_id = _child_value(style, "basedOn")
         return "", 0
 
 
 def _add_level(definition: ListDefinition, element: Any) -> None:
     level = _whole(element.get(f"{W}ilvl"))
     definition.levels[level] = ListLevel(
-        format=_value(element, "numFmt") or "decimal",
-        pattern=_value(element, "lvlText"),
-        start=_whole(_value(element, "start"), 1),
+        format=_child_value(element, "numFmt") or "decimal",
+        pattern=_child_value(element, "lvlText"),
+        start=_whole(_child_value(element, "start"), 1),
     )
-    if style := _value(element, "pStyle"):
+    if style := _child_value(element, "pStyle"):
         definition.levels_by_style[style] = level
 
 
@@ -133,7 +133,7 @@ def written_number(number: int, format: str) -> str:
     """A number in a format of Word's lists; in digits if the format is another one."""
     if not 0 < number <= LARGEST_NUMBER:
         return str(number)
-    if format in ("lowerLetter", "upperLetter") and number <= 26 * LEVELS:
+    if format in ("lowerLetter", "upperLetter") and number <= 26 * LIST_LEVELS:
         letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letter.upper() if format == "upperLetter" else letter
     if format in ("lowerRoman", "upperRoman") and number < 4_000:
@@ -161,7 +161,7 @@ def _chinese(number: int) -> str:
     return ten + (_DIGITS[units] if units or not tens else "")
 
 
-def _value(element: Any, name: str) -> str:
+def _child_value(element: Any, name: str) -> str:
     child = element.find(f"{W}{name}")
     return "" if child is None else child.get(f"{W}val", "")
 

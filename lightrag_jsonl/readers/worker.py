@@ -60,7 +60,7 @@ def answer_requests() -> None:
         if not is_limited:
             _limit_memory(request.limits.memory)
             is_limited = True
-        response = _answer(request)
+        response = _response(request)
         del request
         write_message(responses, msgspec.msgpack.encode(response))
         if response.final:
@@ -93,7 +93,7 @@ def _limit_memory(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, hard_limit))
 
 
-def _answer(request: FileRequest) -> FileResponse:
+def _response(request: FileRequest) -> FileResponse:
     """The answer to one request, the last one of a process that ran out of memory."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
         # its thread needs no lock of Python's, unlike any code here

@@ -1,4 +1,4 @@
-"""Says of the statements in a context when they hold, and puts the later ones first."""
+"""Dates of the statements in a context, and an order with later statements first."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ DESCRIPTIONS_DATED = 50  # of an entity or a relation: bounds the time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineDates:
-    """When a line of a description holds, by its words; and the date of the document that says so."""
+    """The dates in a line of a description, and the date of the document behind the line."""
 
     valid_from: str = ""
     valid_to: str = ""
@@ -23,7 +23,7 @@ class LineDates:
 
     @property
     def begin(self) -> str:
-        """From when the line holds, as far as that is known; the end counts if there is nothing else."""
+        """The known beginning of the line's time, or else the end."""
         return self.valid_from or self.written or self.valid_to
 
     def label(self, words: FixedWords) -> str:
@@ -63,8 +63,8 @@ def with_claim_dates(task: SearchTask, context: Context, facts: Subgraph) -> Con
 
 
 def _line_dates(view: StoreView, kind: Kind, rows: list[int]) -> dict[str, LineDates]:
-    """The dates of the lines of the descriptions of some entities or relations; of a line that several
-    documents have, the latest.
+    """The dates of the lines of the descriptions of some entities or relations; of a line in several
+    documents, the latest.
     """
     dated_mentions = view.dated_mentions(kind, rows)
     if not dated_mentions and not view.document_dates():
@@ -106,11 +106,12 @@ def _date_labels(
 
 
 def _later_first(fact: Fact, lines: Mapping[str, LineDates]) -> Fact:
-    """A fact whose dated lines come in the order of time, the latest first; others keep their places."""
+    """A fact with the dated lines in the order of time, the latest first; lines without a date stay."""
     if "\n" not in fact.description:
         return fact
     texts = fact.description.split("\n")
-    dated = sorted([text for text in texts if text in lines], key=lambda text: -_day(lines[text]))
+    dated = [text for text in texts if text in lines]
+    dated.sort(key=lambda text: -_day(lines[text]))
     latest: Iterator[str] = iter(dated)
     ordered = [next(latest) if text in lines else text for text in texts]
     return replace(fact, description="\n".join(ordered))

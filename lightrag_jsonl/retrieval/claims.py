@@ -1,8 +1,8 @@
-"""The claims of an index: what each mention says about a subject, and from when to when.
+"""The claims of an index: the statements of mentions about subjects, with dates.
 
 A kind of claim is functional if a subject has one value at a time: a price, the head of an office. A user
-states such kinds, or they are learned: from counts of how often one document gives a subject several
-values, and of how often documents about the same time agree.
+states such kinds, or counts decide: of documents with several values of a subject, and of agreement
+between documents about the same time.
 """
 
 import itertools
@@ -37,16 +37,14 @@ MOST_KIND_CHARACTERS = 40  # beside names and times
 MOST_KIND_WORDS = 8
 
 NEGATED = "not"  # among the words of a kind
-RELATIONS_LEARNED_FROM = (
-    5_000  # for an answer: bounds the time, to about half a second after a change
-)
+# for an answer: bounds the time, to about half a second after a change
+RELATIONS_LEARNED_FROM = 5_000
 
 INVERSE = "^"  # before a kind that leads from the object of a relation to its subject
 _EMPTY_PREDICATES = frozenset(MENTIONED_TOGETHER.values())
-_ATTRIBUTION = (
-    re.compile(  # "According to the yearbook, …", "The yearbook reports: …", 据年鉴记载，
-        r"^\s*(?:according to [^,]{1,40},|[^:：]{1,40}[:：]|据[^，]{1,20}，)", re.IGNORECASE
-    )
+# "According to the yearbook, …", "The yearbook reports: …", 据年鉴记载，
+_ATTRIBUTION = re.compile(
+    r"^\s*(?:according to [^,]{1,40},|[^:：]{1,40}[:：]|据[^，]{1,20}，)", re.IGNORECASE
 )
 _NEGATION = re.compile(r"\b(?:not|never|no longer|no|without)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
@@ -57,9 +55,9 @@ SubjectAndKind: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What one mention says: that a predicate leads from a subject to a value, both by key.
+    """The statement of a mention: a predicate from a subject to a value, both by key.
 
-    `mention`, `chunk` and `document` are row ids. `kind` is the predicate as it is compared, after "^" if
+    `mention`, `chunk` and `document` are row ids. `kind` is the predicate for comparison, after "^" if
     the subject is the object of the relation. `written` is the date of the document in our form, or "".
     """
 
@@ -91,10 +89,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimIndex:
-    """The claims of one state of an index; those of people are left out, since they are decisions.
+    """The claims of one state of an index, without the claims of people, which are decisions.
 
-    `stated_kinds` are kinds that a user calls functional. `decided` has the sorted keys of the ends of
-    each relation that a person made or changed. Unless it `learns`, only stated kinds are functional.
+    `stated_kinds` are the functional kinds by a user's word. `decided` has the sorted keys of the
+    ends of each relation made or changed by a person. Unless the index `learns`, only stated kinds
+    are functional.
     """
 
     claims: Sequence[Claim]
@@ -120,13 +119,13 @@ class ClaimIndex:
         return claims_by_chunk
 
     def of_chunks(self, chunks: Iterable[int]) -> "ClaimIndex":
-        """The claims of functional kinds in some chunks, with the kinds of the whole index."""
+        """The claims of functional kinds in the given chunks, with the kinds of the whole index."""
         claims = [claim for chunk in chunks for claim in self.by_chunk.get(chunk, ())]
         return ClaimIndex(claims, self.functional_kinds, self.decided, learns=False)
 
     @cached_property
     def functional_kinds(self) -> frozenset[str]:
-        """The kinds of which a subject has one value at a time: stated, or learned."""
+        """The functional kinds: stated, or learned."""
         if not self.learns:
             return self.stated_kinds
         groups: defaultdict[str, list[Sequence[Claim]]] = defaultdict(list)
@@ -143,9 +142,9 @@ class ClaimIndex:
 
 
 class ClaimMemory:
-    """The claims of an index, kept for the generation that they were read in.
+    """The claims of an index, kept for a single generation.
 
-    `stated_kinds` are the predicates that a user calls functional.
+    `stated_kinds` are the functional predicates by a user's word.
     """
 
     def __init__(self, stated_kinds: Iterable[str] = ()) -> None:
@@ -176,7 +175,7 @@ class ClaimMemory:
 
 
 def kind_of(predicate: str) -> str:
-    """A predicate as it is compared, such as "^heads": "head of" and "is the head of" are one kind."""
+    """A predicate for comparison, such as "^heads": "is the head of" is the same as "head of"."""
     is_inverse = predicate.startswith(INVERSE)
     words = predicate.removeprefix(INVERSE)
     return f"{INVERSE if is_inverse else ''}{_folded_predicate(words)}"
@@ -196,7 +195,7 @@ def _folded_predicate(predicate: str) -> str:
 def read_claims(
     view: StoreView, stated_kinds: frozenset[str] = frozenset(), chunks: RowIds = None
 ) -> ClaimIndex:
-    """The claims of a view, all or those of some chunks: of relations in both directions, and of
+    """The claims of a view, of all chunks or a choice: of relations in both directions, and of
     statements with a value.
     """
     claims = list(ClaimReader(view, chunks).claims())
@@ -320,8 +319,8 @@ class ClaimReader:
 
 
 def sentence_kind(sentence: str, names: Iterable[str]) -> str:
-    """The kind of a statement by the words of its sentence, without names, times, numbers and who says so:
-    sentences that differ in nothing else are of one kind. "" for a long or an empty sentence.
+    """The kind of a statement by the words of the sentence, without names, times, numbers and speakers:
+    sentences without a further difference are of one kind. "" for a long or an empty sentence.
     """
     if len(sentence) > LONGEST_STATEMENT:
         return ""
@@ -342,12 +341,12 @@ def sentence_kind(sentence: str, names: Iterable[str]) -> str:
 
 @lru_cache(10_000)  # a sentence relates many pairs of names
 def _timeless_words(sentence: str) -> str:
-    """A sentence, folded, without who says so and when it holds."""
+    """A folded sentence, without speakers and times."""
     return nfkc_casefold(without_times(_ATTRIBUTION.sub("", sentence)))
 
 
 def without_times(sentence: str) -> str:
-    """A sentence without the words that say when it holds."""
+    """A sentence without words for times."""
     pieces: list[str] = []
     end = 0
     for expression in find_time_expressions(sentence):
@@ -360,7 +359,7 @@ def without_times(sentence: str) -> str:
 
 
 def is_same_value(value: str, further_value: str) -> bool:
-    """Whether two values say the same: the same numbers, or a name and a part of it."""
+    """Whether two values are equal in meaning: the same numbers, or a name and a part of the name."""
     if value == further_value:
         return True
     numbers = _VALUE_NUMBER.findall(value)
@@ -375,16 +374,16 @@ def is_same_value(value: str, further_value: str) -> bool:
 
 
 def _share_words(value: str, further_value: str) -> bool:
-    """Whether one of two values has no words beside its numbers and signs, or both have words in common."""
+    """Whether a value has only numbers and signs, or the two values have words in common."""
     words = set(_WORD.findall(value))
     further_words = set(_WORD.findall(further_value))
     return not (words and further_words) or bool(words & further_words)
 
 
 def are_apart(claim: Claim, further_claim: Claim) -> bool:
-    """Whether the claims hold at different times, or the later one takes the place of the other.
+    """Whether the claims hold at different times, or the later claim replaces the earlier.
 
-    Dates that only touch ("until 2020", "since 2020") are apart.
+    Touching dates ("until 2020", "since 2020") are apart.
     """
     for first, second in ((claim, further_claim), (further_claim, claim)):
         if _ends_before(first, second) and _begins_before(first, second):

@@ -1,4 +1,4 @@
-"""Lets a model judge which proposed contradictions are some, in batches; estimates the cost."""
+"""Judgment of proposed contradictions by a model, in batches, and an estimate of the cost."""
 
 import asyncio
 import json
@@ -20,8 +20,8 @@ ANSWERS_IN_WORDS = {"true": True, "yes": True, "是": True, "false": False, "no"
 
 @dataclass(frozen=True, slots=True)
 class ConflictReview:
-    """The pairs that a model judged to be contradictions, and those that it judged to be none; pairs
-    without a readable answer are in neither. `usage` is the cost.
+    """The pairs judged by a model to be contradictions, and the pairs judged not to be; pairs without a
+    readable answer are in neither. `usage` is the cost.
     """
 
     contradictory: tuple[Conflict, ...] = ()
@@ -103,7 +103,7 @@ def _numbered_pairs(conflicts: Sequence[Conflict]) -> list[str]:
 
 
 def _claim_fields(claim: DatedClaim) -> dict[str, str]:
-    """A claim in the words of the text, with the dates that are known."""
+    """A claim in the words of the text, with the known dates."""
     fields = {
         "says": claim.text,
         "from": claim.valid_from,

@@ -1,4 +1,4 @@
-"""Contradictions: claims of one subject and one functional kind with different values."""
+"""Contradictions: claims of the same subject and functional kind with different values."""
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ CONFLICTS_SHOWN = 3  # in a context: bounds its length
 
 
 class ClaimPair(NamedTuple):
-    """Two claims with different values, the one that begins earlier first."""
+    """Two claims with different values, the earlier claim first."""
 
     first: Claim
     second: Claim
@@ -46,15 +46,15 @@ class ClaimPair(NamedTuple):
 def find_conflicts(
     view: StoreView, index: ClaimIndex, *, explained: bool = False, limit: int | None = None
 ) -> tuple[Conflict, ...]:
-    """The contradictions of an index, by subject; with `explained` also those that time explains, last."""
+    """The contradictions of an index, by subject; with `explained`, those explained by time last."""
     pairs = [pair for pair in conflicting_pairs(index) if explained or not pair.explained]
     pairs.sort(key=lambda pair: (pair.explained, pair.first.subject, pair.first.mention))
     return described_conflicts(view, pairs[:limit])
 
 
 def conflicting_pairs(index: ClaimIndex) -> Iterator[ClaimPair]:
-    """A pair of claims for each two different values of a subject; one that time does not explain, if
-    there is one. Relations that a person made or changed are decided.
+    """A pair of claims for each two different values of a subject, if possible a pair unexplained
+    by time. Relations made or changed by a person are decided.
     """
     listed: set[frozenset[tuple[int, str]]] = set()
     for group in index.functional_groups():
@@ -89,7 +89,7 @@ def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Co
 
 
 def with_conflicts(view: StoreView, memory: ClaimMemory, context: Context) -> Context:
-    """The context with the contradictions between two of its passages that time does not explain."""
+    """The context with the contradictions, unexplained by time, between two of the passages."""
     rows = view.chunks(ids=[chunk.id for chunk in context.chunks])
     index = memory.claims_of_chunks(view, rows)
     conflicts = find_conflicts(view, index, limit=CONFLICTS_SHOWN)
@@ -113,8 +113,8 @@ def conflict_lines(context: Context) -> list[str]:
 
 
 def appended_conflicts(context: Context, text: str, cited: Collection[int]) -> str:
-    """The contradictions that an answer rests on, as its end: those with a value in the text of the answer
-    and a passage among the cited numbers.
+    """The contradictions behind an answer, as the end of the answer: with a value in the text of
+    the answer and a passage among the cited numbers.
     """
     numbers = {chunk.id: number for number, chunk in enumerate(context.chunks, start=1)}
     folded = nfkc_casefold(text)
@@ -131,8 +131,8 @@ def appended_conflicts(context: Context, text: str, cited: Collection[int]) -> s
 def with_conflict_section(
     context: Context, param: QueryParam, tokenizer: Tokenizer, mark: str
 ) -> Context:
-    """A fitted context with its contradictions as the last section of the prompt; without those whose
-    passages were left out, and without the section if there is no room for it.
+    """A fitted context with contradictions between passages of the prompt as the last section;
+    without the section if there is no room.
     """
     chunk_ids = {chunk.id for chunk in context.chunks}
     conflicts = [

@@ -21,9 +21,8 @@ from lightrag_jsonl.retrieval.task import SearchResult
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
 
-DESCRIPTION_LENGTH = (
-    160  # characters of a description that the model chooses by; keeps prompts short
-)
+# characters of a description that the model chooses by; keeps prompts short
+DESCRIPTION_LENGTH = 160
 
 log = logging.getLogger(__name__)
 

@@ -132,8 +132,8 @@ def _in_reading_order(task: SearchTask, kind: Kind, facts: Mapping[int, Fact]) -
 
 
 def _ordered_lines(description: str, texts: Sequence[str]) -> str:
-    """The lines of a description in the order of these texts; a summary stays before them, and the
-    lines of no text after them.
+    """The lines of a description in the order of texts; a summary stays before, and lines without
+    a text after.
     """
     places: dict[str, int] = {}
     for place, text in enumerate(texts):
@@ -148,8 +148,9 @@ def _ordered_lines(description: str, texts: Sequence[str]) -> str:
 
 
 def joined_entities(task: SearchTask, entities: Mapping[int, Entity]) -> list[Entity]:
-    """Entities by row id, best first, as values; those that the texts certainly state to be one, by an
-    alias that no further entity has, become the value of the best one, with all descriptions.
+    """Entities by row id, best first, as values; entities that are certainly the same by the
+    texts, through an alias of no further entity, become the value of the best, with all
+    descriptions.
 
     Entities of different types are not joined: an alias may be no more than a part of a name.
     """
@@ -182,7 +183,7 @@ def _share_leader(leaders: dict[int, int], ranking: Sequence[int], pair: Sequenc
 
 
 def _as_one(group: Sequence[Entity]) -> Entity:
-    """One value of entities that are one; all of them are cited, the best one first."""
+    """One value of several rows of the same entity; all rows are cited, the best first."""
     best = group[0]
     if len(group) == 1:
         return best

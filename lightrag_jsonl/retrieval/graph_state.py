@@ -1,4 +1,4 @@
-"""The names and contradictions of a graph at one time, and how they differ from those of another."""
+"""The names and contradictions of a graph at a time, and the difference between two times."""
 
 from dataclasses import dataclass
 
@@ -46,6 +46,6 @@ def read_state(snapshot: Snapshot, index: ClaimIndex) -> GraphState:
 
 
 def _sides(conflict: Conflict) -> tuple[str, frozenset[tuple[str, str]]]:
-    """What tells one contradiction from another: the subject, the documents and the sentences."""
+    """The identity of a contradiction: the subject, the documents and the sentences."""
     sides = [(claim.document_id, claim.text) for claim in (conflict.first, conflict.second)]
     return conflict.subject, frozenset(sides)

@@ -1,4 +1,4 @@
-"""What was said about an entity over time, with the sentences, documents and dates."""
+"""The claims about an entity over time, with the sentences, documents and dates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ AFTER_ALL_DAYS = 10**7  # after all days
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimWords:
-    """The words of a claim, and the row id of the chunk that says so."""
+    """The words of a claim, and the row id of the chunk."""
 
     chunk: int
     kind: Kind
@@ -28,13 +28,13 @@ class ClaimWords:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that a sentence for the claim has."""
+        """The names in a sentence for the claim."""
         return (self.subject, self.value) if self.value else (self.subject,)
 
 
 def entity_history(view: StoreView, entity: int) -> tuple[DatedClaim, ...]:
-    """All claims about an entity (row id) in the order of time: from when they hold, or else were
-    written; those without a date last, in the order of the texts.
+    """All claims about an entity (row id) in the order of time, by beginning or else by the date of the
+    document; claims without a date last, in the order of the texts.
     """
     entity_rows = view.entity_mentions(entities=[entity])
     relations = view.relation_rows(ends=[entity])
@@ -48,7 +48,7 @@ def entity_history(view: StoreView, entity: int) -> tuple[DatedClaim, ...]:
 
 
 def dated_claims(view: StoreView, statements: Sequence[ClaimWords]) -> list[DatedClaim]:
-    """The claims with their sentences, documents and dates."""
+    """The claims with sentences, documents and dates."""
     chunks = view.chunks({statement.chunk for statement in statements})
     documents = view.documents({chunk.document_id for chunk in chunks.values()})
     titles_by_id = titles(view, documents)

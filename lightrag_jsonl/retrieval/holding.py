@@ -1,7 +1,7 @@
-"""An index as of a moment: without later documents, and without claims that did not hold then.
+"""An index as of a moment: without later documents, and without claims out of date then.
 
-A claim is out of date by its own words ("until 2020"), or because a later claim of a functional kind has
-taken its place.
+A claim is out of date by its own words ("until 2020"), or replaced by a later claim of a functional
+kind.
 """
 
 from collections import defaultdict
@@ -32,8 +32,8 @@ StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiddenStatement:
-    """A statement that did not hold, as a passage may have it; `superseded` if a later one took its place,
-    and not by its own dates.
+    """A statement out of date, for the search in passages; `superseded` by a later statement,
+    rather than out of date by its own words.
     """
 
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class HiddenStatement:
     superseded: bool
 
     def span(self, text: str) -> tuple[int, int] | None:
-        """The sentence of a text that says so, unless the dates in the sentence itself decide."""
+        """The sentence of a text with the statement, unless the dates in the sentence decide."""
         span = statement_span(text, self.names, self.description)
         if span is None:
             return None
@@ -52,12 +52,13 @@ class HiddenStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """What of one state of an index did not hold at a moment, by row ids.
+    """The out-of-date part of an index at a moment, by row ids.
 
-    `later_chunks` are of documents written later. `mentions` do not hold; the names of those in `nameless`
-    are still the ends of relations that do. `doubtful_relations` have a hidden mention. `statements` are
-    those of hidden mentions, by chunk, and `written` is the date of each chunk with a date. `hidden_pairs`
-    are entities and chunks without a mention that held, shape (n, 2).
+    `later_chunks` are of later documents. `mentions` are out of date, though the names of
+    `nameless` mentions are still ends of valid relations. `doubtful_relations` have a hidden
+    mention. `statements` belong to hidden mentions, by chunk, and `written` is the date of each
+    chunk with a date. `hidden_pairs` are entities and chunks without a valid mention, shape (n,
+    2).
     """
 
     moment: str
@@ -70,16 +71,18 @@ class Holding:
     hidden_pairs: Ids = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
     def visible_text(self, chunk: int, text: str) -> str:
-        """A passage with spaces in place of what did not hold."""
+        """A passage with spaces in place of statements out of date."""
         visible = holding_text(text, self.moment, self.written.get(chunk, ""))
         for statement in self.statements.get(chunk, ()):
             span = statement.span(text)
             if span is not None:
-                visible = visible[: span[0]] + " " * (span[1] - span[0]) + visible[span[1] :]
+                start, end = span
+                spaces = " " * (end - start)
+                visible = visible[:start] + spaces + visible[end:]
         return visible
 
     def visible_description(self, chunk: int, description: str) -> str:
-        """A description without the words of statements that did not hold; "" if nothing is left."""
+        """A description without the words of statements out of date, perhaps ""."""
         visible = holding_text(description, self.moment, self.written.get(chunk, ""))
         for statement in self.statements.get(chunk, ()):
             span = statement.span(visible)
@@ -96,14 +99,14 @@ class HoldingReads(StoreView):
     def chunks(
         self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
     ) -> dict[int, Chunk]:
-        """Chunks as in `DocumentReads.chunks`, with spaces in place of what did not hold."""
+        """Chunks as in `DocumentReads.chunks`, with spaces in place of statements out of date."""
         chunks = super().chunks(rows, ids=ids, documents=documents)
         return {row: self._as_of(row, chunk) for row, chunk in chunks.items()}
 
     def entity_mentions(
         self, *, chunks: RowIds = None, entities: RowIds = None, deleted: bool = False
     ) -> list[EntityMentionRow]:
-        """The mentions that held, as in `MentionReads.entity_mentions`."""
+        """The valid mentions, as in `MentionReads.entity_mentions`."""
         rows = super().entity_mentions(chunks=chunks, entities=entities, deleted=deleted)
         for row in rows:
             if row.id in self.holding.nameless:
@@ -113,12 +116,12 @@ class HoldingReads(StoreView):
     def relation_mentions(
         self, *, chunks: RowIds = None, relations: RowIds = None
     ) -> list[RelationMentionRow]:
-        """The mentions that held, as in `MentionReads.relation_mentions`."""
+        """The valid mentions, as in `MentionReads.relation_mentions`."""
         rows = super().relation_mentions(chunks=chunks, relations=relations)
         return self._held("relation", rows)
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
-        """The relations with a mention that held, as in `MentionReads.mentioned_relations`."""
+        """The relations with a valid mention, as in `MentionReads.mentioned_relations`."""
         owners = super().mentioned_relations(chunks)
         doubtful = self.holding.doubtful_relations.intersection(owners)
         if not doubtful:
@@ -129,7 +132,7 @@ class HoldingReads(StoreView):
         return [owner for owner in owners if owner not in gone]
 
     def _held(self, kind: Kind, rows: Iterable[StoredMention]) -> list[StoredMention]:
-        """The mentions that held, with what held of their descriptions."""
+        """The valid mentions, with the valid part of each description."""
         holding = self.holding
         hidden = holding.mentions[kind]
         visible_rows = [
@@ -172,11 +175,12 @@ class HoldingSnapshot(HoldingReads, Snapshot):
 
 
 def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
-    """What of a view did not hold at a moment."""
+    """The out-of-date part of a view at a moment."""
     documents = view.chunk_documents()
     by_hand = set(view.edited_chunks())
     written = {row: date for row, (_, date) in documents.items() if date and row not in by_hand}
-    later = frozenset([row for row, date in written.items() if first_day(date) > last_day(moment)])
+    last = last_day(moment)
+    later = frozenset([row for row, date in written.items() if first_day(date) > last])
     hidden: dict[Kind, dict[int, int]] = {"entity": {}, "relation": {}}  # chunks by mention
     for kind, chunks_by_mention in hidden.items():
         for row in view.dated_mentions(kind):
@@ -220,7 +224,7 @@ def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
 
 
 def _emptied(entities: Sequence[EntityMentionRow], holding: Holding) -> dict[int, int]:
-    """The mentions, with their chunks, whose descriptions say nothing else than what did not hold."""
+    """The mentions, with chunks, whose descriptions are out of date as a whole."""
     return {
         row.id: row.chunk
         for row in entities
@@ -233,8 +237,8 @@ def _emptied(entities: Sequence[EntityMentionRow], holding: Holding) -> dict[int
 def superseded_claims(
     index: ClaimIndex, later: Collection[int], hidden: Mapping[Kind, Mapping[int, int]]
 ) -> Iterator[Claim]:
-    """The claims whose place a later claim of a functional kind has taken; without chunks that are
-    `later` and mentions that are `hidden` already.
+    """The claims replaced by a later claim of a functional kind; without `later` chunks and `hidden`
+    mentions.
     """
     for group in index.functional_groups():
         claims = [
@@ -251,8 +255,8 @@ def superseded_claims(
 
 
 def _takes_place_of(latest: Claim, claim: Claim) -> bool:
-    """Whether the latest claim has another value from a later date on, which an explicit end of the
-    earlier claim does not contradict.
+    """Whether the latest claim has a different value from a later date on, without an explicit end
+    of the earlier claim to the contrary.
     """
     if is_same_value(latest.value, claim.value):
         return False
@@ -296,9 +300,7 @@ def _lone_ends(
     relations: Sequence[RelationMentionRow],
     hidden_relations: Collection[int],
 ) -> dict[int, int]:
-    """The mentions of entities, with their chunks, that are nothing but ends of relations that did not
-    hold.
-    """
+    """The mentions of entities, with chunks, that are only ends of relations out of date."""
     ends: dict[bool, set[tuple[int, str]]] = {
         True: set(),
         False: set(),
@@ -321,7 +323,7 @@ def _nameless(
     relations: Sequence[RelationMentionRow],
     hidden: Mapping[Kind, Mapping[int, int]],
 ) -> frozenset[int]:
-    """The hidden mentions of entities that are ends of relations in the same chunk that held."""
+    """The hidden mentions of entities at the ends of valid relations in the same chunk."""
     ends: set[tuple[int, str]] = set()
     for relation_row in relations:
         if relation_row.id not in hidden["relation"]:
@@ -342,7 +344,7 @@ def _nameless(
 
 
 def _hidden_pairs(entities: Sequence[EntityMentionRow], hidden: Collection[int]) -> Ids:
-    """The entities and chunks without a mention that held, as pairs of row ids, shape (n, 2)."""
+    """The entities and chunks without a valid mention, as pairs of row ids, shape (n, 2)."""
     visible: set[tuple[int, int]] = set()
     pairs: set[tuple[int, int]] = set()
     for row in entities:

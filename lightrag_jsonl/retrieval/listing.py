@@ -45,9 +45,9 @@ ITEM_TOKENS = 6  # around an item: number, bullet and line break
 
 @dataclass(frozen=True, slots=True)
 class ListWords:
-    """What a question wants listed: the entity named, and the content words beside the name.
+    """The request for a list: the named entity, and the content words beside the name.
 
-    `name_first` says that the name stands before the last of these words: "that Ada founded". `years` limit
+    `name_first`: the name stands before the last content word: "that Ada founded". `years` limit
     documents.
     """
 
@@ -59,7 +59,7 @@ class ListWords:
 
 @dataclass(frozen=True, slots=True)
 class TypedRows:
-    """The entities of types that some words of a question name; without such words, all."""
+    """The entities of the types in the words of a question; all without a type."""
 
     types: tuple[str, ...]
     rows: frozenset[int] | None
@@ -68,9 +68,7 @@ class TypedRows:
 
 @dataclass(frozen=True, slots=True)
 class PredicateMatch:
-    """A relation by row id whose predicates the question names; `is_source` says that they lead from the
-    named entity.
-    """
+    """A relation by row id with predicates in the question; `is_source` of the named entity."""
 
     relation: int
     predicates: tuple[str, ...]
@@ -78,7 +76,7 @@ class PredicateMatch:
 
 
 class EntityTypes:
-    """The visible entities of each type; under a filter, of the types that visible passages say."""
+    """The visible entities of each type; under a filter, by the types in visible passages."""
 
     def __init__(self, task: SearchTask) -> None:
         self._task = task
@@ -88,7 +86,7 @@ class EntityTypes:
                 self._rows.setdefault(entity.type.casefold(), set()).add(row)
 
     def rows(self, types: Iterable[str]) -> tuple[tuple[str, ...], frozenset[int]]:
-        """Those of some types that have entities, and all their entities."""
+        """The types with entities among some types, and all entities of these types."""
         rows_by_type: dict[str, frozenset[int]] = {}
         for type in types:
             if self._task.filtered is None:
@@ -101,7 +99,7 @@ class EntityTypes:
 
 
 def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing | None:
-    """The complete list that a question asks for, if the graph has one."""
+    """The complete list in answer to a question, if the graph has the list."""
     if keywords.listed is None and not asks_for_list(question):
         return None
     task = with_filter(task)
@@ -143,8 +141,8 @@ def _requested_words(task: SearchTask, question: str, request: ListRequest) -> L
 
 
 def _question_words(task: SearchTask, types: EntityTypes, question: str) -> ListWords | None:
-    """The words of a question beside the one entity that it names; None if it names several, or has a
-    number beside the name.
+    """The words of a question beside a single named entity; None for several entities, or a number
+    beside the name.
     """
     spellings = {
         row: spelling
@@ -175,7 +173,7 @@ def _question_words(task: SearchTask, types: EntityTypes, question: str) -> List
 
 
 def _typed_rows(types: EntityTypes, list_words: Sequence[str]) -> TypedRows:
-    """The entities of the type that a word names, or two words together ("side effects")."""
+    """The entities of the type in a word, or in two words together ("side effects")."""
     for first in range(len(list_words)):
         for length in (2, 1):
             span = list_words[first : first + length]
@@ -194,7 +192,7 @@ def _typed_rows(types: EntityTypes, list_words: Sequence[str]) -> TypedRows:
 def _type_candidates(
     span: Sequence[str],
 ) -> Iterable[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Possible types in a word or two, each with what remains of the words; of Chinese, the longest."""
+    """Possible types in a word or two, each with the remaining words; of Chinese, the longest."""
     if len(span) == 2 and not has_cjk("".join(span)):
         last_forms = singular_forms(span[1])
         yield tuple([f"{span[0]}{joint}{form}" for form in last_forms for joint in " _-"]), ()
@@ -227,7 +225,7 @@ def _entities(task: SearchTask, typed: TypedRows) -> Listing:
 def _related(
     task: SearchTask, entity: int, typed: TypedRows, *, name_is_source: bool
 ) -> Listing | None:
-    """The entities related to an entity, of a type and by a predicate, as far as the words name these."""
+    """The entities related to an entity, of the type and by the predicate in the words, if any."""
     relation_rows = task.snapshot.graph.relations_of(column([entity]))[1]
     relation_rows = relation_rows[task.inside("relation", relation_rows)]
     relations = load_relations(task, relation_rows)
@@ -274,8 +272,8 @@ def _other_ends(
 def _matching(
     relation: Relation, list_words: Sequence[str], name: str
 ) -> Iterable[tuple[tuple[str, ...], bool]]:
-    """The predicates of a relation that words of the question name, for each direction that has any, and
-    whether the named entity is the source.
+    """The predicates of a relation in the words of the question, for each direction, and whether
+    the named entity is the source.
     """
     is_source = relation.source == name
     for keywords, direction in (
@@ -288,7 +286,7 @@ def _matching(
 
 
 def _words_of(predicates: Iterable[str], list_words: Sequence[str]) -> set[str]:
-    """The words of a question that occur, in any form, in a predicate."""
+    """The words of a question in a predicate, in any form."""
     forms: set[str] = set()
     texts: list[str] = []
     for predicate in predicates:
@@ -310,8 +308,8 @@ def _in_one_direction(
 
 
 def _documents(task: SearchTask, entity: int | None, years: Sequence[str]) -> Listing | None:
-    """The visible documents, of some years if the question names these: all, or those with a passage that
-    mentions an entity. None if years are asked for and a document has no date.
+    """The visible documents of the years in the question, if any: all, or with a passage on an
+    entity. None for years in the question and a document without a date.
     """
     chunks = task.snapshot.graph.chunks
     if entity is not None:
@@ -347,7 +345,7 @@ def _listing(items: Collection[ListedItem]) -> Listing:
 
 
 def listing_lines(listing: Listing, language: str, first_number: int) -> list[str]:
-    """A list in words: what it holds and how many there are, then an item a line with its number."""
+    """A list in words: the kind and the number of items, then a numbered item on each line."""
     words = FIXED_WORDS[known_language(language)]
     lines = [_heading(listing, words) + words.colon.rstrip()]
     for number, item in enumerate(listing.items, start=first_number):
@@ -387,9 +385,9 @@ def with_listing(
     tokenizer: Tokenizer,
     mark: str,
 ) -> Context:
-    """A fitted context with a complete list as its last section, as far as there is room.
+    """A fitted context with a complete list as the last section, as far as there is room.
 
-    Items are numbered after all others. Those without room in the prompt are left to the answer, where
+    Listed items have the last numbers. Items without room in the prompt are left to the answer, where
     code appends the whole list.
     """
     first_number = context.items + 1
@@ -398,7 +396,8 @@ def with_listing(
     share = 1.0 - float(getattr(tokenizer, "error", 0.0))
     opening = context.prompt or f"{words.first_line}{mark}"
     heading, *lines = listing_lines(listing, context.language, first_number)
-    room = int(param.max_total_tokens * share) - tokenizer.count(f"{opening}\n\n{mark} {heading}")
+    frame_tokens = tokenizer.count(f"{opening}\n\n{mark} {heading}")
+    room = int(param.max_total_tokens * share) - frame_tokens
     visible_lines: list[str] = []
     for line in lines:
         room -= tokenizer.count(line) + ITEM_TOKENS

@@ -1,4 +1,4 @@
-"""Questions about a whole corpus: its communities, and sentences from its beginning to its end."""
+"""Questions about a whole corpus: communities, and sentences from the beginning to the end."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 # Bounds of the time.
 CHUNKS_READ = 400  # whose sentences are read for one question
-MOST_NAMES = 2_000  # of entities; a longer list fits into no prompt
+MOST_PROMPT_NAMES = 2_000  # of entities; a longer list fits into no prompt
 
 # How much more a sentence counts in the first or last chunk of a document, where texts say what they are about
 # and how things end. Tuned as the weights in `excerpts`.
@@ -67,7 +67,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
 
 
 def subject_terms(question: str, keywords: Keywords) -> frozenset[str]:
-    """The words of a question and of its keywords, without those that fit a text about any subject."""
+    """The words of a question and of the keywords, without words for a text about any subject."""
     texts = [keywords.question or question, *keywords.low_level, *keywords.high_level]
     return frozenset([term for term in content_stems(" ".join(texts)) if not is_of_any_text(term)])
 
@@ -76,11 +76,11 @@ def subject_terms(question: str, keywords: Keywords) -> frozenset[str]:
 
 
 def _spread_chunks(task: SearchTask, cited_ids: Collection[str]) -> dict[int, Chunk]:
-    """The visible chunks without front matter, by row id in the order of the text; always those that
-    reports cite.
+    """The visible chunks without front matter, by row id in the order of the text; chunks cited in
+    reports are always included.
 
-    Of more than `CHUNKS_READ`, the best of each of so many sections of equal length: those that share most
-    with the question, and then those that mention most entities.
+    Of more than `CHUNKS_READ`, the best of each of so many sections of equal length: first by
+    words in common with the question, then by the number of entities.
     """
     chunk_ids = task.snapshot.chunk_names(visible_chunks(task).tolist())
     ordered = column(chunk_ids)
@@ -98,7 +98,7 @@ def _spread_chunks(task: SearchTask, cited_ids: Collection[str]) -> dict[int, Ch
 
 
 def _chunk_scores(task: SearchTask, chunks: Ids) -> Floats:
-    """A score for each chunk: above 1 if it shares words with the question, else by its mentions."""
+    """A score for each chunk: above 1 with words of the question, else by mentions."""
     graph = task.snapshot.graph
     positions, _ = graph.entities_of(chunks)
     mentions = np.bincount(positions, minlength=len(chunks))
@@ -136,7 +136,7 @@ def _important_names(
     """The entities of communities by the number of relations and chunks, each with the position of its
     community; first those that some `chunks` mention, of equal ones the first community's.
 
-    A name without a type that a single chunk mentions is often no name at all, and left out.
+    A name without a type and with a single chunk is often no name at all, and left out.
     """
     entities = np.concatenate([np.zeros(0, np.int64), *[part.entities for part in communities]])
     homes = np.repeat(np.arange(len(communities)), [len(part.entities) for part in communities])
@@ -145,7 +145,7 @@ def _important_names(
     mentions = np.bincount(positions[is_visible], minlength=len(entities))
     scores = visible_degrees(task, entities) + mentions
     is_mentioned = np.isin(entities, task.snapshot.graph.entities_of(chunks)[1])
-    best = np.lexsort((-scores, ~is_mentioned))[:MOST_NAMES]
+    best = np.lexsort((-scores, ~is_mentioned))[:MOST_PROMPT_NAMES]
     entities_by_row = load_entities(task, entities[best])
     names: list[tuple[int, str]] = []
     for at in best.tolist():

@@ -78,7 +78,7 @@ class QueryPipeline:
     """Answers questions from one index.
 
     `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
-    an answer, and the cited numbers that the model was never shown. `likeness` is the scale of the
+    an answer, and the cited numbers outside the prompt. `likeness` is the scale of the
     embedder's cosines, `communities` keeps the communities of the graph, `claims` the claims. Without `secret_marks`, equal
     content has equal marks in the prompts of every index.
     """
@@ -100,7 +100,7 @@ class QueryPipeline:
     async def retrieve(
         self, question: str, param: QueryParam, observer: QueryObserver = NO_OBSERVER
     ) -> Context:
-        """The context that a model would read; `ConfigError` if the question is empty."""
+        """The context for a model; `ConfigError` if the question is empty."""
         meter = UsageMeter()
         with meter.attach_usage():
             return await self._context(question, self._fitted_param(param), observer, meter)
@@ -123,7 +123,7 @@ class QueryPipeline:
         functional_kinds: Iterable[str] | None = None,
         limit: int | None = None,
     ) -> tuple[Conflict, ...]:
-        """The contradictions of the index; with `explained` also those that time explains."""
+        """The contradictions of the index; with `explained`, also contradictions explained by time."""
         memory = self.claims if functional_kinds is None else ClaimMemory(functional_kinds)
         return await read(
             self.store,
@@ -133,7 +133,7 @@ class QueryPipeline:
         )
 
     async def graph_state(self) -> GraphState:
-        """The names in the graph, and its contradictions, to be compared with those of another time."""
+        """The names and contradictions in the graph, for a comparison with a different time."""
         return await search(
             self.store, lambda snapshot: read_state(snapshot, self.claims.claims(snapshot))
         )
@@ -225,7 +225,7 @@ class QueryPipeline:
         return context
 
     def _fitted_param(self, param: QueryParam) -> QueryParam:
-        """The settings with a context that fits the window of the model that answers."""
+        """The settings with a context small enough for the window of the answering model."""
         if self.answerer is not None or not self.client.has_model("answer"):
             return param
         return fitted_param(param, context_tokens(self.client.model("answer")))
@@ -259,7 +259,7 @@ class QueryPipeline:
         return replace(context, keywords=keywords)
 
     async def _search(self, context: Context, param: QueryParam) -> SearchResult:
-        """Everything that the index has about the question, within one snapshot."""
+        """The findings of the index on the question, within a single snapshot."""
         query = await self._query(context, param)
         factor = RERANKED if self._reranker(param) else 1
 
@@ -286,22 +286,22 @@ class QueryPipeline:
         return await search(self.store, find)
 
     def _holding(self, view: StoreView, moment: str | None) -> Holding | None:
-        """What did not hold at a moment; None if no moment is asked about."""
+        """The out-of-date part of the index; None for a question without a moment."""
         if not moment:
             return None
         return find_holding(view, moment, self.claims.claims(view))
 
     def _as_of(self, view: StoreView, moment: str | None) -> StoreView:
-        """The view as of a moment, if one is asked about."""
+        """The view as of the moment of the question, if any."""
         holding = self._holding(view, moment)
         return view if holding is None else HoldingView(view.dialect, holding)
 
     def _reranker(self, param: QueryParam) -> Reranker | None:
-        """The reranker, if the question wants one."""
+        """The reranker, if wanted by the question."""
         return self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
 
     def _fitted(self, result: SearchResult, selection: EdgeSelection, param: QueryParam) -> Context:
-        """The part of the result that fits into the budgets, with the prompt and the selected relations."""
+        """The part of the result within the budgets, with the prompt and the selected relations."""
         context = replace(result.context, relations=selection.relations)
         result = replace(result, context=context)
         secret = self.store.mark_secret if self.secret_marks else ""
@@ -324,7 +324,7 @@ class QueryPipeline:
         return self.tokenizer.truncate(question, limit) or question[:1]
 
     def _history(self, param: QueryParam) -> tuple[Message, ...]:
-        """The latest turns of the conversation that fit into their share of the budget, in order."""
+        """The latest turns of the conversation within their share of the budget, in order."""
         budget = int(param.max_total_tokens * HISTORY_SHARE)
         turns: list[Message] = []
         for turn in reversed(param.turns):

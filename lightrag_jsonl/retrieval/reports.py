@@ -1,9 +1,9 @@
 """Reports on communities by a model: written on request, cited, and kept by the content of a community.
 
-A report is stored among the cached answers, by the passages of its community. So it is found as long as
-the community has the same passages, whatever model is at hand; where these have changed,
-nothing is found, and the next request writes that report anew. A purge deletes reports as it deletes
-other answers that may quote deleted documents.
+A report is stored among the cached answers, by the passages of its community. So the report is
+found as long as the passages are the same, with any model; after a change of the passages, the
+next request writes the report anew. A purge deletes reports like all answers with possible quotes
+of deleted documents.
 """
 
 import re
@@ -45,7 +45,7 @@ _CITED = re.compile(r"\s*[\[［【][\d\s,，、;；-]{1,80}[\]］】]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportTask:
-    """A community without a report, and what a model is to read of it.
+    """A community without a report, and the material of the report for a model.
 
     `passages` are numbered excerpts as lines, of the chunks `chunk_ids`; `document` is the id of the
     only document quoted, or None.
@@ -59,7 +59,7 @@ class ReportTask:
 
 @dataclass(frozen=True, slots=True)
 class ReportRun:
-    """The communities with a new report, why other reports failed, and the cost."""
+    """The communities with a new report, the reasons of failed reports, and the cost."""
 
     communities: tuple[Community, ...] = ()
     failures: tuple[str, ...] = ()
@@ -67,14 +67,14 @@ class ReportRun:
 
 
 class WrittenFinding(msgspec.Struct):
-    """A finding as the model writes it, normalized."""
+    """A finding in the model's words, normalized."""
 
     text: str
     passages: list[int]
 
 
 class WrittenReport(msgspec.Struct):
-    """A report as the model writes it, normalized; other fields are left out."""
+    """A report in the model's words, normalized; unknown fields are left out."""
 
     title: str
     summary: str
@@ -82,7 +82,7 @@ class WrittenReport(msgspec.Struct):
 
 
 def with_reports(view: StoreView, communities: Iterable[Community]) -> tuple[Community, ...]:
-    """The communities, each with its stored report, if there is one."""
+    """The communities, each with the stored report, if any."""
     described: list[Community] = []
     for community in communities:
         completion = view.completion(_report_key(community))
@@ -94,7 +94,7 @@ def with_reports(view: StoreView, communities: Iterable[Community]) -> tuple[Com
 
 
 def cited_chunk_ids(communities: Iterable[Community]) -> frozenset[str]:
-    """The ids of the chunks that the reports of communities cite."""
+    """The ids of the chunks cited in the reports of communities."""
     reports = [community.report for community in communities if community.report is not None]
     findings = [finding for report in reports for finding in report.findings]
     return frozenset([id for finding in findings for id in finding.chunk_ids])
@@ -103,7 +103,7 @@ def cited_chunk_ids(communities: Iterable[Community]) -> frozenset[str]:
 def find_report_tasks(
     task: SearchTask, memory: CommunityMemory, tokenizer: Tokenizer
 ) -> list[ReportTask]:
-    """The communities of level 0 that are large enough for a report and have none."""
+    """The communities of level 0 without a report and large enough for a report."""
     rows = memory.communities(task)
     communities = [community for community in load_communities(task, rows) if not community.level]
     report_tasks: list[ReportTask] = []
@@ -136,7 +136,7 @@ def estimate_reports(
 async def write_reports(
     report_tasks: Sequence[ReportTask], client: ModelClient, cache: CompletionCache, language: str
 ) -> ReportRun:
-    """Write and store the reports; one that fails is named, and asked for again next time."""
+    """Write and store the reports; a failed report is named, and asked for again next time."""
     meter = UsageMeter()
     failures: list[str] = []
 
@@ -172,7 +172,7 @@ async def write_reports(
 def _report_task(
     task: SearchTask, community: Community, rows: CommunityRows, tokenizer: Tokenizer
 ) -> ReportTask:
-    """What a model is to read of a community: central sentences of its passages, within the budget."""
+    """The material of a community for a model: central sentences of the passages, within the budget."""
     stored_chunks = task.snapshot.chunks(rows.chunks.tolist())
     names = names_in_chunks(task, rows.chunks)
     chunks = [stored_chunks[row] for row in rows.chunks.tolist()]

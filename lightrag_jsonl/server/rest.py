@@ -261,7 +261,7 @@ async def stream_answer(call: Call) -> Stream:
         slot.enter_context(call.indexes.question(question))
         items = call.index.ask(question, param, explain)
         params: StreamParams = call.params
-        write = _server_sent_events if params.form == "events" else _messages
+        write = _server_sent_events if params.form == "events" else _event_messages
         return Stream(write(call, items), EVENTS, slot.pop_all())
 
 
@@ -287,7 +287,7 @@ async def _server_sent_events(
         yield _server_sent_event("error", body["error"])
 
 
-async def _messages(
+async def _event_messages(
     call: Call, items: AsyncGenerator[events.Event | answers.Answer]
 ) -> AsyncGenerator[str]:
     """The events under the field names of the explainability specification, one end of session last."""
@@ -297,14 +297,14 @@ async def _messages(
             async for item in items:
                 if not isinstance(item, answers.Answer):
                     has_ended = has_ended or isinstance(item, events.End)
-                    yield stream_part(EVENTS, _message(call, item))
+                    yield stream_part(EVENTS, _event_message(call, item))
     except LightRAGError as error:
         if not has_ended:  # it failed before the session began
             failure = {"error": error_message(error, call.indexes), "end_of_session": True}
             yield stream_part(EVENTS, failure)
 
 
-def _message(call: Call, event: events.Event) -> dict[str, types.Json]:
+def _event_message(call: Call, event: events.Event) -> dict[str, types.Json]:
     return without_folders(event.to_message(), call.index.folder)
 
 
@@ -329,7 +329,7 @@ async def list_documents(call: Call) -> ListPart[types.DocumentStatus]:
     return ListPart(total=total, items=list(documents))
 
 
-def _part(items: list[ListItem], params: ListParams) -> ListPart[ListItem]:
+def _list_part(items: list[ListItem], params: ListParams) -> ListPart[ListItem]:
     end = params.offset + params.limit
     return ListPart(total=len(items), items=items[params.offset : end])
 
@@ -452,10 +452,10 @@ async def get_trace_page(call: Call) -> HTMLResponse:
     return HTMLResponse(page, headers=TRACE_POLICY)
 
 
-async def find_entities(call: Call) -> ListPart[EntityLine]:
+async def get_entities(call: Call) -> ListPart[EntityLine]:
     """Entities by a part of their name, the most connected first."""
     params: EntityParams = call.params
-    return _part(await call.index.find_entities(params.q, params.type), params)
+    return _list_part(await call.index.find_entities(params.q, params.type), params)
 
 
 async def count_entity_types(call: Call) -> dict[str, int]:
@@ -495,26 +495,26 @@ async def get_history(call: Call) -> list[DatedClaim]:
     return list(await call.index.rag.entities.history(params.name))
 
 
-async def list_conflicts(call: Call) -> list[Conflict]:
+async def get_conflicts(call: Call) -> list[Conflict]:
     """Pairs of claims that contradict each other."""
     params: ConflictParams = call.params
     conflicts = await call.index.rag.conflicts(explained=params.explained, limit=params.limit)
     return list(conflicts)
 
 
-async def list_communities(call: Call) -> ListPart[answers.Community]:
+async def get_communities(call: Call) -> ListPart[answers.Community]:
     """The communities of the graph, the largest first, each followed by its parts, with their reports."""
     params: CommunityParams = call.params
     communities = await call.index.rag.communities.list()
-    return _part([item for item in communities if item.level <= params.level], params)
+    return _list_part([item for item in communities if item.level <= params.level], params)
 
 
-async def estimate_reports(call: Call) -> Usage:
+async def get_report_estimate(call: Call) -> Usage:
     """The calls and tokens of the reports that are missing; an error without a model."""
     return await call.index.rag.communities.estimate_report()
 
 
-async def write_reports(call: Call) -> Job:
+async def start_reports(call: Call) -> Job:
     """Let the model write the missing reports on communities, as a job.
 
     The job fails without a call if these have become more than the calls that were agreed to.
@@ -568,14 +568,14 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/traces", list_traces, ListParams, result=list[types.TraceSummary]),
     Route("GET", f"{INDEX_PATH}/traces/{{id}}", get_trace, result=Trace),
     Route("GET", f"{INDEX_PATH}/traces/{{id}}/page", get_trace_page, media="text/html"),
-    Route("GET", f"{INDEX_PATH}/entities", find_entities, EntityParams, result=ListPart[EntityLine]),
+    Route("GET", f"{INDEX_PATH}/entities", get_entities, EntityParams, result=ListPart[EntityLine]),
     Route("GET", f"{INDEX_PATH}/types", count_entity_types, result=dict[str, int]),
     Route("GET", f"{INDEX_PATH}/neighbourhood", get_neighbourhood, NeighbourhoodParams, result=NeighbourhoodBody),
     Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody),
     Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim]),
-    Route("GET", f"{INDEX_PATH}/conflicts", list_conflicts, ConflictParams, result=list[Conflict]),
-    Route("GET", f"{INDEX_PATH}/communities", list_communities, CommunityParams, result=ListPart[answers.Community]),
-    Route("GET", f"{INDEX_PATH}/communities/estimate", estimate_reports, result=Usage),
-    Route("POST", f"{INDEX_PATH}/communities/report", write_reports, body=AgreedReports, result=Job, status=202),
+    Route("GET", f"{INDEX_PATH}/conflicts", get_conflicts, ConflictParams, result=list[Conflict]),
+    Route("GET", f"{INDEX_PATH}/communities", get_communities, CommunityParams, result=ListPart[answers.Community]),
+    Route("GET", f"{INDEX_PATH}/communities/estimate", get_report_estimate, result=Usage),
+    Route("POST", f"{INDEX_PATH}/communities/report", start_reports, body=AgreedReports, result=Job, status=202),
     Route("GET", f"{INDEX_PATH}/sources", get_sources, SourceParams, result=ChunkList),
 )  # fmt: skip

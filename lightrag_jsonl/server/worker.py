@@ -145,7 +145,7 @@ async def do_job(
     """Do a job, which may have been begun before, and return its report."""
     report: object
     if job.kind == "delete":
-        report = await _delete(rag, job.details)
+        report = await _delete_documents(rag, job.details)
     elif job.kind == "retry":
         report = await _retry(rag, progress)
     elif job.kind == "edit":
@@ -161,7 +161,7 @@ async def do_job(
     return dict(msgspec.to_builtins(report, enc_hook=str))
 
 
-async def _delete(rag: AsyncLightRAG, details: Mapping[str, Any]) -> DeleteReport:
+async def _delete_documents(rag: AsyncLightRAG, details: Mapping[str, Any]) -> DeleteReport:
     """Delete documents; a job that was begun before may have deleted some of them.
 
     The report of a purge does not name them.

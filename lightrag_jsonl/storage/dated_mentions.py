@@ -1,4 +1,4 @@
-"""Gives the mentions of an older format their dates: by the rules that read texts now, and by position."""
+"""Dates for the mentions of an older format: by the present rules for texts, and by position."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -20,8 +20,8 @@ MOVE = "UPDATE {kind}_mentions SET position = position + ? WHERE chunk = ?"
 
 
 def add_dates(transaction: Transaction) -> None:
-    """Store the dates in the descriptions of all mentions, and move the mentions of documents whose
-    dates were no dates for an older version, such as "June 2021".
+    """Store the dates in the descriptions of all mentions, and move the mentions of documents with
+    dates unknown to an older version, such as "June 2021".
     """
     by_hand = set(transaction.edited_chunks())
     rows = [row for row in transaction.chunk_names() if row not in by_hand]
@@ -47,7 +47,7 @@ def _dates_by_mention(
 
 
 def _has_new_date(document: StoredDocument) -> bool:
-    """Whether a date is one for this version, and was none for older ones."""
+    """Whether a date is known to this version, and was unknown to older versions."""
     if not iso_date(document.date or ""):
         return False
     try:

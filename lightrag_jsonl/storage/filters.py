@@ -32,7 +32,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 MOST_CONDITIONS = 100  # SQLite nests them, and allows a depth of 1,000
-LARGEST = 2**63 - 1
+LARGEST_INTEGER = 2**63 - 1
 FINITE = int(sys.float_info.max)
 
 Value: TypeAlias = str | int | float | None  # integers are of 64 bits
@@ -113,7 +113,7 @@ def _meets(date: str, comparator: str, value: str) -> bool:
 
 def _condition(field: str, name: str, operand: Json) -> Condition:
     choices = operand if isinstance(operand, list | tuple) else [operand]
-    values = tuple(_value(field, choice) for choice in choices)
+    values = tuple(_comparable_value(field, choice) for choice in choices)
     comparator = COMPARATORS[name]
     if name in TEXT_COMPARATORS and not (values and all(isinstance(text, str) for text in values)):
         raise ConfigError(f"where[{field!r}]: {name} needs a text")
@@ -122,7 +122,7 @@ def _condition(field: str, name: str, operand: Json) -> Condition:
     return Condition(field, comparator, values)
 
 
-def _value(field: str, value: Json) -> Value:
+def _comparable_value(field: str, value: Json) -> Value:
     """A value as databases compare it: text without half characters, integers of 64 bits."""
     if isinstance(value, dict | list):
         raise ConfigError(f"where[{field!r}]: values must be texts or numbers")
@@ -130,6 +130,6 @@ def _value(field: str, value: Json) -> Value:
         value = str(value)
     if isinstance(value, str):
         return sanitize(value)
-    if isinstance(value, int) and abs(value) > LARGEST:
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
         return float(min(max(value, -FINITE), FINITE))
     return int(value) if isinstance(value, bool) else value

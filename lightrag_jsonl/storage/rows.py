@@ -1,6 +1,6 @@
-"""The values that a store keeps: documents, chunks, mentions, and the merged rows.
+"""The values of a store: documents, chunks, mentions, and the merged rows.
 
-Row ids are positive integers, unique for each kind; ids and names that users see are texts.
+Row ids are positive integers, unique for each kind; ids and names for users are texts.
 """
 
 from collections import Counter
@@ -103,9 +103,9 @@ class ChunkReport:
 class MentionRow(Generic[Mention]):
     """A stored mention; `position` orders the mentions by document, chunk and text.
 
-    `owner` is the row id of the entity or relation. It is None where a person deleted that or an
-    end, or where both ends are one entity since a merge of names: such a mention counts for nothing
-    until the change is undone. `forward` says that a relation leads from the low to the high end.
+    `owner` is the row id of the entity or relation. It is None after a person deleted the row or an
+    end, or merged the names of both ends: the mention then counts for nothing until the change is
+    undone. `forward` says that a relation leads from the low to the high end.
     """
 
     id: int
@@ -118,7 +118,7 @@ class MentionRow(Generic[Mention]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatedMention:
-    """From when and until when a stored mention holds, by what its text says."""
+    """The dates of a stored mention's time, by the words of the text."""
 
     id: int
     owner: int | None
@@ -319,7 +319,7 @@ GraphRow: TypeAlias = EntityRow | RelationRow
 
 
 def _stating_votes(votes: Mapping[str, int]) -> dict[str, int]:
-    """The keywords that state something, with their votes."""
+    """The keywords with a statement, and their votes."""
     return {word: count for word, count in votes.items() if word not in _STATING_NOTHING}
 
 

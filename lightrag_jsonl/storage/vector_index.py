@@ -99,9 +99,9 @@ class VectorBlock:
 class VectorIndex:
     """Vectors of length `dim` by row id (positive integers), searched by inner product.
 
-    Most vectors are in the `base`, which may be a file that processes share. The `tail` holds the
-    vectors that came later; `replaced` are the positions in the base that do not count any more. An
-    index never changes: `updated` makes another one.
+    Most vectors are in the `base`, perhaps a file shared by processes. The `tail` holds later vectors;
+    `replaced` are positions in the base without effect. An index never changes: `updated` makes a
+    new index.
     """
 
     def __init__(self, base: VectorBlock, tail: VectorBlock, replaced: Ids) -> None:
@@ -121,7 +121,7 @@ class VectorIndex:
     def updated(self, touched: Ids, ids: Ids, halves: Halves) -> "VectorIndex":
         """An index in which the vectors of the `touched` ids are replaced.
 
-        `ids` are those of the touched ids that have a vector now, in `halves`, shape (ids, dim).
+        `ids` are the touched ids with a vector now, in `halves`, shape (ids, dim).
         """
         touched = np.union1d(touched, ids)
         in_base = self.base.positions(touched)
@@ -206,7 +206,7 @@ class VectorIndex:
 
     @cached_property
     def _valid_positions(self) -> Any:
-        """The choice of the positions in the base that count; None for all."""
+        """The choice of valid positions in the base; None for all."""
         import faiss
 
         if not len(self._replaced):

@@ -14,7 +14,7 @@ from lightrag_jsonl.storage.store import OWN_SETTINGS
 from lightrag_jsonl.storage.views import StoreView, Transaction
 
 ROWS_AT_ONCE = 1_000
-LOCK_SECONDS = 30.0
+COPY_LOCK_SECONDS = 30.0
 
 
 def copy_index(
@@ -29,7 +29,7 @@ def copy_index(
     with (
         closing(open_store(as_address(source), create=False)) as source_store,
         closing(open_store(as_address(target))) as target_store,
-        target_store.writer_lock(LOCK_SECONDS),
+        target_store.writer_lock(COPY_LOCK_SECONDS),
         target_store.transaction() as transaction,
         source_store.view() as view,
     ):

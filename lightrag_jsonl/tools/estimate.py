@@ -48,7 +48,7 @@ RECORDS: dict[ExtractionPrompt, Record] = {
 }
 
 
-NAME_FIELDS: dict[ExtractionPrompt, str] = {
+NUMBERED_FIELDS: dict[ExtractionPrompt, str] = {
     "extract-graph": "name",
     "extract-small": "target",
     "agent-kg-extract": "entity",
@@ -91,7 +91,7 @@ class SimulatedLLM:
         self.usage = Usage()
         self._record = RECORDS[extraction]
         self._ends_with_counts = extraction == "extract-graph"
-        self._name_field = NAME_FIELDS[extraction]
+        self._name_field = NUMBERED_FIELDS[extraction]
         self._count = count
         self._numbers = itertools.count(1)
         self._answers: dict[bytes, Completion] = {}

@@ -1,4 +1,4 @@
-"""What tokens cost: prices of models, from a file of the user's or from the library genai-prices."""
+"""Prices of models' tokens, from a file of the user's or from the library genai-prices."""
 
 import tomllib
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Cost:
 
 
 def read_prices(path: Path) -> dict[str, ModelPrice]:
-    """The prices in a TOML or JSON file, by the name of the model; `ConfigError` says what is wrong."""
+    """The prices in a TOML or JSON file, by the name of the model; `ConfigError` names the mistake."""
     text = path.read_text(encoding="utf-8-sig")
     try:
         content = tomllib.loads(text) if path.suffix == ".toml" else msgspec.json.decode(text)
@@ -51,9 +51,9 @@ def read_prices(path: Path) -> dict[str, ModelPrice]:
 def cost_of(
     usage: Usage, model: str, prices: Mapping[str, ModelPrice] | None = None
 ) -> Cost | None:
-    """What the tokens of a model cost; None if nobody knows the prices.
+    """The cost of the tokens of a model; None for unknown prices.
 
-    `prices` count before those of the library genai-prices, if that is installed.
+    `prices` count before the library genai-prices, if installed.
     """
     price = (prices or {}).get(model)
     if price is None:

@@ -108,7 +108,7 @@ def resolve_citations(
 
 
 def _with_boxes(view: StoreView, citations: Iterable[Citation]) -> tuple[Citation, ...]:
-    """The citations, with the place of the picture for texts that a model has read on one."""
+    """The citations, with the place of the picture for texts read by a model on a picture."""
     citations = tuple(citations)
     documents = view.documents({citation.document_id for citation in citations})
     metadata_by_id = {document.id: document.metadata for document in documents}
@@ -260,7 +260,7 @@ def _citation(claim: _CitingClaim, item: PromptItem, chunk: Chunk, context: Cont
 
 
 def sentence_in_support(claim: str, text: str) -> tuple[int, int] | None:
-    """The span of the sentence of a text that supports a claim; None if no sentence does."""
+    """The span of the sentence of a text in support of a claim, or None."""
     return supporting_sentence(text, _stems(claim))
 
 

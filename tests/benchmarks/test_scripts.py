@@ -41,6 +41,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "kill": ("--kills 5", "operations"),
     "kill_server": ("--kills 1", "running jobs"),
     "offline": ("--labels offline --packages click no-such-package", "right wrong corpora"),
+    "versions": ("--languages en --by records", "figures"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
     "size": ("", "lines rooms layers insert query delete facade"),
     "readability": ("", "nodes nodes_per_line functions code_lines"),

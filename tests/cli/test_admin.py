@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl.cli.demo import SCREEN_COLUMNS
+from lightrag_jsonl.cli.output import width
 from lightrag_jsonl.cli.samples import sample_documents, sample_records
 from lightrag_jsonl.core.languages import Language
 from tests.cli.conftest import run, run_json
@@ -124,6 +126,16 @@ def test_demo_shows_both_languages(tmp_path: Path) -> None:
     for language in ("en", "zh"):
         assert str(tmp_path / "demo" / language) in result.stdout
         assert run("status", "-w", tmp_path / "demo" / language).exit_code == 0
+
+
+def test_demo_shows_both_ends_of_a_relation(tmp_path: Path) -> None:
+    """Where a line is too long for the screen, the keywords are cut, not the entity they lead to."""
+    lines = run("demo", "-w", tmp_path / "demo").stdout.splitlines()
+    relations = [line for line in lines if line.startswith("  ") and " — " in line]
+
+    assert relations
+    assert all(line.count(" — ") == 2 for line in relations)
+    assert all(width(line) <= SCREEN_COLUMNS for line in relations)
 
 
 @pytest.mark.slow

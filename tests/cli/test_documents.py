@@ -243,3 +243,13 @@ def test_a_file_is_known_by_its_path_from_here(
     unknown = run("delete", "-w", tmp_path / "kb", "a.txt", "c.txt", "图.md")
     assert unknown.stderr == "error: no such document: c.txt, 图.md; `documents` lists all ids\n"
     assert len(run_json("documents", "-w", tmp_path / "kb")) == 1
+
+
+def test_a_synchronized_folder_names_what_is_new_in_one_line(texts: Path, tmp_path: Path) -> None:
+    """The table has the counts, a note the first names; --json has all of them."""
+    result = run("insert", "-w", tmp_path / "kb", "--sync", texts)
+    report = run_json("insert", "-w", tmp_path / "again", "--sync", texts)
+
+    assert "Marie Curie" not in result.stdout
+    assert len([line for line in result.stderr.splitlines() if line.startswith("new: ")]) == 1
+    assert "Marie Curie" in report["difference"]["new_entities"]

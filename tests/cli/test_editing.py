@@ -1,9 +1,12 @@
 """Edits by hand, upgrades and folders kept in step, on the command line."""
 
+import shlex
 from pathlib import Path
 
+from lightrag_jsonl import Document, LightRAG
 from tests.cli.conftest import run, run_json
 from tests.cli.test_documents import ANSWER
+from tests.kit import entity
 from tests.servers import ScriptedServer, chat_reply
 
 
@@ -35,6 +38,23 @@ def test_edits_and_how_to_undo_them(kb: Path) -> None:
     assert len(run_json("documents", "-w", kb, "-n", 1, "--offset", 1)) == 1
 
 
+def test_homonyms_are_separated_and_joined_by_the_command_printed(tmp_path: Path) -> None:
+    """The list has the bearers with their documents; the printed command undoes the separation."""
+    kb = tmp_path / "kb"
+    with LightRAG(kb) as rag:
+        for id, year in (("a", 1820), ("b", 1955)):
+            text = f"John Gale (born {year}) rowed. １２ 😀"
+            rag.insert_records(Document(text, id=id), [entity("John Gale", text)])
+    (homonym,) = run_json("entities", "homonyms", "-w", kb)
+    assert homonym["bearers"] == {"1820": ["a"], "1955": ["b"]}
+    separated = run("entities", "homonyms", "-w", kb, "--separate", "John Gale")
+    names = [item["name"] for item in run_json("entities", "list", "-w", kb)]
+    assert names == ["John Gale (1820)", "John Gale (1955)"]
+    undo = shlex.split(separated.stderr.strip().partition("lightrag-jsonl ")[2])
+    assert run(*undo).exit_code == 0
+    assert [item["name"] for item in run_json("entities", "list", "-w", kb)] == ["John Gale"]
+
+
 def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
     """Refused, nothing is asked; without a model it is an error; afterwards the model is remembered."""
     kb = tmp_path / "kb"
@@ -55,3 +75,29 @@ def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
     (texts / "b.md").unlink()
     report = run_json("insert", "-w", kb, texts, "--sync")
     assert report["deleted"] == [str(texts / "b.md")]
+
+
+def test_conflicts_are_listed_on_the_terminal(tmp_path: Path) -> None:
+    """Two texts do not show that a relation has one value: the command says how to name such ones."""
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(["Mara Voss was born in Tallinn.", "Mara Voss was born in Turku."])
+
+    unknown = run("conflicts", "-w", tmp_path / "kb")
+    birthplaces = run("conflicts", "-w", tmp_path / "kb", "--functional", "born in")
+
+    assert "no contradictions" in unknown.stdout
+    assert '--functional "born in"' in unknown.stdout
+    assert "Mara Voss was born in Tallinn." in birthplaces.stdout
+    assert "Mara Voss was born in Turku." in birthplaces.stdout
+
+
+def test_a_history_shows_each_sentence_once(tmp_path: Path) -> None:
+    """A sentence about an entity and a relation of it is one line for people, several claims in JSON."""
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(Document("Mara Voss was born in Riga in 1901.", title="life"))
+
+    table = run("entities", "history", "Mara Voss", "-w", tmp_path / "kb").stdout
+    claims = run_json("entities", "history", "Mara Voss", "-w", tmp_path / "kb")
+
+    assert len(claims) > 1
+    assert table.count("Mara Voss was born in Riga in 1901.") == 1

@@ -1,5 +1,6 @@
 """The group and the real process: help, errors in one line, exit statuses, pipes, Ctrl-C."""
 
+import inspect
 import json
 import signal
 import subprocess
@@ -11,6 +12,8 @@ import pytest
 
 import lightrag_jsonl
 from lightrag_jsonl.cli import main
+from lightrag_jsonl.cli.options import INDEX_OPTIONS
+from lightrag_jsonl.providers.settings import SETUP
 from tests.cli.conftest import process, run
 from tests.processes import heed_interrupts, run_python
 from tests.servers import Reply, Request, ScriptedServer, chat_reply
@@ -41,6 +44,20 @@ def test_every_command_has_help_and_json(path: tuple[str, ...]) -> None:
     assert result.exit_code == 0
     assert "--json" in result.stdout
     assert result.stdout.split("\n\n")[1].strip().endswith(".")
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_no_command_has_an_option_named_as_one_of_the_index(path: tuple[str, ...]) -> None:
+    """Options with names of `Setup` and `IndexOptions` fields go there, and never reach a function."""
+    command: click.Command = main
+    for name in path:
+        assert isinstance(command, click.Group)
+        command = command.commands[name]
+    assert command.callback is not None
+
+    arguments = set(inspect.signature(command.callback).parameters)
+
+    assert arguments.isdisjoint({*SETUP, *INDEX_OPTIONS})
 
 
 def test_the_overview_shows_whole_sentences() -> None:

@@ -39,6 +39,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a browser
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 OFFLINE = re.compile("ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH")
 TOKEN = "a-token-for-this-test"
+TWO_LINES = 60  # the pixels of a button whose label is broken into two lines
 
 
 class Page:
@@ -313,6 +314,7 @@ def test_every_view_fits_in_both_languages(server: Running, page: Page, width: i
             for words in (english, chinese):
                 page.wait("main", words)
                 assert page.run("document.documentElement.scrollWidth <= innerWidth")
+                assert page.wait("#language").size["height"] < TWO_LINES
                 page.wait("#language").click()
         before = page.run("getComputedStyle(document.body).backgroundColor")
         page.wait("#theme").click()

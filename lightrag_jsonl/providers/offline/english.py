@@ -90,7 +90,7 @@ def _name_phrase(
     has_title = False
     while words:
         word, following = _first_two(text, words)
-        if _folded(word) in tables.PERSON_TITLES:
+        if _folded_word(word) in tables.PERSON_TITLES:
             has_title = True
         elif not _is_of_date(word) and not _is_common_word(
             text, word, following, is_opening=is_opening, capitals=capitals
@@ -120,7 +120,7 @@ def _first_two(text: str, words: Spans) -> tuple[str, str]:
     return texts[0], texts[1] if len(texts) > 1 else ""
 
 
-def _folded(word: str) -> str:
+def _folded_word(word: str) -> str:
     return word.replace("’", "'").casefold()
 
 
@@ -128,7 +128,7 @@ def _is_common_word(
     text: str, word: str, following: str, *, is_opening: bool, capitals: Counter[str]
 ) -> bool:
     """Whether the first word of a run is no part of a name, in spite of its capital."""
-    folded = _folded(word)
+    folded = _folded_word(word)
     if not word[0].isupper() or folded.partition("'")[0] in STOP_WORDS:
         return True
     if is_opening and capitals[folded] < (0 if following else 1):

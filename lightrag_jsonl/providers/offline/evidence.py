@@ -1,4 +1,4 @@
-"""Whether a sentence answers a question, or only shares words with it."""
+"""Whether a sentence answers a question, or only shares words with the question."""
 
 import math
 import re
@@ -64,10 +64,10 @@ _NAMED = ("person", "organization", "place")
 
 
 class AnswerEvidence:
-    """Tells sentences that answer a question from sentences that share words with it.
+    """Tells answers to a question from sentences with only words in common.
 
-    An answer has most of the question's words, by their rarity, alone or with the sentences around it, and
-    what the question asks for (a number, a name, …); hardly any other sentence has as much.
+    An answer has most of the question's words, by rarity, alone or with the sentences around, and
+    an item of the requested kind (a number, a name, …); hardly any other sentence has as much.
     """
 
     def __init__(self, question: str, quotes: Sequence[Quote], language: Language) -> None:
@@ -88,7 +88,7 @@ class AnswerEvidence:
         self._words = list(self._weights)
 
     def answering(self, quotes: Sequence[Quote]) -> list[Quote]:
-        """The quotes, best first, that answer the question: each alone, or two of them together."""
+        """The quotes in answer to the question, best first: each alone, or two together."""
         alone = [quote for quote in quotes if self.answers(quote)]
         if alone:
             return self._with_completing(alone, quotes)
@@ -103,7 +103,7 @@ class AnswerEvidence:
         return self._are_joined(*pair) and self._share(pair) >= _JOINT_WEIGHT
 
     def _best_of_all(self) -> list[Quote]:
-        """The sentence with most words of the question among all that answer it, of many only a complete one."""
+        """The answering sentence with most words of the question; of many, only a complete sentence."""
         answering = [
             quote
             for quote in self._quotes
@@ -114,11 +114,11 @@ class AnswerEvidence:
         return [answering[shares.index(max(shares))]] if shares else []
 
     def _are_joined(self, first: Quote, second: Quote) -> bool:
-        """Whether a name in one of two sentences, unlike those of the question, is what the other is about."""
+        """Whether a new name of either sentence, not in the question, is what the other is about."""
         return self._names_for(first, second) or self._names_for(second, first)
 
     def _names_for(self, quote: Quote, following: Quote) -> bool:
-        """Whether a sentence has a name that the question lacks, and that the other sentence has or means."""
+        """Whether a sentence has a name that is not in the question, but in the following sentence."""
         question_key = name_key(self._question.text)
         terms = following.terms | following.implied
         for sentence in find_sentences(quote.text, self._language):
@@ -131,7 +131,7 @@ class AnswerEvidence:
         return False
 
     def _with_completing(self, alone: Sequence[Quote], quotes: Sequence[Quote]) -> list[Quote]:
-        """The answers, and each other quote that has more words of the question and one of their names."""
+        """The answers, and quotes with more words of the question and a name of the answers."""
         chosen: list[Quote] = []
         for quote in quotes:
             before = [*alone, *chosen]
@@ -165,7 +165,7 @@ class AnswerEvidence:
         )
 
     def _has_what_is_required(self, quote: Quote) -> bool:
-        """Whether a sentence has the verb or noun of what is asked for, and something in its place."""
+        """Whether a sentence has the verb or noun asked for, and something in the answer's place."""
         question = self._question
         for word in (question.subject_verb, question.attribute):
             if word and _presence(word, quote) < 1:
@@ -184,8 +184,8 @@ class AnswerEvidence:
         return not (question.object_verb and re.search(pronoun, quote.text, re.IGNORECASE))
 
     def _names_owner(self, quote: Quote) -> bool:
-        """Whether a sentence, or one near it, speaks of whose attribute is asked for; in a long Chinese text
-        the owner stands right before it (马超之父).
+        """Whether a sentence, or one nearby, names the owner of the attribute asked for; in a long
+        Chinese text the owner stands right before the attribute (马超之父).
         """
         question = self._question
         if self._is_among_many and has_cjk(question.attribute):
@@ -205,7 +205,7 @@ class AnswerEvidence:
         return any(_presence(owner, near) > 0 for owner in question.owner for near in around)
 
     def _is_beside_name(self, verb: str, quote: Quote, *, before: bool = False) -> bool:
-        """Whether a person is named near a Chinese verb, after or before it, in its clause."""
+        """Whether a person is named near a Chinese verb, after or before, in the same clause."""
         text = simplified(quote.text)
         at = text.find(verb)
         if at < 0:
@@ -217,14 +217,14 @@ class AnswerEvidence:
         return self._names_something(clause) or bool(_SHOWN["person"].search(clause))
 
     def _count_rivals(self, share: float) -> int:
-        """The number of sentences, the quote among them, that fit the question as well."""
+        """The number of equally fitting sentences, including the quote."""
         return sum(
             self._share([quote]) >= _AS_GOOD * share and self._shows_what_is_asked(quote)
             for quote in self._quotes
         )
 
     def _share(self, quotes: Sequence[Quote]) -> float:
-        """The share of the question's weight in some sentences."""
+        """The share of the question's weight in sentences."""
         weight = sum(
             self._weights[word] * max(_presence(word, quote) for quote in quotes)
             for word in self._words
@@ -232,7 +232,7 @@ class AnswerEvidence:
         return weight / (sum(self._weights.values()) or 1.0)
 
     def _around(self, quote: Quote) -> Sequence[Quote]:
-        """A sentence with the ones before and after in the same chunk, and the one under its heading."""
+        """A sentence with its neighbours in the same chunk, and the sentence under a heading."""
         place = self._places.get(quote.text)
         if place is None:
             return [quote]
@@ -244,7 +244,7 @@ class AnswerEvidence:
         return [neighbor for neighbor in neighbors if neighbor.number == quote.number]
 
     def _shows_what_is_asked(self, quote: Quote) -> bool:
-        """Whether a sentence has something of the kind that the question asks for."""
+        """Whether a sentence has something of the kind asked for."""
         kind = self._question.kind
         if kind is None:
             return True
@@ -259,9 +259,9 @@ class AnswerEvidence:
         return kind in ("person", "place", "name") and self._names_something(quote.text)
 
     def _names_something(self, text: str, types: Sequence[str] = _NAMED) -> bool:
-        """Whether a text has a name of a person, an organization or a place that the question lacks."""
+        """Whether a text has a name of a person, an organization or a place not in the question."""
         question_key = name_key(self._question.text)
-        for word in _CAPITALIZED_WORD.findall(text):
+        for word in _CAPITALIZED_ASCII_WORD.findall(text):
             if word.casefold() not in STOP_WORDS and word.casefold() not in question_key:
                 return True
         for sentence in find_sentences(text, self._language):
@@ -272,14 +272,14 @@ class AnswerEvidence:
 
 
 _NUMBERED_NAME = re.compile(r"(?P<letters>[^\W\d_]+)\d+")
-_CAPITALIZED_WORD = re.compile(r"\b[A-Z][a-z]{2,}")
+_CAPITALIZED_ASCII_WORD = re.compile(r"\b[A-Z][a-z]{2,}")
 _CLOSE_WORDS = 5  # words of English between two words that belong together
 _KINSHIP = frozenset("父母妻夫子女兄弟姐妹祖孙叔伯舅姑")  # 妻子 and 妻 mean the same
 _ALL_CHARACTERS = 0.8  # of a word's weight, where a text has its characters, but not side by side
 
 
 def _presence(word: str, quote: Quote) -> float:
-    """1 for a word of a question that the sentence has, a part of it for parts of a Chinese word."""
+    """1 for a word of a question in the sentence, a fraction for parts of a Chinese word."""
     terms = quote.terms | quote.implied
     if not has_cjk(word):
         has_family = len(word) >= _ROOT and word.isalpha()  # "route12" is not akin to "route13"
@@ -308,7 +308,7 @@ def _has_another_number(word: str, quote: Quote) -> bool:
 
 
 def _are_close(words: Sequence[str], text: str) -> bool:
-    """Whether all words stand near each other in a text, in Chinese in one clause."""
+    """Whether all words stand close together in a text, in Chinese in the same clause."""
     places: list[int] = []
     if has_cjk(text):
         clauses = re.split("[，。；：！]", simplified(text))

@@ -73,9 +73,8 @@ _ADMINISTRATIVE_UNITS = (
 )
 _MOST_WORDS = 8
 _ORDINAL = re.compile(r"第[一二三四五六七八九十百\d]+")
-_SHORTEST_STEM = (
-    3  # characters of a company's name without its legal form (华夏娱乐), as texts go on with
-)
+# characters of a company's name without its legal form (华夏娱乐), as texts go on with
+_SHORTEST_STEM = 3
 _STEM_ENDING = re.compile(r"(?:集团)?(?:股份)?(?:有限责任公司|有限公司|公司)$")
 
 

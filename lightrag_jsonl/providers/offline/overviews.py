@@ -14,7 +14,7 @@ ENOUGH_NAMES = 3  # in a sentence; with more it is rather a list
 CUT_MARK = "…"  # of a long sentence that was cut
 SPEECH = "\"'“‘「『"  # a sentence that begins so needs to be told who speaks
 
-_OPENING: Mapping[Language, str] = {
+_OPENING_SENTENCE: Mapping[Language, str] = {
     "en": "From the beginning to the end, in the order of the text:",
     "zh": "按原文顺序，从头到尾摘录如下：",
 }
@@ -38,7 +38,7 @@ def overview_answer(question: str, context: Context, language: Language, limit: 
     if limit:
         return " ".join([f"{quote.text} [{quote.number}]" for quote in best_quotes])
     lines = [f"- {quote.text} [{quote.number}]" for quote in best_quotes]
-    return "\n".join([_OPENING[language], "", *lines])
+    return "\n".join([_OPENING_SENTENCE[language], "", *lines])
 
 
 def _excerpt_quotes(context: Context, terms: frozenset[str]) -> list[Quote]:

@@ -1,4 +1,4 @@
-"""What a question asks for: its words, the kind of answer, and the verb or noun that an answer must have."""
+"""What a question asks for: words, the kind of answer, and the verb or noun of an answer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -80,11 +80,12 @@ def _light_stems() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question, simplified, with the words that an answer may share, and what an answer must have.
+    """A question in simplified characters, with the words and the parts expected in an answer.
 
-    `kind` is a kind of answer that a text can show; `subject_verb` and `object_verb` are verbs whose subject or
-    object is asked for; `attribute` is what is asked for of its `owner` ("the color of the roof"). They
-    are stems of English, words of Chinese, or "". `category` is the English noun after "which" or "what".
+    `kind` is a kind of answer visible in a text; `subject_verb` and `object_verb` are verbs whose
+    subject or object is asked for; `attribute` is what is asked for of its `owner` ("the color of
+    the roof"). They are stems of English, words of Chinese, or "". `category` is the English noun
+    after "which" or "what".
     """
 
     text: str
@@ -116,7 +117,7 @@ def analyze_question(question: str, language: Language) -> AskedQuestion:
 
 
 def _verb(pattern: re.Pattern[str], question: str) -> str:
-    """The verb that a pattern finds in a question, or "" for one without a meaning of its own."""
+    """The verb found by a pattern in a question, or "" for a verb without a meaning of its own."""
     match = pattern.search(question)
     if match is None:
         return ""
@@ -135,7 +136,7 @@ def _content_stem(word: str) -> str:
 
 
 def _kind(question: str) -> str | None:
-    """The kind of thing that the first question word asks for, if a text can show it."""
+    """The kind of answer to the first question word, if visible in a text."""
     question_word = _ENGLISH_QUESTION_WORD.search(question)
     for kind, pattern in _KINDS_ASKED_FOR.items():
         match = pattern.search(question)
@@ -146,7 +147,7 @@ def _kind(question: str) -> str | None:
 
 
 def _words(question: str, language: Language) -> Sequence[str]:
-    """The words of a question that an answer may share: stems of English, words of Chinese, each once."""
+    """The words of a question for an answer to share: stems of English, words of Chinese, each once."""
     plain = _QUESTION_PHRASE.sub(" ", question)
     if written_in(question, language) == "en":
         terms = content_terms(plain) - _light_stems()

@@ -1,4 +1,4 @@
-"""Statements of a sentence: a subject, a predicate and an object, by patterns that leave little doubt.
+"""Statements of a sentence: a subject, a predicate and an object, by patterns with little doubt.
 
 A pattern covers the text from the subject to the object, so whatever else may change the meaning (another
 name, a negation, a condition, a question) leaves the sentence without a statement.
@@ -25,7 +25,7 @@ class Statement(NamedTuple):
 
 
 def find_statements(text: str, sentence: Sentence) -> Iterator[Statement]:
-    """The statements about each name of a sentence and the next one; none of a question."""
+    """The statements about neighbouring names of a sentence; none of a question."""
     if text[: sentence.end].rstrip("\"'”’」）) ").endswith(("?", "？")):
         return
     rules = (
@@ -137,7 +137,7 @@ def _is_regular_past(word: str) -> bool:
 
 
 def _is_verb(word: str) -> bool:
-    """Whether a word is a verb in the past, or one of the third person."""
+    """Whether a word is a verb in the past or in the third person."""
     if word in STOP_WORDS:
         return False
     is_past = word in tables.IRREGULAR_PASTS or _is_regular_past(word)
@@ -197,7 +197,7 @@ _VERB_AFTER = re.compile(
 def _chinese_statement(
     text: str, sentence: Sentence, subject: Phrase, object: Phrase
 ) -> Iterator[Statement]:
-    """The statement of the words between two names, or right after the second one."""
+    """The statement of the words between two names, or right after the second name."""
     written = text[sentence.start : sentence.end]
     plain = simplified(written)
     start = subject.end - sentence.start

@@ -77,8 +77,13 @@ class SQLiteDialect(Dialect):
         return packed_text(text)
 
     def unpack_text(self, value: Any) -> str:
-        """The text of compressed bytes."""
-        return value if isinstance(value, str) else zlib.decompress(value).decode()
+        """The text of compressed bytes; `sqlite3.DatabaseError` if they are damaged."""
+        if isinstance(value, str):
+            return value
+        try:
+            return zlib.decompress(value).decode()
+        except (zlib.error, UnicodeDecodeError) as error:
+            raise sqlite3.DatabaseError(f"malformed compressed text: {error}") from error
 
     def contains(self, column: str, parameter: str) -> str:
         """A test whether a text contains the text of a parameter."""

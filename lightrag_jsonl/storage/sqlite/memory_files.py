@@ -1,7 +1,7 @@
-"""The graph and the vectors in files that all processes map, so that none reads or holds them itself.
+"""The graph and the vectors in files mapped by all processes, without a copy in each process.
 
 The files are derived from the database and never the truth: the database names the folder with
-the valid ones, and what is missing or stale is made anew.
+the valid files, and a missing or stale file is made anew.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ class MemoryFiles:
     def write(
         self, generation: int, graph: GraphIndex, vectors: Mapping[Kind, VectorIndex]
     ) -> SavedMemory | None:
-        """Save the graph and the vectors, and map what was saved; None without the room or the right
+        """Save the graph and the vectors, and map the files; None without the room or the right
         to write.
         """
         if self._register is None:
@@ -93,7 +93,7 @@ class MemoryFiles:
         return _read_folder(folder, generation)
 
     def delete(self) -> None:
-        """Delete all files; raises `OSError` where the system does not delete what is mapped."""
+        """Delete all files; raises `OSError` where the system keeps mapped files."""
         for folder in self._folders():
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(folder)
@@ -111,7 +111,7 @@ class MemoryFiles:
 
 
 def _read_folder(folder: Path, generation: int) -> SavedMemory | None:
-    """The graph and the vectors in the files of a folder; None if one is missing or damaged."""
+    """The graph and the vectors in the files of a folder; None for a missing or damaged file."""
     try:
         columns = {name: _mapped(folder / f"{name}.npy") for name in GRAPH_COLUMNS}
         vectors = {kind: VectorIndex.of(_read_block(folder, kind)) for kind in TABLE_NAMES}
