@@ -179,11 +179,12 @@ async def test_nothing_of_a_purged_edit_is_left(tmp_path: Path) -> None:
 
 
 async def test_a_compressed_answer_is_seen_until_it_is_purged(tmp_path: Path) -> None:
-    """A model's words that stand nowhere but in its stored answer are found there, and purged."""
-    llm = ScriptedLLM(lambda request: f"Nothing here, {WORD} or not.")
+    """A model's words that stand nowhere but in its compressed answer are found there, and purged."""
+    llm = ScriptedLLM(lambda request: jsonl(entity("Ann", remark=WORD)))
     async with index(tmp_path, llm, options=OPTIONS) as rag:
         await rag.insert(Document("Ann met Bob in Bern.", id="plain"))
         await rag.admin.vacuum()
+        assert TAIL not in (tmp_path / "index.sqlite").read_bytes()
         assert left_in(tmp_path, TAIL) == ["index.sqlite"]
         await rag.delete("plain", purge=True)
         assert left_in(tmp_path, TAIL) == []
