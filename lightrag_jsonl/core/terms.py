@@ -48,7 +48,24 @@ def _singular(noun: str) -> str:
 
 
 _NOUNS_IN_IE = frozenset(  # the plural of others has a singular with y; "Marie" is not "Mary"
-    ["birdie", "brownie", "calorie", "cookie", "genie", "hoodie", "lie", "movie", "pie", "pixie", "prairie", "rookie", "selfie", "smoothie", "tie", "zombie"]
+    [
+        "birdie",
+        "brownie",
+        "calorie",
+        "cookie",
+        "genie",
+        "hoodie",
+        "lie",
+        "movie",
+        "pie",
+        "pixie",
+        "prairie",
+        "rookie",
+        "selfie",
+        "smoothie",
+        "tie",
+        "zombie",
+    ]
 )
 _PAST_OR_GERUND = re.compile(r"(?=[a-z]{3,}(?:ed|ing)$)(?P<base>[a-z]*[aeiouy][a-z]*)(?:ed|ing)")
 _DOUBLED_CONSONANT = re.compile(r"(?<=[a-z]{2})([bdgmnprt])\1$")  # "stopped" meets "stop"
