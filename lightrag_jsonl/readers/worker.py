@@ -9,11 +9,12 @@ import faulthandler
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import warnings
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import IO, Final
 
 import msgspec
@@ -131,10 +132,10 @@ def _is_short_of_memory(request: FileRequest) -> bool:
     """Whether half of the memory was in use: a request for as much again would fail."""
     if sys.platform != "linux":
         return False
-    import resource
-
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return 2048 * kilobytes > request.limits.memory
+    # Not `getrusage`, whose peak has the memory of the program that started this process in it.
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    peak = re.search(r"^VmHWM:\s+(\d+) kB", status, flags=re.MULTILINE)
+    return peak is not None and 2048 * int(peak[1]) > request.limits.memory
 
 
 def _storable(content: FileContent) -> FileContent:

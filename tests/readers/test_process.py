@@ -71,6 +71,18 @@ def test_one_process_reads_many_files_and_ends() -> None:
     assert first.poll() is not None and reading._process is None
 
 
+def test_the_memory_of_the_caller_does_not_count() -> None:
+    """A program with 700 MB in use reads all files by one process of 1 GB."""
+    ballast = bytearray(b"x") * (700 << 20)
+    with ReadingProcess(FileLimits(memory=1 << 30)) as reading:
+        assert reading.read(TABLE, PurePath("a.csv")).text == LINES
+        first = reading._process
+        assert first is not None
+        assert reading.read(TABLE, PurePath("b.csv")).text == LINES
+        assert reading._process is first
+    assert len(ballast) == 700 << 20
+
+
 @pytest.mark.usefixtures("prepared")
 def test_a_file_that_takes_too_long_is_given_up() -> None:
     """The reason names the limit, and the next file is read by another process."""
