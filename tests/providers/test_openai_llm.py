@@ -363,6 +363,7 @@ async def test_the_environments_key_is_for_the_server_it_names(
     assert all((KEY in str(request.headers)) is named for request in server.requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
 async def test_a_reply_is_read_up_to_its_limit(encoding: str) -> None:
     """Also one that only unpacks to too much, and an error's page; a shorter one is an answer."""
