@@ -167,7 +167,7 @@ async def test_failures_say_what_to_do_and_count(
     """Each way to fail is an LLMError that says what to do. It costs one call if the answer came too
     late or not whole, its tokens if they are known; a refusal costs nothing.
     """
-    error = await fails(reply, timeout=0.5)
+    error = await fails(reply, timeout=0.5 if reply.delay else 240.0)
 
     assert (error.transient, error.permanent) == ("transient" in flags, "permanent" in flags)
     assert error.cost == cost
