@@ -134,6 +134,7 @@ def reversed_ranking(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Hits, "ranked", lowest_first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [without_weight, without_rarity, reversed_ranking])
 def test_a_wrong_ranking_is_noticed(
     rag: LightRAG,
