@@ -47,6 +47,7 @@ class FixedWords:
     uncited: str
     selected: str
     no_sentence: str
+    no_words: str
     conflicts: str
     conflict: str
     as_of: str
@@ -85,6 +86,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         uncited="(!) no source given: “{}”",
         selected="These sentences were selected from the sources; no model wrote them.",
         no_sentence="No sentence clearly answers this question.",
+        no_words="The model gave no answer in words.",
         conflicts="Contradictions",
         conflict="The sources contradict each other on {}: {} / {}",
         as_of="As of {}: what did not hold then is left out.",
@@ -121,6 +123,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         uncited="(!) 未注明来源：“{}”",
         selected="以上句子选自资料原文，并非由模型撰写。",
         no_sentence="没有哪一句能明确回答这个问题。",
+        no_words="模型没有写出答案。",
         conflicts="矛盾之处",
         conflict="关于“{}”，来源相互矛盾：{} / {}",
         as_of="截至 {} 的情况：当时不成立的内容已略去。",
