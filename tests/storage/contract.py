@@ -575,10 +575,10 @@ class StoreContract:
                 assert list(threads.map(hits, queries)) == expected
 
     def test_a_transaction_inside_another_is_refused(self, tmp_path: Path) -> None:
-        """It would end the outer one; the outer one goes on, and is stored."""
+        """It would wait for the outer one for ever; that one goes on, and is stored."""
         store = self.make(tmp_path)
         with store.transaction() as transaction:
-            with pytest.raises(StorageError), store.transaction():
+            with pytest.raises(StorageError, match="inside another"), store.transaction():
                 pass
             put_sample(transaction, 1)
         with store.view() as view:
