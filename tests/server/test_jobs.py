@@ -170,11 +170,13 @@ def test_posted_documents_need_memory_like_their_file(tmp_path: Path, element: s
     body = tmp_path / "body"
     body.write_text(f'{{"documents": [{",".join([element] * 10_000)}]}}', encoding="utf-8")
     tracemalloc.start()
-    with contextlib.suppress(ConfigError):
-        for _ in posted_documents(body):
-            pass
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    try:
+        with contextlib.suppress(ConfigError):
+            for _ in posted_documents(body):
+                pass
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
     assert peak < 4 * body.stat().st_size + 100_000
 
 
