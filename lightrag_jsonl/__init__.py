@@ -118,10 +118,10 @@ from lightrag_jsonl.providers.functions import Function as Function
 from lightrag_jsonl.providers.openai_llm import ChatStream as ChatStream
 from lightrag_jsonl.providers.openai_llm import JsonObject as JsonObject
 from lightrag_jsonl.rag import AsyncLightRAG, LightRAG
+from lightrag_jsonl.rag.admin import CacheStats as CacheStats
 from lightrag_jsonl.rag.blocking import AnswerStream
 from lightrag_jsonl.rag.engine import Engine as Engine
 from lightrag_jsonl.rag.export import GraphFormat as GraphFormat
-from lightrag_jsonl.rag.namespaces import CacheStats as CacheStats
 from lightrag_jsonl.rag.streams import AsyncAnswerStream
 from lightrag_jsonl.readers import Readers as Readers
 from lightrag_jsonl.readers.limits import FileLimits
