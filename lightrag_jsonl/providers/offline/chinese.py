@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
+from lightrag_jsonl.core.dates import CHINESE_NUMBER, ERAS
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.providers.offline import words as tables
+from lightrag_jsonl.providers.offline.offices import office_phrases, people_in_office
 from lightrag_jsonl.providers.offline.organizations import organization_phrases
 from lightrag_jsonl.providers.offline.phrases import (
     ContentWord,
@@ -27,6 +29,7 @@ _LATIN = re.compile(
     r"(?<![A-Za-z0-9])[a-z]*[A-Z][A-Za-z0-9.+&'’-]*(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
     r"(?: (?:of |the |and )*[A-Z0-9][A-Za-z0-9.+&'’-]*){0,5}"
 )
+_ERA_YEAR = re.compile(rf"(?:{ERAS})(?:元|{CHINESE_NUMBER}{{1,4}})年")
 _TAG_TYPES = {"nr": "person", "ns": "place", "nt": "organization", "nz": "concept"}
 _ABSTRACT_NOUN = re.compile(
     r"..+[度性率化感制观型式业]"
@@ -47,8 +50,10 @@ def chinese_phrases(text: str, spans: Spans, *, question: bool) -> PhrasesAndWor
             *title_phrases(text, spans),
             *_written_names(text),
             *organization_phrases(text, words),
+            *office_phrases(text, words),
+            *people_in_office(text, words),
             *_people_with_titles(words),
-            *_tagged_names(words),
+            *_tagged_names(words, text),
         ]
     )
     content = [word for word in words if _is_content(word, question=question)]
@@ -122,11 +127,16 @@ def _people_with_titles(words: Sequence[SegmentedWord]) -> Iterator[Phrase]:
             yield Phrase(start=surname.start, end=title.end, name=name, type="person")
 
 
-def _tagged_names(words: Sequence[SegmentedWord]) -> Iterator[Phrase]:
-    """Names by their tags; of people only names with a surname, or repeated ones."""
+def _tagged_names(words: Sequence[SegmentedWord], text: str) -> Iterator[Phrase]:
+    """Names by their tags, but for eras of dates (建安元年); of people only names with a surname, or
+    repeated ones.
+    """
     counts = Counter(word.text for word in words)
+    plain = simplified(text)
     for word in words:
         type = _TAG_TYPES.get(word.tag[:2])
+        if type and _ERA_YEAR.match(plain, word.start):
+            continue
         if not type or len(word.text) < 2 or not has_cjk(word.text) or _is_common_noun(word.text):
             continue
         if simplified(word.text) in tables.MISTAGGED_WORDS | tables.GENERIC_NOUNS:

@@ -58,6 +58,12 @@ RELATIVES = words(  # and people by what they are to somebody
     boss clerk assistant secretary successor predecessor founder owner president director manager mayor
     king queen capital daughter-in-law son-in-law stepfather stepmother widow heir fiancé fiancée"""
 )
+OFFICES = words(  # of one person at a time, also without an article: "was governor of"
+    """governor mayor minister chairman chairwoman chair chancellor ambassador bishop archbishop pope abbot abbess
+    rector dean provost captain curator director head chief principal headmaster headmistress treasurer secretary
+    leader president manager king queen emperor empress duke duchess count earl viceroy prefect commander editor
+    conductor coach regent sheriff"""
+)
 CHINESE_RELATIVES = words(
     """父亲 母亲 爸爸 妈妈 儿子 女儿 长子 次子 哥哥 弟弟 姐姐 妹妹 兄长 丈夫 妻子 夫人 祖父 祖母 爷爷 奶奶 外公 外婆 孙子 孙女 外孙
     外孙女 叔叔 舅舅 姑姑 姨妈 侄子 外甥 表哥 表妹 朋友 好友 同学 同事 邻居 老师 学生 弟子 师父 徒弟 上司 部下 部将 谋士 秘书 助手
