@@ -119,9 +119,7 @@ def _ends_a_name(word: SegmentedWord, following: Sequence[SegmentedWord]) -> boo
     if not _is_kind(word) or word.tag not in (*_NAME_TAGS, "q"):
         return False
     next_word = following[0] if following and following[0].start == word.end else None
-    return next_word is None or (
-        not _is_kind(next_word) and simplified(next_word.text) != "股份"
-    )
+    return next_word is None or (not _is_kind(next_word) and simplified(next_word.text) != "股份")
 
 
 def _is_kind(word: SegmentedWord) -> bool:

@@ -113,14 +113,17 @@ def _english_statement(
     before = text[sentence.start : subject.start]
     if not _OPENING.fullmatch(before) or not _FREE_OBJECT.match(text, object.end):
         return
-    if role_match := _ROLE.fullmatch(text, between_start, between_end):
+    role_match = _ROLE.fullmatch(text, between_start, between_end)
+    if role_match and (role_match["article"] or _ends_with_office(role_match["role"])):
         role = role_match["role"]
-        last_word = role.split()[-1]
-        is_role = role_match["article"] or last_word in tables.OFFICES
-        if is_role and not STOP_WORDS.intersection(role.split()) and last_word not in _NO_ROLES:
+        if not STOP_WORDS.intersection(role.split()) and role.split()[-1] not in _NO_ROLES:
             yield Statement(subject.name, f"{role} {role_match['preposition']}", object.name)
         return
     yield from _verb_statement(text[between_start:between_end], subject.name, object.name)
+
+
+def _ends_with_office(role: str) -> bool:
+    return role.split()[-1] in tables.OFFICES
 
 
 def _verb_statement(between: str, subject: str, object: str) -> Iterator[Statement]:
