@@ -45,15 +45,16 @@ _PLACE_ENDINGS = frozenset(_NAME_ENDINGS + "市省区国乡屯溪港湾站滩洲
 def chinese_phrases(text: str, spans: Spans, *, question: bool) -> PhrasesAndWords:
     """The names, the repeated nouns and the content words of a Chinese text."""
     words = _with_whole_names(segmented(text))
+    offices = list(office_phrases(text, words))
     names = without_overlap(
         [
             *title_phrases(text, spans),
             *_written_names(text),
             *organization_phrases(text, words),
-            *office_phrases(text, words),
+            *offices,
             *people_in_office(text, words),
             *_people_with_titles(words),
-            *_tagged_names(words, text),
+            *_apart_from(offices, _tagged_names(words, text)),
         ]
     )
     content = [word for word in words if _is_content(word, question=question)]
@@ -64,27 +65,47 @@ def chinese_phrases(text: str, spans: Spans, *, question: bool) -> PhrasesAndWor
     )
 
 
+def _apart_from(offices: Sequence[Phrase], names: Iterable[Phrase]) -> Iterator[Phrase]:
+    """The names without those that begin or end within an office: 任凉州 of 任凉州牧."""
+    for name in names:
+        if not any(name.start < office.end and office.start < name.end for office in offices):
+            yield name
+
+
 def _with_whole_names(words: Iterable[SegmentedWord]) -> list[SegmentedWord]:
-    """The words, with places joined to the end of their name (潇湘馆), and parts of foreign names
-    to each other (皮埃尔·居里).
+    """The words, with places joined to the end of their name (潇湘馆, 清溪大桥), and parts of foreign
+    names to each other (皮埃尔·居里).
     """
     joined: list[SegmentedWord] = []
     for word in words:
-        if joined and _belongs_to(joined[-1], word):
+        if joined and _belongs_to(joined[-1], word, joined[-2:-1]):
             before = joined[-1]
-            joined[-1] = before._replace(end=word.end, text=before.text + word.text)
+            tag = "ns" if word.text in tables.FACILITIES else before.tag
+            joined[-1] = before._replace(end=word.end, text=before.text + word.text, tag=tag)
         else:
             joined.append(word)
     return joined
 
 
-def _belongs_to(before: SegmentedWord, word: SegmentedWord) -> bool:
-    """Whether a word goes on with the name before it."""
+def _belongs_to(
+    before: SegmentedWord, word: SegmentedWord, preceding: Sequence[SegmentedWord]
+) -> bool:
+    """Whether a word goes on with the name before it, or with a noun at the beginning of a clause
+    (石门大桥).
+    """
     if before.end != word.start:
         return False
-    if before.tag == "nr":
-        return "·" in (word.text, before.text[-1])
+    if before.tag == "nr" and "·" in (word.text, before.text[-1]):
+        return True
+    if word.text in tables.FACILITIES:
+        is_opening = not preceding or not preceding[0].text[-1].isalnum()
+        return before.tag in ("ns", "nz") or (is_opening and _is_specific_noun(before))
     return before.tag == "ns" and len(word.text) == 1 and word.text in _NAME_ENDINGS
+
+
+def _is_specific_noun(word: SegmentedWord) -> bool:
+    is_noun = word.tag in ("n", "nr") and len(word.text) == 2
+    return is_noun and simplified(word.text) not in tables.GENERIC_NOUNS
 
 
 def _is_content(word: SegmentedWord, *, question: bool) -> bool:

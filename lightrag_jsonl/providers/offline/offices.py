@@ -34,10 +34,11 @@ _TITLE_CHARACTER = r"[^\W\d为之以其曰被任领拜授迁封赐与和及我]"
 _RANK = rf"(?:[前后左右上大偏副裨卫]|{_TITLE_CHARACTER}{{2}}大?|)"
 _PROVINCE = re.compile(r"(?![本该诸各此某作二三四五六七八九十])[^\W\d]州牧")
 _TERRITORIAL = re.compile(_TERRITORIAL_OFFICES)
-_AFTER_VERB = re.compile(
-    rf"{TAKES_CLASSICAL_OFFICE}(?P<office>{_TITLE_CHARACTER}{{2}}[州郡县府道路国]?(?:{_TERRITORIAL_OFFICES})"
+_OFFICE = (
+    rf"(?:{_TITLE_CHARACTER}{{2}}[州郡县府道路国]?(?:{_TERRITORIAL_OFFICES})|{_PROVINCE.pattern}"
     rf"|{_RANK}(?:{'|'.join(sorted(_COURT_OFFICES, key=lambda office: (-len(office), office)))}))(?!府)"
 )
+_AFTER_VERB = re.compile(rf"{TAKES_CLASSICAL_OFFICE}(?P<office>{_OFFICE})")
 _TERRITORY_TAGS = ("ns", "nz", "j")
 _NO_TERRITORY = re.compile(r"[本该诸各此某两]?[州郡县国]|[其这那此]\w?|\w?[为令任领]")
 
@@ -46,7 +47,8 @@ _ADVERB = "(?:曾经|曾|也|又|后|便|遂|仍|即|现|再|先后|继续)?"
 _PERSON = re.compile(
     rf"(?:(?<=[年月日号起后前初末由])|(?<!\w))"
     rf"(?P<surname>{'|'.join(sorted(DOUBLE_SURNAMES))}|[{''.join(sorted(SURNAMES))}])"
-    rf"(?P<given>[^\W\d·]{{1,2}}?)(?={_ADVERB}{_VERB_IN_OFFICE}|(?:被|获|受)(?:任命|委任|聘任|推选|推举|选举)为)"
+    rf"(?P<given>[^\W\d·]{{1,2}}?)"
+    rf"(?={_ADVERB}{_VERB_IN_OFFICE}|{_APPOINTED}|{_ADVERB}{TAKES_CLASSICAL_OFFICE}{_OFFICE})"
 )
 _NO_GIVEN_NAME = re.compile(
     ".*[曾也可后及时与前现又遂仍便即将就官长员]|先生|女士|小姐|老师|教授|博士|同志|某某|[某氏家总老工公君]"
@@ -92,16 +94,19 @@ def _is_territory(segment: SegmentedWord, title: str) -> bool:
 
 
 def _is_full_name(match: re.Match[str], segments_by_start: Mapping[int, SegmentedWord]) -> bool:
-    """Whether a surname and what follows are a name, and no word of the dictionary.
+    """Whether a surname and what follows are a name: before a classical office always, and otherwise
+    unless the dictionary has them as another word.
 
-    A given name of one character counts only where the segmenter sees a person.
+    A given name of one character counts only if the segmenter sees a person, or a surname by itself.
     """
     if _NO_GIVEN_NAME.fullmatch(match["given"]) or match[0] in NO_PEOPLE:
         return False
+    if _AFTER_VERB.match(match.string, match.end()):
+        return True
     segment = segments_by_start.get(match.start())
     if segment is None:
         return len(match["given"]) > 1
-    is_common_word = segment.in_dictionary and not segment.tag.startswith("nr")
-    if is_common_word and segment.end >= match.end():
+    is_person = segment.tag.startswith("nr")
+    if segment.in_dictionary and not is_person and segment.end >= match.end():
         return False
-    return len(match["given"]) > 1 or segment.tag.startswith("nr")
+    return len(match["given"]) > 1 or is_person or segment.end == match.end("surname")
