@@ -6,7 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
+<<<<<<< HEAD
 from lightrag_jsonl.core.dates import CHINESE_NUMBER, ERAS
+=======
+from lightrag_jsonl.core.options import Tagger
+>>>>>>> main
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.providers.offline import words as tables
 from lightrag_jsonl.providers.offline.offices import office_phrases, people_in_office
@@ -20,6 +24,7 @@ from lightrag_jsonl.providers.offline.phrases import (
     without_overlap,
 )
 from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segmented
+from lightrag_jsonl.providers.offline.tagging import tagged_names
 
 _WORK_TITLE = re.compile(r"《([^《》\n]{1,40})》")
 _SURNAME_AND_NAME = re.compile(  # 姓刘名备，字玄德
@@ -42,10 +47,18 @@ _MOTIONS = "上下入出回到进离过攻破守围还归取"  # before a kind o
 _PLACE_ENDINGS = frozenset(_NAME_ENDINGS + "市省区国乡屯溪港湾站滩洲屿闸坞巷陵阳阴")
 
 
-def chinese_phrases(text: str, spans: Spans, *, question: bool) -> PhrasesAndWords:
+def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) -> PhrasesAndWords:
     """The names, the repeated nouns and the content words of a Chinese text."""
     words = _with_whole_names(segmented(text))
+<<<<<<< HEAD
     offices = list(office_phrases(text, words))
+=======
+    if tagger == "lac":
+        dictionary_words = [word for word in words if word.in_dictionary]
+        tagged = [*tagged_names(text, spans), *_tagged_names(dictionary_words)]
+    else:
+        tagged = list(_tagged_names(words))
+>>>>>>> main
     names = without_overlap(
         [
             *title_phrases(text, spans),
@@ -54,7 +67,11 @@ def chinese_phrases(text: str, spans: Spans, *, question: bool) -> PhrasesAndWor
             *offices,
             *people_in_office(text, words),
             *_people_with_titles(words),
+<<<<<<< HEAD
             *_apart_from(offices, _tagged_names(words, text)),
+=======
+            *tagged,
+>>>>>>> main
         ]
     )
     content = [word for word in words if _is_content(word, question=question)]
