@@ -6,11 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
-<<<<<<< HEAD
 from lightrag_jsonl.core.dates import CHINESE_NUMBER, ERAS
-=======
 from lightrag_jsonl.core.options import Tagger
->>>>>>> main
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.providers.offline import words as tables
 from lightrag_jsonl.providers.offline.offices import office_phrases, people_in_office
@@ -50,15 +47,12 @@ _PLACE_ENDINGS = frozenset(_NAME_ENDINGS + "市省区国乡屯溪港湾站滩洲
 def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) -> PhrasesAndWords:
     """The names, the repeated nouns and the content words of a Chinese text."""
     words = _with_whole_names(segmented(text))
-<<<<<<< HEAD
     offices = list(office_phrases(text, words))
-=======
     if tagger == "lac":
         dictionary_words = [word for word in words if word.in_dictionary]
-        tagged = [*tagged_names(text, spans), *_tagged_names(dictionary_words)]
+        tagged = [*tagged_names(text, spans), *_tagged_names(dictionary_words, text)]
     else:
-        tagged = list(_tagged_names(words))
->>>>>>> main
+        tagged = list(_tagged_names(words, text))
     names = without_overlap(
         [
             *title_phrases(text, spans),
@@ -67,11 +61,7 @@ def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) 
             *offices,
             *people_in_office(text, words),
             *_people_with_titles(words),
-<<<<<<< HEAD
-            *_apart_from(offices, _tagged_names(words, text)),
-=======
-            *tagged,
->>>>>>> main
+            *_apart_from(offices, tagged),
         ]
     )
     content = [word for word in words if _is_content(word, question=question)]
