@@ -43,7 +43,7 @@ _TERRITORY_TAGS = ("ns", "nz", "j")
 _NO_TERRITORY = re.compile(r"[本该诸各此某两]?[州郡县国]|[其这那此]\w?|\w?[为令任领]")
 
 # A person before the verb: at the beginning of a clause, or after a time or 由.
-_ADVERB = "(?:曾经|曾|也|又|后|便|遂|仍|即|现|再|先后|继续)?"
+_ADVERB = "(?:曾经|曾|也|又|后|便|遂|仍|即|现|再|先后|继续|自|皆|昔|俱|各)?"
 _PERSON = re.compile(
     rf"(?:(?<=[年月日号起后前初末由])|(?<!\w))"
     rf"(?P<surname>{'|'.join(sorted(DOUBLE_SURNAMES))}|[{''.join(sorted(SURNAMES))}])"
@@ -51,7 +51,7 @@ _PERSON = re.compile(
     rf"(?={_ADVERB}{_VERB_IN_OFFICE}|{_APPOINTED}|{_ADVERB}{TAKES_CLASSICAL_OFFICE}{_OFFICE})"
 )
 _NO_GIVEN_NAME = re.compile(
-    ".*[曾也可后及时与前现又遂仍便即将就官长员]|先生|女士|小姐|老师|教授|博士|同志|某某|[某氏家总老工公君]"
+    ".*[曾也可后及时与前现又遂仍便即将就官长员自皆昔俱各称求等]|先生|女士|小姐|老师|教授|博士|同志|某某|[某氏家总老工公君]"
 )
 
 
