@@ -38,12 +38,12 @@ def estimate_review(
     pairs: Sequence[Duplicate], client: ModelClient, count: Callable[[str], int]
 ) -> Usage:
     """The calls and tokens of a review; `ConfigError` without a model."""
-    return NAME_REVIEW.estimate([_pair_fields(pair) for pair in pairs], client, count)
+    return NAME_REVIEW.estimate([_name_fields(pair) for pair in pairs], client, count)
 
 
 async def review(pairs: Sequence[Duplicate], client: ModelClient) -> Review:
     """The model's judgement of each pair."""
-    records, usage = await NAME_REVIEW.judge([_pair_fields(pair) for pair in pairs], client)
+    records, usage = await NAME_REVIEW.judge([_name_fields(pair) for pair in pairs], client)
     judgements = [_judgement(pair, record) for pair, record in zip(pairs, records, strict=True)]
     return Review(tuple(judgements), usage)
 
@@ -54,7 +54,7 @@ def _judgement(pair: Duplicate, record: Record | None) -> Judgement:
     return Judgement(pair, same=bool(record["same"]), reason=str(record.get("reason") or ""))
 
 
-def _pair_fields(pair: Duplicate) -> Mapping[str, object]:
+def _name_fields(pair: Duplicate) -> Mapping[str, object]:
     return {
         "a": _described(pair.name, pair.types[0], pair.descriptions[0]),
         "b": _described(pair.into, pair.types[1], pair.descriptions[1]),

@@ -32,7 +32,7 @@ class PairReview:
         """The calls and tokens of a review; `ConfigError` without a model."""
         _ = client.model("judge")  # rather than after somebody agreed to the price
         total = Usage()
-        for batch in _batches(pairs):
+        for batch in _pair_batches(pairs):
             messages = client.prompts.render(self.prompt, {"pairs": _numbered_lines(batch)})
             input_tokens = MESSAGE_TOKENS + sum(count(message.content) for message in messages)
             total += Usage(input_tokens, JUDGEMENT_TOKENS * len(batch), calls=1)
@@ -55,7 +55,7 @@ class PairReview:
             return [records_by_id.get(str(number)) for number in range(1, len(batch) + 1)]
 
         with meter.attach_usage():
-            records = await asyncio.gather(*map(judge_batch, _batches(pairs)))
+            records = await asyncio.gather(*map(judge_batch, _pair_batches(pairs)))
         return list(chain.from_iterable(records)), meter.spent
 
     def _normalized(self, record: Record) -> tuple[Record, ...]:
@@ -64,7 +64,7 @@ class PairReview:
         return ({**record, "id": str(record.get("id")), self.answer: answer},)
 
 
-def _batches(pairs: Sequence[PairFields]) -> Iterator[Sequence[PairFields]]:
+def _pair_batches(pairs: Sequence[PairFields]) -> Iterator[Sequence[PairFields]]:
     for start in range(0, len(pairs), PAIRS_AT_ONCE):
         yield pairs[start : start + PAIRS_AT_ONCE]
 

@@ -26,12 +26,12 @@ def estimate_conflict_review(
     conflicts: Sequence[Conflict], client: ModelClient, count: Callable[[str], int]
 ) -> Usage:
     """The calls and tokens of a review; `ConfigError` without a model."""
-    return CONFLICT_REVIEW.estimate([_pair_fields(pair) for pair in conflicts], client, count)
+    return CONFLICT_REVIEW.estimate([_conflict_fields(pair) for pair in conflicts], client, count)
 
 
 async def review_conflicts(conflicts: Sequence[Conflict], client: ModelClient) -> ConflictReview:
     """The model's judgement of each pair."""
-    pairs = [_pair_fields(conflict) for conflict in conflicts]
+    pairs = [_conflict_fields(conflict) for conflict in conflicts]
     records, usage = await CONFLICT_REVIEW.judge(pairs, client)
     judged: dict[bool, list[Conflict]] = {True: [], False: []}
     for conflict, record in zip(conflicts, records, strict=True):
@@ -42,7 +42,7 @@ async def review_conflicts(conflicts: Sequence[Conflict], client: ModelClient) -
     )
 
 
-def _pair_fields(conflict: Conflict) -> Mapping[str, object]:
+def _conflict_fields(conflict: Conflict) -> Mapping[str, object]:
     return {
         "subject": conflict.subject,
         "a": _claim_fields(conflict.first),

@@ -34,11 +34,11 @@ _TITLE_CHARACTER = r"[^\W\d为之以其曰被任领拜授迁封赐与和及我]"
 _RANK = rf"(?:[前后左右上大偏副裨卫]|{_TITLE_CHARACTER}{{2}}大?|)"
 _PROVINCE = re.compile(r"(?![本该诸各此某作二三四五六七八九十])[^\W\d]州牧")
 _TERRITORIAL = re.compile(_TERRITORIAL_OFFICES)
-_OFFICE = (
+_OFFICE_NAME = (
     rf"(?:{_TITLE_CHARACTER}{{2}}[州郡县府道路国]?(?:{_TERRITORIAL_OFFICES})|{_PROVINCE.pattern}"
     rf"|{_RANK}(?:{'|'.join(sorted(_COURT_OFFICES, key=lambda office: (-len(office), office)))}))(?!府)"
 )
-_AFTER_VERB = re.compile(rf"{TAKES_CLASSICAL_OFFICE}(?P<office>{_OFFICE})")
+_AFTER_VERB = re.compile(rf"{TAKES_CLASSICAL_OFFICE}(?P<office>{_OFFICE_NAME})")
 _TERRITORY_TAGS = ("ns", "nz", "j")
 _NO_TERRITORY = re.compile(r"[本该诸各此某两]?[州郡县国]|[其这那此]\w?|\w?[为令任领]")
 
@@ -48,7 +48,7 @@ _PERSON = re.compile(
     rf"(?:(?<=[年月日号起后前初末由])|(?<!\w))"
     rf"(?P<surname>{'|'.join(sorted(DOUBLE_SURNAMES))}|[{''.join(sorted(SURNAMES))}])"
     rf"(?P<given>[^\W\d·]{{1,2}}?)"
-    rf"(?={_ADVERB}{_VERB_IN_OFFICE}|{_APPOINTED}|{_ADVERB}{TAKES_CLASSICAL_OFFICE}{_OFFICE})"
+    rf"(?={_ADVERB}{_VERB_IN_OFFICE}|{_APPOINTED}|{_ADVERB}{TAKES_CLASSICAL_OFFICE}{_OFFICE_NAME})"
 )
 _NO_GIVEN_NAME = re.compile(
     ".*[曾也可后及时与前现又遂仍便即将就官长员自皆昔俱各称求等]|先生|女士|小姐|老师|教授|博士|同志|某某|[某氏家总老工公君]"
