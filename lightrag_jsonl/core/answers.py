@@ -28,7 +28,11 @@ _LEADING_MARKERS = re.compile(rf"^(?:{CITATION_MARKER.pattern}\s*)+".replace("?P
 _MOST_UNCITED = 5  # statements that are listed
 _LEAST_TERMS = 3  # of a statement; fewer are a heading or "I hope this helps."
 _NO_STATEMENT_ENDS = (":", "：", "?", "？")
-_NO_STATEMENT_BEGINNINGS = ("#", "|", "…")
+_NO_STATEMENT_BEGINNINGS = (
+    *("#", "|", "…"),
+    *[words.parts for words in FIXED_WORDS.values()],
+    *[words.names_mentioned_most for words in FIXED_WORDS.values()],
+)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LABEL = re.compile(r"\W*(?:question|answer|问题|答案|回答)\W*[:：]\W*", re.IGNORECASE)
 _LABEL_LETTERS = ("question", "answer", "问题", "答案", "回答", "na", "不适用")

@@ -1,5 +1,6 @@
 """Tables, cut lines and JSON: readable with wide characters, harmless for a terminal."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from lightrag_jsonl.core.types import ExtractionReport, Failure, InsertReport
 from lightrag_jsonl.core.usage import Usage
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8")), st.integers(1, 40))
 def test_text_keeps_to_its_limit_and_cannot_steer_a_terminal(text: str, limit: int) -> None:
     """A cut line is one line and never wider than it may be. No control character but line ends and
