@@ -205,10 +205,10 @@ def test_a_model_is_measured_by_what_it_writes(
         import_module("benchmarks.extraction").main()
     figures = json.loads(capsys.readouterr().out)
     cells = figures["cells"]
-    assert list(cells) == ["en off", "en auto"]
-    assert cells["en off"]["supported"] < cells["en off"]["described"] == 8
-    assert cells["en off"]["per_1000"] > 0
-    kept = json.loads((tmp_path / "answers" / "local-en off.json").read_text(encoding="utf-8"))
+    assert list(cells) == ["en usual", "en usual-constrained", "en small"]
+    assert cells["en usual"]["supported"] < cells["en usual"]["described"] == 8
+    assert cells["en usual"]["per_1000"] > 0
+    kept = json.loads((tmp_path / "answers" / "local-en usual.json").read_text(encoding="utf-8"))
     assert len(kept) == 4 and kept[0]["answers"] == [records]
 
 
