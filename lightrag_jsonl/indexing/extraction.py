@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lightrag_jsonl.core.aio import abandonable
+from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.languages import known_language
@@ -122,7 +123,8 @@ class LLMExtractor:
             variables["background"] = chunk.background
         if "date" in self._inputs:
             variables["date"] = chunk.date
-        if "names" in self._inputs:  # small models then write names, not passages, at the ends
+        # In Chinese, small models then write names, not passages, at the ends; in English fewer records.
+        if "names" in self._inputs and has_cjk(chunk.whole_text):
             variables["names"] = list(self._names_in(chunk.whole_text))
         collector = MentionCollector(
             text=chunk.whole_text,
