@@ -44,7 +44,7 @@ def documents(library: Library, dates: Sequence[str | None]) -> list[PendingDocu
 def states(place: Place, shelf: str | None = None) -> State:
     """The mentions and passages that hold at each moment, of all documents or of a shelf."""
     with reading(place) as snapshot:
-        where = None if shelf is None else {"shelf": shelf}
+        where = {} if shelf is None else {"shelf": shelf}
         visible_chunks = snapshot.matching_chunks(parse_where(where))
         claims = read_claims(snapshot, FUNCTIONAL).visible_in(set(visible_chunks))
         held: State = {}

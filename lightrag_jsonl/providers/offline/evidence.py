@@ -214,10 +214,27 @@ class AnswerEvidence:
         if at < 0:
             return False
         if before:
-            clause = re.split("[，。；：！、被]", text[:at])[-1]
+            end = at
+            start = end - len(re.split("[，。；：！、被]", text[:at])[-1])
         else:
-            clause = re.split("[，。；：！]", text[at + len(verb) :])[0]
-        return self._names_something(clause) or bool(_SHOWN["person"].search(clause))
+            start = at + len(verb)
+            end = start + len(re.split("[，。；：！]", text[start:])[0])
+        clause = text[start:end]
+        if self._names_something(clause) or _SHOWN["person"].search(clause):
+            return True
+        return self._has_name_between(quote.text, start, end)
+
+    def _has_name_between(self, text: str, start: int, end: int) -> bool:
+        """Whether a name at some characters is not in the question; the whole sentence shows the name."""
+        question_key = name_key(self._question.text)
+        return any(
+            start <= phrase.start
+            and phrase.end <= end
+            and name_key(phrase.name) not in question_key
+            for sentence in find_sentences(text, self._language)
+            for phrase in sentence.phrases
+            if phrase.type in _NAMED
+        )
 
     def _count_rivals(self, share: float) -> int:
         """The number of equally fitting sentences, including the quote."""
