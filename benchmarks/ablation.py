@@ -44,11 +44,14 @@ ALL_DATA = (*DATA, "2wiki-101-a", "zh-cmrc2018", "dragonball-en-multi-a", "drago
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of the ranking: its module and name, and the value that switches it off, if any."""
+    """A number of the ranking: its module and name, the value that switches it off, and its highest
+    value that makes sense, if any.
+    """
 
     module: ModuleType
     name: str
     off: float | None = None
+    highest: float | None = None
 
     @property
     def shipped(self) -> Any:
@@ -62,6 +65,8 @@ class Number:
             values["off"] = self.off
         values["half"] = _scaled(self.shipped, 0.5)
         values["double"] = _scaled(self.shipped, 2)
+        if self.highest is not None:
+            values["double"] = min(values["double"], self.highest)
         return {change: value for change, value in values.items() if value != self.shipped}
 
 
@@ -92,7 +97,7 @@ NUMBERS = (
     Number(walk_graph, "SYNONYM_COSINE", off=2.0),
     Number(walk_graph, "SYNONYMS", off=0),
     Number(walk_graph, "LEADING", off=0),
-    Number(pagerank, "DAMPING", off=1e-9),
+    Number(pagerank, "DAMPING", off=1e-9, highest=0.95),
     Number(pagerank, "CHANGE_LIMIT"),
     Number(hits, "RANK_OFFSET", off=0),
     Number(full_text, "POSTINGS", off=0),

@@ -27,7 +27,11 @@ _LEADING_MARKERS = re.compile(rf"^(?:{CITATION_MARKER.pattern}\s*)+".replace("?P
 _MOST_UNCITED = 5  # statements that are listed
 _LEAST_TERMS = 3  # of a statement; fewer are a heading or "I hope this helps."
 _NO_STATEMENT_ENDS = (":", "：", "?", "？")
-_NO_STATEMENT_BEGINNINGS = ("#", "|", "…")
+_NO_STATEMENT_BEGINNINGS = (
+    *("#", "|", "…"),
+    *[words.parts for words in FIXED_WORDS.values()],
+    *[words.names_mentioned_most for words in FIXED_WORDS.values()],
+)
 _FIXED_SENTENCES = frozenset(
     sentence for words in FIXED_WORDS.values() for sentence in (words.selected, words.no_sentence)
 )
