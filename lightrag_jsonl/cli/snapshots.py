@@ -10,7 +10,7 @@ from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import FILE, models, option
 from lightrag_jsonl.cli.output import cost_words, table
 
-name_argument = click.argument("name")
+snapshot_argument = click.argument("name")
 
 
 @main.group()
@@ -18,7 +18,7 @@ def snapshot_group() -> None:
     """Save states of the index under names, for `diff` and `rollback`."""
 
 
-@index_command(name_argument, name="create", group=snapshot_group)
+@index_command(snapshot_argument, name="create", group=snapshot_group)
 def create_snapshot(rag: LightRAG, name: str) -> CommandOutput:
     """Save the present state under a name. Nothing is copied; what changes from now on is kept."""
     return CommandOutput(rag.admin.snapshot(name))
@@ -39,7 +39,7 @@ def list_snapshots(rag: LightRAG) -> CommandOutput:
     return CommandOutput(snapshots, table(rows, "name", "created", "kept bytes"))
 
 
-@index_command(name_argument, name="delete", group=snapshot_group)
+@index_command(snapshot_argument, name="delete", group=snapshot_group)
 def delete_snapshot(rag: LightRAG, name: str) -> CommandOutput:
     """Forget a snapshot and what is kept for it. The index does not change."""
     rag.admin.delete_snapshot(name)
@@ -47,7 +47,7 @@ def delete_snapshot(rag: LightRAG, name: str) -> CommandOutput:
 
 
 @index_command(
-    name_argument, option("--yes", "Start without confirmation.", is_flag=True), name="rollback"
+    snapshot_argument, option("--yes", "Start without confirmation.", is_flag=True), name="rollback"
 )
 def roll_back(rag: LightRAG, name: str, yes: bool) -> CommandOutput:
     """Make the index what it was in a snapshot. No model is called.
@@ -87,8 +87,8 @@ def print_difference(
     Documents, entities, relations, merges of names, and claims with their dates. + is new, - is gone,
     ~ has changed. Questions are compared by what they are answered from, without a model.
     """
-    asked = [] if questions is None else _lines_of(questions)
-    difference = rag.admin.diff(before, after, index=index, questions=asked)
+    question_texts = [] if questions is None else _lines_of(questions)
+    difference = rag.admin.diff(before, after, index=index, questions=question_texts)
     notes: list[str] = []
     if answers and difference.estimate.calls:
         cost = cost_words(difference.estimate)
@@ -98,7 +98,9 @@ def print_difference(
                 abort=True,
                 err=True,
             )
-        difference = rag.admin.diff(before, after, index=index, questions=asked, answers=True)
+        difference = rag.admin.diff(
+            before, after, index=index, questions=question_texts, answers=True
+        )
         notes.append(f"answered: {difference.usage.calls} calls (estimated: {cost})")
     display = "\n".join(_difference_lines(difference)) or "no difference"
     return CommandOutput(difference, display, notes=notes)

@@ -9,10 +9,9 @@ from lightrag_jsonl.core.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSnapshot:
-    """A state of an index with a name, to which `rollback` leads back.
+    """A state of an index with a name; `rollback` leads back to the state.
 
-    `kept_bytes` is the size of the rows that were changed or deleted since, and that are kept for this
-    snapshot.
+    `kept_bytes` is the size of the rows changed or deleted since, which are kept for the snapshot.
     """
 
     name: str
@@ -23,7 +22,9 @@ class IndexSnapshot:
 @with_short_repr
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing in two states, in words: `before` is empty if it is new, `after` if it is gone."""
+    """A document, entity, relation, claim or merge in two states, in words: `before` is empty for new
+    ones, `after` for deleted ones.
+    """
 
     name: str
     before: str = ""
@@ -49,11 +50,11 @@ class AnswerDifference:
 @with_short_repr
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateDifference:
-    """What differs between two states of an index, or two indexes, each in order.
+    """The differences between two states of an index, or between two indexes, in order of names.
 
-    A document has its id for a name, an entity or a merged name its own, a relation those of its ends. A
-    claim is what one passage says, with the time for which it holds. `answers` has the questions with
-    other evidence, of `questions` that were asked; `estimate` is the cost of answers by the model.
+    The name of a document is the id, the name of a relation has both ends. A claim is the statement of a
+    passage, with the time in which the statement holds. `answers` has the questions with different
+    evidence, out of `questions` in all; `estimate` is the cost of the answers by the model.
     """
 
     documents: tuple[Difference, ...] = ()

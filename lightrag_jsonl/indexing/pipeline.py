@@ -28,7 +28,7 @@ from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
 from lightrag_jsonl.indexing.purging import Purging
 from lightrag_jsonl.indexing.seeing import read_pictures
-from lightrag_jsonl.indexing.snapshots import delete_snapshot, roll_back, save_snapshot
+from lightrag_jsonl.indexing.snapshots import forget_snapshot, return_to_snapshot, save_snapshot
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
@@ -211,12 +211,12 @@ class IndexPipeline:
     async def delete_snapshot(self, name: str) -> None:
         """Forget a snapshot, and what is kept for it alone."""
         async with self.writer.exclusive():
-            await write(self._store, partial(delete_snapshot, name))
+            await write(self._store, partial(forget_snapshot, name))
 
     async def roll_back(self, name: str) -> IndexSnapshot:
         """Make the index what it was in a snapshot, in one transaction."""
         async with self.writer.exclusive():
-            return await write(self._store, partial(roll_back, name))
+            return await write(self._store, partial(return_to_snapshot, name))
 
     # ── summaries, and what is derived ──────────────────────────────────────────
 

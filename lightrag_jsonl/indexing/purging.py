@@ -24,8 +24,8 @@ class Purging:
         self._names: set[str] = set()
 
     async def rewrite_states(self) -> None:
-        """Delete the documents in a copy of each snapshot that has them; the rows of the copy are what the
-        snapshot keeps from now on.
+        """Delete the documents in copies of the snapshots; from now on, the snapshots keep the rows of the
+        copies.
         """
         states = await read(self._writer.store, lambda view: view.saved_states())
         for state in reversed(states):

@@ -21,18 +21,18 @@ def save_snapshot(name: str, now: float, transaction: Transaction) -> IndexSnaps
     return _snapshot(transaction.save_state(name, now), 0)
 
 
-def list_snapshots(view: StoreView) -> tuple[IndexSnapshot, ...]:
+def named_snapshots(view: StoreView) -> tuple[IndexSnapshot, ...]:
     """The snapshots, the oldest first."""
     kept_bytes = view.kept_bytes()
     return tuple(_snapshot(state, kept_bytes.get(state.id, 0)) for state in view.saved_states())
 
 
-def delete_snapshot(name: str, transaction: Transaction) -> None:
+def forget_snapshot(name: str, transaction: Transaction) -> None:
     """Forget a snapshot; `NotFoundError` lists the names of all."""
     transaction.delete_state(transaction.saved_state(sanitize(name).strip()))
 
 
-def roll_back(name: str, transaction: Transaction) -> IndexSnapshot:
+def return_to_snapshot(name: str, transaction: Transaction) -> IndexSnapshot:
     """Make the index what it was in a snapshot; `NotFoundError` lists the names of all."""
     state = transaction.saved_state(sanitize(name).strip())
     gone_documents = transaction.restore(state)

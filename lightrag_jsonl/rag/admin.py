@@ -14,7 +14,7 @@ from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.snapshots import IndexSnapshot, StateDifference
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.progress import ShowProgress
-from lightrag_jsonl.indexing.snapshots import list_snapshots
+from lightrag_jsonl.indexing.snapshots import named_snapshots
 from lightrag_jsonl.providers import as_embedder
 from lightrag_jsonl.rag.differences import compared_states
 from lightrag_jsonl.rag.engine import Engine
@@ -80,7 +80,7 @@ class Admin:
     async def snapshot(self, name: str) -> IndexSnapshot:
         """Save the present state of documents, graph and edits under a name.
 
-        Nothing is copied: from now on, what is changed or deleted is kept, until `delete_snapshot`.
+        No row is copied: from now on, changed and deleted rows are kept, until `delete_snapshot`.
         `ConfigError` for an empty name, or one that is taken.
         """
         engine = self._engine
@@ -88,18 +88,18 @@ class Admin:
 
     async def snapshots(self) -> tuple[IndexSnapshot, ...]:
         """The snapshots, the oldest first."""
-        return await read(self._engine.store, list_snapshots)
+        return await read(self._engine.store, named_snapshots)
 
     async def delete_snapshot(self, name: str) -> None:
         """Forget a snapshot; the index does not change. `NotFoundError` for an unknown name."""
         await self._engine.indexing.delete_snapshot(name)
 
     async def rollback(self, name: str) -> IndexSnapshot:
-        """Make documents, graph, edits and merges of names what they were in a snapshot, without the
-        model or the embedder.
+        """Restore documents, graph, edits and merges of names as of a snapshot, without the model or the
+        embedder.
 
-        All snapshots stay, also later ones: one that is taken before leads forward again. Waiting
-        documents, cached answers and traces stay as they are. `NotFoundError` for an unknown name.
+        All snapshots stay, so a snapshot taken before the rollback leads forward again. Waiting
+        documents, cached answers and traces do not change. `NotFoundError` for an unknown name.
         """
         return await self._engine.indexing.roll_back(name)
 
@@ -113,14 +113,14 @@ class Admin:
         param: QueryParam | None = None,
         answers: bool = False,
     ) -> StateDifference:
-        """What differs between the snapshot `before` and the snapshot `after`, or now; or between
-        another `index` (folder or address) and this one.
+        """The differences between the snapshot `before` and the snapshot `after`, or now; or between
+        another `index` (folder or address) and the open index.
 
-        Documents, entities, relations, merges of names, and claims: what a passage says, with the time
-        for which it holds. Also `questions` that are answered from other entities, relations or passages.
-        Their answers are compared where no model is needed; a model is asked only with `answers`, at a cost
-        that `estimate` of an earlier result says. A snapshot is read from a temporary copy.
-        `NotFoundError` for an unknown name, `ConfigError` for other arguments than these.
+        Documents, entities, relations, merges of names, and claims (the statements of passages, with
+        dates); and the `questions` with different evidence: entities, relations or passages. Answers are
+        compared where language rules write answers; a model is asked only with `answers`, at the cost
+        in `estimate` of a result without `answers`. A snapshot is read from a temporary copy.
+        `NotFoundError` for an unknown name, `ConfigError` for a missing or superfluous argument.
         """
         address = None if index is None else as_address(index)
         with compared_states(self._engine, before, after, address) as states:

@@ -8,28 +8,26 @@ from lightrag_jsonl.core.snapshots import Difference, StateDifference
 from lightrag_jsonl.core.types import EntityMention, RelationMention
 from lightrag_jsonl.storage.views import StoreView
 
-Claim = tuple[str, str]  # the subject, and what is said about it
+ClaimText = tuple[str, str]  # the subject, and what is said about it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateContents:
-    """Documents, entities, relations and merges of names, each with what there is to say about it; and
-    how often each claim is made.
-    """
+    """Documents, entities, relations and merges of names in words, by name; and the number of each claim."""
 
     documents: Mapping[str, str]
     entities: Mapping[str, str]
     relations: Mapping[str, str]
     merges: Mapping[str, str]
-    claims: Counter[Claim]
+    claims: Counter[ClaimText]
 
     def since(self, before: "StateContents") -> StateDifference:
         """What differs from an earlier state."""
         return StateDifference(
-            documents=_differences(before.documents, self.documents),
-            entities=_differences(before.entities, self.entities),
-            relations=_differences(before.relations, self.relations),
-            merges=_differences(before.merges, self.merges),
+            documents=_item_differences(before.documents, self.documents),
+            entities=_item_differences(before.entities, self.entities),
+            relations=_item_differences(before.relations, self.relations),
+            merges=_item_differences(before.merges, self.merges),
             claims=tuple(_claim_differences(before.claims, self.claims)),
         )
 
@@ -64,8 +62,8 @@ def _merged_names(view: StoreView) -> Iterator[tuple[str, str]]:
         yield key, aliases.displays.get(target, target)
 
 
-def _claims(view: StoreView, names: Mapping[int, str]) -> Iterator[Claim]:
-    """Each mention that says something; what a person deleted says nothing."""
+def _claims(view: StoreView, names: Mapping[int, str]) -> Iterator[ClaimText]:
+    """The mentions with a description, without mentions of deleted entities and relations."""
     documents = {row: chunk.document_id for row, chunk in view.chunks().items()}
     for entity in view.entity_mentions():
         if entity.owner is not None and entity.mention.description:
@@ -84,7 +82,9 @@ def _said(mention: EntityMention | RelationMention, document_id: str) -> str:
     return f"{mention.description}{dates} [{document_id}]"
 
 
-def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Difference, ...]:
+def _item_differences(
+    before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[Difference, ...]:
     names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     return tuple(
         Difference(name=name, before=before.get(name, ""), after=after.get(name, ""))
@@ -92,8 +92,12 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[D
     )
 
 
-def _claim_differences(before: Counter[Claim], after: Counter[Claim]) -> Iterator[Difference]:
+def _claim_differences(
+    before: Counter[ClaimText], after: Counter[ClaimText]
+) -> Iterator[Difference]:
     """Claims that are made less often than before, and those that are made more often."""
-    for subject, said in sorted((before - after).keys() | (after - before).keys()):
-        is_new = after[subject, said] > before[subject, said]
-        yield Difference(name=subject, before="" if is_new else said, after=said if is_new else "")
+    for subject, statement in sorted((before - after).keys() | (after - before).keys()):
+        is_new = after[subject, statement] > before[subject, statement]
+        yield Difference(
+            name=subject, before="" if is_new else statement, after=statement if is_new else ""
+        )

@@ -38,7 +38,7 @@ from lightrag_jsonl.server.routing import (
     error_status,
     read_body,
 )
-from lightrag_jsonl.server.snapshots import DiffParams, get_difference, list_snapshots
+from lightrag_jsonl.server.snapshots import DiffParams, get_difference, get_snapshots
 from lightrag_jsonl.storage.status import find_documents
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing import events
@@ -576,7 +576,7 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody),
     Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim]),
     Route("GET", f"{INDEX_PATH}/conflicts", get_conflicts, ConflictParams, result=list[Conflict]),
-    Route("GET", f"{INDEX_PATH}/snapshots", list_snapshots, result=list[IndexSnapshot]),
+    Route("GET", f"{INDEX_PATH}/snapshots", get_snapshots, result=list[IndexSnapshot]),
     Route("GET", f"{INDEX_PATH}/diff", get_difference, DiffParams, result=StateDifference),
     Route("GET", f"{INDEX_PATH}/communities", get_communities, CommunityParams, result=ListPart[answers.Community]),
     Route("GET", f"{INDEX_PATH}/communities/estimate", get_report_estimate, result=Usage),

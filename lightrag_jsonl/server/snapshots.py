@@ -17,7 +17,7 @@ class DiffParams(Struct, forbid_unknown_fields=True):
     after: SnapshotName | None = None
 
 
-async def list_snapshots(call: Call) -> list[IndexSnapshot]:
+async def get_snapshots(call: Call) -> list[IndexSnapshot]:
     """The snapshots, the oldest first, with the bytes that are kept for each."""
     return list(await call.index.rag.admin.snapshots())
 

@@ -1,8 +1,8 @@
-"""Kept rows: what rows were before they changed, for the states that people saved as snapshots.
+"""Kept rows: earlier versions of rows, for the states that people saved as snapshots.
 
-A saved state copies nothing. A row that is about to change is kept first, once, for the newest state:
-an older state finds the row there, if nothing kept it in between. New rows are not kept: row ids grow,
-and a state knows the next free ids of its time.
+A saved state copies no rows. Before a row changes, the row is kept, once, for the newest state; older
+states find the row there. New rows are not kept: row ids grow, and a state knows the next free ids of
+the time.
 """
 
 import zlib
@@ -33,8 +33,8 @@ ALIASES_KEY = 0  # all merges of names together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTable:
-    """A table whose rows are kept, those with one value of `key` together; `kind` is the table, by its
-    name in `NextIds`, whose row ids these values are.
+    """A table with kept rows, grouped by the value of `key`; the values are the row ids of the table
+    `kind`, a name in `NextIds`.
     """
 
     name: str
@@ -83,8 +83,8 @@ KEPT_TABLES = {
         KeptTable(name="aliases", key=str(ALIASES_KEY), kind=""),
     )
 }
-MENTION_TABLES = ("entity_mentions", "entity_dates", "relation_mentions", "relation_dates")
-CHUNK_TABLES = ("chunks", "rejections", "overrides", "chunk_vectors", *MENTION_TABLES)
+TABLES_OF_MENTIONS = ("entity_mentions", "entity_dates", "relation_mentions", "relation_dates")
+CHUNK_TABLES = ("chunks", "rejections", "overrides", "chunk_vectors", *TABLES_OF_MENTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +157,8 @@ class SavedStateReads(SettingReads):
         return rows
 
     def rows_to_restore(self, state: SavedState) -> RowsByTable:
-        """The rows of a state that are not there any more, or others than then; rows that came later are
-        left out, if nothing is kept of them.
+        """The rows of a state that were deleted or changed since; rows added since are left out, unless
+        kept.
         """
         states = [later for later in self.saved_states() if later.id >= state.id]
         rows_by_table: RowsByTable = {table: {} for table in KEPT_TABLES}
@@ -193,7 +193,7 @@ class SavedStateReads(SettingReads):
         return documents
 
     def rows_by_key(self, table: str, keys: Collection[int] | None = None) -> RowsByKey:
-        """The present rows of a table, all or those with some keys; none for a key without any."""
+        """The present rows of a table, all or by key; an empty list for a key without rows."""
         kept_table = KEPT_TABLES[table]
         rows: defaultdict[int, list[list[Any]]] = defaultdict(list)
         if keys is None:
@@ -228,9 +228,7 @@ class KeepingTables(SavedStateReads, WritableTables):
         return self._newest
 
     def keep(self, table: str, keys: Collection[int]) -> None:
-        """Keep the rows with some keys for the newest state, which are about to change; none if they are
-        kept already, or if there is no state.
-        """
+        """Keep the rows with some keys for the newest state, before a change; rows kept already stay."""
         state = self.newest_state
         if state is None:
             return

@@ -21,7 +21,7 @@ from lightrag_jsonl.storage.tables.base import (
     json_text,
     only_column,
 )
-from lightrag_jsonl.storage.tables.kept_rows import MENTION_TABLES, KeepingTables
+from lightrag_jsonl.storage.tables.kept_rows import TABLES_OF_MENTIONS, KeepingTables
 
 ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, attributes,
     aliases"""
@@ -163,12 +163,12 @@ class MentionWrites(MentionReads, KeepingTables):
         """Keep the mentions of the chunks where a mention changes."""
         if self.newest_state is None:
             return
-        chunks = {row.chunk for row in (*entities, *relations)}
+        chunks = {row.chunk for row in entities} | {row.chunk for row in relations}
         stored_entities = {row.id: row for row in self.entity_mentions(chunks=chunks)}
         stored_relations = {row.id: row for row in self.relation_mentions(chunks=chunks)}
         changing = {row.chunk for row in entities if stored_entities.get(row.id) != row}
         changing |= {row.chunk for row in relations if stored_relations.get(row.id) != row}
-        self.keep_all(MENTION_TABLES, changing)
+        self.keep_all(TABLES_OF_MENTIONS, changing)
 
     def put_dates(self, kind: Kind, dates: Mapping[int, tuple[str, str]]) -> None:
         """Store from when and until when mentions hold, by row id; most have no dates, and no row."""

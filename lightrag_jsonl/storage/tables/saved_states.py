@@ -1,4 +1,4 @@
-"""Saved states: what people call snapshots of an index, and the way back to one."""
+"""Saved states, which people call snapshots of an index, and the way back."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -53,7 +53,7 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
         return self.saved_state(name)
 
     def delete_state(self, state: SavedState) -> None:
-        """Forget a state; older states take over the rows that they need."""
+        """Forget a state; the next older state takes over kept rows."""
         older_states = [older for older in self.saved_states() if older.id < state.id]
         if older_states:
             self._hand_down(state, older_states[-1])
@@ -65,7 +65,7 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
         self._knows_newest = False
 
     def _hand_down(self, state: SavedState, older: SavedState) -> None:
-        """Give the rows kept for a state to an older one that has none of its own."""
+        """Give the rows kept for a state to an older state, except where the older state has rows."""
         for table in KEPT_TABLES:
             kept_rows = self.kept_rows(state, table)
             kind = KEPT_TABLES[table].kind
@@ -88,9 +88,9 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
             self.put_kept_rows(state, table, rows)
 
     def restore(self, state: SavedState) -> set[str]:
-        """Make all rows what they were in a saved state; returns the ids of the deleted documents.
+        """Restore all rows of a saved state; returns the ids of the deleted documents.
 
-        Newer states stay, since the rows of now are kept for the newest of them.
+        Newer states stay, since the present rows are kept for the newest state.
         """
         rows_by_table = self.rows_to_restore(state)
         for table in IDENTITY:
