@@ -7,10 +7,18 @@ import pytest
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.snapshots import Difference
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, read_names, relation
 
+KEYWORDS = '{"high_level_keywords": [], "low_level_keywords": ["Cid"]}'
 PRICE = "票价自2021年起为１２元。🙂"
+
+
+def reply(request: Request) -> str:
+    """The names in a text, or the keywords of a question, or an answer."""
+    if request.response_type == "json":
+        return KEYWORDS
+    return read_names(request) if "Text:\n" in request.question else "Cid wrote a letter."
 
 
 async def test_all_kinds_of_differences_are_listed(tmp_path: Path) -> None:
@@ -60,7 +68,7 @@ async def test_two_snapshots_and_two_indexes_are_compared(tmp_path: Path) -> Non
 
 async def test_a_model_is_asked_for_answers_only_if_wanted(tmp_path: Path) -> None:
     """The evidence is compared without a model, and the estimate covers the calls."""
-    llm = ScriptedLLM(read_names)
+    llm = ScriptedLLM(reply)
     async with index(tmp_path, llm) as rag:
         await rag.insert(Document("Ann wrote to Bob.", id="a"))
         await rag.admin.snapshot("before")
