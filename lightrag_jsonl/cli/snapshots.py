@@ -138,8 +138,15 @@ def _item_lines(differences: Iterable[Difference]) -> Iterator[str]:
             yield f"- {item.name}: {_one_line(item.before)}"
         else:
             yield f"~ {item.name}"
-            yield f"  - {_one_line(item.before)}"
-            yield f"  + {_one_line(item.after)}"
+            yield from _changed_lines(item.before, item.after)
+
+
+def _changed_lines(before: str, after: str) -> Iterator[str]:
+    """The lines of a description that are gone, and those that are new."""
+    lines_before = before.split("\n")
+    lines_after = after.split("\n")
+    yield from [f"  - {line}" for line in lines_before if line not in lines_after]
+    yield from [f"  + {line}" for line in lines_after if line not in lines_before]
 
 
 def _answer_lines(answer: AnswerDifference) -> Iterator[str]:
