@@ -15,7 +15,7 @@ snapshot_argument = click.argument("name")
 
 @main.group()
 def snapshot_group() -> None:
-    """Save states of the index under names, for `diff` and `rollback`."""
+    """Save states of the index under names."""
 
 
 @index_command(snapshot_argument, name="create", group=snapshot_group)
@@ -50,7 +50,7 @@ def delete_snapshot(rag: LightRAG, name: str) -> CommandOutput:
     snapshot_argument, option("--yes", "Start without confirmation.", is_flag=True), name="rollback"
 )
 def roll_back(rag: LightRAG, name: str, yes: bool) -> CommandOutput:
-    """Make the index what it was in a snapshot. No model is called.
+    """Go back to a snapshot. No model is called.
 
     Documents, edits and merges of names since then go, unless a later snapshot holds them.
     """
@@ -82,9 +82,9 @@ def print_difference(
     answers: bool,
     yes: bool,
 ) -> CommandOutput:
-    """List what differs between snapshot BEFORE and snapshot AFTER, or now.
+    """List what differs between two states.
 
-    Documents, entities, relations, merges of names, and claims with their dates. + is new, - is gone,
+    From snapshot BEFORE to snapshot AFTER, or now: documents, entities, relations, merges of names, and claims with their dates. + is new, - is gone,
     ~ has changed. Questions are compared by what they are answered from, without a model.
     """
     question_texts = [] if questions is None else _lines_of(questions)

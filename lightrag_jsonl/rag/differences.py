@@ -20,7 +20,7 @@ from lightrag_jsonl.storage.opening import copy_of_state, open_store
 from lightrag_jsonl.storage.store import read
 
 EVIDENCE_CHARACTERS = 120  # that are shown of a passage, an entity or a relation
-ANSWER_TOKENS = 300  # written for an answer, as estimated
+COMPARED_ANSWER_TOKENS = 300  # written for an answer, as estimated
 KEYWORD_TOKENS = 400  # read and written for the keywords of a question, as estimated
 
 
@@ -156,4 +156,6 @@ def _evidence_lines(context: Context) -> Sequence[str]:
 
 def _answer_cost(context: Context) -> Usage:
     """The cost of the keywords and the answer of a question, as estimated."""
-    return Usage(input_tokens=context.tokens + KEYWORD_TOKENS, output_tokens=ANSWER_TOKENS, calls=2)
+    return Usage(
+        input_tokens=context.tokens + KEYWORD_TOKENS, output_tokens=COMPARED_ANSWER_TOKENS, calls=2
+    )

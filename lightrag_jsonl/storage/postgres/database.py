@@ -49,7 +49,7 @@ TABLE_LIST = f"SELECT relname FROM pg_class WHERE {INDEX_TABLES}"
 SCHEMAS = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname::text, %s)"
 TABLES_OF = """SELECT relname FROM pg_class WHERE relkind = 'r'
     AND relnamespace = to_regnamespace(quote_ident(%s))"""
-COPY_NAME = "copy-"
+COPY_SCHEMA = "copy-"
 LOCK = "SELECT pg_advisory_lock($1, hashtext($2))"
 LOCK_HOLDER = """SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
     WHERE l.locktype = 'advisory' AND l.granted AND (l.classid, l.objsubid) = ($1, 2)
@@ -222,7 +222,7 @@ class PostgresStore(Store):
     @property
     def _copy_prefix(self) -> str:
         """How the names of the schemas with temporary copies of this index begin."""
-        return f"{COPY_NAME}{digest(self._address.index)}-"
+        return f"{COPY_SCHEMA}{digest(self._address.index)}-"
 
     def _drop_copies(self, prefix: str) -> None:
         """Drop the temporary copies whose names begin so."""
