@@ -64,6 +64,10 @@ from lightrag_jsonl.core.protocols import StreamingLLM as StreamingLLM
 from lightrag_jsonl.core.protocols import Tokenizer as Tokenizer
 from lightrag_jsonl.core.protocols import Vectors as Vectors
 from lightrag_jsonl.core.protocols import VisionLLM as VisionLLM
+from lightrag_jsonl.core.snapshots import AnswerDifference as AnswerDifference
+from lightrag_jsonl.core.snapshots import Difference as Difference
+from lightrag_jsonl.core.snapshots import IndexSnapshot as IndexSnapshot
+from lightrag_jsonl.core.snapshots import StateDifference as StateDifference
 from lightrag_jsonl.core.types import (
     Chunk,
     Completion,

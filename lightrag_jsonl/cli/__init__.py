@@ -12,6 +12,7 @@ from lightrag_jsonl.cli import (
     prompts,
     questions,
     serve,
+    snapshots,
     transfer,
 )
 from lightrag_jsonl.cli.group import main

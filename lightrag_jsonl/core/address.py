@@ -29,6 +29,11 @@ class DatabaseURL:
         self.graph = graph
         self._without_password = without_password
 
+    def beside(self, index: str) -> "DatabaseURL":
+        """The address of another index in the same database."""
+        without_password = f"{self._without_password.partition('?')[0]}?index={index}"
+        return DatabaseURL(self.uri, index, without_password=without_password, graph=self.graph)
+
     def __str__(self) -> str:
         return self._without_password
 

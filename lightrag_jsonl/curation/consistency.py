@@ -3,10 +3,13 @@
 import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields
 
 import numpy as np
 
+from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import (
     PERSON,
@@ -23,6 +26,7 @@ from lightrag_jsonl.indexing.commits import PERSON_POSITION, index_texts
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.indexing.incoming import content_digest
 from lightrag_jsonl.indexing.merging import GraphChange, IndexChange
+from lightrag_jsonl.storage.opening import copy_of_state, open_store
 from lightrag_jsonl.storage.rows import (
     ChunkReport,
     EntityMentionRow,
@@ -34,6 +38,7 @@ from lightrag_jsonl.storage.rows import (
     StoredDocument,
     document_position,
 )
+from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.views import StoreView
 
 ROWS_CHECKED = 1_000  # rows of each kind
@@ -69,6 +74,30 @@ def check_derived(embedder: PassageEmbedder, full: bool, view: StoreView) -> lis
         *_chunk_problems(view, chunks),
         *_vector_problems(view, embedder, GraphChange(entities, relations), chunks),
     ]
+
+
+def check_snapshots(store: Store, embedder: PassageEmbedder) -> list[str]:
+    """The problems of each snapshot, which is read from a temporary copy."""
+    with store.view() as view:
+        states = view.saved_states()
+    problems: list[str] = []
+    for state in states:
+        try:
+            with copy_of_state(store, state.name) as address:
+                findings = _problems_at(address, embedder)
+        except StorageError as error:
+            findings = [str(error)]
+        problems += [f"snapshot {state.name!r}: {problem}" for problem in findings]
+    return problems
+
+
+def _problems_at(address: Address, embedder: PassageEmbedder) -> list[str]:
+    with closing(open_store(address)) as store:
+        problems = store.check(full=True)
+        if problems:
+            return problems
+        with store.view() as view:
+            return check_derived(embedder, True, view)
 
 
 def _sample(end: int, full: bool) -> Collection[int] | None:

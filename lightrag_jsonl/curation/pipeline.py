@@ -9,7 +9,7 @@ from lightrag_jsonl.core.errors import CorruptError
 from lightrag_jsonl.core.index_reports import MergeReport
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.curation.aliases import merged_aliases, plan_renaming, unmerged_aliases
-from lightrag_jsonl.curation.consistency import check_derived
+from lightrag_jsonl.curation.consistency import check_derived, check_snapshots
 from lightrag_jsonl.curation.edits import Edit, edit_document
 from lightrag_jsonl.curation.homonyms import plan_rejoining, plan_separating
 from lightrag_jsonl.curation.index_merge import SourceIndex, merge_indexes
@@ -91,13 +91,17 @@ class CurationPipeline:
     async def check(self, *, full: bool = False) -> list[str]:
         """The problems of the stored data, in words.
 
-        Derived data is checked only if the rest is sound: a sample, or with `full` everything.
+        Derived data is checked only if the rest is sound: a sample, or with `full` everything, also what is
+        kept for snapshots.
         """
         store = self._writer.store
         problems = await asyncio.to_thread(store.check, full=full)
         if problems:
             return problems
         try:
-            return await read(store, partial(check_derived, self._writer.embedder, full))
+            problems = await read(store, partial(check_derived, self._writer.embedder, full))
         except CorruptError as error:  # bytes of a text that cannot be read
             return [str(error)]
+        if full and not problems:
+            problems = await asyncio.to_thread(check_snapshots, store, self._writer.embedder)
+        return problems

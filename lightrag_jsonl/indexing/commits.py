@@ -164,6 +164,8 @@ class IndexWriter:
             writer.rebuild_terms()
         stored_ids = {document.id for document, _ in change.documents}
         writer.outdate_answers(set(change.pending) - stored_ids)
+        for rewritten in change.rewritten_states:
+            writer.rewrite_state(rewritten.state, rewritten.rows_by_table)
         if change.purge is not None:
             change.purged = writer.purge(change.purge)
 

@@ -41,6 +41,10 @@ class PassageEmbedder:
             embedder, "clip", str
         )  # to the part that is read
 
+    def for_store(self, store: Store) -> "PassageEmbedder":
+        """The same embedder for another store."""
+        return PassageEmbedder(self._embedder, store, batch_size=self._isolating.batch_size)
+
     async def load(self) -> None:
         """Make the embedder find out the length of the vectors, which may load a model."""
         await to_thread.run_sync(getattr, self._embedder, "dim")

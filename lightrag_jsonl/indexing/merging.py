@@ -36,6 +36,7 @@ from lightrag_jsonl.storage.rows import (
     StoredDocument,
     stored_at,
 )
+from lightrag_jsonl.storage.tables.kept_rows import RowsByTable, SavedState
 from lightrag_jsonl.storage.views import StoreView
 
 MOST_CHUNKS = 1 << 40  # no limit
@@ -70,6 +71,14 @@ class GraphChange:
         return {id: row for id, row in rows.items() if (row.mentions == 0) == gone}
 
 
+@dataclass(frozen=True, slots=True)
+class RewrittenState:
+    """A saved state, and the rows that are to be others there."""
+
+    state: SavedState
+    rows_by_table: RowsByTable
+
+
 @dataclass(slots=True)
 class IndexChange:
     """Everything for one transaction to write.
@@ -82,7 +91,8 @@ class IndexChange:
       cached for a commit; `known_vectors`: vectors from elsewhere, by digest.
     - `refusals`: why a row has no vector; `shortened`: texts embedded only in part.
     - `purge`: the names of entities whose queries are deleted, with all other records that may
-      quote deleted documents; `purged`: the numbers of deleted answers and queries.
+      quote deleted documents; `rewritten_states`: saved states, the newest first, with the rows that
+      are others there without the purged documents; `purged`: the numbers of deleted answers and queries.
     """
 
     graph: GraphChange = field(default_factory=GraphChange)
@@ -102,6 +112,7 @@ class IndexChange:
     shortened: dict[Kind, dict[int, str]] = field(default_factory=dict)
     rebuilt: bool = False
     purge: set[str] | None = None
+    rewritten_states: list[RewrittenState] = field(default_factory=list)
     purged: tuple[int, int] = 0, 0
 
 

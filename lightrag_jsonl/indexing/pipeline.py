@@ -11,6 +11,7 @@ from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.index_reports import DeleteReport, InsertReport
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
+from lightrag_jsonl.core.snapshots import IndexSnapshot
 from lightrag_jsonl.core.types import Chunk, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing import commits
@@ -26,7 +27,9 @@ from lightrag_jsonl.indexing.insertion import Insertion
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
 from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
+from lightrag_jsonl.indexing.purging import Purging
 from lightrag_jsonl.indexing.seeing import read_pictures
+from lightrag_jsonl.indexing.snapshots import forget_snapshot, return_to_snapshot, save_snapshot
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
@@ -129,7 +132,11 @@ class IndexPipeline:
         file.
         """
         ids = list(dict.fromkeys(ids))
-        change = await self.writer.commit_alone(partial(_plan_deletion, ids, purge))
+        async with self.writer.exclusive():
+            purging = Purging(self.writer, ids) if purge else None
+            if purging is not None:
+                await purging.rewrite_states()
+            change = await self.writer.commit(partial(_plan_deletion, ids, purging))
         chunks = len(change.old_chunks)
         log.info("deleted %d documents, %d chunks", len(ids), chunks)
         if purge:
@@ -195,6 +202,23 @@ class IndexPipeline:
             summarize=summarize,
         )
 
+    # ── snapshots ───────────────────────────────────────────────────────────────
+
+    async def save_snapshot(self, name: str, now: float) -> IndexSnapshot:
+        """Save the present state under a name, at `now` (seconds since 1970)."""
+        async with self.writer.exclusive():
+            return await write(self._store, partial(save_snapshot, name, now))
+
+    async def delete_snapshot(self, name: str) -> None:
+        """Forget a snapshot, and what is kept for it alone."""
+        async with self.writer.exclusive():
+            await write(self._store, partial(forget_snapshot, name))
+
+    async def roll_back(self, name: str) -> IndexSnapshot:
+        """Make the index what it was in a snapshot, in one transaction."""
+        async with self.writer.exclusive():
+            return await write(self._store, partial(return_to_snapshot, name))
+
     # ── summaries, and what is derived ──────────────────────────────────────────
 
     async def summarize(self) -> Usage:
@@ -226,6 +250,7 @@ class IndexPipeline:
         batch_size = self._options.embed_batch_size
         passage_embedder = PassageEmbedder(embedder, self._store, batch_size=batch_size)
         async with self.writer.exclusive():
+            await read(self._store, _check_no_snapshots)
             await passage_embedder.load()
             settings = _settings_with(embedder, self._settings())
             find = partial(commits.all_texts, self._options.relation_vectors)
@@ -233,6 +258,16 @@ class IndexPipeline:
             with progress_bars(progress) as show:
                 step = partial(_show_embedding, show)
                 return await passage_embedder.replace_all(texts, settings, step)
+
+
+def _check_no_snapshots(view: StoreView) -> None:
+    """`ConfigError` if there are snapshots, which hold vectors of the old embedder."""
+    names = ", ".join(state.name for state in view.saved_states())
+    if names:
+        raise ConfigError(
+            f"the snapshots {names} hold vectors of the present embedder: delete them before "
+            "you change the embedder"
+        )
 
 
 def _with_failures(report: InsertReport, failures: Iterable[Failure]) -> InsertReport:
@@ -244,17 +279,16 @@ def _with_failures(report: InsertReport, failures: Iterable[Failure]) -> InsertR
     return replace(report, failures=(*report.failures, *further))
 
 
-def _plan_deletion(ids: Collection[str], purge: bool, view: StoreView) -> IndexChange:
+def _plan_deletion(ids: Collection[str], purging: Purging | None, view: StoreView) -> IndexChange:
     """The change that removes documents; `NotFoundError` names ids without a document."""
     present = view.existing_ids(ids)
+    if purging is not None:
+        present |= purging.documents_in_states
     if missing := [id for id in ids if id not in present]:
         raise NotFoundError(f"no such document: {', '.join(missing)}")
     change = commits.plan_documents((), ids, view)
-    if purge:
-        mentions = view.entity_mentions(chunks=change.old_chunks)
-        rows = {mention.owner for mention in mentions if mention.owner is not None}
-        entities = view.entity_rows(ids=rows).values()
-        change.purge = {name for entity in entities for name in (entity.name, *entity.names)}
+    if purging is not None:
+        purging.complete(change, view)
     return change
 
 

@@ -1,18 +1,22 @@
 """The namespace for the maintenance of an index."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
 
+from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder
+from lightrag_jsonl.core.snapshots import IndexSnapshot, StateDifference
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.progress import ShowProgress
+from lightrag_jsonl.indexing.snapshots import named_snapshots
 from lightrag_jsonl.providers import as_embedder
+from lightrag_jsonl.rag.differences import compared_states
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
 from lightrag_jsonl.rag.wiki import wiki_pages, write_wiki
@@ -72,6 +76,55 @@ class Admin:
         before = store.size()
         await to_thread.run_sync(store.vacuum)
         return max(0, before - store.size())
+
+    async def snapshot(self, name: str) -> IndexSnapshot:
+        """Save the present state of documents, graph and edits under a name.
+
+        No row is copied: from now on, changed and deleted rows are kept, until `delete_snapshot`.
+        `ConfigError` for an empty name, or one that is taken.
+        """
+        engine = self._engine
+        return await engine.indexing.save_snapshot(name, engine.clock.seconds())
+
+    async def snapshots(self) -> tuple[IndexSnapshot, ...]:
+        """The snapshots, the oldest first."""
+        return await read(self._engine.store, named_snapshots)
+
+    async def delete_snapshot(self, name: str) -> None:
+        """Forget a snapshot; the index does not change. `NotFoundError` for an unknown name."""
+        await self._engine.indexing.delete_snapshot(name)
+
+    async def rollback(self, name: str) -> IndexSnapshot:
+        """Restore documents, graph, edits and merges of names as of a snapshot, without the model or the
+        embedder.
+
+        All snapshots stay, so a snapshot taken before the rollback leads forward again. Waiting
+        documents, cached answers and traces do not change. `NotFoundError` for an unknown name.
+        """
+        return await self._engine.indexing.roll_back(name)
+
+    async def diff(
+        self,
+        before: str | None = None,
+        after: str | None = None,
+        *,
+        index: str | Address | None = None,
+        questions: Iterable[str] = (),
+        param: QueryParam | None = None,
+        answers: bool = False,
+    ) -> StateDifference:
+        """The differences between the snapshot `before` and the snapshot `after`, or now; or between
+        another `index` (folder or address) and the open index.
+
+        Documents, entities, relations, merges of names, and claims (the statements of passages, with
+        dates); and the `questions` with different evidence: entities, relations or passages. Answers are
+        compared where language rules write answers; a model is asked only with `answers`, at the cost
+        in `estimate` of a result without `answers`. A snapshot is read from a temporary copy.
+        `NotFoundError` for an unknown name, `ConfigError` for a missing or superfluous argument.
+        """
+        address = None if index is None else as_address(index)
+        with compared_states(self._engine, before, after, address) as states:
+            return await states.compare([*questions], param or QueryParam(), answers=answers)
 
     async def cache(self) -> CacheStats:
         """The size of the cache of the model's answers."""

@@ -19,6 +19,7 @@ from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
 from lightrag_jsonl.core.index_reports import DocumentStatus, Status
 from lightrag_jsonl.core.options import QueryParam, Role
+from lightrag_jsonl.core.snapshots import IndexSnapshot, StateDifference
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.server.chat import EVENTS, stream_part
 from lightrag_jsonl.server.graph_edits import GraphEdit, check_edit
@@ -38,6 +39,7 @@ from lightrag_jsonl.server.routing import (
     error_status,
     read_body,
 )
+from lightrag_jsonl.server.snapshots import DiffParams, get_difference, get_snapshots
 from lightrag_jsonl.storage.status import find_documents
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing import events
@@ -575,6 +577,8 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody),
     Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim]),
     Route("GET", f"{INDEX_PATH}/conflicts", get_conflicts, ConflictParams, result=list[Conflict]),
+    Route("GET", f"{INDEX_PATH}/snapshots", get_snapshots, result=list[IndexSnapshot]),
+    Route("GET", f"{INDEX_PATH}/diff", get_difference, DiffParams, result=StateDifference),
     Route("GET", f"{INDEX_PATH}/communities", get_communities, CommunityParams, result=ListPart[answers.Community]),
     Route("GET", f"{INDEX_PATH}/communities/estimate", get_report_estimate, result=Usage),
     Route("POST", f"{INDEX_PATH}/communities/report", start_reports, body=AgreedReports, result=Job, status=202),

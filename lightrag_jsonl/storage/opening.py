@@ -1,5 +1,7 @@
-"""Opens the store that an address leads to."""
+"""Opens the store that an address leads to, or a copy of an index in a saved state."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,22 @@ def open_store(address: Address, *, create: bool = True) -> Store:
     if isinstance(address, DatabaseURL):
         return _postgres()(address, create=create)
     return SQLiteStore(address, create=create)
+
+
+@contextmanager
+def copy_of_state(store: Store, name: str) -> Iterator[Address]:
+    """The address of a temporary copy of an index, in a saved state and without saved states.
+
+    `NotFoundError` lists the names of all states.
+    """
+    with store.view() as view:
+        view.saved_state(name)
+    with store.temporary_copy() as address:
+        with closing(open_store(address)) as copy, copy.transaction() as transaction:
+            transaction.restore(transaction.saved_state(name))
+            for state in reversed(transaction.saved_states()):
+                transaction.delete_state(state)
+        yield address
 
 
 def has_index(address: Address) -> bool:

@@ -13,6 +13,7 @@ from operator import methodcaller
 from threading import RLock
 from typing import ClassVar, TypeVar
 
+from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import CorruptError, StorageError
 from lightrag_jsonl.core.types import Completion
@@ -97,6 +98,10 @@ class Store(ABC):
     @abstractmethod
     def size(self) -> int:
         """The bytes that the index takes on the disk."""
+
+    @abstractmethod
+    def temporary_copy(self) -> AbstractContextManager[Address]:
+        """The address of a copy of the index, which is deleted at the end of the block."""
 
     def check(self, *, full: bool = False) -> list[str]:
         """Faults of the stored data, in words; empty if all is well.

@@ -16,8 +16,10 @@ from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
 from lightrag_jsonl.storage.tables.full_text import TermCounts
 from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
+from lightrag_jsonl.storage.tables.kept_rows import SavedStateReads
 from lightrag_jsonl.storage.tables.mentions import MentionReads, MentionWrites
 from lightrag_jsonl.storage.tables.overrides import OverrideReads, OverrideWrites
+from lightrag_jsonl.storage.tables.saved_states import SavedStateWrites
 from lightrag_jsonl.storage.tables.settings import SettingReads, SettingWrites
 from lightrag_jsonl.storage.tables.traces import TraceReads, TraceWrites
 from lightrag_jsonl.storage.tables.vectors import VectorReads, VectorWrites
@@ -32,6 +34,7 @@ class StoreView(
     VectorReads,
     AnswerReads,
     TraceReads,
+    SavedStateReads,
     SettingReads,
 ):
     """One consistent state of the index."""
@@ -119,6 +122,7 @@ class Snapshot(StoreView):
 
 class Transaction(
     StoreView,
+    SavedStateWrites,
     DocumentWrites,
     MentionWrites,
     GraphWrites,

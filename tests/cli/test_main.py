@@ -21,7 +21,7 @@ from tests.servers import Reply, Request, ScriptedServer, chat_reply
 PROMISED = (  # by the README
     "insert query retrieve status documents delete retry resume rejections export extract mcp parse "
     "prompts explain eval entities relations conflicts communities estimate batch import merge split copy cache doctor "
-    "vacuum reembed rebuild serve demo"
+    "vacuum reembed rebuild snapshot diff rollback serve demo"
 )
 
 

@@ -1,6 +1,7 @@
 """The index in a schema of a PostgreSQL database: connections, transactions and snapshots."""
 
 import contextlib
+import secrets
 import threading
 from collections.abc import Iterator
 from importlib.resources import files
@@ -12,6 +13,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from lightrag_jsonl.core.address import DatabaseURL
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
+from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.memory import GraphMemory
 from lightrag_jsonl.storage.postgres.connection import UNREACHABLE, configure, connect, our_errors
@@ -44,6 +46,10 @@ INDEX_TABLES = "relkind = 'r' AND relnamespace = current_schema()::regnamespace"
 SIZE = f"""SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint
     FROM pg_class WHERE {INDEX_TABLES}"""
 TABLE_LIST = f"SELECT relname FROM pg_class WHERE {INDEX_TABLES}"
+SCHEMAS = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname::text, %s)"
+TABLES_OF = """SELECT relname FROM pg_class WHERE relkind = 'r'
+    AND relnamespace = to_regnamespace(quote_ident(%s))"""
+COPY_SCHEMA = "copy-"
 LOCK = "SELECT pg_advisory_lock($1, hashtext($2))"
 LOCK_HOLDER = """SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
     WHERE l.locktype = 'advisory' AND l.granted AND (l.classid, l.objsubid) = ($1, 2)
@@ -196,14 +202,47 @@ class PostgresStore(Store):
             (size,) = only_column(view.dialect.execute(SIZE))
             return int(size)
 
+    @contextlib.contextmanager
+    def temporary_copy(self) -> Iterator[DatabaseURL]:
+        """The address of a copy in a schema of its own, beside that of the index."""
+        self._check_open()
+        address = self._address.beside(f"{self._copy_prefix}{secrets.token_hex(8)}")
+        with (
+            our_errors(address),
+            contextlib.closing(connect(address)) as connection,
+            connection.transaction(),
+        ):
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            _copy_tables(connection, self._address, address)
+        try:
+            yield address
+        finally:
+            self._drop_copies(address.index)
+
+    @property
+    def _copy_prefix(self) -> str:
+        """How the names of the schemas with temporary copies of this index begin."""
+        return f"{COPY_SCHEMA}{digest(self._address.index)}-"
+
+    def _drop_copies(self, prefix: str) -> None:
+        """Drop the temporary copies whose names begin so."""
+        with our_errors(self._address), contextlib.closing(connect(self._address)) as connection:
+            for schema in only_column(connection.execute(SCHEMAS, [prefix])):
+                statement = sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema))
+                connection.execute(statement)
+
     def _problems(self, view: StoreView) -> list[str]:
         """PostgreSQL itself sees to references and checksums."""
         (wrong,) = only_column(view.dialect.execute(UNEQUAL))
         return [f"{wrong} chunks have a wrong full text"] if wrong else []
 
     def vacuum(self) -> None:
-        """Give unused space back; each table in turn can be neither read nor written meanwhile."""
+        """Give unused space back; each table in turn can be neither read nor written meanwhile.
+
+        Temporary copies that a killed process left are dropped.
+        """
         self._check_writable()
+        self._drop_copies(self._copy_prefix)
         with our_errors(self._address), contextlib.closing(self._connect()) as connection:
             for table in only_column(connection.execute(TABLE_LIST)):
                 connection.execute(f"VACUUM (FULL, ANALYZE) {table}")
@@ -304,6 +343,23 @@ def _create(connection: psycopg.Connection[Any], address: DatabaseURL) -> None:
     connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
     connection.execute(sql.SQL("SET LOCAL search_path TO {}, public").format(schema))
     connection.execute(_schema_text())
+
+
+def _copy_tables(
+    connection: psycopg.Connection[Any], source: DatabaseURL, target: DatabaseURL
+) -> None:
+    """Make the schema of an index, with all rows of another index in the same database."""
+    _create(connection, target)
+    tables = only_column(connection.execute(TABLES_OF, [source.index]))
+    if "saved_states" in tables:
+        for statement in PostgresDialect.SAVED_STATES:
+            connection.execute(statement)
+    for table in tables:
+        target_table = sql.Identifier(target.index, table)
+        connection.execute(sql.SQL("DELETE FROM {}").format(target_table))
+        source_table = sql.Identifier(source.index, table)
+        copying = sql.SQL("INSERT INTO {} SELECT * FROM {}").format(target_table, source_table)
+        connection.execute(copying)
 
 
 def _schema_text() -> str:

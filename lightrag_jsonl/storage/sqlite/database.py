@@ -3,8 +3,10 @@
 import contextlib
 import os
 import re
+import shutil
 import socket
 import sqlite3
+import tempfile
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -27,6 +29,7 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
+COPY_NAME = "copy-"  # the beginning of the name of a folder with a temporary copy
 FILE_NAMES = (FILE_NAME, *(f"{FILE_NAME}-{end}" for end in ("wal", "shm", "journal")), LOCK_NAME)
 PAGE_BYTES = 4096  # five vectors of 384 numbers; with 2,048, a fifth of their pages is empty
 BUSY_SECONDS = 30.0
@@ -47,6 +50,7 @@ LATER_INDEXES = {
 }  # in some of format 9
 TABLE_END = "\n) STRICT"
 CLAIM_COLUMN = ",\n    claim TEXT NOT NULL"  # the last one of mentions in the older format
+SAVED_STATES = {("table", "saved_states"), ("table", "saved_rows")}  # while there is a snapshot
 STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}  # made by ANALYZE
 OWN_TABLES = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
 UNSEARCHABLE = f"""SELECT count(*) FROM chunks
@@ -167,6 +171,22 @@ class SQLiteStore(Store):
         database = sum(path.stat().st_size for path in self._folder.glob(f"{FILE_NAME}*"))
         return database + self._memory_files.size()
 
+    @contextlib.contextmanager
+    def temporary_copy(self) -> Iterator[Path]:
+        """The folder of a copy: inside the folder of the index, where `vacuum` deletes what a killed
+        process left, or among temporary files if the index can only be read.
+        """
+        parent = None if self.read_only else self._folder
+        with tempfile.TemporaryDirectory(prefix=COPY_NAME, dir=parent) as name:
+            folder = Path(name)
+            with (
+                self._errors(),
+                contextlib.closing(self._connect(query_only=True)) as source,
+                contextlib.closing(sqlite3.connect(folder / FILE_NAME)) as target,
+            ):
+                source.backup(target)
+            yield folder
+
     def vacuum(self) -> None:
         """Give unused space back, so that nothing deleted is left in any file."""
         self._check_writable()
@@ -177,6 +197,8 @@ class SQLiteStore(Store):
             connection.execute("VACUUM")
             checkpoint = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             is_shrunk = not checkpoint[0]
+            for copy in self._folder.glob(f"{COPY_NAME}*"):
+                shutil.rmtree(copy, ignore_errors=True)
             with contextlib.suppress(OSError):  # last: nobody sees an earlier state any more
                 self._memory_files.delete()
         if not is_shrunk or self._memory_files.size():
@@ -306,6 +328,8 @@ class SQLiteStore(Store):
             allowed = STATISTICS | (LATER_INDEXES - _names(actual))
         elif version == FORMAT:
             expected = _schema()
+            if SAVED_STATES & _names(actual):
+                expected |= _saved_states_schema()
         else:
             expected = _older_schema(has_dates=str(version) == DATED_FORMAT)
         for kind, name in sorted(_names(expected ^ actual) - allowed):
@@ -346,6 +370,16 @@ def schema_text() -> str:
 def _schema() -> frozenset[SchemaRow]:
     """Every table and index of the format, with the SQL."""
     return _without_spaces(_schema_rows())
+
+
+@cache
+def _saved_states_schema() -> frozenset[SchemaRow]:
+    """The tables of saved states, which the first snapshot makes and the last one takes along."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        for statement in SQLiteDialect.SAVED_STATES:
+            connection.execute(statement)
+        return _without_spaces(connection.execute(SCHEMA))
 
 
 @cache

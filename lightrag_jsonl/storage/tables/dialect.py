@@ -43,6 +43,8 @@ class Dialect(ABC):
     METADATA: ClassVar[str]  # of a document `d`, as a JSON object
     CONTENT_KEYWORDS: ClassVar[str]  # of a document `d`, as a JSON object with a list, or null
     NO_VECTOR: ClassVar[str]  # the vector that stands for a refused text
+    TABLE_COUNT: ClassVar[str]  # a query for the number of tables with the name of a parameter
+    SAVED_STATES: ClassVar[Sequence[str]]  # the statements that make the tables of saved states
     full_text: FullText
 
     @abstractmethod

@@ -30,12 +30,12 @@ from lightrag_jsonl.storage.rows import (
 )
 from lightrag_jsonl.storage.tables.base import (
     Tables,
-    WritableTables,
     by_name,
     json_text,
     only_column,
 )
 from lightrag_jsonl.storage.tables.dialect import Dialect
+from lightrag_jsonl.storage.tables.kept_rows import CHUNK_TABLES, KeepingTables
 
 COLUMNS = "id, name, title, source, date, metadata, content, state, characters, created_at"
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
@@ -279,7 +279,7 @@ class DocumentReads(Tables):
         ]
 
 
-class DocumentWrites(DocumentReads, WritableTables):
+class DocumentWrites(DocumentReads, KeepingTables):
     """Writes documents and chunks."""
 
     def put_document(self, document: StoredDocument, pages: Iterable[Page]) -> None:
@@ -296,6 +296,7 @@ class DocumentWrites(DocumentReads, WritableTables):
             "characters": document.characters,
             "created_at": document.created_at,
         }
+        self.keep_all(("documents", "pages"), [document.row])
         self._put("documents", [row])
         self._insert(
             "pages",
@@ -313,6 +314,8 @@ class DocumentWrites(DocumentReads, WritableTables):
     def delete_documents(self, rows: Collection[int]) -> None:
         """Delete documents with their pages, chunks, mentions, vectors and full-text rows."""
         chunks: dict[int, str] = dict(self._select("id, text", "chunks", "document", rows))
+        self.keep_all(("documents", "pages"), rows)
+        self.keep_all(CHUNK_TABLES, chunks)
         self.dialect.full_text.remove(chunks.items())
         self.touched["chunk"].update(chunks)
         if self._delete("documents", "id", rows):
@@ -341,13 +344,15 @@ class DocumentWrites(DocumentReads, WritableTables):
         """
         rows = [chunk.row for chunk in chunks]
         stored = set(only_column(self._select("id", "chunks", "id", rows)))
+        documents = {chunk.document for chunk in chunks}
+        self.keep("documents", documents)
+        self.keep_all(CHUNK_TABLES, rows)
         for table in ("rejections", "entity_mentions", "relation_mentions"):
             self._delete(table, "chunk", stored)
         self._put("chunks", [_chunk_columns(chunk) for chunk in chunks])
         texts = {chunk.row: chunk.chunk.text for chunk in chunks if chunk.row not in stored}
         self.dialect.full_text.add(texts.items())
         self._insert("rejections", [row for chunk in chunks for row in _rejection_columns(chunk)])
-        documents = {chunk.document for chunk in chunks}
         self._execute(f"{SET_STATES} {self.dialect.among()}", self.dialect.array(documents))
         self.touched["chunk"].update(rows)
 

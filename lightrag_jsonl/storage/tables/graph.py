@@ -22,13 +22,13 @@ from lightrag_jsonl.storage.rows import (
 from lightrag_jsonl.storage.tables.base import (
     TABLE_NAMES,
     Tables,
-    WritableTables,
     by_name,
     integer_columns,
     json_text,
     only_column,
 )
 from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect
+from lightrag_jsonl.storage.tables.kept_rows import ALIASES_KEY, KeepingTables
 
 ENTITY = """id, key, name, type, description, names, types, attributes, aliases, mentions, summary,
     summarized_to, summarized_mentions, created_at, edited"""
@@ -236,23 +236,40 @@ class GraphReads(Tables):
         return Aliases(links, displays)
 
 
-class GraphWrites(GraphReads, WritableTables):
+class GraphWrites(GraphReads, KeepingTables):
     """Writes entities and relations."""
 
     def put_graph_rows(self, kind: Kind, rows: Sequence[EntityRow | RelationRow]) -> None:
         """Store entities or relations, in place of rows with the same ids."""
         entities = [row for row in rows if isinstance(row, EntityRow)]
         relations = [row for row in rows if isinstance(row, RelationRow)]
+        self._keep_changing_rows(kind, rows)
         self._put("entities", [_entity_columns(row) for row in entities])
         self._put("relations", [_relation_columns(row) for row in relations])
+        self._put_stated_aliases(entities)
+        self.touched[kind].update({row.id for row in rows})
+
+    def _keep_changing_rows(self, kind: Kind, rows: Sequence[EntityRow | RelationRow]) -> None:
+        """Keep the entities or relations that change."""
+        if self.newest_state is None:
+            return
+        ids = [row.id for row in rows]
+        stored: Mapping[int, EntityRow | RelationRow] = self.relation_rows(ids=ids)
+        if kind == "entity":
+            stored = self.entity_rows(ids=ids)
+        changing = [row.id for row in rows if stored.get(row.id) != row]
+        self.keep(TABLE_NAMES[kind], changing)
+
+    def _put_stated_aliases(self, entities: Sequence[EntityRow]) -> None:
+        """Store the keys of the aliases of entities, to look them up."""
         self._delete("stated_aliases", "entity", [row.id for row in entities])
         aliases = {(row.id, name_key(alias)) for row in entities for alias in row.aliases}
         stated = [{"entity": entity, "key": key} for entity, key in sorted(aliases)]
         self._insert("stated_aliases", stated)
-        self.touched[kind].update({row.id for row in rows})
 
     def delete_graph_rows(self, kind: Kind, rows: Collection[int]) -> None:
         """Delete entities or relations with all vectors; mentions stay."""
+        self.keep_all((TABLE_NAMES[kind], f"{kind}_vectors"), rows)
         self._delete(TABLE_NAMES[kind], "id", rows)
         self.touched[kind].update(rows)
 
@@ -261,6 +278,7 @@ class GraphWrites(GraphReads, WritableTables):
         targets = dict(aliases.links)
         for key in sorted(aliases.displays.keys() - set(aliases.links.values())):
             targets.setdefault(key, key)
+        self.keep("aliases", [ALIASES_KEY])
         self._delete_all("aliases")
         rows = [
             {"key": key, "target": target, "display": aliases.displays.get(target)}

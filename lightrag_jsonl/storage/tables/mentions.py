@@ -17,11 +17,11 @@ from lightrag_jsonl.storage.rows import (
 from lightrag_jsonl.storage.tables.base import (
     FORMAT_SETTING,
     Tables,
-    WritableTables,
     by_name,
     json_text,
     only_column,
 )
+from lightrag_jsonl.storage.tables.kept_rows import TABLES_OF_MENTIONS, KeepingTables
 
 ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, attributes,
     aliases"""
@@ -143,18 +143,32 @@ class MentionReads(Tables):
         return {row: [text for _, text in sorted(texts)] for row, texts in texts_by_row.items()}
 
 
-class MentionWrites(MentionReads, WritableTables):
+class MentionWrites(MentionReads, KeepingTables):
     """Writes mentions."""
 
     def put_mentions(
         self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
     ) -> None:
         """Store mentions, in place of mentions with the same row ids."""
+        self._keep_changing_mentions(entities, relations)
         self._put("entity_mentions", [_entity_mention_columns(row) for row in entities])
         self._put("relation_mentions", [_relation_mention_columns(row) for row in relations])
         self.put_dates("entity", {row.id: stated(row.mention) for row in entities})
         self.put_dates("relation", {row.id: stated(row.mention) for row in relations})
         self.touched["chunk"].update({row.chunk for row in entities})
+
+    def _keep_changing_mentions(
+        self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
+    ) -> None:
+        """Keep the mentions of the chunks where a mention changes."""
+        if self.newest_state is None:
+            return
+        chunks = {row.chunk for row in entities} | {row.chunk for row in relations}
+        stored_entities = {row.id: row for row in self.entity_mentions(chunks=chunks)}
+        stored_relations = {row.id: row for row in self.relation_mentions(chunks=chunks)}
+        changing = {row.chunk for row in entities if stored_entities.get(row.id) != row}
+        changing |= {row.chunk for row in relations if stored_relations.get(row.id) != row}
+        self.keep_all(TABLES_OF_MENTIONS, changing)
 
     def put_dates(self, kind: Kind, dates: Mapping[int, tuple[str, str]]) -> None:
         """Store from when and until when mentions hold, by row id; most have no dates, and no row."""

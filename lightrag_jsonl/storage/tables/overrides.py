@@ -9,12 +9,12 @@ from lightrag_jsonl.storage.rows import Override, RowIds
 from lightrag_jsonl.storage.tables.base import (
     FORMAT_SETTING,
     Tables,
-    WritableTables,
     by_name,
     json_text,
     only_column,
 )
 from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, claimed_overrides
+from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
 
 OVERRIDE_COLUMNS = """o.chunk AS id, c.name AS chunk_id, o.action, o.names, o.changes, o.author,
     o.made_at, o.reason"""
@@ -37,12 +37,13 @@ class OverrideReads(Tables):
         return {row.id: _override(row) for row in by_name(cursor)}
 
 
-class OverrideWrites(OverrideReads, WritableTables):
+class OverrideWrites(OverrideReads, KeepingTables):
     """Writes overrides."""
 
     def put_overrides(self, overrides: Mapping[int, Override]) -> None:
         """Store overrides, by row id of the edit's chunk; deleting the chunk deletes the override."""
         rows = [_override_columns(chunk, override) for chunk, override in overrides.items()]
+        self.keep("overrides", overrides)
         self._put("overrides", rows, key="chunk")
 
 

@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.storage.tables.base import Tables, WritableTables, only_column
+from lightrag_jsonl.storage.tables.base import Tables, only_column
+from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
 
 
 class VectorReads(Tables):
@@ -40,7 +41,7 @@ class VectorReads(Tables):
         return {digest: self.dialect.unpack(data) for digest, data in vectors.items()}
 
 
-class VectorWrites(VectorReads, WritableTables):
+class VectorWrites(VectorReads, KeepingTables):
     """Writes vectors."""
 
     def put_vectors(self, kind: Kind, vectors: Mapping[int, tuple[bytes, Vectors]]) -> None:
@@ -48,6 +49,7 @@ class VectorWrites(VectorReads, WritableTables):
         rows = []
         for id, (digest, vector) in sorted(vectors.items()):
             rows.append({"id": id, "digest": digest, "data": self.dialect.pack(vector)})
+        self.keep(f"{kind}_vectors", vectors)
         self._put(f"{kind}_vectors", rows)
         self.touched[kind].update(vectors)
 

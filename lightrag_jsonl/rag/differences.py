@@ -1,0 +1,161 @@
+"""Compares two states of an index, or two indexes: their contents, and what answers rest on."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+
+from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.snapshots import AnswerDifference, StateDifference
+from lightrag_jsonl.core.text import clipped_at_word, on_one_line
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.llm.client import UsageMeter
+from lightrag_jsonl.providers import offline
+from lightrag_jsonl.rag.engine import Engine
+from lightrag_jsonl.retrieval.state_difference import StateContents, read_contents
+from lightrag_jsonl.storage.opening import copy_of_state, open_store
+from lightrag_jsonl.storage.store import read
+
+EVIDENCE_CHARACTERS = 120  # that are shown of a passage, an entity or a relation
+COMPARED_ANSWER_TOKENS = 300  # written for an answer, as estimated
+KEYWORD_TOKENS = 400  # read and written for the keywords of a question, as estimated
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedStates:
+    """The engines of two states of an index, or of two indexes."""
+
+    before: Engine
+    after: Engine
+
+    async def compare(
+        self, questions: Sequence[str], param: QueryParam, *, answers: bool
+    ) -> StateDifference:
+        """What differs; the model is asked only with `answers`, and only where evidence differs."""
+        difference = (await _contents(self.after)).since(await _contents(self.before))
+        meter = UsageMeter()
+        estimate = Usage()
+        answer_differences: list[AnswerDifference] = []
+        for question in questions:
+            context_before = await _evidence(self.before, question, param)
+            context_after = await _evidence(self.after, question, param)
+            answer_difference = _evidence_difference(question, context_before, context_after)
+            if not (answer_difference.new_evidence or answer_difference.gone_evidence):
+                continue
+            if self.asks_a_model:
+                estimate += _answer_cost(context_before) + _answer_cost(context_after)
+            if answers or not self.asks_a_model:
+                before = await self.before.retrieval.answer(question, param, meter=meter)
+                after = await self.after.retrieval.answer(question, param, meter=meter)
+                answer_difference = replace(answer_difference, before=before.text, after=after.text)
+            answer_differences.append(answer_difference)
+        return replace(
+            difference,
+            answers=tuple(answer_differences),
+            questions=len(questions),
+            estimate=estimate,
+            usage=meter.spent,
+        )
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether answers need a model, or a function of the user."""
+        return not isinstance(self.after.answerer, offline.ExtractiveAnswerer)
+
+
+@contextmanager
+def compared_states(
+    engine: Engine, before: str | None, after: str | None, index: Address | None
+) -> Iterator[ComparedStates]:
+    """The engines of two snapshots, or of a snapshot and of now (`after` is None), or of another index and
+    of this one, in temporary copies where necessary.
+    """
+    if (before is None) == (index is None) or (index is not None and after is not None):
+        raise ConfigError(
+            "a difference is that from a snapshot to now or to another snapshot, or from another "
+            "index to this one: name a snapshot, or an index"
+        )
+    with ExitStack() as stack:
+        if index is not None:
+            address = index
+        else:
+            address = stack.enter_context(copy_of_state(engine.store, str(before)))
+        before_engine = stack.enter_context(_engine_at(engine, address))
+        after_engine = engine
+        if after is not None:
+            later_address = stack.enter_context(copy_of_state(engine.store, after))
+            after_engine = stack.enter_context(_engine_at(engine, later_address))
+        yield ComparedStates(before_engine, after_engine)
+
+
+@contextmanager
+def _engine_at(engine: Engine, address: Address) -> Iterator[Engine]:
+    """An engine of the same models at another address; answers are cached where they always are."""
+    with closing(open_store(address, create=False)) as store:
+        other_engine = replace(engine, working_dir=address, store=store)
+        vars(other_engine)["client"] = engine.client  # in place of the one made at first use
+        yield other_engine
+
+
+async def _contents(engine: Engine) -> StateContents:
+    return await read(engine.store, read_contents)
+
+
+async def _evidence(engine: Engine, question: str, param: QueryParam) -> Context:
+    """What a question is answered from, by the language rules for keywords; no model is asked."""
+    with engine.store.view() as view:
+        embedder = view.settings().get("embedder", engine.embedder.name)
+    if embedder != engine.embedder.name:
+        raise ConfigError(
+            f"{engine.store.location} was made with the embedder {embedder!r}, not "
+            f"{engine.embedder.name!r}: their answers cannot be compared; leave out the questions"
+        )
+    rules = known_language(engine.language)
+    offline_engine = replace(
+        engine,
+        llm=None,
+        models={},
+        keyword_extractor=engine.keyword_extractor or offline.OfflineKeywords(rules),
+        answerer=offline.ExtractiveAnswerer(rules),
+    )
+    return await offline_engine.retrieval.retrieve(question, replace(param, selection="score"))
+
+
+def _evidence_difference(question: str, before: Context, after: Context) -> AnswerDifference:
+    evidence_before = _evidence_lines(before)
+    evidence_after = _evidence_lines(after)
+    return AnswerDifference(
+        question=question,
+        new_evidence=_lines_without(evidence_after, evidence_before),
+        gone_evidence=_lines_without(evidence_before, evidence_after),
+    )
+
+
+def _lines_without(lines: Sequence[str], other_lines: Sequence[str]) -> tuple[str, ...]:
+    """The lines that are not among others, shortened."""
+    return tuple(
+        clipped_at_word(on_one_line(line), EVIDENCE_CHARACTERS)
+        for line in lines
+        if line not in other_lines
+    )
+
+
+def _evidence_lines(context: Context) -> Sequence[str]:
+    """Entities, relations and passages of a context, the best first."""
+    lines = [f"{entity.name}: {entity.description}" for entity in context.entities]
+    lines += [
+        f"{relation.source} → {relation.target}: {relation.description}"
+        for relation in context.relations
+    ]
+    lines += [f"{chunk.document_id}: {chunk.text}" for chunk in context.chunks]
+    return lines
+
+
+def _answer_cost(context: Context) -> Usage:
+    """The cost of the keywords and the answer of a question, as estimated."""
+    return Usage(
+        input_tokens=context.tokens + KEYWORD_TOKENS, output_tokens=COMPARED_ANSWER_TOKENS, calls=2
+    )
