@@ -133,7 +133,10 @@ def finish(folder: Folder) -> tuple[Counter[str], list[str]]:
             jobs = client.get(f"{path}/jobs", params={"limit": 200}).json()["items"]
             return [job for job in jobs if job["ended_at"] is None]
 
-        wait_for(open_jobs, lambda jobs: not jobs)
+        left = open_jobs()
+        while left:  # one job after another, however many: a busy machine is slow, but goes on
+            count = len(left)
+            left = wait_for(open_jobs, lambda jobs, count=count: len(jobs) < count)
         jobs = {sent.id: client.get(f"{path}/jobs/{sent.id}").json() for sent in folder.sent}
         stored = client.get(f"{path}/documents", params={"limit": 200}).json()["items"]
     messages = check_index(folder.path)
