@@ -202,14 +202,17 @@ def _touch(area: Box, neighbour: Box) -> bool:
 
 def _rendered(page: Any, number: int, area: Box, *, whole_page: bool) -> Picture:
     """A part of a page, drawn."""
-    width, height = page.get_size()
     longest_side = max(area.right - area.left, area.top - area.bottom)
     scale = min(DOTS_PER_INCH / POINTS_PER_INCH, LONGEST_SIDE / max(longest_side, 1.0))
     margins = (0.0, 0.0, 0.0, 0.0)
     if not whole_page:
-        right = max(width - area.right, 0)
-        top = max(height - area.top, 0)
-        margins = (area.left, area.bottom, right, top)
+        page_area = Box(*page.get_bbox())
+        margins = (
+            max(area.left - page_area.left, 0),
+            max(area.bottom - page_area.bottom, 0),
+            max(page_area.right - area.right, 0),
+            max(page_area.top - area.top, 0),
+        )
     rotation = page.get_rotation()
     page.set_rotation(0)  # margins are those of the page as it was made
     try:

@@ -295,6 +295,7 @@ def test_without_such_a_model_pictures_are_refused_or_skipped(tmp_path: Path) ->
 
 def draw_bars(canvas: Canvas) -> None:
     """Three bars on a line."""
+    canvas.line(200, 300, 310, 300)
     for number in range(3):
         canvas.rect(200 + 40 * number, 300, 30, 50 + 20 * number, fill=1)
 
