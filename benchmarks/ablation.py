@@ -44,11 +44,14 @@ ALL_DATA = (*DATA, "2wiki-101-a", "zh-cmrc2018", "dragonball-en-multi-a", "drago
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of the ranking: its module and name, and the value that switches it off, if any."""
+    """A number of the ranking: its module and name, the value that switches it off, and its highest
+    value that makes sense, if any.
+    """
 
     module: ModuleType
     name: str
     off: float | None = None
+    highest: float | None = None
 
     @property
     def shipped(self) -> Any:
@@ -62,6 +65,8 @@ class Number:
             values["off"] = self.off
         values["half"] = _scaled(self.shipped, 0.5)
         values["double"] = _scaled(self.shipped, 2)
+        if self.highest is not None:
+            values["double"] = min(values["double"], self.highest)
         return {change: value for change, value in values.items() if value != self.shipped}
 
 
@@ -69,12 +74,10 @@ NUMBERS = (
     Number(ranking, "TEXT_HITS"),
     Number(ranking, "SURE_NAME_COSINE", off=2.0),
     Number(ranking, "QUESTION_WEIGHT", off=0.0),
-    Number(ranking, "AROUND", off=1),
     Number(ranking, "NAMED_END", off=0.0),
     Number(ranking, "BOTH_ENDS", off=0.0),
     Number(ranking, "OFTEN_MENTIONED", off=0.0),
     Number(ranking, "CONNECTED", off=0.0),
-    Number(ranking, "KEYWORD_SHARE", off=0.0),
     Number(pagerank, "LEAST_CHUNKS"),
     Number(pagerank, "START_RELATION_COSINE", off=2.0),
     Number(pagerank, "NEAR_CHUNKS"),
@@ -82,7 +85,6 @@ NUMBERS = (
     Number(walk_graph, "LEAST_RELEVANCE", off=0.0),
     Number(pagerank, "NEAR_WEIGHT", off=0.0),
     Number(walk_graph, "LEXICAL_WEIGHT", off=0.0),
-    Number(walk_graph, "COMPARED"),
     Number(pagerank, "NEAR_WEIGHT_OF_WORDS", off=0.0),
     Number(pagerank, "NEAR_WEIGHT_OF_BIGRAMS", off=0.0),
     Number(walk_graph, "LEXICAL_WEIGHT_OF_WORDS", off=0.0),
@@ -92,7 +94,7 @@ NUMBERS = (
     Number(walk_graph, "SYNONYM_COSINE", off=2.0),
     Number(walk_graph, "SYNONYMS", off=0),
     Number(walk_graph, "LEADING", off=0),
-    Number(pagerank, "DAMPING", off=1e-9),
+    Number(pagerank, "DAMPING", off=1e-9, highest=0.95),
     Number(pagerank, "CHANGE_LIMIT"),
     Number(hits, "RANK_OFFSET", off=0),
     Number(full_text, "POSTINGS", off=0),

@@ -1,8 +1,10 @@
 """What a model writes about a text: python -m benchmarks.extraction --base-url http://127.0.0.1:8080/v1
 
-Reads the first chunks of some chapters of a book in English (A Christmas Carol) and in Chinese (三国演义),
-with constrained output off and on, or other texts. Every cell of the table has the same chunks. Prints one
-JSON object; `--answers FOLDER` keeps the model's answers and the records, to be read.
+Reads the first chunks of some chapters of a book in English (A Christmas Carol) and in Chinese (三国演义):
+with the usual prompt, constrained output off and on, and with the prompt for small models. Every cell of the
+table has the same chunks. `--held-out` takes chapters on which no prompt was chosen. Prints one JSON object;
+`--answers FOLDER` keeps the model's answers and the records, to be read; `--cache FOLDER` keeps every answer
+by its request, so that a run which was ended goes on where it was.
 
 records      entities, and relations between two of them
 refused      refused or doubtful records, by reason ("example": copies of the prompt's example)
@@ -14,16 +16,20 @@ tokens       read and written by the model; `per_1000` is the number of supporte
 
 import argparse
 import gzip
+import hashlib
 import json
 import re
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from benchmarks.datasets import data_folder
 from lightrag_jsonl import Document, IndexOptions, LightRAG
@@ -38,6 +44,7 @@ from lightrag_jsonl.providers import OpenAILLM
 from lightrag_jsonl.testing import HashEmbedder
 
 Constraint = Literal["off", "auto"]
+Settings = tuple[str, Constraint]  # the extraction prompt, and whether the form is forced
 _SENTENCE_END = re.compile(r"[.!?。！？][”\"'’]*\s*")
 LEAST_SHARE = 0.5  # of a description's words that occur in the chunk
 WHOLE = 100_000  # tokens: a text of this benchmark is one chunk
@@ -45,25 +52,35 @@ WHOLE = 100_000  # tokens: a text of this benchmark is one chunk
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A text in chapters; `heading` matches the line that begins one."""
+    """A text in chapters; `heading` matches the line that begins one.
+
+    The prompts were chosen on the beginnings of `chapters`.
+    """
 
     file: str
     heading: str
     chapters: Sequence[int]
+    held_out: Sequence[int]
 
 
 BOOKS: Mapping[Language, Book] = {
-    "en": Book(file="christmas_carol", heading=r"^STAVE [A-Z]+$", chapters=(1, 3)),
-    "zh": Book(file="sanguo_yanyi", heading=r"^第.{1,5}回", chapters=(1, 4)),
+    "en": Book(file="christmas_carol", heading=r"^STAVE [A-Z]+$", chapters=(1, 3), held_out=(2, 4)),
+    "zh": Book(file="sanguo_yanyi", heading=r"^第.{1,5}回", chapters=(1, 4), held_out=(30, 40)),
+}
+CELLS: Mapping[str, Settings] = {
+    "usual": ("extract-graph", "off"),
+    "usual-constrained": ("extract-graph", "auto"),
+    "small": ("extract-small", "auto"),
 }
 
 
 class RecordedLLM(OpenAILLM):
-    """The model, with a list of the answers."""
+    """The model, with a list of the answers; `cache` is a folder of answers by request."""
 
-    def __init__(self, model: str, **settings: Any) -> None:
+    def __init__(self, model: str, *, cache: Path | None = None, **settings: Any) -> None:
         super().__init__(model, **settings)
         self.answers: list[str] = []
+        self._cache = cache
 
     async def complete(
         self,
@@ -73,11 +90,10 @@ class RecordedLLM(OpenAILLM):
         max_tokens: int | None = None,
     ) -> Completion:
         """The answer, which is also listed."""
-        completion = await super().complete(
-            messages, response_type=response_type, max_tokens=max_tokens
+        answer = partial(
+            super().complete, messages, response_type=response_type, max_tokens=max_tokens
         )
-        self.answers.append(completion.text)
-        return completion
+        return await self._recorded(answer, [_turns(messages), response_type, max_tokens])
 
     async def complete_records(
         self,
@@ -88,9 +104,25 @@ class RecordedLLM(OpenAILLM):
         max_tokens: int | None = None,
     ) -> Completion:
         """The answer, which is also listed."""
-        completion = await super().complete_records(
-            messages, schema=schema, names=names, max_tokens=max_tokens
+        answer = partial(
+            super().complete_records, messages, schema=schema, names=names, max_tokens=max_tokens
         )
+        request: list[Json] = [_turns(messages), dict(schema), self.constrain, max_tokens]
+        return await self._recorded(answer, request)
+
+    async def _recorded(
+        self, ask: Callable[[], Awaitable[Completion]], request: Sequence[Json]
+    ) -> Completion:
+        """The answer to a request, from the cache or from the model."""
+        digest = hashlib.sha256(json.dumps([self.name, *request]).encode()).hexdigest()
+        path = self._cache and self._cache / f"{digest[:32]}.json"
+        if path and path.exists():
+            completion = msgspec.json.decode(path.read_bytes(), type=Completion)
+        else:
+            completion = await ask()
+        if path and not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(msgspec.json.encode(completion))
         self.answers.append(completion.text)
         return completion
 
@@ -134,18 +166,20 @@ def main() -> None:
     parser.add_argument("--model", default="local", help="the name that the server knows")
     parser.add_argument("--data", type=Path, default=data_folder())
     parser.add_argument("--languages", nargs="+", choices=list(BOOKS), default=list(BOOKS))
-    parser.add_argument("--constrain", nargs="+", choices=["off", "auto"], default=["off", "auto"])
+    parser.add_argument("--cells", nargs="+", choices=list(CELLS), default=list(CELLS))
+    parser.add_argument("--held-out", action="store_true", help="chapters without chosen prompts")
     parser.add_argument("--chunks", type=int, default=2, metavar="N", help="of each chapter")
     parser.add_argument("--characters", type=int, default=1_200, help="of a chunk in English")
     parser.add_argument("--prompts", type=Path, metavar="FOLDER", help="of prompts to try instead")
     parser.add_argument("--options", type=json.loads, default={}, help="IndexOptions as JSON")
     parser.add_argument("--answers", type=Path, metavar="FOLDER", help="keep the answers there")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="answers by request")
     arguments = parser.parse_args()
     cells: dict[str, Any] = {}
     for language in arguments.languages:
-        for constraint in arguments.constrain:
-            readings, seconds = _readings(language, constraint, arguments)
-            name = f"{language} {constraint}"
+        for cell in arguments.cells:
+            readings, seconds = _readings(language, CELLS[cell], arguments)
+            name = f"{language} {cell}"
             cells[name] = {**figures(readings), "seconds": round(seconds, 1)}
             print(json.dumps({name: cells[name]}), file=sys.stderr, flush=True)
             if arguments.answers:
@@ -180,13 +214,20 @@ def figures(readings: Sequence[Reading]) -> dict[str, Any]:
 
 
 def _readings(
-    language: Language, constraint: Constraint, arguments: argparse.Namespace
+    language: Language, settings: Settings, arguments: argparse.Namespace
 ) -> tuple[list[Reading], float]:
     """The readings of all chunks of a language, and the seconds that they took."""
+    extraction_prompt, constraint = settings
     readings: list[Reading] = []
-    options = IndexOptions.from_mapping({"chunk_tokens": WHOLE, **arguments.options})
+    options = IndexOptions.from_mapping(
+        {"extraction": extraction_prompt, "chunk_tokens": WHOLE, **arguments.options}
+    )
     llm = RecordedLLM(
-        arguments.model, base_url=arguments.base_url, constrain=constraint, timeout=3_600.0
+        arguments.model,
+        cache=arguments.cache,
+        base_url=arguments.base_url,
+        constrain=constraint,
+        timeout=3_600.0,
     )
     started = time.monotonic()
     with (
@@ -214,7 +255,7 @@ def _chunk_texts(language: Language, arguments: argparse.Namespace) -> Iterable[
     text = re.sub(r"</?p>|\r|\[Illustration[^\]]*\]", "", gzip.decompress(raw).decode())
     starts = [match.end() for match in re.finditer(book.heading, text, re.MULTILINE)]
     size = arguments.characters if language == "en" else arguments.characters // 3
-    for chapter in book.chapters:
+    for chapter in book.held_out if arguments.held_out else book.chapters:
         position = text.index("\n", starts[chapter - 1]) + 1
         for _ in range(arguments.chunks):
             sentence_end = _SENTENCE_END.search(text, position + size)
@@ -232,6 +273,10 @@ def _is_supported(description: str, names: Iterable[str], words: frozenset[str])
 
 def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in search_terms(text) if not is_grammatical(word))
+
+
+def _turns(messages: Iterable[Message]) -> Json:
+    return [[message.role, message.content] for message in messages]
 
 
 def _ratio(value: float, total: float) -> float:

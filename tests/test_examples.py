@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl import Document, LightRAG
 from tests.conftest import CHECKOUT
 from tests.servers import ScriptedServer
 from tests.test_docs import respond
@@ -77,18 +78,54 @@ def test_an_agent(folder: Path) -> None:
     assert "Marie Curie discovered polonium and radium. [1]" in printed
 
 
-async def test_a_web_app() -> None:
-    """A question by HTTP gets an answer with its sentence."""
-    pytest.importorskip("starlette", reason="needs the extra `server`")
+async def test_a_fastapi_app() -> None:
+    """A question by HTTP gets an answer with its sentence; one without a text is refused."""
+    pytest.importorskip("fastapi", reason="needs the package fastapi")
     httpx = pytest.importorskip("httpx2", reason="needs the package httpx2")
-    app = runpy.run_path(str(EXAMPLES / "web_app.py"))["app"]
+    app = runpy.run_path(str(EXAMPLES / "fastapi_app.py"))["app"]
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client,
     ):
         reply = await client.get("/ask", params={"q": "What did Marie Curie discover?"})
+        refused = await client.get("/ask", params={"q": ""})
 
     assert reply.json()["sources"][0]["text"] == "Marie Curie discovered polonium and radium."
+    assert refused.status_code == 422
+
+
+def test_a_celery_worker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker with a broker in memory takes both tasks: a file is read, and a question about it answered."""
+    pytest.importorskip("celery", reason="needs the package celery")
+    from celery.contrib.testing.worker import start_worker
+
+    monkeypatch.setenv("BROKER", "memory://")
+    monkeypatch.setenv("RESULTS", "cache+memory://")
+    (folder / "notes.md").write_text("Ada Wren founded Northwind in Bristol.", encoding="utf-8")
+    tasks = runpy.run_path(str(EXAMPLES / "celery_tasks.py"))
+    with start_worker(tasks["app"], pool="solo", perform_ping_check=False, shutdown_timeout=60):
+        report = tasks["insert"].delay("notes.md").get(timeout=120)
+        answer = tasks["ask"].delay("Who founded Northwind?").get(timeout=120)
+    tasks["index"]().close()
+
+    assert report["failures"] == {} and len(report["documents"]) == 1
+    assert "Ada Wren" in answer["answer"]
+    assert answer["sources"] == ["notes, page 1: Ada Wren founded Northwind in Bristol."]
+
+
+@pytest.mark.slow
+def test_dify(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The request that Dify sends gets the passage, with its title and page, from a running server."""
+    pytest.importorskip("starlette", reason="needs the extra `server`")
+    from tests.server.running import serving
+
+    with LightRAG(folder / "kb") as rag:
+        rag.insert(Document("Ada Wren founded Northwind in Bristol.", id="a", title="Founders"))
+    with serving(folder / "kb") as server:
+        question = "Who founded Northwind?"
+        printed = run("dify_knowledge.py", server.url, "kb", question, capsys=capsys)
+
+    assert printed.startswith("1.00  Founders, page 1: Ada Wren founded Northwind in Bristol.")
 
 
 def test_synchronizing_a_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from lightrag_jsonl.cli import (
     admin,
     communities,
     demo,
+    doctor,
     documents,
     entities,
     explain,

@@ -10,7 +10,7 @@ import click
 
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.modes import DEFAULT_MODE, FORMER_MODES, MODES, mode_summaries
-from lightrag_jsonl.core.options import ExtractionPrompt, IndexOptions
+from lightrag_jsonl.core.options import ExtractionPrompt, IndexOptions, Tagger
 from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.providers.model_names import EMBEDDERS
 from lightrag_jsonl.providers.settings import Setup, chosen_setting
@@ -25,6 +25,7 @@ TARGET: Final = click.Path(dir_okay=False, path_type=Path)
 NON_NEGATIVE: Final = click.IntRange(0, 1_000_000)
 POSITIVE: Final = click.IntRange(min=1)
 EXTRACTION_PROMPTS: Final = click.Choice(get_args(ExtractionPrompt))
+TAGGERS: Final = click.Choice(get_args(Tagger))
 INDEX_OPTIONS: Final = tuple(field.name for field in fields(IndexOptions))
 
 
@@ -178,6 +179,11 @@ reading_options = together(
     option("--extraction", "The extraction prompt (default extract-graph).", EXTRACTION_PROMPTS),
     option("--ontology", "A JSON or YAML file of classes and properties.", FILE),
     option("--entity-type entity_types", "A type to look for; may be repeated.", multiple=True),
+    option(
+        "--tagger",
+        "What finds names in Chinese texts without a model (default rules; lac is an extra).",
+        TAGGERS,
+    ),
     option("--keep-traces", "How many traces of queries to keep (default 1000).", NON_NEGATIVE),
     option(
         "--gleanings max_gleanings",

@@ -59,7 +59,7 @@ def in_words(value: object) -> str:
         return value
     plain = to_json(value)
     if isinstance(plain, dict):
-        return _aligned([[name, text] for name, text in _fields(plain) if text])
+        return _aligned(list(_distinct_lines(_fields(plain))))
     return table(plain) if isinstance(plain, list) else _cell(plain)
 
 
@@ -76,8 +76,23 @@ def table(records: Iterable[object], *columns: str) -> str:
     return _aligned(lines)
 
 
-def _fields(record: Mapping[str, Json]) -> Iterator[list[str]]:
-    """The fields with their texts; long lists as a number, objects in objects on own lines."""
+def _distinct_lines(fields: Iterable[tuple[str, str, str]]) -> Iterator[list[str]]:
+    """A label and a text for each field that has a text; a field that repeats a line is left out, and
+    one that differs from an earlier line of its name is called after its object as well.
+    """
+    texts_by_label: dict[str, str] = {}
+    for parent, name, text in fields:
+        if not text or texts_by_label.get(name) == text:
+            continue
+        label = f"{parent} {name}".strip() if name in texts_by_label else name
+        texts_by_label[label] = text
+        yield [label, text]
+
+
+def _fields(record: Mapping[str, Json], parent: str = "") -> Iterator[tuple[str, str, str]]:
+    """The fields, each with its object's name, its own name and its text; long lists as a number,
+    objects in objects on own lines.
+    """
     for name, value in record.items():
         if isinstance(value, list) and (
             len(value) > LONGEST_LIST or isinstance([*value, 0][0], dict)
@@ -85,10 +100,11 @@ def _fields(record: Mapping[str, Json]) -> Iterator[list[str]]:
             value = len(value)
         if isinstance(value, dict):
             objects = {key: item for key, item in value.items() if isinstance(item, dict)}
-            yield [name, _cell({key: item for key, item in value.items() if key not in objects})]
-            yield from _fields(objects)
+            own_items = {key: item for key, item in value.items() if key not in objects}
+            yield parent, name, _cell(own_items)
+            yield from _fields(objects, parent=f"{parent} {name}".strip())
         else:
-            yield [name.replace("_", " "), one_line(_cell(value))]
+            yield parent, name.replace("_", " "), one_line(_cell(value))
 
 
 def _cell(value: Json) -> str:

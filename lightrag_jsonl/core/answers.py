@@ -13,6 +13,7 @@ from lightrag_jsonl.core.citation_markers import (
 from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.display import html_table, with_short_repr, without_marks
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
+from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
@@ -27,9 +28,19 @@ _LEADING_MARKERS = re.compile(rf"^(?:{CITATION_MARKER.pattern}\s*)+".replace("?P
 _MOST_UNCITED = 5  # statements that are listed
 _LEAST_TERMS = 3  # of a statement; fewer are a heading or "I hope this helps."
 _NO_STATEMENT_ENDS = (":", "：", "?", "？")
-_NO_STATEMENT_BEGINNINGS = ("#", "|", "…")
+_NO_STATEMENT_BEGINNINGS = (
+    *("#", "|", "…"),
+    *[words.parts for words in FIXED_WORDS.values()],
+    *[words.names_mentioned_most for words in FIXED_WORDS.values()],
+)
+_NO_LETTERS = re.compile(r"[\W_]+")
+_LABEL = re.compile(r"\W*(?:question|answer|问题|答案|回答)\W*[:：]\W*", re.IGNORECASE)
+_LONGEST_LABEL = 8  # letters
+_NOT_APPLICABLE = re.compile(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
 _FIXED_SENTENCES = frozenset(
-    sentence for words in FIXED_WORDS.values() for sentence in (words.selected, words.no_sentence)
+    sentence
+    for words in FIXED_WORDS.values()
+    for sentence in (words.selected, words.no_sentence, words.no_words)
 )
 
 
@@ -293,6 +304,28 @@ class Answer:
 
     def _lines(self) -> Iterator[str]:
         return answer_lines(self)
+
+
+def has_words(answer: str, question: str) -> bool:
+    """Whether a model's text may answer the question: it has more than citations and punctuation, is not
+    only the question again, and not "N/A".
+    """
+    text = _LABEL.sub("", without_citations(answer))
+    own_letters = _letters(text)
+    asked_letters = _letters(question)
+    if not own_letters or _NOT_APPLICABLE.fullmatch(text):
+        return False
+    return not asked_letters or own_letters.replace(asked_letters, "") != ""
+
+
+def begins_to_answer(beginning: str, question: str) -> bool:
+    """Whether every text with this beginning has words in the sense of `has_words`."""
+    own_letters = _letters(_LABEL.sub("", without_citations(beginning)))
+    return len(own_letters) > _LONGEST_LABEL and not _letters(question).startswith(own_letters)
+
+
+def _letters(text: str) -> str:
+    return _NO_LETTERS.sub("", nfkc_casefold(text))
 
 
 # ── the sources of an answer in words ───────────────────────────────────────────

@@ -47,6 +47,9 @@ class FixedWords:
     uncited: str
     selected: str
     no_sentence: str
+    parts: str
+    names_mentioned_most: str
+    no_words: str
     conflicts: str
     conflict: str
     as_of: str
@@ -85,6 +88,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         uncited="(!) no source given: “{}”",
         selected="These sentences were selected from the sources; no model wrote them.",
         no_sentence="No sentence clearly answers this question.",
+        parts="Parts: ",
+        names_mentioned_most="Names mentioned most: ",
+        no_words="The model gave no answer in words.",
         conflicts="Contradictions",
         conflict="The sources contradict each other on {}: {} / {}",
         as_of="As of {}: what did not hold then is left out.",
@@ -121,6 +127,9 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         uncited="(!) 未注明来源：“{}”",
         selected="以上句子选自资料原文，并非由模型撰写。",
         no_sentence="没有哪一句能明确回答这个问题。",
+        parts="各部分：",
+        names_mentioned_most="提到最多的名称：",
+        no_words="模型没有写出答案。",
         conflicts="矛盾之处",
         conflict="关于“{}”，来源相互矛盾：{} / {}",
         as_of="截至 {} 的情况：当时不成立的内容已略去。",

@@ -40,7 +40,7 @@ MODEL_TASKS: tuple[ModelTask, ...] = get_args(ModelTask)
 RejectionReason: TypeAlias = Literal[
     "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
     "schema", "unknown_id", "duplicate_id", "self_relation", "empty_name", "ontology",
-    "limit", "example", "repeated", "unnamed_ends",
+    "limit", "example", "repeated", "unnamed_ends", "unsupported",
 ]  # fmt: skip
 
 

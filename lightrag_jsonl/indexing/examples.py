@@ -19,19 +19,21 @@ from lightrag_jsonl.core.types import Message, Record
 from lightrag_jsonl.llm.reader import parse_jsonl
 
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
+DATE_FIELDS = ("valid_from", "valid_to")
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
 
 @dataclass(frozen=True, slots=True)
 class RecordStatement:
-    """The statement of a record: keys of the subjects' names, of aliases and of keywords, and the content
-    words.
+    """The statement of a record: keys of the subjects' names, of aliases and of keywords, the content
+    words and the dates.
     """
 
     names: frozenset[str]
     aliases: frozenset[str]
     words: frozenset[str]
     keywords: frozenset[str] = frozenset()
+    dates: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, record: Record, *, with_terms: bool = True) -> "RecordStatement":
@@ -49,6 +51,7 @@ class RecordStatement:
             aliases=_keys(aliases) if isinstance(aliases, list) else frozenset(),
             words=_content_words(text, without=names),
             keywords=_keys(keywords) if isinstance(keywords, list) else frozenset(),
+            dates=_keys(record.get(field) for field in DATE_FIELDS),
         )
 
 
@@ -72,6 +75,12 @@ class Examples:
             for keyword in keywords
             if not self._is_copied_keyword(_content_words(keyword, without=frozenset()), source)
         )
+
+    def copies_a_date(self, record: Record, source: "TextWords") -> bool:
+        """Whether a date of a record is an example's, and not in the text."""
+        example_dates = frozenset[str]().union(*[item.dates for item in self.statements])
+        dates = example_dates & _keys(record.get(field) for field in DATE_FIELDS)
+        return any(not source.has_name(date) for date in dates)
 
     def _is_copied_keyword(self, words: frozenset[str], source: "TextWords") -> bool:
         has_only_copied_words = bool(words) and words <= self._words_and_keywords

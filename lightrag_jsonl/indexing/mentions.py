@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import clean_name, folded_text, name_key
 from lightrag_jsonl.core.options import Limits
+from lightrag_jsonl.core.stop_words import is_grammatical
+from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import (
     UNKNOWN_TYPE,
     EntityMention,
@@ -24,7 +27,7 @@ from lightrag_jsonl.core.types import (
     RejectionReason,
     RelationMention,
 )
-from lightrag_jsonl.indexing.examples import Examples, TextWords, names_any
+from lightrag_jsonl.indexing.examples import DATE_FIELDS, Examples, TextWords, names_any
 from lightrag_jsonl.llm.reader import rejected_text
 
 if TYPE_CHECKING:
@@ -35,6 +38,18 @@ RecordProblem: TypeAlias = tuple[RejectionReason, str]
 GRAPH_PROMPT = "extract-graph"
 SMALL_PROMPT = "extract-small"  # asks for relations only: one kind of record for small models
 CLAUSE_MARKS = re.compile(r"[，。；：！？]|[;:!?] |, | \. ")  # in no name
+LEAST_CLAUSE_WORDS = 4  # "that he went home"
+CLAUSE_OPENERS = words(
+    "he she it they i we you that which who when where while if because so but there"
+)
+LEAST_QUOTED = (
+    0.6  # of the words of a copied description; names in place of pronouns are further words
+)
+PRONOUNS = frozenset(
+    {"I", "You", "He", "She", "It", "We", "They", "Him", "Her", "Them"}
+    | {"我", "你", "您", "他", "她", "它", "我们", "你们", "他们", "她们", "它们", "咱们", "自己"}
+)
+PERSONS = frozenset({"person", "人物", "人", UNKNOWN_TYPE})  # "It" is a novel, and "He" helium
 UNNAMED_ENDS = "kept, but the description names neither end of the relation"
 COPIED = "it repeats the example of the prompt, and says nothing of the text"
 ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
@@ -152,6 +167,8 @@ class MentionCollector:
             self.reject(line, record, "example", COPIED)
             return
         for part in parts:
+            if self.examples.copies_a_date(part, self._source_words):  # the other date is made up
+                part = {key: part[key] for key in part if key not in DATE_FIELDS}
             problem: RecordProblem | None = None
             match part.get("type"):
                 case "entity":
@@ -184,6 +201,8 @@ class MentionCollector:
         type = _plain_text(record.get("entity_type")) or UNKNOWN_TYPE
         if not self.ontology:
             type = type.casefold()
+        if _is_pronoun(name, type):
+            return "empty_name", f"{name!r} is a pronoun, not a name"
         self._keys.add(key)
         self._types.setdefault(key, type)
         mention = EntityMention(
@@ -222,6 +241,9 @@ class MentionCollector:
         keys = tuple(sorted((name_key(source), name_key(target))))
         if keys[0] == keys[1]:
             return "self_relation", f"{source!r} is related to itself"
+        for name in (source, target):
+            if _is_pronoun(name, self._types.get(name_key(name), UNKNOWN_TYPE)):
+                return "empty_name", f"{name!r} is a pronoun, not a name"
         self._keys.add(keys)
         strength = record.get("strength")
         all_keywords = _plain_texts(record.get("keywords"))
@@ -247,17 +269,30 @@ class MentionCollector:
         """Add a small model's relation, or what it is about if the description names one end only.
 
         Such models copy sentences well, but join them with names that happen to be near, or write a
-        sentence in place of a name.
+        sentence in place of a name. What is no copy is made up.
         """
         description = _plain_text(record.get("description"))
         ends = [clean_name(_plain_text(record.get(field))) for field in ("source", "target")]
-        names = [end for end in ends if end and not CLAUSE_MARKS.search(end)]
+        names = [end for end in ends if end and not _is_clause(end)]
         described = [name for name in names if names_any(description, [name_key(name)])]
+        if described and not self._is_quoted(description):
+            return "unsupported", "the prompt asks for a copy, and the text has other words"
         if len(described) == 2:
             return self._add_relation(line, record)
         if len(described) == 1:
             return self._add_entity({"name": described[0], "description": description})
         return "unnamed_ends", UNNAMED_ENDS.removeprefix("kept, but ")
+
+    def _is_quoted(self, description: str) -> bool:
+        """Whether most words of a description, but for those of grammar, are in the text.
+
+        A description in another script than the text's is a translation.
+        """
+        if has_cjk(description) != has_cjk(self.text):
+            return True
+        terms = [term for term in search_terms(description) if not is_grammatical(term)]
+        quoted = [term for term in terms if self._source_words.has_word(term)]
+        return len(quoted) >= LEAST_QUOTED * len(terms)
 
     def _is_too_long(self, text: str) -> bool:
         return len(text) > self.limits.name_characters
@@ -291,6 +326,22 @@ class MentionCollector:
     def _position(self, name: str) -> int:
         position = self._folded.find(name_key(name))
         return position if position >= 0 else len(self._folded)
+
+
+def _is_pronoun(name: str, type: str) -> bool:
+    """Whether a person's name is a pronoun; in capitals, as IT, it is an abbreviation."""
+    form = name.capitalize() if name.islower() else name
+    return type in PERSONS and form in PRONOUNS
+
+
+def _is_clause(name: str) -> bool:
+    """Whether a model wrote a clause in place of a name; titles have capitals."""
+    if CLAUSE_MARKS.search(name):
+        return True
+    first, *following = name.split()
+    has_lower_case = any(word.islower() and not is_grammatical(word) for word in following)
+    is_long = len(following) >= LEAST_CLAUSE_WORDS - 1
+    return is_long and has_lower_case and first.casefold() in CLAUSE_OPENERS
 
 
 def graph_records(record: Record) -> Iterator[Record]:

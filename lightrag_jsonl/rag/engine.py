@@ -426,7 +426,7 @@ def open_engine(
     prompts = _choose_prompts(prompts, recorded, language)
     rules = known_language(language)
     if task_models.get("extract", chosen_llm) is None:
-        extractor = extractor or offline.OfflineExtractor(rules)
+        extractor = extractor or offline.OfflineExtractor(rules, options.tagger)
     if task_models.get("keywords", chosen_llm) is None:
         keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
     if task_models.get("answer", chosen_llm) is None:

@@ -9,12 +9,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.core.answers import Answer, Cited, Community, Context
+from lightrag_jsonl.core.answers import (
+    Answer,
+    Cited,
+    Community,
+    Context,
+    begins_to_answer,
+    has_words,
+)
 from lightrag_jsonl.core.citation_markers import CitationNumbering
 from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.context_window import context_tokens, fitted_param
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.options import QueryParam
@@ -31,6 +39,8 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
+from lightrag_jsonl.providers.offline.sentences import written_in
 from lightrag_jsonl.retrieval import ranking
 from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
@@ -391,12 +401,27 @@ class QueryPipeline:
             await write_piece(await write_answer(self.answerer, context.question, context))
             return False
         messages = self._messages(context, param)
-        reply = await self.client.chat(messages, meter, write_piece if streamed else None)
-        if not streamed:
-            await write_piece(reply.readable_text)
+        beginning = _Beginning(context.question, write_piece)
+        reply = await self.client.chat(messages, meter, beginning.feed if streamed else None)
+        is_cut_off = reply.cut_off or bool(reply.broken_off)
         if reply.broken_off:
             log.warning("the answer is not whole: %s", reply.broken_off)
-        return reply.cut_off or bool(reply.broken_off)
+        if beginning.is_written:
+            return is_cut_off
+        is_whole = searches and context.listing is None and not is_cut_off
+        if is_whole and not has_words(reply.readable_text, context.question):
+            await self.client.forget(reply)
+            await write_piece(await self._passages_instead(context))
+        else:
+            await write_piece(reply.readable_text)
+        return is_cut_off
+
+    async def _passages_instead(self, context: Context) -> str:
+        """The text in place of an answer without words: a note, and what the passages say."""
+        language = known_language(self.language)
+        words = FIXED_WORDS[written_in(context.question, language)]
+        quotes = await ExtractiveAnswerer(language).answer(context.question, context)
+        return f"{words.no_words}\n\n{quotes}"
 
     async def _no_answer(self, param: QueryParam) -> str:
         """What a reader is told if nothing was found: nothing fits, or nothing was read at all."""
@@ -433,6 +458,25 @@ class QueryPipeline:
         is_overview = bool(context.excerpts or context.communities)
         prompt = OVERVIEW_PROMPT if is_overview else mode.prompt
         return prompts.render(prompt, variables)
+
+
+@dataclass(slots=True)
+class _Beginning:
+    """The beginning of a streamed answer, held back until it is more than citations or the question."""
+
+    question: str
+    write_piece: WritePiece
+    text: str = ""
+    is_written: bool = False
+
+    async def feed(self, piece: str) -> None:
+        """The next piece of the answer."""
+        self.text += piece
+        if self.is_written:
+            await self.write_piece(piece)
+        elif begins_to_answer(self.text, self.question):
+            self.is_written = True
+            await self.write_piece(self.text)
 
 
 def _search_text(context: Context) -> str:

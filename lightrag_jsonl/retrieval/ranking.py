@@ -184,9 +184,6 @@ def _hits_by_alias(task: SearchTask, named: Ids) -> Hits:
 
 # ── 2. expansion: the relations around the seeds, and their ends ────────────────
 
-# Times `top_k`: the entities and relations that the walk starts around. M: none (@10 -1.2 with 1).
-AROUND = 2
-
 # Times `top_k`: the relations for a model to choose from. Bounds the length of the prompt.
 EDGES_TO_CHOOSE_FROM = 3
 
@@ -204,16 +201,14 @@ OFTEN_MENTIONED = 0.1
 # Carol, without it the partner asked about was the fourth entity.
 CONNECTED = 0.1
 
-# Weight of the nearest keyword beside the question's 1. M: none; F: relations +2.5 without, in `local`.
-KEYWORD_SHARE = 0.5
-
 
 def expand(task: SearchTask, seeds: Seeds) -> Subgraph:
     """The relations of the seed entities, fused with the relations hit directly, and the entities at
     the ends of these.
     """
-    factor = AROUND if task.param.selection == "score" else EDGES_TO_CHOOSE_FROM
-    limit = factor * task.param.top_k
+    limit = task.param.top_k
+    if task.param.selection != "score":
+        limit *= EDGES_TO_CHOOSE_FROM
     relations = expand_relations(task, seeds, limit)
     return Subgraph(expand_entities(task, seeds, relations)[:limit], relations)
 
@@ -237,17 +232,11 @@ def expand_relations(task: SearchTask, seeds: Seeds, limit: int) -> Hits:
 
 
 def relation_relevance(task: SearchTask, relations: Ids, named_ends: Floats) -> Floats:
-    """Scores by likeness to the question and its nearest keyword, by named ends, and by weight."""
+    """Scores by likeness to the question, by named ends, and by weight."""
     scores = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
     scores += OFTEN_MENTIONED * np.log1p(task.snapshot.graph.weights(relations))
-    question = task.query.vectors[:1]
-    keywords = task.query.vectors[1:]
-    texts = question
-    if len(keywords):
-        blended = (question + KEYWORD_SHARE * keywords) / (1 + KEYWORD_SHARE)
-        texts = blended.astype(np.float32)
-    cosines = task.snapshot.vector_scores("relation", texts, relations)
-    return np.asarray(scores + np.nan_to_num(cosines).max(axis=0))
+    cosines = task.snapshot.vector_scores("relation", task.query.vectors[:1], relations)[0]
+    return np.asarray(scores + np.nan_to_num(cosines))
 
 
 def relation_degrees(task: SearchTask, relations: Ids) -> Floats:

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks.scale import _rows as scale_rows
 from benchmarks.tables import put
+from lightrag_jsonl.testing import HashEmbedder
 from tests.cluster.kit import QUICK
 from tests.kit import entity, jsonl
 from tests.servers import ScriptedServer, chat_reply
@@ -110,6 +111,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+SMALLER = {  # what no argument makes small
+    "benchmarks.instant.material.QUESTIONS": 4,
+    "benchmarks.overview.BUDGETS": (4_000,),
+    "benchmarks.overview.DOCUMENTATION": ("mcp",),
+    "benchmarks.overview.make_embedder": lambda name: HashEmbedder(),
+}
 PARTS = [sys.executable, "-m", "benchmarks.instant.worker"]
 in_a_process = subprocess.run
 
@@ -142,7 +149,8 @@ def test_it_prints_one_json_object(
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("benchmarks.instant.material.QUESTIONS", 4)
+    for place, value in SMALLER.items():
+        monkeypatch.setattr(place, value)
     monkeypatch.setattr(subprocess, "run", started)
     for variable, value in {**SURROUNDINGS, "LIGHTRAG_JSONL_DATA": str(data)}.items():
         monkeypatch.setenv(variable, value)

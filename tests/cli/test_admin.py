@@ -6,7 +6,9 @@ import shlex
 import sqlite3
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,26 +113,41 @@ def test_damage_is_found_and_what_is_derived_is_made_anew(kb: Path, tmp_path: Pa
     assert view(kb) == before
 
 
-def test_demo_shows_both_languages(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Demo:
+    """What the demo prints first, and what it returns when everything is there."""
+
+    folder: Path
+    screen: str
+    tours: list[Any]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The demo in both languages, made once for all that look at it."""
+    folder = tmp_path_factory.mktemp("demo") / "kb"
+    result = run("demo", "-w", folder)
+    assert result.exit_code == 0
+    return Demo(folder, result.stdout, run_json("demo", "-w", folder))
+
+
+def test_demo_shows_both_languages(demo: Demo) -> None:
     """Counts, entities, relations, answers with sources, no model; a second run finds all there."""
-    result = run("demo", "-w", tmp_path / "demo")
-    again = run_json("demo", "-w", tmp_path / "demo")
-
-    assert result.exit_code == 0 and "language rules alone" in result.stdout
-    assert result.stdout.count("Most connected: ") == 1 and result.stdout.count("\nQ: ") == 3
-    assert result.stdout.count("关系最多的实体：") == 1 and result.stdout.count("\n问：") == 3
-    assert result.stdout.count("[1] Niels Bohr: “") >= 1
-    assert result.stdout.count("[1] 张骞：“") >= 1
-    assert [tour["language"] for tour in again] == ["en", "zh"]
-    assert all(answer["citations"] for tour in again for answer in tour["answers"].values())
+    assert "language rules alone" in demo.screen
+    assert demo.screen.count("Most connected: ") == 1 and demo.screen.count("\nQ: ") == 3
+    assert demo.screen.count("关系最多的实体：") == 1 and demo.screen.count("\n问：") == 3
+    assert demo.screen.count("[1] Niels Bohr: “") >= 1
+    assert demo.screen.count("[1] 张骞：“") >= 1
+    assert [tour["language"] for tour in demo.tours] == ["en", "zh"]
+    assert all(answer["citations"] for tour in demo.tours for answer in tour["answers"].values())
     for language in ("en", "zh"):
-        assert str(tmp_path / "demo" / language) in result.stdout
-        assert run("status", "-w", tmp_path / "demo" / language).exit_code == 0
+        assert str(demo.folder / language) in demo.screen
+        assert run("status", "-w", demo.folder / language).exit_code == 0
 
 
-def test_demo_shows_both_ends_of_a_relation(tmp_path: Path) -> None:
+def test_demo_shows_both_ends_of_a_relation(demo: Demo) -> None:
     """Where a line is too long for the screen, the keywords are cut, not the entity they lead to."""
-    lines = run("demo", "-w", tmp_path / "demo").stdout.splitlines()
+    lines = demo.screen.splitlines()
     relations = [line for line in lines if line.startswith("  ") and " — " in line]
 
     assert relations
@@ -159,18 +176,17 @@ def test_demo_prints_commands_that_run(tmp_path: Path, way: str) -> None:
         assert word in done.stdout
 
 
-def test_demo_answers_its_questions_from_its_samples(tmp_path: Path) -> None:
+def test_demo_answers_its_questions_from_its_samples(demo: Demo) -> None:
     """Each answer on the first screen holds what the samples say."""
-    tours = run_json("demo", "-w", tmp_path / "demo")
-    answers = {question: one for tour in tours for question, one in tour["answers"].items()}
+    answers = [answer for tour in demo.tours for answer in tour["answers"].values()]
     for words in (
         ["Ernest Rutherford"],
         ["hafnium", "Dirk Coster"],
         ["司马迁", "太史令"],
         ["麴文泰"],
     ):
-        assert any(all(word in one["text"] for word in words) for one in answers.values()), words
-    assert not any("protactinium" in one["text"] for one in answers.values())
+        assert any(all(word in answer["text"] for word in words) for answer in answers), words
+    assert not any("protactinium" in answer["text"] for answer in answers)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -1,12 +1,15 @@
 """Tables, cut lines and JSON: readable with wide characters, harmless for a terminal."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.cli import output
-from lightrag_jsonl.core.types import Failure
+from lightrag_jsonl.core.types import ExtractionReport, Failure, InsertReport
+from lightrag_jsonl.core.usage import Usage
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8")), st.integers(1, 40))
 def test_text_keeps_to_its_limit_and_cannot_steer_a_terminal(text: str, limit: int) -> None:
     """A cut line is one line and never wider than it may be. No control character but line ends and
@@ -64,3 +67,21 @@ def test_further_lines_are_indented_and_words_stay_whole() -> None:
     lines = output.LineWrap(8)
     assert lines.feed("张骞出使，西域👻") + lines.end() == "张骞出\n使，西\n域👻"
     assert output.LineWrap(None).feed("as it is " * 50) == "as it is " * 50
+
+
+def test_a_report_says_each_thing_once() -> None:
+    """The usage of the extraction has a line of its own only where it is not the usage of the whole
+    insert, and is called after the extraction then.
+    """
+    asked = Usage(input_tokens=7, output_tokens=5, calls=1)
+    extraction = ExtractionReport(ok=1, usage=asked)
+    report = InsertReport(documents=("a",), usage=asked, extraction=extraction)
+    summarized = InsertReport(usage=asked + asked, extraction=extraction)
+
+    lines = output.in_words(report).split("\n")
+    assert [line for line in lines if "input_tokens" in line] == [
+        "usage       input_tokens 7, output_tokens 5, calls 1"
+    ]
+    assert lines[-1] == "extraction  ok 1"
+    assert "extraction usage  input_tokens 7" in output.in_words(summarized)
+    assert "upgraded usage " in output.in_words({"inserted": report, "upgraded": summarized})

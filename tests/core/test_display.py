@@ -17,7 +17,8 @@ from lightrag_jsonl import (
     LightRAG,
     QueryParam,
 )
-from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
+from lightrag_jsonl.rag.admin import Admin
+from lightrag_jsonl.rag.namespaces import Entities, Traces
 
 TEXT = "刘备👻 <script>alert(1)</script> １２。" * 9_000
 

@@ -130,6 +130,7 @@ def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) 
     assert [text[start:end] for start, end in sentence_spans(text)] == expected
 
 
+@pytest.mark.slow
 def test_a_long_text_of_stops_is_read_in_linear_time() -> None:
     """Hostile runs of stops, quotes, spaces and line breaks do not stall the reader."""
     for piece in (". ", "\n", "。", '"', "<a", "((", "' ", ".[1", "。[1]", "．", "中．"):

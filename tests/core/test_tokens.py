@@ -44,6 +44,7 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
     return exact
 
 
+@pytest.mark.slow
 def test_both_tokenizers_keep_their_promises_on_real_texts(
     shared_data: Path, o200k: TiktokenTokenizer
 ) -> None:

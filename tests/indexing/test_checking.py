@@ -5,6 +5,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.testing import Request, ScriptedLLM
@@ -82,6 +84,7 @@ def changed(value: Any, column: str) -> object:
     return {"{": '{"x": 1}', "[": '["x"]'}.get(value[:1], f"{value}x")
 
 
+@pytest.mark.slow
 async def test_every_changed_value_is_found(tmp_path: Path) -> None:
     """One value is changed at a time: a full check finds it, and a rebuild repairs what is derived
     (a vector with the digest of its text is kept: `reembed` makes it anew).

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.types import Chunk, Extraction, Record, RelationMention
+from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.mentions import MentionCollector
 from lightrag_jsonl.indexing.provided_records import provided_extractions
 from tests.kit import entity, prompts, relation
@@ -153,3 +154,30 @@ def test_a_description_that_names_neither_end_is_reported(
     doubtful = collector.doubtful_relations()
     assert [(line.line, line.reason) for line in doubtful] == [(7, "unnamed_ends")] * is_doubtful
     assert len(collector.relations) == 1 and collector.rejections == []
+
+
+@pytest.mark.parametrize("name", ["He", "she", "他们", "自己"])
+def test_a_pronoun_is_no_name(name: str) -> None:
+    """Neither of an entity nor of an end of a relation; the line is refused with the reason."""
+    pronoun = entity(name, "keeps the mill.", kind="person")
+    found = extraction(pronoun, relation(name, "Bob"), relation("Ann", name))
+    assert (found.entities, found.relations) == ((), ())
+    assert [line.reason for line in found.rejections] == ["empty_name"] * 3
+
+
+@pytest.mark.parametrize(("name", "kind"), [("It", "work"), ("IT", "concept"), ("He", "element")])
+def test_titles_and_abbreviations_may_look_like_pronouns(name: str, kind: str) -> None:
+    """They keep their names."""
+    found = extraction(entity(name, f"{name} is known.", kind=kind), relation(name, "Bob"))
+    assert name in [mention.name for mention in found.entities] and found.relations
+
+
+def test_a_date_of_the_example_is_no_date_of_the_text() -> None:
+    """Nor is the other date of such a record; a date that the text has stays."""
+    examples = Examples.of(prompts().render("extract-graph", {"text": ""}), lambda record: [record])
+    record = entity("Ann", "Ann met Bob.") | {"valid_from": "1931", "valid_to": "2023"}
+    for text, dates in (("Ann met Bob.", ("", "")), ("Ann met Bob in 1931.", ("1931", "2023"))):
+        collector = MentionCollector(text, examples=examples)
+        collector.add([(1, record)])
+        (mention,) = collector.entities
+        assert (mention.valid_from, mention.valid_to) == dates and not collector.rejections

@@ -13,6 +13,7 @@ from tests.servers import Reply, Request, ScriptedServer, chat_reply
 
 SMALL = IndexOptions(extraction="extract-small")
 TEXT = "Ann Lee keeps the mill at Marsh End, and Bob brings her the grain."
+CHINESE_TEXT = "桓帝崩，灵帝即位，大将军窦武辅佐灵帝。"
 RELATIONS = jsonl(
     {"source": "Bob", "target": "Ann Lee", "description": "Bob brings Ann Lee the grain."},
     {"source": "Ann Lee", "target": "Bob", "description": "Ann Lee keeps the mill."},
@@ -22,14 +23,27 @@ RELATIONS = jsonl(
         "target": "the mill",
         "description": "Ann Lee keeps the mill.",
     },
+    {
+        "source": "that Bob brings the grain",
+        "target": "Marsh End",
+        "description": "Ann Lee keeps the mill at Marsh End.",
+    },
+    {
+        "source": "Ann Lee",
+        "target": "Bob",
+        "description": "Ann Lee married Bob's brother in Paris.",
+    },
+)
+CHINESE_RELATIONS = jsonl(
     {"source": "桓帝崩，灵帝即位。", "target": "灵帝", "description": "桓帝崩，灵帝即位。"},
+    {"source": "窦武", "target": "灵帝", "description": "窦武对灵帝进行赏赐，灵帝对窦武进行赏赐。"},
 )
 
 
 async def test_a_statement_belongs_to_what_it_names(tmp_path: Path) -> None:
     """A relation names both ends; a sentence about one end describes this one, also if the other end is
-    no name; a sentence about neither is refused, with the reason. A single short question is asked,
-    without gleaning.
+    no name; a sentence about neither, and what is no copy of the text, are refused, with the reason. A
+    single short question is asked, without gleaning.
     """
     llm = ScriptedLLM([RELATIONS])
     async with index(tmp_path / "kb", llm, options=SMALL) as rag:
@@ -41,11 +55,34 @@ async def test_a_statement_belongs_to_what_it_names(tmp_path: Path) -> None:
         "Ann Lee": "Ann Lee keeps the mill.",
         "Bob": "",
         "the mill": "Ann Lee keeps the mill.",
-        "灵帝": "桓帝崩，灵帝即位。",
+        "Marsh End": "Ann Lee keeps the mill at Marsh End.",
     }
-    assert [rejection.reason for rejection in extraction.rejections] == ["unnamed_ends"]
+    reasons = [rejection.reason for rejection in extraction.rejections]
+    assert reasons == ["unnamed_ends", "unsupported"]
     (request,) = llm.requests
-    assert "Ann Lee" in request.text.rpartition("grain.")[2]  # a hint of names, found by rules
+    hint, _, _ = request.text.partition("Ann Lee keeps")
+    assert "Ann Lee" in hint  # names found by rules
+
+
+async def test_a_chinese_clause_is_no_name(tmp_path: Path) -> None:
+    """And what the text does not say is refused."""
+    async with index(tmp_path, ScriptedLLM([CHINESE_RELATIONS]), options=SMALL) as rag:
+        (extraction,) = await rag.extract(CHINESE_TEXT)
+    (emperor,) = extraction.entities
+    assert (emperor.name, emperor.description) == ("灵帝", "桓帝崩，灵帝即位。")
+    assert [rejection.reason for rejection in extraction.rejections] == ["unsupported"]
+
+
+async def test_a_description_may_be_a_translation(tmp_path: Path) -> None:
+    """Its words are not in the text then."""
+    record = {
+        "source": "Ann Lee",
+        "target": "Marsh End",
+        "description": "Ann Lee在Marsh End看守磨坊。",
+    }
+    async with index(tmp_path, ScriptedLLM([jsonl(record)]), options=SMALL) as rag:
+        (extraction,) = await rag.extract(TEXT)
+    assert len(extraction.relations) == 1
 
 
 async def test_a_cut_off_answer_is_resumed(tmp_path: Path) -> None:

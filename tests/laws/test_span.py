@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -84,6 +85,7 @@ def test_span(text: str, sizes: tuple[int, int], tokenizer: Tokenizer) -> None:
     assert_law(pages, chunks, tokenizer, size)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(texts, texts, texts, texts, sizes, st.sampled_from(TOKENIZERS))
 def test_span_after_an_edit(

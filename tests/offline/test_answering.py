@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lightrag_jsonl.core.answers import Context, Keywords
+from lightrag_jsonl.core.answers import Community, Context, Keywords, uncited_lines
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
@@ -375,6 +375,29 @@ def test_an_overview_is_answered_from_the_beginning_to_the_end() -> None:
 
     short = answer("Summarize it.", replace(overview, response_type="Two sentences"))
     assert short.count("[") == 2 and "\n" not in short
+
+
+def test_an_overview_names_the_parts_and_the_central_names_without_being_marked_as_uncited() -> (
+    None
+):
+    """Documents, or the chapters of a single one, and the names that the passages mention most."""
+    text = "Captain Ilse Moor reached the quiet harbor of Wend with her whole tired crew."
+    chunks = tuple(
+        Chunk(f"{number}", "log", number, 1, 0, len(text), text, heading=f"The log › Day {number}")
+        for number in range(3)
+    )
+    community = Community("Ilse Moor", entities=("Wend", "Ilse Moor", "Nobody"))
+    excerpts = {chunk.id: ((0, len(text)),) for chunk in chunks}
+    book = Context(chunks=chunks, excerpts=excerpts, communities=(community,))
+    lines = answer("Summarize the book.", book).split("\n\n")
+    assert lines[0] == "Parts: Day 0; Day 1; Day 2"
+    assert lines[1] == "Names mentioned most: Wend; Ilse Moor"
+    assert not [*uncited_lines(answer("Summarize the book.", book))]
+
+    letters = tuple(replace(chunk, document_id=f"letter {chunk.id}") for chunk in chunks)
+    titles = {f"letter {number}": f"Letter {number}" for number in range(3)}
+    collection = replace(book, chunks=letters, documents=titles)
+    assert answer("总结这些信。", collection).startswith("各部分：Letter 0；Letter 1；Letter 2")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ def embed(*texts: str, dim: int = 256) -> Vectors:
     return asyncio.run(HashEmbedder(dim).embed(texts, kind="passage"))
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(exclude_categories=()), max_size=30), max_size=4))
 @settings(deadline=None)
 def test_every_text_has_a_unit_vector(texts: list[str]) -> None:
@@ -57,6 +58,7 @@ def test_shared_words_bring_texts_together(text: str, near: str, far: str) -> No
     assert first @ second > first @ third + 0.1
 
 
+@pytest.mark.slow
 async def test_chinese_questions_find_their_passage(shared_data: Path) -> None:
     """At its default size the embedder alone ranks the right passage first for most questions."""
     folder = shared_data / "zh-cmrc2018"

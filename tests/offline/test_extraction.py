@@ -202,6 +202,7 @@ def test_a_pronoun_stands_for_the_subject_of_the_sentence_before() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_names_of_a_chinese_novel(shared_data: Path) -> None:
     """In 三国演义 the heroes are named most; a storyteller's phrases are no entities."""
     text = unzipped(shared_data / "text" / "sanguo_yanyi.txt.gz")

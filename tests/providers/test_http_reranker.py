@@ -166,7 +166,7 @@ def test_a_reranker_from_the_config_file_orders_the_chunks(
     run("insert", "-w", "kb", "a.jsonl")
     with ScriptedServer(respond=jina) as server:
         settings = (
-            f'reranker = "m"\nreranker_base_url = "{server.base_url}"\nreranker_timeout = 9\n'
+            f'reranker = "m"\nreranker_base_url = "{server.base_url}"\nreranker_timeout = 99\n'
         )
         user_file.write_text(settings, encoding="utf-8")
         answer = run_json("retrieve", "-w", "kb", "--mode", "naive", "Whom did Ada meet?")

@@ -167,7 +167,7 @@ async def test_failures_say_what_to_do_and_count(
     """Each way to fail is an LLMError that says what to do. It costs one call if the answer came too
     late or not whole, its tokens if they are known; a refusal costs nothing.
     """
-    error = await fails(reply, timeout=0.5)
+    error = await fails(reply, timeout=0.5 if reply.delay else 240.0)
 
     assert (error.transient, error.permanent) == ("transient" in flags, "permanent" in flags)
     assert error.cost == cost
@@ -363,6 +363,7 @@ async def test_the_environments_key_is_for_the_server_it_names(
     assert all((KEY in str(request.headers)) is named for request in server.requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
 async def test_a_reply_is_read_up_to_its_limit(encoding: str) -> None:
     """Also one that only unpacks to too much, and an error's page; a shorter one is an answer."""

@@ -11,7 +11,7 @@ from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.errors import StorageError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are usual on Linux only")
-SECONDS = 60.0  # until a child counts as hanging
+SECONDS = 120.0  # until a child counts as hanging
 
 
 def use_in_child(rag: LightRAG, results: Connection) -> None:

@@ -56,7 +56,7 @@ class Writer(ScriptedLLM):
         self.begun.append(asyncio.current_task())
         token = span.set("writing")
         try:
-            async with asyncio.timeout(100):
+            async with asyncio.timeout(200):
                 for word in WORDS:
                     await asyncio.sleep(0)
                     yield word

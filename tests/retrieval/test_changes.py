@@ -40,6 +40,7 @@ async def _contexts(rag: AsyncLightRAG) -> list[object]:
     return [await rag.retrieve(question, param) for question in QUESTIONS for param in params]
 
 
+@pytest.mark.slow
 async def test_a_warm_index_answers_as_a_fresh_one(tmp_path: Path) -> None:
     """After each kind of change, contexts are those of an index that was opened after it."""
     async with index(tmp_path) as warm:

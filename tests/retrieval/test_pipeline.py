@@ -348,6 +348,7 @@ async def test_the_reranker_decides_as_far_as_it_is_let(
     assert contexts[0] == contexts[1]
 
 
+@pytest.mark.slow
 async def test_what_vectors_and_words_show_first_is_always_shown(
     tmp_path: Path, shared_data: Path
 ) -> None:

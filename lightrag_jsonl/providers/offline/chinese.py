@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
+from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.providers.offline import words as tables
 from lightrag_jsonl.providers.offline.organizations import organization_phrases
@@ -18,6 +19,7 @@ from lightrag_jsonl.providers.offline.phrases import (
     without_overlap,
 )
 from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segmented
+from lightrag_jsonl.providers.offline.tagging import tagged_names
 
 _WORK_TITLE = re.compile(r"《([^《》\n]{1,40})》")
 _SURNAME_AND_NAME = re.compile(  # 姓刘名备，字玄德
@@ -39,16 +41,21 @@ _MOTIONS = "上下入出回到进离过攻破守围还归取"  # before a kind o
 _PLACE_ENDINGS = frozenset(_NAME_ENDINGS + "市省区国乡屯溪港湾站滩洲屿闸坞巷陵阳阴")
 
 
-def chinese_phrases(text: str, spans: Spans, *, question: bool) -> PhrasesAndWords:
+def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) -> PhrasesAndWords:
     """The names, the repeated nouns and the content words of a Chinese text."""
     words = _with_whole_names(segmented(text))
+    if tagger == "lac":
+        dictionary_words = [word for word in words if word.in_dictionary]
+        tagged = [*tagged_names(text, spans), *_tagged_names(dictionary_words)]
+    else:
+        tagged = list(_tagged_names(words))
     names = without_overlap(
         [
             *title_phrases(text, spans),
             *_written_names(text),
             *organization_phrases(text, words),
             *_people_with_titles(words),
-            *_tagged_names(words),
+            *tagged,
         ]
     )
     content = [word for word in words if _is_content(word, question=question)]

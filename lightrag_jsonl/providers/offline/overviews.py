@@ -1,16 +1,25 @@
-"""Answers to questions about a whole text: the best sentence of each section, from beginning to end."""
+"""Answers to questions about a whole text: its parts, its central names, and the best sentence of each
+section, from beginning to end.
+"""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lightrag_jsonl.core.answers import Context
-from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.question_scope import is_of_any_text
+from lightrag_jsonl.core.types import HEADING_SEPARATOR
 from lightrag_jsonl.providers.offline.quotes import Quote, chunk_quotes, content_terms
 
 SECTIONS = 6  # sentences of an answer
 LEAST_TERMS = 6  # of a sentence that can be understood alone
 ENOUGH_NAMES = 3  # in a sentence; with more it is rather a list
+# Bytes of a sentence that tells enough, 30 Chinese characters or 15 English words; of longer ones the
+# shortest is quoted.
+ENOUGH_BYTES = 90
+MOST_PARTS = 20  # titles of documents or chapters
+MOST_NAMES = 8
 CUT_MARK = "…"  # of a long sentence that was cut
 SPEECH = "\"'“‘「『"  # a sentence that begins so needs to be told who speaks
 
@@ -21,8 +30,8 @@ _OPENING_SENTENCE: Mapping[Language, str] = {
 
 
 def overview_answer(question: str, context: Context, language: Language, limit: int | None) -> str:
-    """Quotes of an overview's excerpts on a line each, in the order of the text, at most `limit`; ""
-    if no excerpt can be quoted.
+    """The parts and central names of an overview, and quotes of its excerpts on a line each, in the
+    order of the text; with a `limit`, so many quotes alone. "" if no excerpt can be quoted.
     """
     terms = frozenset([term for term in content_terms(question) if not is_of_any_text(term)])
     quotes = _excerpt_quotes(context, terms)
@@ -37,8 +46,39 @@ def overview_answer(question: str, context: Context, language: Language, limit: 
         best_quotes.append(_best_of_section(quotes[start:end], terms, names))
     if limit:
         return " ".join([f"{quote.text} [{quote.number}]" for quote in best_quotes])
+    words = FIXED_WORDS[language]
     lines = [f"- {quote.text} [{quote.number}]" for quote in best_quotes]
-    return "\n".join([_OPENING_SENTENCE[language], "", *lines])
+    outline = [_parts_line(context, words), _names_line(context, words)]
+    paragraphs = [*filter(None, outline), _OPENING_SENTENCE[language], "\n".join(lines)]
+    return "\n\n".join(paragraphs)
+
+
+def _parts_line(context: Context, words: FixedWords) -> str:
+    """The titles of the documents, or of the chapters of a single document; "" if there is only one."""
+    documents = {chunk.document_id for chunk in context.chunks}
+    titles: list[str] = []
+    for chunk in context.chunks:
+        title = chunk.heading.split(HEADING_SEPARATOR)[-1]
+        if len(documents) > 1:
+            title = context.documents.get(chunk.document_id, "")
+        titles.append(" ".join(title.split()))
+    parts = [*dict.fromkeys(filter(None, titles))]
+    if len(parts) < 2:
+        return ""
+    listed = words.semicolon.join(parts[:MOST_PARTS])
+    if len(parts) > MOST_PARTS:
+        listed += f" {words.not_listed.format(len(parts) - MOST_PARTS)}"
+    return words.parts + listed
+
+
+def _names_line(context: Context, words: FixedWords) -> str:
+    """The names of the communities that the passages mention most; "" without any."""
+    mentions: Counter[str] = Counter()
+    for community in context.communities:
+        for name in community.entities[:MOST_NAMES]:
+            mentions[name] = sum([chunk.text.count(name) for chunk in context.chunks])
+    names = [name for name, count in mentions.most_common(MOST_NAMES) if count]
+    return words.names_mentioned_most + words.list_comma.join(names) if names else ""
 
 
 def _excerpt_quotes(context: Context, terms: frozenset[str]) -> list[Quote]:
@@ -62,10 +102,16 @@ def _is_understandable(quote: Quote, terms: frozenset[str]) -> bool:
 
 
 def _best_of_section(quotes: Sequence[Quote], terms: frozenset[str], names: Sequence[str]) -> Quote:
-    """The quote with most words of the question, then with enough names, then the shortest."""
+    """The quote with most words of the question, then with enough names, then the one that
+    tells enough in fewest characters."""
     return max(quotes, key=lambda quote: _merits(quote, terms, names))
 
 
-def _merits(quote: Quote, terms: frozenset[str], names: Sequence[str]) -> tuple[int, int, int]:
+def _merits(quote: Quote, terms: frozenset[str], names: Sequence[str]) -> tuple[int, int, int, int]:
     named = sum([name in quote.text for name in names])
-    return len(quote.terms & terms), min(named, ENOUGH_NAMES), -len(quote.text)
+    return (
+        len(quote.terms & terms),
+        min(named, ENOUGH_NAMES),
+        min(len(quote.text.encode()), ENOUGH_BYTES),
+        -len(quote.text),
+    )

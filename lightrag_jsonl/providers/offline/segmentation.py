@@ -59,7 +59,7 @@ def segmented(text: str) -> Iterator[SegmentedWord]:
         tag = segment_tag
         in_dictionary = segmenter.has_word(segment)
         if tag == "nr" or not in_dictionary:
-            word = _without_attached(segment, plain)
+            word = without_attached(segment, plain)
         if word != segment:
             tag = segmenter.tag(word)[0][1]
             in_dictionary = segmenter.has_word(word)
@@ -73,7 +73,7 @@ def segmented(text: str) -> Iterator[SegmentedWord]:
         at += len(segment)
 
 
-def _without_attached(segment: str, text: str) -> str:
+def without_attached(segment: str, text: str) -> str:
     """A guessed word or a person's name without what the segmenter joined to a name: 由雷军, 玄德曰, 刘备若.
 
     The last of three characters also goes if the text has the first two more often without it.

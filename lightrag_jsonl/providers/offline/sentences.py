@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.providers.offline.chinese import chinese_phrases
 from lightrag_jsonl.providers.offline.english import english_phrases
@@ -48,13 +49,16 @@ class Sentence:
         return [self.subject, *self.phrases] if self.subject else list(self.phrases)
 
 
-def find_sentences(text: str, language: Language, *, question: bool = False) -> list[Sentence]:
+def find_sentences(
+    text: str, language: Language, *, question: bool = False, tagger: Tagger = "rules"
+) -> list[Sentence]:
     """The sentences of a text; in a Chinese `question`, nouns of one character count as words."""
     plain = without_markup(text)
     spans = sentence_spans(plain)
     plain = without_addresses(plain)
     if written_in(plain, language) == "zh":
-        return _with_content(text, spans, chinese_phrases(plain, spans, question=question))
+        phrases = chinese_phrases(plain, spans, question=question, tagger=tagger)
+        return _with_content(text, spans, phrases)
     return _with_content(text, spans, english_phrases(plain, spans))
 
 

@@ -18,7 +18,7 @@ QUICK = "fsync = off", "full_page_writes = off", "synchronous_commit = off"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder."""
     for item in items:
-        if HERE in item.path.parents:
+        if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.postgres)
             item.add_marker(pytest.mark.slow)
 

