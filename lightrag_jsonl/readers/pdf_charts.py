@@ -77,7 +77,7 @@ def _is_filled(item: Any) -> bool:
     fill = ctypes.c_int()
     stroke = ctypes.c_int()
     pdfium.FPDFPath_GetDrawMode(item.raw, fill, stroke)
-    return fill.value != pdfium.FPDF_FILLMODE_NONE
+    return bool(fill.value != pdfium.FPDF_FILLMODE_NONE)
 
 
 def _end_point(segment: Any) -> tuple[float, float]:
