@@ -10,18 +10,22 @@ PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal
 ifneq ($(PIP_FIND_LINKS),)
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 endif
-test test-wheel test-lowest check bench: export HF_HUB_OFFLINE = 1
+test test-quick test-wheel test-lowest check bench: export HF_HUB_OFFLINE = 1
 
 # uv leaves compiling to the first import; where that may not be kept, each start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo docs test test-wheel test-lowest test-integrations check bench bench-peers clean
+.PHONY: demo docs test test-quick test-wheel test-lowest test-integrations check bench bench-peers clean
 
 demo: $(VENV)/.core
 	@$(BIN)/lightrag-jsonl demo
 
 test: $(VENV)/.dev
 	@$(PYTEST)
+
+# For the time between: what is marked slow is left out.
+test-quick: $(VENV)/.dev
+	@$(PYTEST) -m "not slow"
 
 # The documentation, as a site in `site/`.
 docs: $(VENV)/.dev

@@ -56,6 +56,24 @@ class Topic:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Names:
+    """The names in the documents: places, people and institutions of both languages."""
+
+    towns: Sequence[str]
+    chinese_towns: Sequence[str]
+    people: Sequence[str]
+    chinese_people: Sequence[str]
+    institution: str
+    chinese_institution: str
+    head: str
+    chinese_head: str
+    kingdom_people: Sequence[str]
+    offices: Sequence[str]
+    english_kingdom_people: Sequence[str]
+    provinces: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Version:
     """A document: the value of a subject from one year to another; the last version has no end."""
 
@@ -113,18 +131,22 @@ class Version:
         return [relation | dates]
 
 
-TOWNS = ("Ashford", "Brampton", "Carlow", "Denholm", "Eastport", "Fairfield")
-CHINESE_TOWNS = ("青山", "白水", "长桥", "东湖", "南岭", "西河")
-PEOPLE = [
-    f"{given} {family}"
-    for family in ("Albrecht", "Bergman", "Castello", "Dahlberg")
-    for given in ("Anna", "Bruno", "Clara", "David", "Elena", "Felix")
-]
-CHINESE_PEOPLE = [
-    family + given for given in ("建国", "丽华", "志强", "秀英") for family in "王李张刘陈杨"
-]
-KINGDOM_PEOPLE = (
-    *(
+NAMES = Names(
+    towns=("Ashford", "Brampton", "Carlow", "Denholm", "Eastport", "Fairfield"),
+    chinese_towns=("青山", "白水", "长桥", "东湖", "南岭", "西河"),
+    people=[
+        f"{given} {family}"
+        for family in ("Albrecht", "Bergman", "Castello", "Dahlberg")
+        for given in ("Anna", "Bruno", "Clara", "David", "Elena", "Felix")
+    ],
+    chinese_people=[
+        family + given for given in ("建国", "丽华", "志强", "秀英") for family in "王李张刘陈杨"
+    ],
+    institution="Museum",
+    chinese_institution="博物馆",
+    head="director",
+    chinese_head="馆长",
+    kingdom_people=[
         "荀彧",
         "郭嘉",
         "程昱",
@@ -137,8 +159,6 @@ KINGDOM_PEOPLE = (
         "赵云",
         "法正",
         "庞统",
-    ),
-    *(
         "蒋琬",
         "费祎",
         "姜维",
@@ -151,111 +171,163 @@ KINGDOM_PEOPLE = (
         "黄盖",
         "刘备",
         "孙权",
-    ),
+    ],
+    offices=("益州牧", "荆州牧", "徐州牧", "豫州牧", "冀州牧", "青州牧"),
+    english_kingdom_people=[
+        f"{family} {given}"
+        for family in ("Cao", "Liu", "Sun", "Zhang")
+        for given in ("Ren", "Bei", "Quan", "Liao", "Fei", "Zhao")
+    ],
+    provinces=("Yi", "Jing", "Xu", "Yu", "Ji", "Qing"),
 )
-KINGDOM_OFFICES = ("益州牧", "荆州牧", "徐州牧", "豫州牧", "冀州牧", "青州牧")
-ENGLISH_KINGDOM_PEOPLE = [
-    f"{family} {given}"
-    for family in ("Cao", "Liu", "Sun", "Zhang")
-    for given in ("Ren", "Bei", "Quan", "Liao", "Fei", "Zhao")
-]
-PROVINCES = ("Yi", "Jing", "Xu", "Yu", "Ji", "Qing")
+HELD_OUT_NAMES = Names(  # on which no rule was tried before
+    towns=("Granby", "Hartwell", "Inverleith", "Kelsey", "Longmoor", "Mapleton"),
+    chinese_towns=("江南", "海滨", "石门", "平原", "清溪", "云台"),
+    people=[
+        f"{given} {family}"
+        for family in ("Okafor", "Lindqvist", "Moreau", "Tanaka")
+        for given in ("Grace", "Henrik", "Irene", "Jonas", "Kenji", "Lucia")
+    ],
+    chinese_people=[
+        family + given for given in ("文博", "海燕", "国庆", "雨欣") for family in "赵何周孙马许"
+    ],
+    institution="Library",
+    chinese_institution="印书馆",
+    head="head",
+    chinese_head="社长",
+    kingdom_people=[
+        "夏侯惇",
+        "夏侯渊",
+        "曹仁",
+        "于禁",
+        "乐进",
+        "李典",
+        "张郃",
+        "典韦",
+        "许褚",
+        "司马懿",
+        "邓艾",
+        "钟会",
+        "马超",
+        "黄忠",
+        "魏延",
+        "糜竺",
+        "孙乾",
+        "简雍",
+        "董允",
+        "甘宁",
+        "太史慈",
+        "程普",
+        "韩当",
+        "周泰",
+    ],
+    offices=("会稽太守", "北海太守", "兖州刺史", "扬州刺史", "征西将军", "镇南将军"),
+    english_kingdom_people=[
+        f"{family} {given}"
+        for family in ("Deng", "Guan", "Huang", "Wei")
+        for given in ("Ai", "Ping", "Gai", "Yan", "Zhong", "Yu")
+    ],
+    provinces=("Yang", "Liang", "Bing", "You", "Jiao", "Yong"),
+)
 CHINESE_NUMBERS = "元二三四五六七八九十"
 ERA_YEARS = [
     f"建安{number}年" for number in (*CHINESE_NUMBERS, "十一", "十二", "十三", "十四", "十五")
 ]
 
-TOPICS = (
-    Topic(
-        language="en",
-        kind="director of",
-        question="Who is the director of the {}?",
-        open_statement="Since {start} {value} has been director of the {subject}.",
-        report="The yearbook reports: {}",
-        subjects=[f"{town} Museum" for town in TOWNS],
-        values=PEOPLE,
-        first_year=1990,
-    ),
-    Topic(
-        language="en",
-        kind="ticket price",
-        question="How much is a ticket for the {}?",
-        open_statement="A ticket for the {subject} costs {value}.",
-        report="{} So says the brochure.",
-        subjects=[f"{town} Tower" for town in TOWNS],
-        values=[f"{number} euros" for number in range(11, 40)],
-        first_year=1990,
-        is_attribute=True,
-    ),
-    Topic(
-        language="en",
-        kind="speed limit",
-        question="What is the speed limit on {}?",
-        open_statement="Since {start} the speed limit on {subject} has been {value}.",
-        closed_statement="From {start} to {end} the speed limit on {subject} was {value}.",
-        report="{} So says the register.",
-        subjects=[f"{town} Bridge" for town in TOWNS],
-        values=[f"{number} miles an hour" for number in range(31, 60)],
-        first_year=1990,
-        is_attribute=True,
-    ),
-    Topic(
-        language="en",
-        kind="governor of",
-        question="Who was the governor of {}?",
-        open_statement="{value} was governor of {subject} since AD {start}.",
-        closed_statement="{value} was governor of {subject} from AD {start} to AD {end}.",
-        report="{} So says the chronicle.",
-        subjects=[f"{name} Province" for name in PROVINCES],
-        values=ENGLISH_KINGDOM_PEOPLE,
-        first_year=196,
-    ),
-    Topic(
-        language="zh",
-        kind="馆长",
-        question="谁是{}的馆长？",
-        open_statement="自{start}年起，{value}担任{subject}的馆长。",
-        report="据年鉴记载，{}",
-        subjects=[f"{town}博物馆" for town in CHINESE_TOWNS],
-        values=CHINESE_PEOPLE,
-        first_year=1990,
-    ),
-    Topic(
-        language="zh",
-        kind="票价",
-        question="{}的票价是多少？",
-        open_statement="{subject}的票价为{value}。",
-        report="{}手册如此记载。",
-        subjects=[f"{town}公园" for town in CHINESE_TOWNS],
-        values=[f"{number}元" for number in range(11, 40)],
-        first_year=1990,
-        is_attribute=True,
-    ),
-    Topic(
-        language="zh",
-        kind="限速",
-        question="{}限速多少？",
-        open_statement="{start}年起，{subject}限速{value}。",
-        closed_statement="{start}年至{end}年，{subject}限速{value}。",
-        report="{}公告如此记载。",
-        subjects=[f"{town}大桥" for town in CHINESE_TOWNS],
-        values=[f"{number}公里" for number in range(31, 60)],
-        first_year=1990,
-        is_attribute=True,
-    ),
-    Topic(
-        language="zh",
-        kind="任",
-        question="谁任{}？",
-        open_statement="{start}起，{value}任{subject}。",
-        closed_statement="{start}至{end}，{value}任{subject}。",
-        report="{}史书如此记载。",
-        subjects=KINGDOM_OFFICES,
-        values=KINGDOM_PEOPLE,
-        first_year=196,
-        year_names=ERA_YEARS,
-    ),
-)
+
+def all_topics(names: Names) -> tuple[Topic, ...]:
+    """What the documents are about, in both languages."""
+    return (
+        Topic(
+            language="en",
+            kind=f"{names.head} of",
+            question=f"Who is the {names.head} of the {{}}?",
+            open_statement=f"Since {{start}} {{value}} has been {names.head} of the {{subject}}.",
+            report="The yearbook reports: {}",
+            subjects=[f"{town} {names.institution}" for town in names.towns],
+            values=names.people,
+            first_year=1990,
+        ),
+        Topic(
+            language="en",
+            kind="ticket price",
+            question="How much is a ticket for the {}?",
+            open_statement="A ticket for the {subject} costs {value}.",
+            report="{} So says the brochure.",
+            subjects=[f"{town} Tower" for town in names.towns],
+            values=[f"{number} euros" for number in range(11, 40)],
+            first_year=1990,
+            is_attribute=True,
+        ),
+        Topic(
+            language="en",
+            kind="speed limit",
+            question="What is the speed limit on {}?",
+            open_statement="Since {start} the speed limit on {subject} has been {value}.",
+            closed_statement="From {start} to {end} the speed limit on {subject} was {value}.",
+            report="{} So says the register.",
+            subjects=[f"{town} Bridge" for town in names.towns],
+            values=[f"{number} km/h" for number in range(31, 60)],
+            first_year=1990,
+            is_attribute=True,
+        ),
+        Topic(
+            language="en",
+            kind="governor of",
+            question="Who was the governor of {}?",
+            open_statement="Since AD {start} {value} has been governor of {subject}.",
+            closed_statement="From AD {start} to AD {end} {value} was governor of {subject}.",
+            report="{} So says the chronicle.",
+            subjects=[f"{name} Province" for name in names.provinces],
+            values=names.english_kingdom_people,
+            first_year=196,
+        ),
+        Topic(
+            language="zh",
+            kind=names.chinese_head,
+            question=f"谁是{{}}的{names.chinese_head}？",
+            open_statement=f"自{{start}}年起，{{value}}担任{{subject}}的{names.chinese_head}。",
+            report="据年鉴记载，{}",
+            subjects=[f"{town}{names.chinese_institution}" for town in names.chinese_towns],
+            values=names.chinese_people,
+            first_year=1990,
+        ),
+        Topic(
+            language="zh",
+            kind="票价",
+            question="{}的票价是多少？",
+            open_statement="{subject}的票价为{value}。",
+            report="{}手册如此记载。",
+            subjects=[f"{town}公园" for town in names.chinese_towns],
+            values=[f"{number}元" for number in range(11, 40)],
+            first_year=1990,
+            is_attribute=True,
+        ),
+        Topic(
+            language="zh",
+            kind="限速",
+            question="{}限速多少？",
+            open_statement="{start}年起，{subject}限速{value}。",
+            closed_statement="{start}年至{end}年，{subject}限速{value}。",
+            report="{}公告如此记载。",
+            subjects=[f"{town}大桥" for town in names.chinese_towns],
+            values=[f"{number}公里" for number in range(31, 60)],
+            first_year=1990,
+            is_attribute=True,
+        ),
+        Topic(
+            language="zh",
+            kind="任",
+            question="谁任{}？",
+            open_statement="{start}起，{value}任{subject}。",
+            closed_statement="{start}至{end}，{value}任{subject}。",
+            report="{}史书如此记载。",
+            subjects=names.offices,
+            values=names.kingdom_people,
+            first_year=196,
+            year_names=ERA_YEARS,
+        ),
+    )
 
 
 def versions(topic: Topic) -> Iterator[Version]:
@@ -345,9 +417,9 @@ def state(rag: LightRAG, topics: Sequence[Topic]) -> list[tuple[object, ...]]:
     return contexts
 
 
-def measure(language: str, *, by_rules: bool) -> dict[str, object]:
+def measure(language: str, names: Names, *, by_rules: bool) -> dict[str, object]:
     """The figures for the documents of one language."""
-    topics = [topic for topic in TOPICS if topic.language == language]
+    topics = [topic for topic in all_topics(names) if topic.language == language]
     right = {topic.kind: list(versions(topic)) for topic in topics}
     wrong = [version for topic in topics for version in contradictions(topic)]
     older = [
@@ -399,9 +471,11 @@ def main() -> None:
     parser.add_argument(
         "--by", nargs="+", default=("records", "rules"), choices=("records", "rules")
     )
+    parser.add_argument("--held-out", action="store_true", help="other names of all kinds")
     arguments = parser.parse_args()
+    names = HELD_OUT_NAMES if arguments.held_out else NAMES
     figures = {
-        f"{language} by {way}": measure(language, by_rules=way == "rules")
+        f"{language} by {way}": measure(language, names, by_rules=way == "rules")
         for way in arguments.by
         for language in arguments.languages
     }

@@ -34,6 +34,16 @@ from lightrag_jsonl.core.errors import (
     StorageError,
     VersionError,
 )
+from lightrag_jsonl.core.index_reports import (
+    DeleteReport,
+    DocumentStatus,
+    FileNote,
+    InsertReport,
+    MergedRecords,
+    MergeReport,
+    SkippedFile,
+    Status,
+)
 from lightrag_jsonl.core.languages import Language as Language
 from lightrag_jsonl.core.options import ExtractionPrompt as ExtractionPrompt
 from lightrag_jsonl.core.options import Fusion as Fusion
@@ -57,27 +67,19 @@ from lightrag_jsonl.core.protocols import VisionLLM as VisionLLM
 from lightrag_jsonl.core.types import (
     Chunk,
     Completion,
-    DeleteReport,
     Document,
-    DocumentStatus,
     Entity,
     EntityMention,
     Extraction,
     ExtractionReport,
     Failure,
-    FileNote,
-    InsertReport,
     JsonlResult,
-    MergedRecords,
-    MergeReport,
     Message,
     Neighbourhood,
     Page,
     Rejection,
     Relation,
     RelationMention,
-    SkippedFile,
-    Status,
     TraceSummary,
 )
 from lightrag_jsonl.core.types import ChunkState as ChunkState

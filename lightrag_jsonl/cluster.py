@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, LLMError
+from lightrag_jsonl.core.index_reports import InsertReport
 from lightrag_jsonl.core.options import IndexOptions
-from lightrag_jsonl.core.types import Failure, InsertReport
+from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.indexing.incoming import incoming_document, storable
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, with_unread
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback

@@ -16,10 +16,11 @@ from pydantic import Field
 import lightrag_jsonl
 from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.errors import LightRAGError
+from lightrag_jsonl.core.index_reports import DocumentStatus
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import DEFAULT_MODE, mode_summaries
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Document, DocumentStatus, Mode, Relation
+from lightrag_jsonl.core.types import Document, Mode, Relation
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -57,6 +57,7 @@ async def names(client: Client) -> Sequence[str]:
     return [tool.name for tool in (await client.list_tools()).tools]
 
 
+@pytest.mark.slow
 async def test_an_agent_reads_an_index(folder: Path) -> None:
     """Over stdio: it finds, asks, looks up and reads; failures come in words."""
     async with serving(folder) as client:

@@ -106,6 +106,7 @@ def test_every_dependency_has_a_lowest_version(project: dict[str, Any]) -> None:
     assert all(">=" in line for line in project["dependencies"])
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_declared_and_the_other_way_round(project: dict[str, Any]) -> None:
     """The package imports the standard library and its dependencies, and each of these somewhere."""
     import lightrag_jsonl

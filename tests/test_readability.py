@@ -8,6 +8,8 @@ import pytest
 from benchmarks.readability import Readability, measure
 from tests.conftest import CHECKOUT
 
+pytestmark = pytest.mark.slow  # reads all code
+
 PACKAGE = CHECKOUT / "lightrag_jsonl"
 EXACT_WORDS = {  # names that say what they are where they stand
     "tracing/events.py": "shown",  # a field of stored traces

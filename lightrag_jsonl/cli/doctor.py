@@ -51,11 +51,12 @@ MOST_FOLDERS = 1000  # looked into for an index
     click.argument("files", nargs=-1, type=click.Path(path_type=Path)),
 )
 def doctor_command(setup: Setup, full: bool, ask: bool, files: tuple[Path, ...]) -> CommandOutput:
-    """Show the models and settings in use, check the index, and find what would fail.
+    """Check the index, and find what would fail.
 
-    Exit 1 if there is a problem. The complete database is read, and graph, full text and vectors are
-    compared with the extracted data. `rebuild` repairs all three. Of FILES, files and folders that
-    are to be inserted, those that could not be read are named. Nothing is sent to a server without --ask.
+    The models and settings in use are shown. Exit 1 if there is a problem. The complete database is
+    read, and graph, full text and vectors are compared with the extracted data. `rebuild` repairs
+    all three. Of FILES, files and folders that are to be inserted, those that could not be read are
+    named. Nothing is sent to a server without --ask.
     """
     problems: list[str] = []
     settings: dict[str, str] | None = None
@@ -71,7 +72,9 @@ def doctor_command(setup: Setup, full: bool, ask: bool, files: tuple[Path, ...])
             problems += asyncio.run(_unanswered_requests(setup, settings))
     except LightRAGError as error:
         problems.append(str(error))
-    problems += _storage_problems(setup.working_dir)
+    storage_problems = list(_storage_problems(setup.working_dir))
+    if settings is None:
+        problems += storage_problems
     problems += _unreadable_files(files)
     findings = {
         "version": __version__,
@@ -84,6 +87,8 @@ def doctor_command(setup: Setup, full: bool, ask: bool, files: tuple[Path, ...])
     notes = [f"problem: {problem}" for problem in problems]
     if settings is None:
         notes += _other_indexes(setup.working_dir)
+    else:  # questions are answered all the same
+        notes += [f"inserts would fail: {problem}" for problem in storage_problems]
     return CommandOutput(
         value=findings,
         display={**findings, "problems": len(problems)},

@@ -64,8 +64,23 @@ class CommandOutput:
 CommandFunction: TypeAlias = Callable[..., CommandOutput]
 
 
-class _Main(click.Group):
+class _CommandGroup(click.Group):
+    """A group that says where an option belongs if it stands in place of a command."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        try:
+            return super().parse_args(context, arguments)
+        except click.NoSuchOption as error:
+            example = f"{context.command_path} COMMAND {error.option_name} ..."
+            names = ", ".join(self.list_commands(context))
+            message = f"{error.option_name} belongs after a command: {example}; commands: {names}"
+            raise click.UsageError(message, context) from None
+
+
+class _Main(_CommandGroup):
     """A group whose commands report errors in one line, with --json as a JSON object."""
+
+    group_class = _CommandGroup
 
     def invoke(self, context: click.Context) -> Any:
         as_json = "--json" in context.args

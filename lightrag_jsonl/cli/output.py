@@ -11,7 +11,8 @@ import click
 import msgspec
 
 from lightrag_jsonl.core.cjk import is_cjk
-from lightrag_jsonl.core.types import Failure, FileNote, Json, SkippedFile
+from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
+from lightrag_jsonl.core.types import Failure, Json
 from lightrag_jsonl.core.usage import Usage
 
 CELL_COLUMNS = 60  # in tables, but for the first column, which holds ids

@@ -81,7 +81,7 @@ def estimate_command(
 def _costs(
     rag: LightRAG, estimate: Estimate, price_by_model: Mapping[str, ModelPrice]
 ) -> dict[str, str]:
-    """The cost in money by the model of each task, where prices are known."""
+    """The cost in money by the model of each task, or that its price is not known."""
     tasks: list[tuple[ModelTask, Usage]] = [
         ("extract", estimate.extraction),
         ("summarize", estimate.summaries),
@@ -92,7 +92,12 @@ def _costs(
             continue
         model = rag.engine.client.model(task).name
         cost = cost_of(usage, model, price_by_model)
-        if cost is not None:
+        if cost is None:
+            costs[f"cost_{task}"] = (
+                f"not known, since no price of {model} is: give --prices, or install "
+                "'lightrag-jsonl[prices]'"
+            )
+        else:
             costs[f"cost_{task}"] = (
                 f"{cost.amount:,.2f} {cost.currency} ({model}, prices: {cost.prices_from})"
             )

@@ -35,7 +35,7 @@ _NO_STATEMENT_BEGINNINGS = (
 )
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LABEL = re.compile(r"\W*(?:question|answer|问题|答案|回答)\W*[:：]\W*", re.IGNORECASE)
-_LONGEST_LABEL = 8  # letters
+_LABEL_LETTERS = ("question", "answer", "问题", "答案", "回答", "na", "不适用")
 _NOT_APPLICABLE = re.compile(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
 _FIXED_SENTENCES = frozenset(
     sentence
@@ -319,9 +319,10 @@ def has_words(answer: str, question: str) -> bool:
 
 
 def begins_to_answer(beginning: str, question: str) -> bool:
-    """Whether every text with this beginning has words in the sense of `has_words`."""
+    """Whether a beginning is more than citations, the question, a label such as "Answer:" or "N/A"."""
     own_letters = _letters(_LABEL.sub("", without_citations(beginning)))
-    return len(own_letters) > _LONGEST_LABEL and not _letters(question).startswith(own_letters)
+    silent_texts = (_letters(question), *_LABEL_LETTERS)
+    return not any(text.startswith(own_letters) for text in silent_texts)
 
 
 def _letters(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightrag_jsonl.core.usage import Usage
 
 if TYPE_CHECKING:
-    from lightrag_jsonl.core.types import InsertReport
+    from lightrag_jsonl.core.index_reports import InsertReport
 
 FREE = Usage()
 

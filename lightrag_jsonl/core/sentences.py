@@ -58,6 +58,7 @@ _LIST_ITEM = re.compile(
 _UNWRAPPED = 120  # characters; longer lines are not hard-wrapped, so their line breaks are meant
 _WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
+_ENDS_WITH_UNIT = re.compile(r"(?:[/°][^\W\d_]|\d[^\S\n]?[a-z])$")  # 32 km/h, 5 m, 30 °C
 _TITLES = words(
     "mr mrs ms messrs mme mlle dr prof st ste sr fr gen col maj capt cpt cmdr adm lt sgt cpl pvt"
     " rev hon gov sen rep pres supt insp mt ft vs cf viz e.g i.e eg ie ca approx dept univ assn"
@@ -158,4 +159,6 @@ def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
         return True
     if token in _BEFORE_NUMBERS:
         return word[:1].isdigit()
-    return _DOTTED.fullmatch(token) is not None and word.casefold() not in _STARTERS
+    if _DOTTED.fullmatch(token) is None or word.casefold() in _STARTERS:
+        return False
+    return _ENDS_WITH_UNIT.search(text, max(start, dot - 3), dot) is None

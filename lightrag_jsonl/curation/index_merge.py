@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError, SettingsError
+from lightrag_jsonl.core.index_reports import MergeReport
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import MergeReport
 from lightrag_jsonl.curation.aliases import aliases_of, plan_renaming
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.contents import content_vectors, document_contents

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from functools import partial
 
 from lightrag_jsonl.core.errors import CorruptError
+from lightrag_jsonl.core.index_reports import MergeReport
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.types import MergeReport
 from lightrag_jsonl.curation.aliases import merged_aliases, plan_renaming, unmerged_aliases
 from lightrag_jsonl.curation.consistency import check_derived
 from lightrag_jsonl.curation.edits import Edit, edit_document

@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from lightrag_jsonl.core.types import SkippedFile
+from lightrag_jsonl.core.index_reports import SkippedFile
 
 OFFICE_LOCK = "~$"  # begins the name of a file beside a document that Office has open
 

@@ -8,10 +8,11 @@ from operator import methodcaller
 
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError
+from lightrag_jsonl.core.index_reports import FileNote, InsertReport
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor
 from lightrag_jsonl.core.telemetry import span
-from lightrag_jsonl.core.types import Failure, FileNote, InsertReport
+from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.indexing.budget import Budget
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.extraction import ChunkReader

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.index_reports import FileNote, InsertReport, SkippedFile
 from lightrag_jsonl.core.text import digest, sanitize
-from lightrag_jsonl.core.types import Document, Failure, FileNote, InsertReport, Json, SkippedFile
+from lightrag_jsonl.core.types import Document, Failure, Json
 from lightrag_jsonl.indexing.folders import FolderContents, irregularity
 from lightrag_jsonl.readers import PICTURE_SUFFIXES, READERS, Readers, file_suffix
 from lightrag_jsonl.readers.limits import FileLimits

@@ -42,12 +42,13 @@ LEAST_CLAUSE_WORDS = 4  # "that he went home"
 CLAUSE_OPENERS = words(
     "he she it they i we you that which who when where while if because so but there"
 )
-LEAST_QUOTED = (
-    0.6  # of the words of a copied description; names in place of pronouns are further words
-)
+LEAST_QUOTED = 0.6  # of the words of a copied description; names may stand for pronouns
 PRONOUNS = frozenset(
     {"I", "You", "He", "She", "It", "We", "They", "Him", "Her", "Them"}
     | {"我", "你", "您", "他", "她", "它", "我们", "你们", "他们", "她们", "它们", "咱们", "自己"}
+)
+NO_DATES = words(
+    "unknown unspecified none null n/a nil 无 未知 未指定 未提及 不详 不明 空 - – — ? ？"
 )
 PERSONS = frozenset({"person", "人物", "人", UNKNOWN_TYPE})  # "It" is a novel, and "He" helium
 UNNAMED_ENDS = "kept, but the description names neither end of the relation"
@@ -212,8 +213,8 @@ class MentionCollector:
             grounded=self._is_in_text(key),
             attributes=_attributes(record),
             aliases=self._aliases(record, key) if record.get("aliases") else (),
-            valid_from=_plain_text(record.get("valid_from")),
-            valid_to=_plain_text(record.get("valid_to")),
+            valid_from=_date(record.get("valid_from")),
+            valid_to=_date(record.get("valid_to")),
         )
         self.entities[mention] = None
         return None
@@ -256,8 +257,8 @@ class MentionCollector:
             keywords=keywords,
             description=_plain_text(record.get("description")),
             strength=strength if isinstance(strength, float) else 1.0,
-            valid_from=_plain_text(record.get("valid_from")),
-            valid_to=_plain_text(record.get("valid_to")),
+            valid_from=_date(record.get("valid_from")),
+            valid_to=_date(record.get("valid_to")),
         )
         self.relations[mention] = None
         self._relation_lines.setdefault(mention, line)
@@ -275,6 +276,8 @@ class MentionCollector:
         ends = [clean_name(_plain_text(record.get(field))) for field in ("source", "target")]
         names = [end for end in ends if end and not _is_clause(end)]
         described = [name for name in names if names_any(description, [name_key(name)])]
+        if described and description.endswith((":", "：")):
+            return "unsupported", "the description ends before what is said"
         if described and not self._is_quoted(description):
             return "unsupported", "the prompt asks for a copy, and the text has other words"
         if len(described) == 2:
@@ -393,6 +396,12 @@ def _plain_text(value: Json) -> str:
         return " ".join(html.unescape(value).split())
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else ""
+
+
+def _date(value: Json) -> str:
+    """A date as text; "" for a word that says that there is none."""
+    date = _plain_text(value)
+    return "" if date.rstrip(".").casefold() in NO_DATES else date
 
 
 def _plain_texts(value: Json) -> tuple[str, ...]:

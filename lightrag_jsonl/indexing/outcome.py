@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.index_reports import FileNote, InsertReport
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Document, ExtractionReport, Failure, FileNote, InsertReport
+from lightrag_jsonl.core.types import Document, ExtractionReport, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.incoming import IncomingDocument, storable
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange

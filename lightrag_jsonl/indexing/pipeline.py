@@ -8,9 +8,10 @@ from operator import methodcaller
 
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.index_reports import DeleteReport, InsertReport
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
-from lightrag_jsonl.core.types import Chunk, DeleteReport, Failure, InsertReport
+from lightrag_jsonl.core.types import Chunk, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing import commits
 from lightrag_jsonl.indexing.embedding import PassageEmbedder

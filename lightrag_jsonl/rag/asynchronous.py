@@ -15,6 +15,13 @@ from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.answers import Answer, Context
 from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
+from lightrag_jsonl.core.index_reports import (
+    DeleteReport,
+    DocumentStatus,
+    InsertReport,
+    MergeReport,
+    Status,
+)
 from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, Turn
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, Record
@@ -135,7 +142,7 @@ class AsyncLightRAG:
         progress: ShowProgress = None,
         readers: Readers | None = None,
         file_limits: FileLimits | None = None,
-    ) -> types.InsertReport:
+    ) -> InsertReport:
         """Index texts (`str`), files and folders (`Path`) and `Document`s.
 
         Files are read by suffix; `readers` adds functions from bytes to a `Document`, for more
@@ -182,9 +189,7 @@ class AsyncLightRAG:
         after = await self.engine.retrieval.graph_state()
         return replace(report, difference=after.since(before))
 
-    async def _delete_gone(
-        self, folders: Sequence[Path], report: types.InsertReport
-    ) -> tuple[str, ...]:
+    async def _delete_gone(self, folders: Sequence[Path], report: InsertReport) -> tuple[str, ...]:
         """Delete the documents of deleted files in these folders; returns the document ids."""
         indexed = {document.id for document in await self.documents()}
         loaded = {*report.documents, *report.unchanged}
@@ -216,7 +221,7 @@ class AsyncLightRAG:
         document: Document | str,
         records: Iterable[Record],
         chunks: Sequence[str] | None = None,
-    ) -> types.InsertReport:
+    ) -> InsertReport:
         """Index a document from ready-made records of `extract-graph`; no model is called.
 
         A record may name a chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
@@ -236,13 +241,11 @@ class AsyncLightRAG:
         )
         return await self.engine.indexing.insert([pending], progress=False, summarize=False)
 
-    async def resume(self, *, progress: ShowProgress = None) -> types.InsertReport:
+    async def resume(self, *, progress: ShowProgress = None) -> InsertReport:
         """Continue with the pending documents of an interrupted insert; raises like `insert`."""
         return await self.engine.indexing.resume(progress=progress)
 
-    async def retry(
-        self, *, upgrade: bool = False, progress: ShowProgress = None
-    ) -> types.InsertReport:
+    async def retry(self, *, upgrade: bool = False, progress: ShowProgress = None) -> InsertReport:
         """Repeat the extraction of failed chunks, complete the extraction of partial chunks, and embed
         the texts refused by the embedder.
 
@@ -257,7 +260,7 @@ class AsyncLightRAG:
             await self.engine.record_models()
         return await self.engine.indexing.retry(upgrade=upgrade, progress=progress)
 
-    async def delete(self, *ids: str, purge: bool = False) -> types.DeleteReport:
+    async def delete(self, *ids: str, purge: bool = False) -> DeleteReport:
         """Remove documents by id; `NotFoundError` names unknown ids, and then nothing is removed.
 
         With `purge` no text of these documents, or of documents and versions deleted earlier, remains
@@ -274,7 +277,7 @@ class AsyncLightRAG:
     @names_replacements
     async def merge_from(
         self, *indexes: str | Address, progress: ShowProgress = None
-    ) -> types.MergeReport:
+    ) -> MergeReport:
         """Add the documents of other indexes (folders or addresses), as if inserted here.
 
         Edits by hand, merges of names, vectors and the model's cached answers come along; recorded
@@ -302,7 +305,7 @@ class AsyncLightRAG:
         *,
         remove: bool = False,
         progress: ShowProgress = None,
-    ) -> types.MergeReport:
+    ) -> MergeReport:
         """Make a new index of the documents with these ids, at the address `into`.
 
         With `remove`, the documents are deleted here. Cached answers about a single document are
@@ -353,7 +356,7 @@ class AsyncLightRAG:
             explained=explained, functional_kinds=functional_kinds, limit=limit
         )
 
-    async def status(self) -> types.Status:
+    async def status(self) -> Status:
         """The numbers of documents, entities and relations, and the parts of the index."""
         engine = self.engine
         status = await read(engine.store, index_status)
@@ -370,7 +373,7 @@ class AsyncLightRAG:
 
     async def documents(
         self, *, limit: int | None = None, offset: int = 0
-    ) -> tuple[types.DocumentStatus, ...]:
+    ) -> tuple[DocumentStatus, ...]:
         """The documents, with the results of extraction; pending documents last.
 
         The first `offset` are left out, and at most `limit` returned.
@@ -563,7 +566,7 @@ async def _join(
     *,
     document_ids: Sequence[str] | None = None,
     progress: ShowProgress,
-) -> types.MergeReport:
+) -> MergeReport:
     """Add the documents of other stores: all, or only the documents with these ids."""
     await engine.record_models(overwrite=False)
     with progress_bars(progress) as show_progress:

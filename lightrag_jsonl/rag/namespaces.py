@@ -10,6 +10,7 @@ from typing import Any
 from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.index_reports import MergedRecords
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import LANGUAGE_NAMES, QueryParam
 from lightrag_jsonl.core.text import sanitize
@@ -18,7 +19,6 @@ from lightrag_jsonl.core.types import (
     EditAction,
     Entity,
     Json,
-    MergedRecords,
     Neighbourhood,
     Record,
     Relation,

@@ -123,6 +123,13 @@ class ClaimIndex:
         claims = [claim for chunk in chunks for claim in self.by_chunk.get(chunk, ())]
         return ClaimIndex(claims, self.functional_kinds, self.decided, learns=False)
 
+    def visible_in(self, chunks: Collection[int]) -> "ClaimIndex":
+        """The claims of the given chunks alone; kinds are learned from these, too: nothing of a hidden
+        document counts.
+        """
+        claims = [claim for claim in self.claims if claim.chunk in chunks]
+        return ClaimIndex(claims, self.stated_kinds, self.decided, self.learns)
+
     @cached_property
     def functional_kinds(self) -> frozenset[str]:
         """The functional kinds: stated, or learned."""

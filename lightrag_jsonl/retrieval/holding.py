@@ -19,7 +19,7 @@ from lightrag_jsonl.core.time_expressions import (
     holding_text,
     may_hold,
 )
-from lightrag_jsonl.core.types import Chunk, Kind
+from lightrag_jsonl.core.types import Chunk, EntityMention, Kind, RelationMention
 from lightrag_jsonl.retrieval.claims import Claim, ClaimIndex, is_same_value
 from lightrag_jsonl.storage.graph_index import PartialGraph
 from lightrag_jsonl.storage.rows import EntityMentionRow, Names, RelationMentionRow, RowIds
@@ -201,37 +201,59 @@ def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
     holding = Holding(
         moment=moment,
         later_chunks=later,
-        mentions={"relation": frozenset(hidden["relation"])},
-        doubtful_relations=frozenset(
-            [
-                row.owner
-                for row in relations
-                if row.id in hidden["relation"] and row.owner is not None
-            ]
-        ),
+        mentions={},
+        doubtful_relations=frozenset(),
         statements=_hidden_statements(entities, relations, hidden, superseded),
         written=written,
     )
     hidden["entity"] |= _emptied(entities, holding)
+    hidden["relation"] |= _emptied(relations, holding)
+    return _with_hidden_mentions(holding, entities, relations, hidden)
+
+
+def _with_hidden_mentions(
+    holding: Holding,
+    entities: Sequence[EntityMentionRow],
+    relations: Sequence[RelationMentionRow],
+    hidden: Mapping[Kind, Mapping[int, int]],
+) -> Holding:
+    """The out-of-date part with the hidden mentions and their consequences for the graph."""
     nameless = _nameless(entities, relations, hidden)
     hidden_entities = frozenset(hidden["entity"].keys() - nameless)
+    hidden_relations = frozenset(hidden["relation"])
+    owners = [row.owner for row in relations if row.id in hidden_relations]
     return replace(
         holding,
-        mentions={**holding.mentions, "entity": hidden_entities},
+        mentions={"entity": hidden_entities, "relation": hidden_relations},
+        doubtful_relations=frozenset([owner for owner in owners if owner is not None]),
         nameless=nameless,
         hidden_pairs=_hidden_pairs(entities, hidden_entities),
     )
 
 
-def _emptied(entities: Sequence[EntityMentionRow], holding: Holding) -> dict[int, int]:
-    """The mentions, with chunks, whose descriptions are out of date as a whole."""
+def _emptied(rows: Sequence[StoredMention], holding: Holding) -> dict[int, int]:
+    """The mentions, with chunks, without words of a valid statement about all their names."""
     return {
         row.id: row.chunk
-        for row in entities
+        for row in rows
         if row.mention.description
-        and not row.mention.attributes
-        and not holding.visible_description(row.chunk, row.mention.description)
+        and _is_emptied(
+            row.mention, holding.visible_description(row.chunk, row.mention.description)
+        )
     }
+
+
+def _is_emptied(mention: EntityMention | RelationMention, visible_description: str) -> bool:
+    """Whether all words, or a name, of a description are out of date."""
+    if isinstance(mention, RelationMention):
+        names: Sequence[str] = (mention.source, mention.target)
+    elif mention.attributes:
+        return False
+    else:
+        names = (mention.name,)
+    return not visible_description or any(
+        name in mention.description and name not in visible_description for name in names
+    )
 
 
 def superseded_claims(

@@ -63,6 +63,7 @@ from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
 from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
+from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Store, read, search
 from lightrag_jsonl.storage.views import Snapshot, StoreView
@@ -186,7 +187,7 @@ class QueryPipeline:
         prompt_numbers = tuple(numbering.numbers)
         cited = await read(
             self.store,
-            lambda view: self.cite(self._as_of(view, context.as_of), text, context, prompt_numbers),
+            lambda view: self.cite(self._as_of(view, param), text, context, prompt_numbers),
         )
         answer = Answer(
             text=text,
@@ -227,7 +228,7 @@ class QueryPipeline:
             result = await read(
                 self.store,
                 lambda view: with_sources(
-                    self._as_of(view, param.as_of), result, selection, param.chunk_top_k
+                    self._as_of(view, param), result, selection, param.chunk_top_k
                 ),
             )
         context = await asyncio.to_thread(self._fitted, result, selection, param)
@@ -280,7 +281,7 @@ class QueryPipeline:
                 mode=MODES[param.mode],
                 param=param,
                 chunk_limit=param.chunk_top_k * factor,
-                holding=self._holding(snapshot, param.as_of),
+                holding=self._holding(snapshot, param),
             )
             if asks_for_overview(task.mode, param, query.question, context.keywords):
                 result = find_overview(task, context, self.communities)
@@ -295,15 +296,20 @@ class QueryPipeline:
 
         return await search(self.store, find)
 
-    def _holding(self, view: StoreView, moment: str | None) -> Holding | None:
-        """The out-of-date part of the index; None for a question without a moment."""
-        if not moment:
+    def _holding(self, view: StoreView, param: QueryParam) -> Holding | None:
+        """The out-of-date part of the index, by the documents that the filter lets through; None for a
+        question without a moment.
+        """
+        if not param.as_of:
             return None
-        return find_holding(view, moment, self.claims.claims(view))
+        claims = self.claims.claims(view)
+        if param.where:
+            claims = claims.visible_in(set(view.matching_chunks(parse_where(param.where))))
+        return find_holding(view, param.as_of, claims)
 
-    def _as_of(self, view: StoreView, moment: str | None) -> StoreView:
+    def _as_of(self, view: StoreView, param: QueryParam) -> StoreView:
         """The view as of the moment of the question, if any."""
-        holding = self._holding(view, moment)
+        holding = self._holding(view, param)
         return view if holding is None else HoldingView(view.dialect, holding)
 
     def _reranker(self, param: QueryParam) -> Reranker | None:

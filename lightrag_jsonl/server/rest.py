@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse
 from lightrag_jsonl.core import answers, types
 from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
+from lightrag_jsonl.core.index_reports import DocumentStatus, Status
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.server.chat import EVENTS, stream_part
@@ -315,7 +316,7 @@ def _server_sent_event(name: str, value: object) -> str:
 # ── documents and jobs ──────────────────────────────────────────────────────────
 
 
-async def list_documents(call: Call) -> ListPart[types.DocumentStatus]:
+async def list_documents(call: Call) -> ListPart[DocumentStatus]:
     """The documents with their states and failures."""
     params: DocumentParams = call.params
     find = partial(
@@ -429,7 +430,7 @@ async def list_indexes(call: Call) -> list[str]:
     return list(call.indexes.by_name)
 
 
-async def get_status(call: Call) -> types.Status:
+async def get_status(call: Call) -> Status:
     """The contents of an index, and statistics of extraction."""
     return dataclasses.replace(await call.index.rag.status(), working_dir=call.index.name)
 
@@ -551,7 +552,7 @@ async def _chunk_ids(call: Call) -> tuple[str, ...]:
 INDEX_PATH: Final = "/indexes/{index}"
 REST_ROUTES: Final = (
     Route("GET", "/indexes", list_indexes, result=list[str]),
-    Route("GET", INDEX_PATH, get_status, result=types.Status),
+    Route("GET", INDEX_PATH, get_status, result=Status),
     Route("GET", f"{INDEX_PATH}/documents", list_documents, DocumentParams, result=ListPart[dict[str, Any]]),
     Route("POST", f"{INDEX_PATH}/documents", insert_documents, body=NewDocuments, result=Job, status=202, large=True),
     Route("POST", f"{INDEX_PATH}/upload", upload_file, UploadParams, body=bytes, result=Job, status=202),

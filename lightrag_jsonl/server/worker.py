@@ -19,7 +19,8 @@ import msgspec
 
 from lightrag_jsonl import AsyncLightRAG, DeleteReport, Document, InsertReport, LightRAGError
 from lightrag_jsonl.core.errors import ConfigError, LockedError
-from lightrag_jsonl.core.types import Failure, FileNote
+from lightrag_jsonl.core.index_reports import FileNote
+from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.indexing.loading import (
     JSONL_SUFFIX,
     UnreadSource,

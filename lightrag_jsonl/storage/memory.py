@@ -7,7 +7,9 @@ import numpy as np
 
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
+from lightrag_jsonl.storage.tables.base import TABLE_NAMES
 from lightrag_jsonl.storage.tables.full_text import TermCounts
+from lightrag_jsonl.storage.vector_index import HALF, Halves, Ids, VectorBlock, VectorIndex
 from lightrag_jsonl.storage.views import StoreView
 
 
@@ -76,6 +78,62 @@ class GraphMemory:
             chunks=ascending(touched["chunk"]),
             rows=view.graph_rows(touched),
         )
+
+
+class VectorMemory(GraphMemory):
+    """The graph and the vectors of one generation, for a database that cannot search vectors itself.
+
+    The dialect packs vectors as bytes: float16, little endian.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.vectors: dict[Kind, VectorIndex] = {}  # loaded by the first search
+
+    def load(self, view: StoreView) -> None:
+        """Read all rows and all vectors."""
+        super().load(view)
+        for kind in TABLE_NAMES:
+            self._load_vectors(view, kind)
+
+    def update(self, view: StoreView, touched: dict[Kind, set[int]]) -> None:
+        """Read the rows and the vectors that were touched."""
+        super().update(view, touched)
+        for kind in TABLE_NAMES:
+            index = self.vectors[kind]
+            if index.dim != view.dialect.vector_length(kind):
+                self._load_vectors(view, kind)
+                continue
+            rows = touched[kind]
+            ids, halves = stored_vectors(view, kind, index.dim, rows)
+            if rows:
+                self.vectors[kind] = index.updated(ascending(rows), ids, halves)
+
+    def _load_vectors(self, view: StoreView, kind: Kind) -> None:
+        ids, halves = stored_vectors(view, kind, view.dialect.vector_length(kind))
+        self.vectors[kind] = VectorIndex.of(VectorBlock.of(ids, halves))
+
+
+def stored_vectors(
+    view: StoreView, kind: Kind, dim: int, rows: Collection[int] | None = None
+) -> tuple[Ids, Halves]:
+    """Row ids (n,), ascending, and vectors (n, dim) of all or some rows; other lengths are left out.
+
+    The column holds bytes: float16, little endian.
+    """
+    dialect = view.dialect
+    test = f"{dialect.byte_length('data')} = {2 * dim} AND data <> {dialect.NO_VECTOR}"
+    statement = f"SELECT id, data FROM {kind}_vectors WHERE {test}"
+    parameters: list[object] = []
+    if rows is not None:
+        statement += f" AND id {dialect.among()}"
+        parameters.append(dialect.array(rows))
+    ids: list[int] = []
+    data = bytearray()
+    for id, vector in dialect.execute(f"{statement} ORDER BY id", parameters):
+        ids.append(id)
+        data += vector
+    return np.array(ids, np.int64), np.frombuffer(data, HALF).reshape(len(ids), dim)
 
 
 def ascending(rows: Collection[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -9,8 +9,9 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.index_reports import DocumentStatus, Status
 from lightrag_jsonl.core.sentences import first_words
-from lightrag_jsonl.core.types import DocumentStatus, ExtractionReport, Failure, Kind, Status
+from lightrag_jsonl.core.types import ExtractionReport, Failure, Kind
 from lightrag_jsonl.storage.rows import ChunkReport, DocumentLabel, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
 

@@ -16,15 +16,14 @@ from anyio import to_thread
 
 from lightrag_jsonl.core import types
 from lightrag_jsonl.core.errors import BudgetError, LLMError
+from lightrag_jsonl.core.index_reports import InsertReport, SkippedFile
 from lightrag_jsonl.core.protocols import LLM, Extractor
 from lightrag_jsonl.core.types import (
     Chunk,
     Completion,
     Failure,
-    InsertReport,
     Message,
     Record,
-    SkippedFile,
 )
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, read_text

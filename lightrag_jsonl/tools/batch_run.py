@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
+from lightrag_jsonl.core.index_reports import InsertReport, SkippedFile
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import Failure, InsertReport, SkippedFile
+from lightrag_jsonl.core.types import Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given
 from lightrag_jsonl.providers import OpenAILLM

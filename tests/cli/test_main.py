@@ -104,6 +104,8 @@ WRONG = [
     (("extract", "extract-rows", "a.txt", "--set", "schema=@none", *MODEL), 1, "no such file"),
     (("extract", "extract-rows", "a.txt", "--set", "schema", *MODEL), 2, "expected NAME=VALUE"),
     (("reembed",), 2, "--embedder"),
+    (("entities", "-w", "kb"), 2, "-w belongs after a command"),
+    (("-w", "kb", "status"), 2, "-w belongs after a command"),
     (("eval",), 2, "give either a file of QUESTIONS or --generate"),
 ]
 

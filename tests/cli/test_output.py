@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.cli import output
-from lightrag_jsonl.core.types import ExtractionReport, Failure, InsertReport
+from lightrag_jsonl.core.index_reports import InsertReport
+from lightrag_jsonl.core.types import ExtractionReport, Failure
 from lightrag_jsonl.core.usage import Usage
 
 

@@ -105,6 +105,17 @@ def test_sentences_cover_the_text_in_order(text: str) -> None:
             "Mr. Scrooge saw it, e.g. the door. It was 3.14 at 5 p.m. The end!",
             ["Mr. Scrooge saw it, e.g. the door.", "It was 3.14 at 5 p.m.", "The end!"],
         ),
+        (
+            "It was 32 km/h. So says J. Roe. It ran 5 m. Roe v. Doe won. It is 30 °C. Boats left.",
+            [
+                "It was 32 km/h.",
+                "So says J. Roe.",
+                "It ran 5 m.",
+                "Roe v. Doe won.",
+                "It is 30 °C.",
+                "Boats left.",
+            ],
+        ),
         ('"How now?" said Scrooge. "Who?"', ['"How now?" said Scrooge.', '"Who?"']),
         ("J. K. Rowling came. See No. 5.", ["J. K. Rowling came.", "See No. 5."]),
         ("Apple Inc. The U.S. Army left.", ["Apple Inc.", "The U.S. Army left."]),

@@ -9,7 +9,7 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.curation.duplicates import PART, Duplicate, Evidence
-from lightrag_jsonl.curation.review import PAIRS_AT_ONCE
+from lightrag_jsonl.llm.pair_review import PAIRS_AT_ONCE
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, view
 

@@ -9,15 +9,14 @@ import pytest
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.index_reports import DocumentStatus, InsertReport
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.types import (
     Chunk,
     Completion,
     Document,
-    DocumentStatus,
     EntityMention,
     Extraction,
-    InsertReport,
     Message,
     Record,
     RelationMention,

@@ -181,3 +181,12 @@ def test_a_date_of_the_example_is_no_date_of_the_text() -> None:
         collector.add([(1, record)])
         (mention,) = collector.entities
         assert (mention.valid_from, mention.valid_to) == dates and not collector.rejections
+
+
+@pytest.mark.parametrize("word", ["unknown", "None", "N/A", "-", "无", "未指定", "不详"])
+def test_a_word_for_no_date_is_no_date(word: str) -> None:
+    """Models write one where the field should be left out."""
+    undated = {"valid_from": word, "valid_to": word}
+    found = extraction(entity("Ann", "Ann met Bob.") | undated, relation("Ann", "Bob") | undated)
+    mentions = [*found.entities, *found.relations]
+    assert {date for mention in mentions for date in (mention.valid_from, mention.valid_to)} == {""}

@@ -112,6 +112,7 @@ def test_scanned_pages_and_pictures_are_read_and_cited(
         assert chart.box == (100.0, 300.0, 300.0, 450.0)
 
 
+@pytest.mark.slow
 def test_a_picture_is_paid_once(tmp_path: Path, server: ScriptedServer) -> None:
     """The same file again, and in a changed version its unchanged pages, come from the cache; a purge of
     the document takes the answers along.

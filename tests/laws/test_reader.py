@@ -105,6 +105,7 @@ def test_any_text_can_be_read(text: str) -> None:
     assert json.dumps(result.records, ensure_ascii=False, allow_nan=False).encode("utf-8")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(RECORDS, st.lists(RECORDS, min_size=1, max_size=3), st.data())
 def test_a_line_cut_in_between_costs_itself_alone(

@@ -301,6 +301,16 @@ def test_the_facts_of_short_examples_are_true() -> None:
         ("北辰公司由赵凯创立于１９９９年。", {("赵凯", "创立", "北辰公司")}),
         ("华夏银行总部设在杭州。", {("华夏银行", "总部设在", "杭州")}),
         ("赵凯担任北辰公司的总经理。", {("赵凯", "总经理", "北辰公司")}),
+        ("In 1902 Vera Lind founded Northwind.", {("Vera Lind", "founded", "Northwind")}),
+        (
+            "Since AD 199 Lo Ren has been prefect of Wu Province.",
+            {("Lo Ren", "prefect of", "Wu Province")},
+        ),
+        ("2001年起，钱卫国接任清溪印书馆馆长。", {("钱卫国", "馆长", "清溪印书馆")}),
+        ("钱海燕被任命为清溪大学校长。", {("钱海燕", "校长", "清溪大学")}),
+        ("光绪二十年，魏延任庐江太守。", {("魏延", "任", "庐江太守")}),
+        ("孫策領會稽太守。", {("孫策", "領", "會稽太守")}),
+        ("张郃拜荡寇将军。", {("张郃", "拜", "荡寇将军")}),
     ],
 )
 def test_a_statement_has_its_direction(text: str, expected: set[tuple[str, str, str]]) -> None:
@@ -328,6 +338,7 @@ def test_a_statement_has_its_direction(text: str, expected: set[tuple[str, str, 
         "赵凯莫伤沈若兰！",
         "迟小满建在《收获》。",
         "会员有杭州推理作家协会。",
+        "赵凯拜沈若兰为征西将军。",
     ],
 )
 def test_what_a_sentence_does_not_state_is_only_mentioned_together(text: str) -> None:
@@ -335,6 +346,22 @@ def test_what_a_sentence_does_not_state_is_only_mentioned_together(text: str) ->
     relations = extract_text(text, "zh" if text[0] > "一" else "en").relations
     assert {relation.keywords[0] for relation in relations} <= {*TOGETHER}
     assert all(relation.strength == 1 for relation in relations)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("建安六年，费祎任凉州牧。", {"费祎", "凉州牧"}),
+        ("清溪大桥限速40公里。", {"清溪大桥"}),
+        ("2001年，主任医师和高管担任顾问。", set()),
+        ("曹休总督诸军，将领陈泰将军出城。", {"曹休", "陈泰"}),
+        ("When he died in 44 BC Lucius Vane ruled Rome.", {"Lucius Vane", "Rome"}),
+    ],
+)
+def test_offices_and_their_holders_are_whole_names(text: str, names: set[str]) -> None:
+    """Nor is an era, a profession or a verb a part of them."""
+    language: Language = "zh" if text[-1] > "z" else "en"
+    assert set(found(text, language)) == names
 
 
 def test_dates_are_no_entities() -> None:

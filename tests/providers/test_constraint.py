@@ -34,6 +34,7 @@ def is_allowed(schema: dict[str, Any], *found: Json) -> bool:
     return bool(checker.is_valid({"records": list(found)}))
 
 
+@pytest.mark.slow
 @given(records, st.sampled_from([None, 1]), st.data())
 def test_a_cut_object_keeps_the_whole_records(
     found: list[dict[str, Json]], indent: int | None, data: st.DataObject

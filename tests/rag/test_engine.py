@@ -121,6 +121,7 @@ def test_a_clock_must_return_seconds(tmp_path: Path) -> None:
     engine.close()
 
 
+@pytest.mark.slow
 def test_no_room_uses_private_names_of_another() -> None:
     """A room is a folder or a module at the top. Where it uses a private attribute of an object that
     is not `self`, the attribute is its own, another package's, or a public method of named tuples.

@@ -11,6 +11,8 @@ from lightrag_jsonl.testing import HashEmbedder, ReplayLLM, Request
 from tests.kit import index, problems
 from tests.replays.carol import documents
 
+pytestmark = pytest.mark.slow  # reads a whole novel's answers
+
 OPTIONS = IndexOptions(chunk_tokens=3_000)  # a chunk of the recording is one chunk here
 
 

@@ -15,6 +15,7 @@ from tests.replays.carol import documents
 from tests.replays.test_carol import OPTIONS, otherwise
 
 
+@pytest.mark.slow
 def test_an_upgraded_index_equals_one_made_at_once(shared_data: Path, tmp_path: Path) -> None:
     """Entities, relations, vectors, full text and reports, also when the upgrade stops half-way and
     goes on; each chunk is paid for once, and a second upgrade finds nothing to read.

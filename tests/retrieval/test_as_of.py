@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG
+from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import QueryParam
@@ -121,6 +121,22 @@ async def test_clauses_of_another_time_are_left_out(tmp_path: Path) -> None:
     (chunk,) = answer.context.chunks
     assert len(chunk.text) == len(text)
     assert all("张三" not in citation.text for citation in answer.citations)
+
+
+async def test_a_hidden_document_replaces_nothing(tmp_path: Path) -> None:
+    """Under a filter, a later claim of a document that the filter hides does not count."""
+    options = IndexOptions(functional_kinds=("^head of",))
+    async with index(tmp_path, options=options) as rag:
+        for name, year, shelf in (("Anna Berg", "2019", "open"), ("Carl Dorn", "2021", "closed")):
+            text = f"{name} is the head of the Harbor Museum."
+            head = relation(name, "Harbor Museum", text, **HEADS)
+            await rag.insert_records(
+                Document(text, id=year, date=year, metadata={"shelf": shelf}), [head]
+            )
+        unfiltered = await rag.retrieve(QUESTION, as_of="2022")
+        filtered = await rag.retrieve(QUESTION, as_of="2022", where={"shelf": "open"})
+    assert "Carl Dorn" in unfiltered.prompt and "Anna Berg" not in unfiltered.prompt
+    assert "Anna Berg" in filtered.prompt and "Carl Dorn" not in filtered.prompt
 
 
 async def test_an_edit_counts_at_every_time(tmp_path: Path) -> None:

@@ -101,6 +101,7 @@ def expected() -> Recall:
     return recall
 
 
+@pytest.mark.slow
 def test_recall_is_as_recorded(rag: LightRAG) -> None:
     """In every mode, to the decimal."""
     recall = measured(rag)

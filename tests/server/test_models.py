@@ -36,6 +36,7 @@ def respond(request: Request) -> Reply:
     return chat_reply("Ada did [1].")
 
 
+@pytest.mark.slow
 def test_questions_and_jobs_have_the_models_of_the_server(tmp_path: Path) -> None:
     """Instead of those that the index remembers: one reads, another answers, a third orders passages."""
     kb = tmp_path / "kb"

@@ -228,6 +228,7 @@ METRICS = {  # the type and the labels of each metric; dashboards and alerts dep
 }
 
 
+@pytest.mark.slow
 def test_metrics_count_what_happened(server: Running) -> None:
     """Questions, requests, jobs and sizes appear in the text format, each name described once."""
     server.post("/indexes/kb/query", {"question": "Curie"})
@@ -250,6 +251,7 @@ def test_metrics_count_what_happened(server: Running) -> None:
     assert len(types) == len(set(types)) >= 8
 
 
+@pytest.mark.slow
 def test_metrics_keep_their_names_and_labels(server: Running) -> None:
     """No metric is renamed, loses a label or gets a companion that nobody asked for."""
     question = {"question": "Curie"}
@@ -291,6 +293,7 @@ def test_a_filter_with_too_many_conditions_is_400(server: Running) -> None:
     assert {chunk["document_id"] for chunk in found["chunks"]} == {"curie", "张骞"}
 
 
+@pytest.mark.slow
 def test_communities_are_listed_and_reports_need_a_model(server: Running) -> None:
     """Level 0 alone or with the parts; without a model the estimate says so, and a job fails in words."""
     listed = server.get("/indexes/kb/communities")

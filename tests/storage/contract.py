@@ -5,6 +5,7 @@ docs/stores.md says how to write a store; its tests inherit `StoreContract`.
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,11 +18,12 @@ from lightrag_jsonl.core.types import Completion, Json, Kind, TraceSummary
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
-from lightrag_jsonl.storage.store import Store
+from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.vector_index import NO_VECTOR
 from lightrag_jsonl.storage.views import Transaction
 
 TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
+SHORTEST_SECRET = 16  # characters that nobody guesses
 ROWS = np.eye(4, dtype=np.float32)
 ALL_ROWS: Mapping[Kind, Sequence[int]] = {"entity": (1, 2), "relation": (1,), "chunk": (3, 4)}
 REJECTION = t.Rejection(2, "oops", "not_json", "no object")
@@ -545,6 +547,42 @@ class StoreContract:
                 pass
         with same_store.writer_lock(0), second_store.view() as view:
             assert not view.documents() and "language" not in view.settings()
+
+    def test_each_index_has_a_format_and_a_secret_of_its_own(self, tmp_path: Path) -> None:
+        """A new index has the current format, and a secret that opening it again does not change."""
+        store = self.make(tmp_path / "one")
+        second_store = self.make(tmp_path / "other")
+        with store.view() as view:
+            assert view.settings()["format"] == str(FORMAT)
+        assert len(store.mark_secret) >= SHORTEST_SECRET
+        assert store.mark_secret != second_store.mark_secret
+        assert store.mark_secret == self.make(tmp_path / "one").mark_secret
+
+    def test_a_snapshot_is_searched_by_several_threads(self, tmp_path: Path) -> None:
+        """Threads that search one snapshot at the same time get what one thread gets."""
+
+        def hits(query: int) -> list[object]:
+            vector = ROWS[query % 4][None]
+            ids, scores = snapshot.search_vectors("chunk", vector, 9)
+            terms = snapshot.search_terms(["radium", "镭*"], 1 + query)
+            names = list(snapshot.chunks([1 + query % 4]).values())
+            return [ids.tolist(), scores.tolist(), terms, names]
+
+        queries = range(24)
+        with self.filled(tmp_path, 1, 2).snapshot() as snapshot:
+            expected = [hits(query) for query in queries]
+            with ThreadPoolExecutor(6) as threads:
+                assert list(threads.map(hits, queries)) == expected
+
+    def test_a_transaction_inside_another_is_refused(self, tmp_path: Path) -> None:
+        """It would wait for the outer one for ever; that one goes on, and is stored."""
+        store = self.make(tmp_path)
+        with store.transaction() as transaction:
+            with pytest.raises(StorageError, match="inside another"), store.transaction():
+                pass
+            put_sample(transaction, 1)
+        with store.view() as view:
+            assert [document.id for document in view.documents()] == ["d1"]
 
     def test_what_was_paid_for_is_kept_until_it_is_deleted(self, tmp_path: Path) -> None:
         """Answers by their keys, of which the last one counts; vectors by the digests of texts."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,6 +92,7 @@ def changed_ids(old: Mapping[int, object], new: Mapping[int, object]) -> Ids:
     return column(id for id in {*old, *new} if old.get(id) != new.get(id))
 
 
+@pytest.mark.slow
 @given(st.lists(states, min_size=1, max_size=5))
 def test_it_agrees_with_dictionaries_after_any_changes(history: list[State]) -> None:
     """An index that caught up with changes, row by row, is the index of the last state."""

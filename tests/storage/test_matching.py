@@ -115,6 +115,7 @@ conditions = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(documents, st.lists(conditions, max_size=2))
 def test_the_database_agrees_with_python(

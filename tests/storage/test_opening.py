@@ -324,17 +324,6 @@ def test_the_writer_is_named(kb: Path) -> None:
         pass
 
 
-def test_a_transaction_inside_another_is_an_error(kb: Path) -> None:
-    """It would wait for itself for ever; the outer one is not harmed."""
-    store = SQLiteStore(kb)
-    with store.transaction() as transaction:
-        put_sample(transaction, 2)
-        with pytest.raises(StorageError, match="inside another"), store.transaction():
-            pass
-    with store.view() as view:
-        assert len(view.documents()) == 2
-
-
 def test_a_sealed_folder_is_read(kb: Path, sealed: Seal) -> None:
     """All is found as where it can be written to; an error says how to write: copy the folder."""
     expected = stored_content(SQLiteStore(kb))

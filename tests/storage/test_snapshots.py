@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.storage.sqlite import memory
+from lightrag_jsonl.storage import memory
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.tables import settings
 from lightrag_jsonl.storage.views import Transaction

@@ -71,6 +71,7 @@ def requests(tmp_path: Path) -> Path:
     return tmp_path / "requests.jsonl"
 
 
+@pytest.mark.slow
 def test_rounds_of_files_make_what_an_insert_makes(shared_data: Path, tmp_path: Path) -> None:
     """First turns, gleanings, summaries: then the index holds what live calls would have brought."""
     documents, answers = carol.documents(shared_data, 12)

@@ -63,4 +63,4 @@ def test_an_estimate_says_the_cost(tmp_path: Path) -> None:
     tokens = report["extraction"]["input_tokens"]
     assert report["cost_extract"] == f"{tokens / 1000:,.2f} CNY (m, prices: file)"
     assert "cost_summarize" in report
-    assert "cost_extract" not in run_json(*arguments[:-2])
+    assert "no price of m" in run_json(*arguments[:-2])["cost_extract"]

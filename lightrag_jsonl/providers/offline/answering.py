@@ -15,6 +15,8 @@ from lightrag_jsonl.core.question_scope import asks_about_everything
 from lightrag_jsonl.providers.offline.evidence import AnswerEvidence
 from lightrag_jsonl.providers.offline.keywords import offline_keywords
 from lightrag_jsonl.providers.offline.overviews import overview_answer
+from lightrag_jsonl.providers.offline.question import analyze_question
+from lightrag_jsonl.providers.offline.question_parts import QuestionPart, question_parts
 from lightrag_jsonl.providers.offline.quotes import (
     LONGEST_QUOTE,
     Quote,
@@ -50,6 +52,10 @@ _WHOLE_TEXT: Mapping[Language, str] = {
 _NO_SENTENCE: Mapping[Language, str] = {
     "en": f"{FIXED_WORDS['en'].no_sentence} The nearest ones in the passages found:",
     "zh": f"{FIXED_WORDS['zh'].no_sentence}检索到的段落中最接近的是：",
+}
+_NOT_ANSWERED: Mapping[Language, str] = {  # before a part of a question
+    "en": "No sentence clearly answers this part: ",
+    "zh": "没有哪一句能明确回答其中一问：",
 }
 _COUNTS: Mapping[str, int] = {
     **{"a": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
@@ -110,9 +116,11 @@ def select_answer(question: str, context: Context, language: Language) -> str:
     if is_about_everything:  # "the main street" tells nothing of the main themes
         terms = content_terms(question)
         quotes = [quote for quote in quotes if 2 * len(terms & quote.terms) > len(terms)]
-    answering = _answering_quotes(question, quotes, context, language)
+    answering, unanswered = _answers_by_part(question, quotes, context, language)
     if answering:
         answer = " ".join(f"{quote.text} [{quote.number}]" for quote in answering[:limit])
+        for part in unanswered:
+            answer += f"\n\n{_NOT_ANSWERED[question_language]}{part}"
     elif quotes:
         nearest = [f"- {quote.text} [{quote.number}]" for quote in quotes[: limit or _NEAREST]]
         answer = "\n".join([f"{_NO_SENTENCE[question_language]}\n", *nearest])
@@ -128,6 +136,41 @@ def is_abstention(answer: str) -> bool:
     """Whether an answer of the rules says that no sentence of the sources answers the question."""
     openings = (*_NO_ANSWER.values(), *_NO_SENTENCE.values(), *_WHOLE_TEXT.values())
     return answer.startswith(openings)
+
+
+def _answers_by_part(
+    question: str, quotes: Sequence[Quote], context: Context, language: Language
+) -> tuple[list[Quote], list[str]]:
+    """The quotes that answer a question, and of a question in several parts those without an answer."""
+    parts = question_parts(question, language)
+    if len(parts) == 1:
+        return _answering_quotes(question, quotes, context, language), []
+    answering: list[Quote] = []
+    open_parts: list[QuestionPart] = []
+    for part in parts:
+        keywords = offline_keywords(part.question, (), language)
+        part_quotes = _best_quotes(part.question, keywords, context)
+        part_answers = _answering_quotes(part.question, part_quotes, context, language)
+        subject = content_terms(part.subject)
+        part_answers = [quote for quote in part_answers if subject <= quote.terms | quote.implied]
+        answering += [quote for quote in part_answers if quote not in answering]
+        if not part_answers:
+            open_parts.append(part)
+    unanswered = [
+        part.words for part in open_parts if not _may_be_answered(part, answering, language)
+    ]
+    return answering, unanswered
+
+
+def _may_be_answered(part: QuestionPart, answering: Sequence[Quote], language: Language) -> bool:
+    """Whether a sentence with most words of a part may name who or what is asked for: not every name
+    is known to the rules, but every date and number is.
+    """
+    kind = analyze_question(part.question, language).kind
+    if kind not in (None, "person", "name"):
+        return False
+    terms = content_terms(part.question)
+    return any(2 * len(terms & quote.terms) >= len(terms) for quote in answering)
 
 
 def _answering_quotes(

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
+from lightrag_jsonl.core.dates import CHINESE_NUMBER, ERAS
 from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.providers.offline import words as tables
+from lightrag_jsonl.providers.offline.offices import office_phrases, people_in_office
 from lightrag_jsonl.providers.offline.organizations import organization_phrases
 from lightrag_jsonl.providers.offline.phrases import (
     ContentWord,
@@ -29,6 +31,7 @@ _LATIN = re.compile(
     r"(?<![A-Za-z0-9])[a-z]*[A-Z][A-Za-z0-9.+&'’-]*(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
     r"(?: (?:of |the |and )*[A-Z0-9][A-Za-z0-9.+&'’-]*){0,5}"
 )
+_ERA_YEAR = re.compile(rf"(?:{ERAS})(?:元|{CHINESE_NUMBER}{{1,4}})年")
 _TAG_TYPES = {"nr": "person", "ns": "place", "nt": "organization", "nz": "concept"}
 _ABSTRACT_NOUN = re.compile(
     r"..+[度性率化感制观型式业]"
@@ -44,18 +47,21 @@ _PLACE_ENDINGS = frozenset(_NAME_ENDINGS + "市省区国乡屯溪港湾站滩洲
 def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) -> PhrasesAndWords:
     """The names, the repeated nouns and the content words of a Chinese text."""
     words = _with_whole_names(segmented(text))
+    offices = list(office_phrases(text, words))
     if tagger == "lac":
         dictionary_words = [word for word in words if word.in_dictionary]
-        tagged = [*tagged_names(text, spans), *_tagged_names(dictionary_words)]
+        tagged = [*tagged_names(text, spans), *_tagged_names(dictionary_words, text)]
     else:
-        tagged = list(_tagged_names(words))
+        tagged = list(_tagged_names(words, text))
     names = without_overlap(
         [
             *title_phrases(text, spans),
             *_written_names(text),
             *organization_phrases(text, words),
+            *offices,
+            *people_in_office(text, words),
             *_people_with_titles(words),
-            *tagged,
+            *_apart_from(offices, tagged),
         ]
     )
     content = [word for word in words if _is_content(word, question=question)]
@@ -66,27 +72,47 @@ def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) 
     )
 
 
+def _apart_from(offices: Sequence[Phrase], names: Iterable[Phrase]) -> Iterator[Phrase]:
+    """The names without those that begin or end within an office: 任凉州 of 任凉州牧."""
+    for name in names:
+        if not any(name.start < office.end and office.start < name.end for office in offices):
+            yield name
+
+
 def _with_whole_names(words: Iterable[SegmentedWord]) -> list[SegmentedWord]:
-    """The words, with places joined to the end of their name (潇湘馆), and parts of foreign names
-    to each other (皮埃尔·居里).
+    """The words, with places joined to the end of their name (潇湘馆, 清溪大桥), and parts of foreign
+    names to each other (皮埃尔·居里).
     """
     joined: list[SegmentedWord] = []
     for word in words:
-        if joined and _belongs_to(joined[-1], word):
+        if joined and _belongs_to(joined[-1], word, joined[-2:-1]):
             before = joined[-1]
-            joined[-1] = before._replace(end=word.end, text=before.text + word.text)
+            tag = "ns" if word.text in tables.FACILITIES else before.tag
+            joined[-1] = before._replace(end=word.end, text=before.text + word.text, tag=tag)
         else:
             joined.append(word)
     return joined
 
 
-def _belongs_to(before: SegmentedWord, word: SegmentedWord) -> bool:
-    """Whether a word goes on with the name before it."""
+def _belongs_to(
+    before: SegmentedWord, word: SegmentedWord, preceding: Sequence[SegmentedWord]
+) -> bool:
+    """Whether a word goes on with the name before it, or with a noun at the beginning of a clause
+    (石门大桥).
+    """
     if before.end != word.start:
         return False
-    if before.tag == "nr":
-        return "·" in (word.text, before.text[-1])
+    if before.tag == "nr" and "·" in (word.text, before.text[-1]):
+        return True
+    if word.text in tables.FACILITIES:
+        is_opening = not preceding or not preceding[0].text[-1].isalnum()
+        return before.tag in ("ns", "nz") or (is_opening and _is_specific_noun(before))
     return before.tag == "ns" and len(word.text) == 1 and word.text in _NAME_ENDINGS
+
+
+def _is_specific_noun(word: SegmentedWord) -> bool:
+    is_noun = word.tag in ("n", "nr") and len(word.text) == 2
+    return is_noun and simplified(word.text) not in tables.GENERIC_NOUNS
 
 
 def _is_content(word: SegmentedWord, *, question: bool) -> bool:
@@ -129,11 +155,16 @@ def _people_with_titles(words: Sequence[SegmentedWord]) -> Iterator[Phrase]:
             yield Phrase(start=surname.start, end=title.end, name=name, type="person")
 
 
-def _tagged_names(words: Sequence[SegmentedWord]) -> Iterator[Phrase]:
-    """Names by their tags; of people only names with a surname, or repeated ones."""
+def _tagged_names(words: Sequence[SegmentedWord], text: str) -> Iterator[Phrase]:
+    """Names by their tags, but for eras of dates (建安元年); of people only names with a surname, or
+    repeated ones.
+    """
     counts = Counter(word.text for word in words)
+    plain = simplified(text)
     for word in words:
         type = _TAG_TYPES.get(word.tag[:2])
+        if type and _ERA_YEAR.match(plain, word.start):
+            continue
         if not type or len(word.text) < 2 or not has_cjk(word.text) or _is_common_noun(word.text):
             continue
         if simplified(word.text) in tables.MISTAGGED_WORDS | tables.GENERIC_NOUNS:

@@ -28,6 +28,7 @@ _CAPITALIZED_NAME = regex.compile(
     rf"(?<![\p{{L}}\p{{N}}'’]){_CAPITALIZED}"
     rf"(?:{_WORD_GAP}(?:(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&){_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b))*"
 )
+_YEAR_WITH_ERA = re.compile(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
 _ENGLISH_WORD = regex.compile(r"(?<![\p{L}\p{N}'’-])\p{L}[\p{L}\p{N}'’-]*[\p{L}\p{N}]")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
 _OBJECT = re.compile(
@@ -41,7 +42,10 @@ _IS_A = regex.compile(
 
 def english_phrases(text: str, spans: Spans) -> PhrasesAndWords:
     """The names and the content words of an English text; `spans` are the sentences."""
-    names = without_overlap([*title_phrases(text, spans), *_capitalized_names(text, spans)])
+    without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
+    names = without_overlap(
+        [*title_phrases(text, spans), *_capitalized_names(without_years, spans)]
+    )
     names = without_overlap([*names, *_verb_objects(text, names)])
     named_positions = {at for name in names for at in range(name.start, name.end)}
     words: list[ContentWord] = []

@@ -55,7 +55,7 @@ _SHOWN: Mapping[str, re.Pattern[str]] = {  # by `kind` of a question
     ),
     "number": re.compile(_COUNT_OR_NUMBER, re.IGNORECASE),
     "place": re.compile(
-        r"\b(?:in|at|near|behind|under|above|beside|to|from)\s+(?:(?:the|an?|his|her)\s|[A-Z])|[在到往于至住去]|[里内外上下旁]"
+        r"\b(?:in|at|near|behind|under|above|beside|to|from)\s+(?:(?:the|an?|his|her)\s|[A-Z])|[在从到往于至住去]|[里内外上下旁]"
     ),
 }
 

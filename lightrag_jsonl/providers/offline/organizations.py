@@ -57,6 +57,10 @@ _ORGANIZATION_ENDINGS = (  # kinds of organizations, chosen by hand
     ),
     *("通讯社", "电视台", "博物馆", "图书馆", "美术馆", "纪念馆", "局", "厅", "署"),
 )
+_INSTITUTION = re.compile(  # words of the dictionary, after a name: 江南印书馆, 长桥旅行社
+    r"\w{2,}[馆院社厂]|(?:招待|看守|卫生|收容)所|诊所|学校|书院|剧院|画院|影院|书店|书社|剧团|乐团"
+)
+_BUILDINGS = ("四合院", "大杂院", "三合院")
 _INDUSTRIES = words(  # verbs and verbal nouns in names of companies: lines of business, chosen by hand
     "发展 投资 建设 开发 管理 服务 设计 制造 咨询 租赁 销售 加工 运输 通信 勘探 养殖 种植 控股 担保 装饰 安装 维修 检测 监理"
     " 研究 教育 培训 出版 印刷 包装 保险 娱乐 传播 营销 评估 拍卖 仓储 配送 进出口 供应 供水 供电 发电 回收 再生 旅游 餐饮"
@@ -66,6 +70,7 @@ _NO_NAME = words(  # before an ending: a kind of organization, or a part of one,
     "分 子 母 总 股份 有限 责任 有限责任 股份有限 控股 上市 跨国 外国 本地 全资 附属 下属 公共 大型 中小 小型 中型 新 老 大 小 各"
     " 集团 公司 银行 国有 民营 私营 外资 合资 商业 中央 地方 综合 专科 附近 当地 全国 国际 世界 国内"
 )
+_NO_BEGINNING = words("就读 就读于 毕业 毕业于 地处 位于 即 原 前 为 在 于")
 _NAME_TAGS = ("n", "nz", "nr", "ns", "nt", "nrt", "nrfg", "vn", "j", "b", "s", "eng", "an", "l")
 _PROPER_TAGS = ("nz", "nr", "ns", "nt", "nrt", "nrfg", "eng")
 _ADMINISTRATIVE_UNITS = (
@@ -88,6 +93,8 @@ def organization_phrases(text: str, segments: Sequence[SegmentedWord]) -> Iterat
         if first is None:
             continue
         start = segments[first].start
+        if text.startswith("于", start) and text.endswith(("毕业", "就读"), 0, start):
+            start += 1  # joined to a name by the segmenter: 毕业 于德信 学校
         name = text[start : word.end]
         if simplified(name) in GENERIC_NOUNS:
             continue
@@ -109,14 +116,19 @@ def _places_of(stem: str, text: str) -> Iterator[Phrase]:
 
 def _ends_a_name(word: SegmentedWord, following: Sequence[SegmentedWord]) -> bool:
     """Whether a word is the last one of an organization's name, by an ending; 股份 and 集团 go on."""
-    plain = simplified(word.text)
-    if not plain.endswith(_ORGANIZATION_ENDINGS) or word.tag not in (*_NAME_TAGS, "q"):
+    if not _is_kind(word) or word.tag not in (*_NAME_TAGS, "q"):
         return False
     next_word = following[0] if following and following[0].start == word.end else None
-    return next_word is None or (
-        not simplified(next_word.text).endswith(_ORGANIZATION_ENDINGS)
-        and (simplified(next_word.text) != "股份")
-    )
+    return next_word is None or (not _is_kind(next_word) and simplified(next_word.text) != "股份")
+
+
+def _is_kind(word: SegmentedWord) -> bool:
+    """Whether a word ends with a kind of organization."""
+    plain = simplified(word.text)
+    if plain.endswith(_ORGANIZATION_ENDINGS):
+        return True
+    is_institution = word.in_dictionary and _INSTITUTION.fullmatch(plain) is not None
+    return is_institution and plain not in _BUILDINGS
 
 
 def _first_word_of_name(segments: Sequence[SegmentedWord], last: int) -> int | None:
@@ -126,6 +138,8 @@ def _first_word_of_name(segments: Sequence[SegmentedWord], last: int) -> int | N
         first > 0 and last - first < _MOST_WORDS and _goes_on(segments[first - 1], segments[first])
     ):
         first -= 1
+    while first < last and simplified(segments[first].text) in _NO_BEGINNING:
+        first += 1
     leftmost = first
     while first < last and simplified(segments[first].text) in _INDUSTRIES:
         first += 1

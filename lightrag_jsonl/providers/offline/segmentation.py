@@ -11,7 +11,12 @@ from lightrag_jsonl.providers.offline.words import NO_PEOPLE
 if TYPE_CHECKING:
     from rjieba import Jieba
 
-_ATTACHED = re.compile("^[由与对被把令使](?=.)|(?<=.)[是曰笑道]$")  # to a name by the segmenter
+_ATTACHED = re.compile(  # to a name by the segmenter
+    "^[由与对被把令使](?=.)|(?<=.)[是曰笑道]$|(?<=..)任$"
+)
+_ORGANIZATION_AND_OFFICE = re.compile(  # single words of the dictionary: 大学校长
+    "(大学|中学|小学|学院|医院|法院|公司|银行|局)(校长|教授|教师|院长|总裁|行长|主席|局长)"
+)
 _FUNCTION_ENDINGS = "之若只时谓乃既亦遂则即又便说等去来从因以欲袭率遣命使"  # joined to people's names by the segmenter
 _LONGEST_GUESS = 3  # characters of a person's full name
 _FILLER_TAGS = ("r", "d", "y")  # pronouns and question words, adverbs, particles at the end
@@ -53,7 +58,7 @@ def segmented(text: str) -> Iterator[SegmentedWord]:
     segmenter = _segmenter()
     plain = simplified(text)
     at = 0
-    for segment, segment_tag in segmenter.tag(plain):
+    for segment, segment_tag in _tagged_segments(plain):
         at = plain.index(segment, at)
         word = segment
         tag = segment_tag
@@ -71,6 +76,16 @@ def segmented(text: str) -> Iterator[SegmentedWord]:
             start=start, end=end, text=text[start:end], tag=tag, in_dictionary=in_dictionary
         )
         at += len(segment)
+
+
+def _tagged_segments(text: str) -> Iterator[tuple[str, str]]:
+    """The segmenter's words with their parts of speech; the words for an office without their organization."""
+    for segment, tag in _segmenter().tag(text):
+        joined = _ORGANIZATION_AND_OFFICE.fullmatch(segment)
+        if joined is None:
+            yield segment, tag
+        else:
+            yield from [(part, "n") for part in joined.groups()]
 
 
 def without_attached(segment: str, text: str) -> str:

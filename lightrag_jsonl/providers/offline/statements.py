@@ -10,8 +10,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
+from lightrag_jsonl.core.dates import ENGLISH_MONTHS
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.providers.offline import words as tables
+from lightrag_jsonl.providers.offline.offices import (
+    CLASSICAL_OFFICES,
+    TAKES_CLASSICAL_OFFICE,
+    TAKES_OFFICE,
+)
 from lightrag_jsonl.providers.offline.phrases import Phrase
 from lightrag_jsonl.providers.offline.sentences import Sentence
 
@@ -37,9 +43,16 @@ def find_statements(text: str, sentence: Sentence) -> Iterator[Statement]:
 
 # ── English ─────────────────────────────────────────────────────────────────────
 
+_TIME_WORD = (
+    rf"(?:\d{{1,4}}(?:st|nd|rd|th|s)?|AD|CE|BC|BCE|the|early|late|mid|around|about|spring|summer|autumn"
+    rf"|winter|of|to|until|and|{ENGLISH_MONTHS})"
+)
+_TIME = (  # before a subject: "In 1902 ", "From AD 196 to AD 199, "
+    rf"(?:in|on|by|after|before|since|during|from|between|until)\s+(?=\D{{0,25}}\d)(?:{_TIME_WORD},?\s+){{1,9}}"
+)
 _OPENING = re.compile(  # what may stand before the subject of a sentence or a coordinated clause
     r"(?:.*,\s(?:and|but|while)\s+)?\W*(?:(?:later|then|today|however|meanwhile|originally|finally),?\s+)?"
-    r"(?:(?:in|on|at|by|after|since|during|from|until)\s[^,]{1,40},\s+)?(?:(?:the|mr|mrs|ms|dr|prof|sir|lady)\.?\s+)*[\"“'‘*_`]*",
+    rf"(?:{_TIME}|(?:in|on|at|by|after|since|during|from|until)\s[^,]{{1,40}},\s+)?(?:(?:the|mr|mrs|ms|dr|prof|sir|lady)\.?\s+)*[\"“'‘*_`]*",
     re.IGNORECASE | re.DOTALL,
 )
 _FREE_OBJECT = re.compile(  # what may follow the object: no "'s", and no noun that it describes
@@ -59,7 +72,7 @@ _PASSIVE = re.compile(
     rf"(?P<verb>[a-z]{{3,}})\s+(?P<preposition>{_PREPOSITIONS}|by)\s+(?P<determiner>{_DETERMINER})"
 )
 _ROLE = re.compile(  # "is the capital of", ", a village in"
-    r"(?:,|\s+(?:is|was|became|remains))\s+(?P<article>the|an?)\s+(?P<role>(?:[a-z][a-z-]+\s+){0,2}[a-z]{3,})\s+"
+    r"(?:,|\s+(?:is|was|became|remains|has\s+been|had\s+been))\s+(?:(?P<article>the|an?)\s+)?(?P<role>(?:[a-z][a-z-]+\s+){0,2}[a-z]{3,})\s+"
     r"(?P<preposition>of|in|at|for|near)\s+(?P<determiner>(?:the\s+)?)"
 )
 _POSSESSED = re.compile(  # "'s nephew", "'s nephew was"
@@ -100,12 +113,17 @@ def _english_statement(
     before = text[sentence.start : subject.start]
     if not _OPENING.fullmatch(before) or not _FREE_OBJECT.match(text, object.end):
         return
-    if role_match := _ROLE.fullmatch(text, between_start, between_end):
+    role_match = _ROLE.fullmatch(text, between_start, between_end)
+    if role_match and (role_match["article"] or _ends_with_office(role_match["role"])):
         role = role_match["role"]
         if not STOP_WORDS.intersection(role.split()) and role.split()[-1] not in _NO_ROLES:
             yield Statement(subject.name, f"{role} {role_match['preposition']}", object.name)
         return
     yield from _verb_statement(text[between_start:between_end], subject.name, object.name)
+
+
+def _ends_with_office(role: str) -> bool:
+    return role.split()[-1] in tables.OFFICES
 
 
 def _verb_statement(between: str, subject: str, object: str) -> Iterator[Statement]:
@@ -160,7 +178,8 @@ _CHINESE_PASSIVE = re.compile(rf"{_CHINESE_ADVERBS}(?:是)?[被由]")
 _MUTUAL = re.compile(rf"{_CHINESE_ADVERBS}[与和同跟]")
 _CHINESE_ROLE_OF = re.compile(rf"{_CHINESE_ADVERBS}(?:是|为|乃|即)")
 _CHINESE_ROLE = re.compile(r"[》”’」]?的(?P<role>\w{1,5})(?=[，。；！”」]|$)")
-_OFFICE = re.compile(rf"{_CHINESE_ADVERBS}(?:担任|出任|就任|当选(?:为)?)")
+_OFFICE = re.compile(rf"{_CHINESE_ADVERBS}{TAKES_OFFICE}")
+_CLASSICAL_OFFICE = re.compile(rf"{_CHINESE_ADVERBS}(?P<verb>{TAKES_CLASSICAL_OFFICE})")
 _OFFICE_AFTER = re.compile(r"(?:的|)(?P<role>\w{2,6})(?=[，。；！”」]|$)")
 _SEAT = re.compile(r"(?:的)?(?P<predicate>(?:总部|总行|校址|院址)(?:设|位|坐落)?[于在])")
 _CREATED_AFTER = re.compile(r"(?:所|)(?P<verb>\w{1,2})(?=的)")
@@ -215,6 +234,8 @@ def _chinese_statement(
     elif seat := _SEAT.fullmatch(plain, start, end):
         if object.type == "place":
             yield Statement(subject.name, written[slice(*seat.span("predicate"))], object.name)
+    elif is_free and (holding := _held_office(plain, start, end, subject, object)):
+        yield Statement(subject.name, written[slice(*holding)], object.name)
     elif _OFFICE.fullmatch(plain, start, end):
         office = _OFFICE_AFTER.match(plain, after)
         if office and office["role"].endswith(tables.CHINESE_OFFICES):
@@ -240,6 +261,17 @@ def _chinese_statement(
         if verb and _leads_to_object(verb, sentence) and not _is_compound(subject, verb, object):
             predicate = written[verb.start("verb") : verb.end("particle")]
             yield Statement(subject.name, predicate, object.name)
+
+
+def _held_office(
+    text: str, start: int, end: int, person: Phrase, office: Phrase
+) -> tuple[int, int] | None:
+    """The span of the verb in 荀彧任益州牧."""
+    verb = _CLASSICAL_OFFICE.fullmatch(text, start, end)
+    is_office = simplified(office.name).endswith(CLASSICAL_OFFICES)
+    if verb is None or person.type != "person" or not is_office:
+        return None
+    return verb.span("verb")
 
 
 def _creation(text: str, subject: Phrase, object: Phrase, after: int) -> tuple[int, int] | None:

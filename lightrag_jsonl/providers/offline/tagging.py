@@ -32,13 +32,13 @@ def tagged_names(text: str, spans: Spans) -> Iterator[Phrase]:
         for start, end in pairwise(cuts):
             at = start
             for word, tag in tagger.run(plain[start:end]):
-                phrase = _phrase(text, plain, at, word, tag)
+                phrase = _tagged_phrase(text, plain, at, word, tag)
                 if phrase is not None:
                     yield phrase
                 at += len(word)
 
 
-def _phrase(text: str, plain: str, start: int, word: str, tag: str) -> Phrase | None:
+def _tagged_phrase(text: str, plain: str, start: int, word: str, tag: str) -> Phrase | None:
     """The phrase of a tagged word at its place, without attached characters (玄德曰); None for no name."""
     name = without_attached(word, plain) if tag == "PER" else word
     if tag not in _TYPES or len(name) < 2 or not has_cjk(name):

@@ -58,10 +58,19 @@ RELATIVES = words(  # and people by what they are to somebody
     boss clerk assistant secretary successor predecessor founder owner president director manager mayor
     king queen capital daughter-in-law son-in-law stepfather stepmother widow heir fiancé fiancée"""
 )
+OFFICES = words(  # of one person at a time, also without an article: "was governor of"
+    """governor mayor minister chairman chairwoman chair chancellor ambassador bishop archbishop pope abbot abbess
+    rector dean provost captain curator director head chief principal headmaster headmistress treasurer secretary
+    leader president manager king queen emperor empress duke duchess count earl viceroy prefect commander editor
+    conductor coach regent sheriff"""
+)
 CHINESE_RELATIVES = words(
     """父亲 母亲 爸爸 妈妈 儿子 女儿 长子 次子 哥哥 弟弟 姐姐 妹妹 兄长 丈夫 妻子 夫人 祖父 祖母 爷爷 奶奶 外公 外婆 孙子 孙女 外孙
     外孙女 叔叔 舅舅 姑姑 姨妈 侄子 外甥 表哥 表妹 朋友 好友 同学 同事 邻居 老师 学生 弟子 师父 徒弟 上司 部下 部将 谋士 秘书 助手
     总统 首相 总理 国王 皇帝 市长 省长 校长 院长 董事长 总经理 总裁 创始人 班主任 医生 作者 导演 主角 主教练 队长"""
+)
+FACILITIES = words(  # after the name of a place
+    "大桥 公园 广场 大厦 车站 火车站 机场 码头 大道 水库 隧道 花园 动物园 植物园 水电站 发电站 体育场 游乐园 大坝 运河 港口"
 )
 CHINESE_CAPITALS = words("首都 省会 首府 都城 县城 国都 发源地 故乡 老家")
 MUTUAL_VERBS = words(
@@ -120,7 +129,7 @@ GENERIC_NOUNS = words(
 # the tag of places, and the most frequent ones with tags of people and proper nouns, in essays
 # (SanWen), encyclopedia articles (CMRC 2018, DuIE) and 三国演义.
 MISTAGGED_WORDS = words(
-    """东南 西南 西北 城市 都市 大都市 大城市 城镇 集镇 古镇 古城 都城 京城 内城 城堡 城垣 郡县 市镇 新市镇 城中村 街区 大街 天桥 高架桥 塔楼 台门
+    """东南 西南 西北 城市 都市 大都市 大城市 城镇 集镇 古镇 古城 都城 京城 内城 城堡 城垣 郡县 市镇 新市镇 城中村 街区 大街 天桥 大桥 高架桥 塔楼 台门
     港湾 海港 河港 良港 深水港 港口城市 桥头堡 避风塘 河口 河湾 海湾 河谷 河底 湖底 河畔 湖畔 湾畔 海滨 滨海 海滩 江滩 海岛 离岛
     湖泊 大湖 圣湖 冰湖 咸水湖 堰塞湖 池塘 荷塘 河川 江流 内流河 冰河 河水 湖水 江水 井水 泉水 咸水 深水 海洋 大海 大洋 远洋
     深海 浅海 沧海 沙洲 三角洲 礁湖 入海口 入口 井口 山区 半山区 山脉 山川 山水 山峰 高山 大山 山丘 山岭 山崖 山坡 半山坡 下坡

@@ -1,9 +1,6 @@
 """The dialect of PostgreSQL: parameters $1, arrays, jsonb, vectors of pgvector."""
 
-import itertools
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,10 +13,9 @@ from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.postgres.full_text import PostgresFullText
 from lightrag_jsonl.storage.postgres.notifications import CHANNEL, NOTIFY
 from lightrag_jsonl.storage.postgres.vectors import index_vectors
-from lightrag_jsonl.storage.tables.dialect import Dialect, Keys
+from lightrag_jsonl.storage.tables.dialect import Dialect, Keys, numbered_parameters
 
 LONGEST_VECTOR = 4_000  # the most that an index of halfvec takes
-PARAMETER = re.compile(r"\?(\d*)")
 DESCRIPTIONS = """SELECT r.id, m.position, m.chunk, m.description
     FROM unnest(?::bigint[], ?::bigint[]) r (id, last_mention) CROSS JOIN LATERAL (
     SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = r.id AND id > r.last_mention
@@ -65,12 +61,12 @@ class PostgresDialect(Dialect):
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> psycopg.Cursor[Any]:
         """Run one statement."""
-        return self.connection.execute(numbered(statement), parameters, binary=True)
+        return self.connection.execute(numbered_parameters(statement), parameters, binary=True)
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> int:
         """Run one statement for each row of parameters, in a pipeline."""
         cursor = self.connection.cursor()
-        cursor.executemany(numbered(statement), rows)
+        cursor.executemany(numbered_parameters(statement), rows)
         return cursor.rowcount
 
     # ── arrays ──────────────────────────────────────────────────────────────────────
@@ -92,7 +88,7 @@ class PostgresDialect(Dialect):
     # ── texts and JSON ──────────────────────────────────────────────────────────────
 
     def byte_length(self, column: str) -> str:
-        """The bytes of a text in UTF-8."""
+        """The number of bytes of a text in UTF-8."""
         return f"octet_length({column})"
 
     def pack_text(self, text: str) -> object:
@@ -168,10 +164,3 @@ class PostgresDialect(Dialect):
             if rows:
                 index_vectors(self, kind)
         self.execute(NOTIFY, (CHANNEL,))
-
-
-@lru_cache(maxsize=1_000)
-def numbered(statement: str) -> str:
-    """The statement with PostgreSQL's parameters: $1, $2."""
-    numbers = itertools.count(1)
-    return PARAMETER.sub(lambda match: f"${match[1] or next(numbers)}", statement)

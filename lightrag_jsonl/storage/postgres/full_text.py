@@ -1,26 +1,14 @@
 """The full text in PostgreSQL: BM25 over a table of postings, with the scores of SQLite's FTS5."""
 
-import re
-import unicodedata
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from lightrag_jsonl.storage.tables.full_text import (
-    ANY_END,
-    JOINT_SCORE,
-    PARTS,
-    ChunkTexts,
-    FullText,
-    term_parts,
-)
+from lightrag_jsonl.storage.tables.full_text import JOINT_SCORE, PARTS, ChunkTexts, FullText
+from lightrag_jsonl.storage.tables.postings import counted_parts, stored_term, term_ranges
 
 if TYPE_CHECKING:
     from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
 
-LONGEST_TERM = 200  # characters; of longer ones the beginning counts
-LAST_CHARACTER = chr(0x10FFFF)
-ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
 COPY = "COPY postings (term, part, occurrences, length) FROM STDIN"
 DELETE = """DELETE FROM postings USING unnest(?::text[], ?::bigint[]) gone (term, part)
     WHERE postings.term = gone.term AND postings.part = gone.part"""
@@ -57,7 +45,7 @@ class PostgresFullText(FullText):
         parts = 0
         total_length = 0
         with self._dialect.connection.cursor().copy(COPY) as copy:
-            for part, counts in _counted_parts(chunks):
+            for part, counts in counted_parts(chunks):
                 length = counts.total()
                 for term, occurrences in counts.items():
                     copy.write_row((term, part, occurrences, length))
@@ -67,13 +55,13 @@ class PostgresFullText(FullText):
 
     def remove(self, chunks: ChunkTexts) -> None:
         """Remove the terms of chunks."""
-        counted_parts = list(_counted_parts(chunks))
-        postings = [(term, part) for part, counts in counted_parts for term in counts]
+        removed_parts = list(counted_parts(chunks))
+        postings = [(term, part) for part, counts in removed_parts for term in counts]
         terms = [term for term, _ in postings]
         parts = [part for _, part in postings]
         self._dialect.execute(DELETE, (terms, parts))
-        total_length = sum(counts.total() for _, counts in counted_parts)
-        self._add_to_totals(-len(counted_parts), -total_length)
+        total_length = sum(counts.total() for _, counts in removed_parts)
+        self._add_to_totals(-len(removed_parts), -total_length)
 
     def clear(self) -> None:
         """Remove all terms."""
@@ -83,7 +71,7 @@ class PostgresFullText(FullText):
     def holds(self, chunk: int, text: str) -> bool:
         """Whether a chunk is there with all terms of the text and their numbers."""
         statement = "SELECT term, occurrences FROM postings WHERE part = ? AND term = ANY(?)"
-        for part, counts in _counted_parts([(chunk, text)]):
+        for part, counts in counted_parts([(chunk, text)]):
             if dict(self._dialect.execute(statement, (part, list(counts)))) != counts:
                 return False
         return True
@@ -91,20 +79,20 @@ class PostgresFullText(FullText):
     def _search(
         self, stems: Sequence[str], limit: int, allowed: Collection[int] | None
     ) -> list[tuple[int, float]]:
-        first, last = _term_ranges(stems)
+        first, last = term_ranges(stems)
         chunks = None if allowed is None else list(allowed)
         hits = self._dialect.execute(BM25, (first, last, chunks, max(limit, 0)))
         return [(chunk, score) for chunk, score in hits]
 
     def _chunks_with_all(self, stems: Sequence[str], limit: int) -> list[int]:
-        terms = list(dict.fromkeys(map(_stored_term, stems)))
+        terms = list(dict.fromkeys(map(stored_term, stems)))
         return [chunk for (chunk,) in self._dialect.execute(CHUNKS, (terms, limit))]
 
     def _counts(self, stems: Collection[str]) -> tuple[int, dict[str, int]]:
         ordered_terms = list(stems)
         counts: dict[str, int] = {}
         part_count = 0
-        for parts, place, count in self._dialect.execute(COUNTS, _term_ranges(ordered_terms)):
+        for parts, place, count in self._dialect.execute(COUNTS, term_ranges(ordered_terms)):
             part_count = parts
             if place is not None:
                 counts[ordered_terms[place - 1]] = count
@@ -113,29 +101,3 @@ class PostgresFullText(FullText):
     def _add_to_totals(self, parts: int, terms: int) -> None:
         statement = "UPDATE totals SET parts = parts + ?, terms = terms + ?"
         self._dialect.execute(statement, (parts, terms))
-
-
-def _term_ranges(terms: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The first and the last of the stored terms that each term stands for."""
-    first_terms = []
-    last_terms = []
-    for term in terms:
-        first = _stored_term(term.removesuffix(ANY_END))
-        has_any_end = term.endswith(ANY_END) and len(term) > 1
-        first_terms.append(first)
-        last_terms.append(first + LAST_CHARACTER if has_any_end else first)
-    return first_terms, last_terms
-
-
-def _stored_term(term: str) -> str:
-    """A term without the accents of Latin letters, and not too long."""
-    if not term.isascii():
-        letters = ACCENTS.sub(r"\1", unicodedata.normalize("NFD", term))
-        term = unicodedata.normalize("NFC", letters)
-    return term[:LONGEST_TERM]
-
-
-def _counted_parts(chunks: ChunkTexts) -> Iterator[tuple[int, Counter[str]]]:
-    """The parts of chunks, and how often each of their terms occurs."""
-    for part, terms in term_parts(chunks):
-        yield part, Counter(map(_stored_term, terms))

@@ -69,7 +69,7 @@ class SQLiteDialect(Dialect):
     # ── texts and JSON ──────────────────────────────────────────────────────────────
 
     def byte_length(self, column: str) -> str:
-        """The bytes of a text in UTF-8."""
+        """The number of bytes of a text or of bytes."""
         return f"length(CAST({column} AS BLOB))"
 
     def pack_text(self, text: str) -> object:

@@ -1,18 +1,23 @@
 """Where the databases differ: parameters, arrays, texts, JSON, vectors and the full text."""
 
+import itertools
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.tables.full_text import FullText
 
+PARAMETER = re.compile(r"\?(\d*)")
+
 Keys: TypeAlias = Collection[int] | Collection[str] | Collection[bytes]
 
 
 class Cursor(Protocol):
-    """The result of a statement."""
+    """The result of a statement, which can be read on while other statements run."""
 
     @property
     def description(self) -> Any:
@@ -30,7 +35,7 @@ class Dialect(ABC):
     """A connection in a transaction, and the SQL in which a database differs.
 
     Parameters of statements are `?`, or `?1` for the first parameter again. A connection for reading
-    refuses to write.
+    refuses to write. Several threads call the dialect of a snapshot at once.
     """
 
     NO_LIMIT: ClassVar[str]  # after LIMIT
@@ -66,7 +71,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def byte_length(self, column: str) -> str:
-        """The bytes of a text in UTF-8."""
+        """The number of bytes of a value that `pack_text`, or `pack` as bytes, made."""
 
     @abstractmethod
     def pack_text(self, text: str) -> object:
@@ -131,3 +136,10 @@ class Dialect(ABC):
     @abstractmethod
     def before_commit(self, touched: Mapping[Kind, Collection[int]]) -> None:
         """Do what the database needs at the end of a change of documents, graph or vectors."""
+
+
+@lru_cache(maxsize=1_000)
+def numbered_parameters(statement: str) -> str:
+    """The statement with parameters called $1, $2, for a database that knows no `?1`."""
+    numbers = itertools.count(1)
+    return PARAMETER.sub(lambda match: f"${match[1] or next(numbers)}", statement)
