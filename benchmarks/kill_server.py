@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -116,6 +117,11 @@ def live(folder: Folder, chance: random.Random) -> str:
     return running[0] if running else "none"
 
 
+def is_shorter(count: int, jobs: list[Any]) -> bool:
+    """Whether there are fewer jobs than before."""
+    return len(jobs) < count
+
+
 def check_index(folder: Path) -> list[str]:
     """Everything that is wrong with the index."""
     with contextlib.closing(sqlite3.connect(folder / "index.sqlite")) as connection:
@@ -133,7 +139,9 @@ def finish(folder: Folder) -> tuple[Counter[str], list[str]]:
             jobs = client.get(f"{path}/jobs", params={"limit": 200}).json()["items"]
             return [job for job in jobs if job["ended_at"] is None]
 
-        wait_for(open_jobs, lambda jobs: not jobs)
+        count = len(open_jobs())
+        while count:  # one job after another, however many: a busy machine is slow, but goes on
+            count = len(wait_for(open_jobs, partial(is_shorter, count)))
         jobs = {sent.id: client.get(f"{path}/jobs/{sent.id}").json() for sent in folder.sent}
         stored = client.get(f"{path}/documents", params={"limit": 200}).json()["items"]
     messages = check_index(folder.path)

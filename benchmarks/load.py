@@ -2,7 +2,8 @@
 
 Each reader and the writer is a process with the index open; the writer inserts a document and deletes it again,
 without a pause. In a folder (SQLite), then in PostgreSQL (a server is started, unless `--url` names one), over the
-same rows. Prints one JSON object: questions a second, their times, errors, and what no reader may ever see:
+same rows. It ends in any case, if need be with a
+`BrokenBarrierError` or a `TimeoutError` on a machine that is too busy. Prints one JSON object: questions a second, their times, errors, and what no reader may ever see:
 
 - `missed`: a document that was there before the question and after it is not found,
 - `revived`: a document that was deleted before the question is found,
@@ -37,7 +38,9 @@ from lightrag_jsonl.tools.copying import copy_index
 
 STORES = ("sqlite", "postgres")
 PREFIX = "Zephyrine"  # of the names that only the writer's documents have
-WARM_UP = 3  # questions of each reader before the clock starts
+WARM_UP = 1  # questions of each reader before the clock starts
+START_SECONDS = 600.0  # until all processes have opened the index; then the machine is too busy
+END_SECONDS = 300.0  # for the last questions
 INSERTED = "inserted"
 DELETED = "deleted"
 
@@ -94,19 +97,23 @@ def reopened(location: str, embedder: str) -> LightRAG:
 def run_load(
     location: str, options: argparse.Namespace, questions: Sequence[str]
 ) -> dict[str, Any]:
-    """The figures of one store. The lag of a commit in a reader is the time until it sees that."""
+    """The figures of one store. The lag of a commit in a reader is the time until it sees that.
+
+    `BrokenBarrierError` or `TimeoutError` on a machine that is too busy for so many processes.
+    """
     processes = multiprocessing.get_context("spawn")
     with processes.Manager() as manager, processes.Pool(options.readers + 1) as pool:
         states = manager.dict()  # of the writer's documents, by number
         common = (location, options.embedder, options.seconds)
-        ready = manager.Barrier(options.readers + 1)
+        ready = manager.Barrier(options.readers + 1, None, START_SECONDS)
         writing = pool.apply_async(write, (*common, ready, states))
         reading = [
             pool.apply_async(ask, (*common, ready, states, questions))
             for _ in range(options.readers)
         ]
-        logs = [log.get() for log in reading]
-        commits = writing.get()
+        end = time.monotonic() + START_SECONDS + options.seconds + END_SECONDS
+        logs = [log.get(timeout=max(0.0, end - time.monotonic())) for log in reading]
+        commits = writing.get(timeout=END_SECONDS)
     with reopened(location, options.embedder) as rag:
         problems = list(rag.admin.check(full=True))
         problems += [

@@ -103,7 +103,8 @@ class Picture:
 
     `data` are the bytes of a file of the type `media_type` ("image/jpeg"). `box` is the place on the
     page: left, bottom, right and top, in points from the lower left corner. The text of a page
-    without any other text is `whole_page`.
+    without any other text is `whole_page`. The text read on the picture is put before the character
+    `offset` of the page, or at the end of the page.
     """
 
     page: int
@@ -111,6 +112,7 @@ class Picture:
     data: bytes
     media_type: str
     whole_page: bool = False
+    offset: int | None = None
 
     def __repr__(self) -> str:
         return f"Picture(page={self.page}, box={self.box}, {len(self.data):,} bytes)"

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.index_reports import FileNote, InsertReport, SkippedFil
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json
 from lightrag_jsonl.indexing.folders import FolderContents, irregularity
-from lightrag_jsonl.readers import READERS, Readers, file_suffix
+from lightrag_jsonl.readers import PICTURE_SUFFIXES, READERS, Readers, file_suffix
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.readers.process import ReadingProcess
 
@@ -70,7 +70,9 @@ class _Loader:
     def __init__(self, reading: ReadingProcess, readers: Readers) -> None:
         self._reading = reading
         self._readers = readers
-        self._suffixes = [*{**READERS, **readers}, JSONL_SUFFIX]
+        # Without a model that sees, a folder of pages with their pictures is no folder of failures.
+        own = [suffix for suffix in READERS if reading.sees or suffix not in PICTURE_SUFFIXES]
+        self._suffixes = [*dict.fromkeys((*own, *readers)), JSONL_SUFFIX]
 
     def load_or_fail(self, source: Given) -> Iterator[Loaded]:
         """As `load`, but an unreadable source is a `Failure`."""

@@ -15,6 +15,7 @@ from lightrag_jsonl.readers.markdown import read_markdown
 from lightrag_jsonl.readers.notebooks import read_notebook
 from lightrag_jsonl.readers.org import read_org
 from lightrag_jsonl.readers.pdf import read_pdf
+from lightrag_jsonl.readers.pictures import read_picture_file
 from lightrag_jsonl.readers.rst import read_rst
 from lightrag_jsonl.readers.slides import read_pptx
 from lightrag_jsonl.readers.structured import read_json, read_xml
@@ -46,6 +47,8 @@ class FileFormat:
     needs_extra: bool = True
 
 
+# Of files that only a model that sees can read, if there is one
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".gif", ".bmp")
 # The one list of formats; help, page and documentation are tested against it.
 FILE_FORMATS = (
     FileFormat(("Text", "文本"), (".txt", ".text"), read_plain, needs_extra=False),
@@ -66,6 +69,7 @@ FILE_FORMATS = (
     FileFormat(("HTML", "HTML"), (".html", ".htm"), read_html),
     FileFormat(("XML", "XML"), (".xml",), read_xml),
     FileFormat(("EPUB", "EPUB"), (".epub",), read_epub),
+    FileFormat(("Pictures", "图片"), PICTURE_SUFFIXES, read_picture_file),
 )
 READERS: Mapping[str, FormatReader] = MappingProxyType(
     {suffix: format.read for format in FILE_FORMATS for suffix in format.suffixes}
@@ -117,7 +121,8 @@ def read_file(
 ) -> FileContent:
     """The content of a file's bytes, read as its suffix says, or else as plain text.
 
-    With `sees`, the document has the pictures of the file: scanned pages, and pictures on pages and slides.
+    With `sees`, the document has the pictures of the file: scanned pages, and pictures on pages and slides
+    and in Word files. Files of pictures can be read only then.
 
     `readers` are a user's own, by suffix with the dot; they come before those of `READERS`. The
     title is the name of the file, unless its content has one. `ConfigError` says why a file cannot

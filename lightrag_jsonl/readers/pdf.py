@@ -13,13 +13,16 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.arabic import has_arabic, ordered_text
 from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.pdf_charts import chart_areas
 from lightrag_jsonl.readers.pdf_forms import form_values
 from lightrag_jsonl.readers.pictures import (
+    SEEING_ADVICE,
     Box,
     add_pictures,
+    picture_place,
     pictures_on_page,
     scanned_page,
-    without_repeated,
+    without_logos,
 )
 from lightrag_jsonl.readers.running_lines import PrintedPage, without_running_lines
 from lightrag_jsonl.readers.titles import confirmed_title
@@ -49,7 +52,7 @@ MOST_MARGIN_LINES = 6  # and their parts: title, number and date can stand apart
 LISTED_PAGES = 20  # in a note
 TITLE_PAGES = 3  # at the beginning, where the title of a document stands
 
-SCANNED_ADVICE = "recognize its text (OCR) first, or name a model that sees (models: see)"
+SCANNED_ADVICE = f"recognize its text (OCR) first, or {SEEING_ADVICE}"
 
 _pdfium_lock = threading.Lock()  # PDFium is not made for threads
 
@@ -90,7 +93,7 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
                     pictures += _pictures(pdf, index, has_text=bool(page.text.strip()))
         finally:
             pdf.close()
-    shown_pictures = add_pictures(meter, without_repeated(pictures))
+    shown_pictures = add_pictures(meter, without_logos(pictures, picture_place))
     if not (any(page.text.strip() for page in printed) or shown_pictures):
         raise ConfigError(f"has no text: if its pages were scanned, {SCANNED_ADVICE}")
     if scanned and not meter.sees:
@@ -108,11 +111,20 @@ def _pictures(pdf: Any, index: int, *, has_text: bool) -> list[Picture]:
     page = pdf[index]
     try:
         if has_text:
-            return pictures_on_page(page, index + 1)
+            charts = chart_areas(page, _text_lines(page))
+            return pictures_on_page(page, index + 1, charts)
         is_blank = not any(True for _ in page.get_objects(max_depth=1))
         return [] if is_blank else [scanned_page(page, index + 1)]
     finally:
         page.close()
+
+
+def _text_lines(page: Any) -> list[Box]:
+    textpage = page.get_textpage()
+    try:
+        return [Box(*textpage.get_rect(number)) for number in range(textpage.count_rects())]
+    finally:
+        textpage.close()
 
 
 def _page_list(numbers: Sequence[int]) -> str:

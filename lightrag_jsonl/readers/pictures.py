@@ -1,11 +1,12 @@
-"""Pictures in files for a model that sees: scanned pages, and pictures on pages."""
+"""Pictures for a model that sees: scanned pages, pictures in other files, and files of pictures."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from lightrag_jsonl.core.types import Picture
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.limits import FileMeter
 
 POINTS_PER_INCH = 72
@@ -15,7 +16,10 @@ LONGEST_SIDE = 2_000  # pixels; models make larger pictures smaller
 SMALLEST_SIDE = 40.0  # points; smaller pictures are signs and rules
 SMALLEST_SHARE = 0.02  # of the page
 LOGO_PAGES = 3  # pages with the same picture at the same place, such as a logo
-PACKAGED_TYPES = frozenset(("image/jpeg", "image/png", "image/webp"))  # that models read
+MEDIA_TYPES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}  # that models read
+READABLE_FORMATS = (*MEDIA_TYPES, "BMP", "GIF", "TIFF")  # the last ones are converted
+ORIENTATION = 0x0112  # the field of EXIF: how the camera was held; 1 is upright
+SEEING_ADVICE = "name a model that sees (models: see)"
 
 
 class Box(NamedTuple):
@@ -27,31 +31,70 @@ class Box(NamedTuple):
     top: float
 
 
+def read_picture_file(data: bytes, meter: FileMeter) -> Document:
+    """A picture as a document of one page; each picture of a TIFF file, such as a fax, is a page.
+
+    The box of a page is in pixels. `ConfigError` for broken files, and if no model sees.
+    """
+    from PIL import Image, ImageSequence
+
+    if not meter.sees:
+        raise ConfigError(f"is a picture: {SEEING_ADVICE}")
+    pictures: list[Picture] = []
+    try:
+        with Image.open(BytesIO(data), formats=READABLE_FORMATS) as image:
+            frames = ImageSequence.Iterator(image) if image.format == "TIFF" else [image]
+            for number, frame in enumerate(frames, 1):
+                meter.add_pages(1)
+                box = (0.0, 0.0, float(frame.width), float(frame.height))
+                packed, media_type = _packed(frame, data)
+                pictures.append(Picture(number, box, packed, media_type, whole_page=True))
+    except OSError as error:
+        raise ConfigError(f"is damaged, or none of {', '.join(READABLE_FORMATS)}") from error
+    return Document("", pages=("",) * len(pictures), pictures=add_pictures(meter, pictures))
+
+
+def packaged_picture(data: bytes, meter: FileMeter) -> tuple[bytes, str] | None:
+    """A picture in a package of Office and its media type, as models read it.
+
+    None, and a note, for a damaged picture or another format, such as EMF.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(BytesIO(data), formats=READABLE_FORMATS) as image:
+            return _packed(image, data)
+    except (OSError, ValueError, Image.DecompressionBombError):
+        meter.add_note("a picture is not looked at: it is damaged, or neither PNG nor JPEG")
+        return None
+
+
 def scanned_page(page: Any, number: int) -> Picture:
     """A page of a PDF file as a picture."""
     width, height = page.get_size()
     return _rendered(page, number, Box(0.0, 0.0, width, height), whole_page=True)
 
 
-def pictures_on_page(page: Any, number: int) -> list[Picture]:
-    """The pictures on a page of a PDF file that has text, too, from top to bottom."""
-    areas = sorted(picture_areas(page), key=lambda area: (-area.top, area.left))
+def pictures_on_page(page: Any, number: int, charts: Iterable[Box]) -> list[Picture]:
+    """The pictures and drawn charts on a page of a PDF file that has text, too, from top to bottom."""
+    areas = sorted(picture_areas(page, charts), key=lambda area: (-area.top, area.left))
     return [_rendered(page, number, area, whole_page=False) for area in areas]
 
 
-def picture_areas(page: Any) -> list[Box]:
-    """The areas of pictures of some size; pieces of a single picture are joined."""
+def picture_areas(page: Any, charts: Iterable[Box]) -> list[Box]:
+    """The areas of pictures and charts of some size; pieces of a single picture are joined."""
     import pypdfium2.raw as pdfium
 
     whole = Box(*page.get_bbox())
     areas: list[Box] = []
-    for item in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3):
-        area = _common_part(Box(*item.get_bounds()), whole)
+    images = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
+    for box in (*charts, *map(object_box, images)):
+        area = _common_part(box, whole)
         if area.left < area.right and area.bottom < area.top:
             areas.append(area)
     least_size = SMALLEST_SHARE * (whole.right - whole.left) * (whole.top - whole.bottom)
     large_areas: list[Box] = []
-    for area in _joined_areas(areas):
+    for area in joined_areas(areas):
         width = area.right - area.left
         height = area.top - area.bottom
         if min(width, height) >= SMALLEST_SIDE and width * height >= least_size:
@@ -59,25 +102,48 @@ def picture_areas(page: Any) -> list[Box]:
     return large_areas
 
 
-def without_repeated(pictures: Iterable[Picture]) -> list[Picture]:
-    """The pictures without pictures at the same place of several pages."""
-    pictures = list(pictures)
-    places = Counter(tuple(map(round, picture.box)) for picture in pictures)
+def object_box(item: Any) -> Box:
+    """The place of an object on its page, also of an object in the forms that make up a page."""
+    box = Box(*item.get_bounds())
+    container = getattr(item, "container", None)
+    while container is not None:
+        box = Box(*container.get_matrix().on_rect(*box))
+        container = container.container
+    return box
+
+
+def without_logos(
+    pictures: Sequence[Picture], identity: Callable[[Picture], Hashable]
+) -> list[Picture]:
+    """The pictures without pictures that are on several pages, by what makes two of them the same."""
+    counts = Counter(map(identity, pictures))
     return [
         picture
         for picture in pictures
-        if picture.whole_page or places[tuple(map(round, picture.box))] < LOGO_PAGES
+        if picture.whole_page or counts[identity(picture)] < LOGO_PAGES
     ]
 
 
-def slide_pictures(shapes: Iterable[Any], number: int, height: float) -> list[Picture]:
+def picture_bytes(picture: Picture) -> bytes:
+    """What makes pictures the same that are stored as they are."""
+    return picture.data
+
+
+def picture_place(picture: Picture) -> tuple[int, ...]:
+    """What makes pictures the same that are drawn with the text above them, such as page numbers."""
+    return tuple(map(round, picture.box))
+
+
+def slide_pictures(
+    shapes: Iterable[Any], number: int, height: float, meter: FileMeter
+) -> list[Picture]:
     """The pictures on a slide of a height in points, also in groups."""
     pictures: list[Picture] = []
     for shape in shapes:
         if hasattr(shape, "shapes"):
-            pictures += slide_pictures(shape.shapes, number, height)
+            pictures += slide_pictures(shape.shapes, number, height, meter)
         elif hasattr(shape, "image"):
-            picture = _slide_picture(shape, number, height)
+            picture = _slide_picture(shape, number, height, meter)
             if picture is not None:
                 pictures.append(picture)
     return pictures
@@ -92,7 +158,7 @@ def add_pictures(meter: FileMeter, pictures: Sequence[Picture]) -> tuple[Picture
     return tuple(fitting)
 
 
-def _joined_areas(areas: Sequence[Box]) -> list[Box]:
+def joined_areas(areas: Sequence[Box]) -> list[Box]:
     """Areas, with touching or overlapping areas joined: programs may cut a picture into strips."""
     joined: list[Box] = []
     for area in areas:
@@ -100,7 +166,7 @@ def _joined_areas(areas: Sequence[Box]) -> list[Box]:
         apart: list[Box] = []
         for earlier in joined:
             if _touch(whole, earlier):
-                whole = _around_both(whole, earlier)
+                whole = around_both(whole, earlier)
             else:
                 apart.append(earlier)
         joined = [*apart, whole]
@@ -116,7 +182,7 @@ def _common_part(area: Box, whole: Box) -> Box:
     )
 
 
-def _around_both(area: Box, neighbour: Box) -> Box:
+def around_both(area: Box, neighbour: Box) -> Box:
     return Box(
         left=min(area.left, neighbour.left),
         bottom=min(area.bottom, neighbour.bottom),
@@ -136,44 +202,80 @@ def _touch(area: Box, neighbour: Box) -> bool:
 
 def _rendered(page: Any, number: int, area: Box, *, whole_page: bool) -> Picture:
     """A part of a page, drawn."""
-    width, height = page.get_size()
     longest_side = max(area.right - area.left, area.top - area.bottom)
     scale = min(DOTS_PER_INCH / POINTS_PER_INCH, LONGEST_SIDE / max(longest_side, 1.0))
     margins = (0.0, 0.0, 0.0, 0.0)
     if not whole_page:
-        right = max(width - area.right, 0)
-        top = max(height - area.top, 0)
-        margins = (area.left, area.bottom, right, top)
-    bitmap = page.render(scale=scale, crop=margins)
+        page_area = Box(*page.get_bbox())
+        margins = (
+            max(area.left - page_area.left, 0),
+            max(area.bottom - page_area.bottom, 0),
+            max(page_area.right - area.right, 0),
+            max(page_area.top - area.top, 0),
+        )
+    rotation = page.get_rotation()
+    page.set_rotation(0)  # margins are those of the page as it was made
     try:
-        image = bitmap.to_pil().convert("RGB")
-    finally:
+        bitmap = page.render(scale=scale, crop=margins)
+        image = bitmap.to_pil().rotate(-rotation, expand=True)
         bitmap.close()
-    target = BytesIO()
-    image.save(target, "JPEG", quality=JPEG_QUALITY)
+    finally:
+        page.set_rotation(rotation)
     return Picture(
         page=number,
         box=_rounded(area),
-        data=target.getvalue(),
+        data=_jpeg(image),
         media_type="image/jpeg",
         whole_page=whole_page,
     )
 
 
-def _slide_picture(shape: Any, number: int, height: float) -> Picture | None:
-    """A picture of a slide as packed; None for a small or missing picture, or an unknown format."""
+def _packed(image: Any, data: bytes) -> tuple[bytes, str]:
+    """An image and its media type, upright, in a format that models read, and no larger than they see."""
+    from PIL import ImageOps
+
+    media_type = MEDIA_TYPES.get(image.format, "")
+    is_upright = image.getexif().get(ORIENTATION, 1) == 1
+    if media_type and is_upright and max(image.size) <= LONGEST_SIDE:
+        image.load()  # a damaged picture is found here, not by the model
+        return data, media_type
+    image.draft(
+        "RGB", (LONGEST_SIDE, LONGEST_SIDE)
+    )  # a large JPEG is decoded at a lower resolution
+    upright = ImageOps.exif_transpose(image)
+    upright.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    return _jpeg(upright), "image/jpeg"
+
+
+def _jpeg(image: Any) -> bytes:
+    """The bytes of an image as JPEG; what is transparent becomes white."""
+    from PIL import Image
+
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = image.convert("RGBA")
+        ground = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(ground, image)
+    target = BytesIO()
+    image.convert("RGB").save(target, "JPEG", quality=JPEG_QUALITY)
+    return target.getvalue()
+
+
+def _slide_picture(shape: Any, number: int, height: float, meter: FileMeter) -> Picture | None:
+    """A picture of a slide as packed; None for a small, missing or unreadable picture."""
     try:
-        image = shape.image
+        data = shape.image.blob
     except (AttributeError, KeyError, ValueError):  # linked, or of a format without a name
         return None
     lengths = (shape.left, shape.top, shape.width, shape.height)
     x, y, shape_width, shape_height = [length.pt if length else 0.0 for length in lengths]
-    is_small = min(shape_width, shape_height) < SMALLEST_SIDE
-    if is_small or image.content_type not in PACKAGED_TYPES:
+    if min(shape_width, shape_height) < SMALLEST_SIDE:
+        return None
+    packed = packaged_picture(data, meter)
+    if packed is None:
         return None
     top = height - y
     area = Box(x, top - shape_height, x + shape_width, top)
-    return Picture(page=number, box=_rounded(area), data=image.blob, media_type=image.content_type)
+    return Picture(page=number, box=_rounded(area), data=packed[0], media_type=packed[1])
 
 
 def _rounded(area: Box) -> tuple[float, float, float, float]:

@@ -47,7 +47,7 @@ class ReadingProcess:
 
     def __init__(self, limits: FileLimits | None = None, *, sees: bool = False) -> None:
         self._limits = limits or FileLimits()
-        self._sees = sees
+        self.sees = sees
         self._process: subprocess.Popen[bytes] | None = None
         self._is_possible = True
         self._lock = threading.Lock()
@@ -81,8 +81,8 @@ class ReadingProcess:
         with self._lock:
             process = self._started()
             if process is None:
-                return read_file(data, path, readers, limits=self._limits, sees=self._sees)
-            request = FileRequest(sanitize(str(path)), data, self._limits, self._sees)
+                return read_file(data, path, readers, limits=self._limits, sees=self.sees)
+            request = FileRequest(sanitize(str(path)), data, self._limits, self.sees)
             return self._ask(process, request)
 
     def _started(self) -> subprocess.Popen[bytes] | None:
@@ -140,7 +140,7 @@ class ReadingProcess:
         """The answer to a request; None if the process has ended."""
         assert process.stdin is not None and process.stdout is not None
         longest = 8 * self._limits.characters + (1 << 20)  # bytes; a character has four at most
-        longest += 2 * MOST_PICTURE_BYTES if self._sees else 0
+        longest += 2 * MOST_PICTURE_BYTES if self.sees else 0
         try:
             write_message(process.stdin, msgspec.msgpack.encode(request))
             answer = read_message(process.stdout, longest)

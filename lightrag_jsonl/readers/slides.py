@@ -10,7 +10,12 @@ from lightrag_jsonl.readers.drawings import drawing_text
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.ooxml import usual_package
-from lightrag_jsonl.readers.pictures import add_pictures, slide_pictures, without_repeated
+from lightrag_jsonl.readers.pictures import (
+    add_pictures,
+    picture_bytes,
+    slide_pictures,
+    without_logos,
+)
 from lightrag_jsonl.readers.titles import confirmed_title
 
 SLIDE_PAGE_BYTES = 2_000  # of UTF-8: neighbouring slides share a page up to this length
@@ -35,12 +40,12 @@ def read_pptx(data: bytes, meter: FileMeter) -> Document:
     for number, slide in enumerate(presentation.slides, 1):
         meter.add_pages(1)
         if meter.sees:
-            pictures += slide_pictures(slide.shapes, number, height)
+            pictures += slide_pictures(slide.shapes, number, height, meter)
         text = _slide_text(slide, number, meter)
         meter.add_characters(len(text))
         texts.append(text)
     title = confirmed_title(presentation.core_properties.title, "\n".join(texts))
-    shown_pictures = add_pictures(meter, without_repeated(pictures))
+    shown_pictures = add_pictures(meter, without_logos(pictures, picture_bytes))
     return Document("", title=title, pages=tuple(_shared_pages(texts)), pictures=shown_pictures)
 
 

@@ -2,18 +2,28 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
-from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.readers.drawings import drawing_text
+from lightrag_jsonl.core.types import Document, Picture
+from lightrag_jsonl.readers.drawings import DRAWING, RELATIONSHIP, drawing_text
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.ooxml import usual_package
+from lightrag_jsonl.readers.pictures import (
+    SMALLEST_SIDE,
+    add_pictures,
+    packaged_picture,
+    picture_bytes,
+    without_logos,
+)
 from lightrag_jsonl.readers.titles import confirmed_title, heading_title
 from lightrag_jsonl.readers.word_numbers import ParagraphNumbers, W
 from lightrag_jsonl.readers.xml_elements import local_name
 
+PARAGRAPH_BREAK = "\n\n"
+EMU_PER_POINT = 12_700  # English Metric Units, in which drawings are measured
 SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}  # by element
 HIDDEN_ELEMENTS = frozenset(
     ["del", "moveFrom", "pPr", "rPr", "sdtPr", "Fallback"]
@@ -27,26 +37,41 @@ _HEADING_STYLE = re.compile(r"(?i)heading ([1-6])$")
 def read_docx(data: bytes, meter: FileMeter) -> Document:
     """Paragraphs and tables in the order of the body, headings marked as in Markdown.
 
-    Paragraphs have the numbers of their lists; text boxes, footnotes, charts and diagrams follow
+    Paragraphs have the numbers of their lists; text boxes, footnotes, charts, diagrams and pictures follow
     the paragraph that they belong to. Inserted text counts, deleted text does not. Page numbers are not stored in such
     a file.
     """
     import docx
 
     document = docx.Document(BytesIO(usual_package(data, ".docx")))
-    texts = []
-    for text in WordText(document, meter).blocks(document.element.body):
-        meter.add_characters(len(text))
-        texts.append(text)
-    text = "\n\n".join(texts)
+    word_text = WordText(document, meter)
+    texts: list[str] = []
+    pictures: list[Picture] = []
+    length = 0
+    for block in word_text.blocks(document.element.body):
+        if block:
+            meter.add_characters(len(block))
+            texts.append(block)
+            length += len(block) + len(PARAGRAPH_BREAK)
+        new_pictures = word_text.pictures[len(pictures) :]
+        pictures += [replace(picture, offset=length) for picture in new_pictures]
+    text = PARAGRAPH_BREAK.join(texts)
     title = confirmed_title(document.core_properties.title, text)
-    return Document(text, title=title or heading_title(text))
+    return Document(
+        text,
+        title=title or heading_title(text),
+        pictures=add_pictures(meter, without_logos(pictures, picture_bytes)),
+    )
 
 
 class WordText:
-    """Turns the elements of a document into texts, in order."""
+    """Turns the elements of a document into texts, in order.
+
+    With a paragraph, `pictures` gets the pictures in the paragraph; "" stands for a paragraph with nothing else.
+    """
 
     def __init__(self, document: Any, meter: FileMeter) -> None:
+        self.pictures: list[Picture] = []
         self._part = document.part
         self._meter = meter
         self._levels = _heading_levels(document.styles)
@@ -66,7 +91,10 @@ class WordText:
                 yield from self._paragraph(element)
             elif name == "tbl":
                 rows = [
-                    [" ".join(self.blocks(cell)) for cell in _wrapped_children(row, "tc")]
+                    [
+                        " ".join(filter(None, self.blocks(cell)))
+                        for cell in _wrapped_children(row, "tc")
+                    ]
                     for row in _wrapped_children(element, "tr")
                 ]
                 yield markdown_table(rows)
@@ -77,6 +105,7 @@ class WordText:
         """The text of a paragraph with its number, then its text boxes, notes, charts and diagrams."""
         boxes: list[Any] = []
         notes: list[str] = []
+        earlier_pictures = len(self.pictures)
         text = "".join(self._pieces(paragraph, boxes, notes)).strip()
         style = paragraph.find(f"{W}pPr/{W}pStyle")
         style_id = "" if style is None else style.get(f"{W}val", "")
@@ -86,6 +115,8 @@ class WordText:
             if level:
                 text = f"{'#' * level} {' '.join([*number.split(), *text.split()])}"
             yield f"{number} {text}" if number and not level else text
+        elif len(self.pictures) > earlier_pictures:
+            yield ""
         for box in boxes:
             yield from self.blocks(box)
         yield from filter(None, notes)
@@ -103,10 +134,26 @@ class WordText:
             elif name == "graphicData":
                 yield from self._pieces(child, boxes, notes)
                 notes.append(drawing_text(child, self._part, self._meter))
+            elif name == "pic":
+                self._add_picture(child)
             elif name in ("footnoteReference", "endnoteReference"):
                 yield from self._note_mark(child, name.removesuffix("Reference"), notes)
             elif name not in HIDDEN_ELEMENTS:
                 yield from self._pieces(child, boxes, notes)
+
+    def _add_picture(self, picture: Any) -> None:
+        """Keep a picture of some size, if a model sees."""
+        blip = picture.find(f".//{DRAWING}blip")
+        image_id = None if blip is None else blip.get(f"{RELATIONSHIP}embed")
+        if not self._meter.sees or image_id not in self._part.related_parts:
+            return
+        width, height = _drawn_size(picture)
+        if min(width, height) < SMALLEST_SIDE:
+            return
+        packed = packaged_picture(self._part.related_parts[image_id].blob, self._meter)
+        if packed is not None:
+            box = (0.0, 0.0, round(width, 1), round(height, 1))
+            self.pictures.append(Picture(1, box, data=packed[0], media_type=packed[1]))
 
     def _note_mark(self, reference: Any, kind: str, notes: list[str]) -> Iterator[str]:
         """The mark of a note, as in Markdown; its text is added to the list."""
@@ -117,6 +164,17 @@ class WordText:
         mark = f"[^{self._note_count}]"
         notes.append(f"{mark}: {' '.join(self.blocks(note))}")
         yield mark
+
+
+def _drawn_size(picture: Any) -> tuple[float, float]:
+    """Width and height of a picture, in points."""
+    extent = picture.find(f".//{DRAWING}xfrm/{DRAWING}ext")
+    sizes = ["0", "0"] if extent is None else [extent.get("cx", "0"), extent.get("cy", "0")]
+    try:
+        width, height = map(int, sizes)
+    except ValueError:
+        return 0.0, 0.0
+    return width / EMU_PER_POINT, height / EMU_PER_POINT
 
 
 def _part_root(document: Any, name: str) -> Any | None:

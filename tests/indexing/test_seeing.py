@@ -195,3 +195,152 @@ def test_a_model_without_eyes_is_refused(tmp_path: Path) -> None:
     """When the index is opened, not at the first picture."""
     with pytest.raises(ConfigError, match="cannot see"):
         LightRAG(tmp_path / "kb", models={"see": ScriptedLLM([])})
+
+
+def picture_file(color: str, kind: str = "PNG", **options: Any) -> bytes:
+    """A file with a picture of one color."""
+    target = io.BytesIO()
+    Image.new("RGB", (400, 300), color).save(target, kind, **options)
+    return target.getvalue()
+
+
+def test_a_picture_of_a_word_file_is_read_at_its_place(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    """Its text follows the paragraph with the picture; a citation of it has the size of the picture."""
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    document.add_paragraph("The figure shows what was caught.")
+    document.add_picture(io.BytesIO(picture_file("white", "JPEG")), width=docx.shared.Pt(200))
+    document.add_paragraph("The pilot Ada Brook led the team to Bergen.")
+    document.add_picture(io.BytesIO(picture_file("red", "JPEG")), width=docx.shared.Pt(20))
+    path = tmp_path / "report.docx"
+    document.save(path)
+    with opened(tmp_path / "kb", server) as rag:
+        inserted = rag.insert(path)
+        assert inserted.usage.calls == 1 and not inserted.notes and not inserted.failures
+        (page,) = rag.pages(rag.documents()[0].id)
+        shown, caught, led = "The figure shows what was caught.", CHART, "The pilot Ada Brook"
+        assert page.text.startswith(f"{shown}\n\n{caught}\n\n{led}")
+        (chart,) = rag.query("How many tons was the catch by year in 1902?").citations[:1]
+        assert chart.box == (0.0, 0.0, 200.0, 150.0)
+        led_to = rag.query("Who led the team to Bergen?").citations
+        assert led_to and all(citation.box is None for citation in led_to)
+
+
+def test_the_same_picture_in_many_places_of_a_file_is_a_logo(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    """Different pictures of one size are no logos."""
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    for color in ("red", "red", "red", "white", "lightgray", "snow"):
+        document.add_picture(io.BytesIO(picture_file(color, "JPEG")), width=docx.shared.Pt(200))
+    document.save(tmp_path / "report.docx")
+    with opened(tmp_path / "kb", server) as rag:
+        assert rag.insert(tmp_path / "report.docx").usage.calls == 3
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "TIFF", "GIF", "BMP"])
+def test_a_picture_is_a_document(tmp_path: Path, kind: str) -> None:
+    """Of the formats that models read or of others; each picture of a TIFF file is a page."""
+    path = tmp_path / f"scan.{kind.lower()}"
+    further = [Image.new("RGB", (3_000, 300), "white")] if kind == "TIFF" else []
+    path.write_bytes(picture_file("gray", kind, save_all=bool(further), append_images=further))
+    with ScriptedServer(respond=seen) as server, opened(tmp_path / "kb", server) as rag:
+        assert not rag.insert(path).failures
+        pages = [page.text for page in rag.pages(rag.documents()[0].id)]
+        assert pages == [SCANNED, CHART][: 1 + len(further)]
+        (citation,) = rag.query("Where did Mira Holt moor the brig Petrel?").citations[:1]
+        assert citation.box == (0.0, 0.0, 400.0, 300.0)
+
+
+def test_a_photo_is_sent_upright_and_not_too_large(tmp_path: Path) -> None:
+    """As the camera was held; models make larger pictures smaller anyway."""
+    sizes: list[tuple[int, int]] = []
+
+    def measured(request: Request) -> Reply:
+        message: Any = request.json["messages"][-1]
+        data = message["content"][1]["image_url"]["url"].partition(",")[2]
+        sizes.append(Image.open(io.BytesIO(base64.b64decode(data))).size)
+        return chat_reply(SCANNED)
+
+    photo = Image.new("RGB", (4_000, 1_000))
+    exif = photo.getexif()
+    exif[0x0112] = 6  # turned by 90 degrees
+    photo.save(tmp_path / "photo.jpg", exif=exif)
+    with ScriptedServer(respond=measured) as server, opened(tmp_path / "kb", server) as rag:
+        rag.insert(tmp_path / "photo.jpg")
+    assert sizes == [(500, 2_000)]
+
+
+def test_without_such_a_model_pictures_are_refused_or_skipped(tmp_path: Path) -> None:
+    """A file that is named is refused with the advice; in a folder, where pictures are parts of pages, it
+    is skipped. A damaged picture is refused, too.
+    """
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "figure.png").write_bytes(picture_file("white"))
+    (folder / "page.txt").write_text("Ann met Bob.", encoding="utf-8")
+    with LightRAG(tmp_path / "kb") as rag:
+        with pytest.raises(ConfigError, match="models: see"):
+            rag.insert(folder / "figure.png")
+        assert not rag.insert(folder).failures
+    damaged = tmp_path / "damaged.png"
+    damaged.write_bytes(picture_file("white")[:80])
+    with ScriptedServer(respond=seen) as server, opened(tmp_path / "seeing", server) as rag:
+        with pytest.raises(ConfigError, match="is damaged"):
+            rag.insert(damaged)
+        assert rag.insert(folder).usage.calls == 1
+
+
+def draw_bars(canvas: Canvas) -> None:
+    """Three bars on a line."""
+    canvas.line(200, 300, 310, 300)
+    for number in range(3):
+        canvas.rect(200 + 40 * number, 300, 30, 50 + 20 * number, fill=1)
+
+
+def draw_curve(canvas: Canvas) -> None:
+    """A curve of lines."""
+    for number in range(10):
+        canvas.line(200 + 10 * number, 300 + number**2, 210 + 10 * number, 300 + (number + 1) ** 2)
+
+
+def draw_table(canvas: Canvas) -> None:
+    """A grid with shaded cells."""
+    canvas.grid([100, 200, 300], [300, 320, 340, 360])
+    for row in range(3):
+        canvas.rect(100, 300 + 20 * row, 100, 20, fill=1)
+        canvas.roundRect(350, 300 + 20 * row, 100, 18, 4)
+
+
+@pytest.mark.parametrize(
+    ("draw", "calls"),
+    [(draw_bars, 1), (draw_curve, 1), (draw_table, 0)],
+    ids=["bars", "curve", "table"],
+)
+@pytest.mark.parametrize("rotation", [0, 90])
+def test_a_chart_of_lines_is_read_beside_text(
+    tmp_path: Path, draw: Any, calls: int, rotation: int
+) -> None:
+    """With its labels; the rules and shades of a table are no chart."""
+
+    def draw_page(canvas: Canvas) -> None:
+        canvas.setPageRotation(rotation)
+        lines(canvas, ["The figure shows what was caught in the years before the war by all."])
+        draw(canvas)
+        canvas.drawString(200, 285, "1901")
+
+    (tmp_path / "report.pdf").write_bytes(pdf(draw_page))
+    with (
+        ScriptedServer(respond=lambda _: chat_reply(CHART)) as server,
+        opened(tmp_path / "kb", server) as rag,
+    ):
+        assert rag.insert(tmp_path / "report.pdf").usage.calls == calls
+        citations = rag.query("How many tons was the catch by year in 1902?").citations
+        boxes = [citation.box for citation in citations if citation.box]
+        assert len(boxes) == calls
+        for left, bottom, right, top in boxes:
+            assert 195 <= left <= 201 and 280 <= bottom < 300
+            assert 300 <= right <= 315 and 390 <= top <= 402

@@ -98,7 +98,7 @@ def test_files_are_written_anew_after_many_changes(
 
 
 @pytest.mark.parametrize("name", ["chunks.npy", "entity.faiss", "relation_ids.npy"])
-@pytest.mark.parametrize("damage", ["missing", "empty", "foreign", "cut"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "foreign", "cut", "longer", "header"])
 def test_damaged_files_are_ignored(tmp_path: Path, name: str, damage: str) -> None:
     """What is missing, empty, cut off or of another kind is made anew from the database."""
     store = SQLiteStore(tmp_path)
@@ -109,8 +109,50 @@ def test_damaged_files_are_ignored(tmp_path: Path, name: str, damage: str) -> No
     whole = path.read_bytes()
     path.unlink()
     if damage != "missing":
-        path.write_bytes({"empty": b"", "foreign": b"IxF2" + whole, "cut": whole[:-5]}[damage])
+        contents = {"empty": b"", "foreign": b"IxF2" + whole, "cut": whole[:-5]}
+        contents |= {"longer": whole + b"\0", "header": changed_byte(whole, 20)}
+        path.write_bytes(contents[damage])
     assert stored_content(SQLiteStore(tmp_path)) == content
+
+
+def changed_byte(data: bytes, position: int) -> bytes:
+    """The bytes with another one at a position."""
+    changed = bytearray(data)
+    changed[position] ^= 1
+    return bytes(changed)
+
+
+def test_a_check_finds_damage_in_the_middle_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening does not read whole files; `doctor` does. Without their folder, the files are made anew."""
+    monkeypatch.setattr("lightrag_jsonl.storage.sqlite.memory_files.BEGINNING", 16)
+    store = SQLiteStore(tmp_path)
+    add_documents(store, 1, 2)
+    content = stored_content(store)
+    assert not store.check()
+    (folder,) = folders(tmp_path)
+    path = folder / "entity.faiss"
+    path.write_bytes(changed_byte(path.read_bytes(), path.stat().st_size - 1))
+    (problem,) = store.check()
+    assert f"{folder.name}/entity.faiss is damaged" in problem
+    shutil.rmtree(folder)
+    assert stored_content(SQLiteStore(tmp_path)) == content
+    assert not store.check()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b'{"chunks.npy": 1}', b"\xff", b'{"gone.npy": [1, 2, 3]}']
+)
+def test_files_with_damaged_checksums_are_ignored(tmp_path: Path, content: bytes) -> None:
+    """They are made anew, like files of which some are missing."""
+    store = SQLiteStore(tmp_path)
+    add_documents(store, 1, 2)
+    expected = stored_content(store)
+    (folder,) = folders(tmp_path)
+    (folder / "checksums.json").write_bytes(content)
+    assert stored_content(SQLiteStore(tmp_path)) == expected
+    assert not store.check()
 
 
 def test_files_of_another_history_are_ignored(

@@ -235,6 +235,8 @@ class SQLiteStore(Store):
         (unsearchable,) = only_column(execute(UNSEARCHABLE))
         if unsearchable:
             problems.append(f"{unsearchable} chunks are not in the full text")
+        for name in self._memory_files.damaged():
+            problems.append(f"{name} is damaged: delete its folder, which is made anew")
         return problems
 
     def _connect(self, *, query_only: bool = False) -> sqlite3.Connection:

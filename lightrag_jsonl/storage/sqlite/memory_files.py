@@ -5,11 +5,13 @@ the valid files, and a missing or stale file is made anew.
 """
 
 import contextlib
+import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,8 @@ GRAPH_COLUMNS = (
     "chunks_of",
     "entities_of",
 )
+CHECKSUMS = "checksums.json"  # of each file: length, checksum of the beginning, and of the whole
+BEGINNING = 4_096  # bytes, in which a file says what it holds
 FAISS_KIND = b"IxSQ"  # how a file of a scalar quantizer begins; FAISS reads no other file
 
 
@@ -82,6 +86,8 @@ class MemoryFiles:
                 np.save(folder / f"{name}.npy", column)
             for kind, index in vectors.items():
                 _write_block(folder, kind, index.joined())
+            checksums = {path.name: _checksums(path) for path in folder.iterdir()}
+            (folder / CHECKSUMS).write_text(json.dumps(checksums), encoding="utf-8")
             for path in folder.iterdir():
                 _sync(path)
             self._register({MEMORY_FILES: f"{token} {generation}"})
@@ -91,6 +97,19 @@ class MemoryFiles:
         for earlier in earlier_folders:  # who has mapped them keeps them until the end
             shutil.rmtree(earlier, ignore_errors=True)
         return _read_folder(folder, generation)
+
+    def damaged(self) -> Iterator[str]:
+        """The files, below the folder of the index, with other bytes than were written."""
+        for folder in self._folders():
+            try:
+                checksums = _stored_checksums(folder)
+            except (OSError, ValueError, TypeError):
+                continue  # no process maps these files
+            for name, expected in checksums.items():
+                path = folder / name
+                with contextlib.suppress(FileNotFoundError):  # a file without which none is mapped
+                    if _checksums(path) != expected:
+                        yield f"{folder.name}/{name}"
 
     def delete(self) -> None:
         """Delete all files; raises `OSError` where the system keeps mapped files."""
@@ -111,13 +130,44 @@ class MemoryFiles:
 
 
 def _read_folder(folder: Path, generation: int) -> SavedMemory | None:
-    """The graph and the vectors in the files of a folder; None for a missing or damaged file."""
+    """The graph and the vectors in the files of a folder; None for a missing file, or a file that is
+    damaged in its length or its beginning.
+    """
     try:
+        for name, (length, beginning, _) in _stored_checksums(folder).items():
+            if _length_and_beginning(folder / name) != (length, beginning):
+                return None
         columns = {name: _mapped(folder / f"{name}.npy") for name in GRAPH_COLUMNS}
         vectors = {kind: VectorIndex.of(_read_block(folder, kind)) for kind in TABLE_NAMES}
-    except (OSError, ValueError, RuntimeError):  # FAISS raises RuntimeError
+    except (OSError, ValueError, TypeError, RuntimeError):  # FAISS raises RuntimeError
         return None
     return SavedMemory(generation, GraphIndex(columns), vectors)
+
+
+def _stored_checksums(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """The checksums of the files of a folder; `ValueError` if they are damaged themselves."""
+    stored = json.loads((folder / CHECKSUMS).read_bytes())
+    if not isinstance(stored, dict):
+        raise ValueError(f"{folder / CHECKSUMS} holds no checksums")
+    checksums: dict[str, tuple[int, int, int]] = {}
+    for name, numbers in stored.items():
+        length, beginning, whole = numbers
+        checksums[name] = (length, beginning, whole)
+    return checksums
+
+
+def _checksums(path: Path) -> tuple[int, int, int]:
+    """The length of a file, and the checksums of its beginning and of the whole."""
+    whole = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            whole = zlib.crc32(block, whole)
+    return (*_length_and_beginning(path), whole)
+
+
+def _length_and_beginning(path: Path) -> tuple[int, int]:
+    with path.open("rb") as file:
+        return path.stat().st_size, zlib.crc32(file.read(BEGINNING))
 
 
 def _write_block(folder: Path, kind: Kind, block: VectorBlock) -> None:

@@ -1,0 +1,149 @@
+"""Finds charts that a page of a PDF file draws with lines, for a model that sees."""
+
+import ctypes
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from lightrag_jsonl.readers.pictures import Box, around_both, joined_areas, object_box
+
+FEWEST_SLANTED = 8  # lines that are neither horizontal nor vertical: a curve, a pie, a diagram
+FEWEST_BARS = 3  # of different heights
+FEWEST_DOTS = 10  # circles without straight lines
+BACKGROUND = 0.8  # of the page: an area as large is no part of a chart
+STRAIGHT = 0.02  # of the longer side: a line that rises by less is horizontal
+RULE = 3.0  # points: the thickness of the thickest rules of tables
+MOST_SEGMENTS = 60  # of a path, which are looked at
+MOST_PATHS = 1_000  # which are joined one by one; of a map or a large scatter plot, all are an area
+LABEL_DISTANCE = 30.0  # points between a chart and its labels
+
+
+class DrawnPath(NamedTuple):
+    """A path of lines and curves on a page: its box, and how many of its segments are slanted."""
+
+    box: Box
+    slanted: int
+    is_dot: bool
+    is_bar: bool
+
+
+def chart_areas(page: Any, lines: Sequence[Box]) -> list[Box]:
+    """The areas of charts with their labels; `lines` are the areas of the lines of text."""
+    whole = Box(*page.get_bbox())
+    paths = [path for path in _paths(page) if _area(path.box) < BACKGROUND * _area(whole)]
+    boxes = [path.box for path in paths]
+    if len(boxes) <= MOST_PATHS:
+        areas = joined_areas(boxes)
+    else:
+        areas = [_around_all(boxes)]
+    charts: list[Box] = []
+    for area in areas:
+        if _is_chart([path for path in paths if _is_inside(path.box, area)]):
+            charts.append(_with_labels(area, lines))
+    return charts
+
+
+def _paths(page: Any) -> Iterator[DrawnPath]:
+    import pypdfium2.raw as pdfium
+
+    for item in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_PATH], max_depth=3):
+        straight = 0
+        slanted = 0
+        curves = 0
+        point = (0.0, 0.0)
+        for index in range(min(pdfium.FPDFPath_CountSegments(item.raw), MOST_SEGMENTS)):
+            segment = pdfium.FPDFPath_GetPathSegment(item.raw, index)
+            kind = pdfium.FPDFPathSegment_GetType(segment)
+            end = _end_point(segment)
+            if kind == pdfium.FPDF_SEGMENT_LINETO:
+                straight += 1
+                slanted += _is_slanted(point, end)
+            elif kind == pdfium.FPDF_SEGMENT_BEZIERTO:
+                curves += 1
+            point = end
+        box = object_box(item)
+        is_rule = min(box.right - box.left, box.top - box.bottom) < RULE
+        yield DrawnPath(
+            box=box,
+            slanted=0 if is_rule else slanted,  # the ends of rules may be cut at a slant
+            is_dot=curves > 0 and straight == 0,
+            is_bar=not (curves or slanted or is_rule) and _is_filled(item),
+        )
+
+
+def _is_filled(item: Any) -> bool:
+    import pypdfium2.raw as pdfium
+
+    fill = ctypes.c_int()
+    stroke = ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(item.raw, fill, stroke)
+    return bool(fill.value != pdfium.FPDF_FILLMODE_NONE)
+
+
+def _end_point(segment: Any) -> tuple[float, float]:
+    import pypdfium2.raw as pdfium
+
+    x = ctypes.c_float()
+    y = ctypes.c_float()
+    pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+    return x.value, y.value
+
+
+def _is_slanted(start: tuple[float, float], end: tuple[float, float]) -> bool:
+    width = abs(end[0] - start[0])
+    height = abs(end[1] - start[1])
+    return min(width, height) > STRAIGHT * max(width, height)
+
+
+def _is_chart(paths: Iterable[DrawnPath]) -> bool:
+    """Whether paths show more than the lines, shades and frames of a table or a box."""
+    paths = list(paths)
+    slanted = sum(path.slanted for path in paths)
+    dots = sum(path.is_dot for path in paths)
+    boxes = [path.box for path in paths if path.is_bar]
+    return slanted >= FEWEST_SLANTED or dots >= FEWEST_DOTS or _are_bars(boxes)
+
+
+def _are_bars(boxes: Iterable[Box]) -> bool:
+    """Whether some boxes of one width stand on one line, or lie at one, and have different lengths."""
+    lengths: dict[tuple[str, int, int], set[int]] = defaultdict(set)
+    for box in boxes:
+        width = round(box.right - box.left)
+        height = round(box.top - box.bottom)
+        lengths["standing", round(box.bottom), width].add(height)
+        lengths["lying", round(box.left), height].add(width)
+    return any(len(different) >= FEWEST_BARS for different in lengths.values())
+
+
+def _with_labels(area: Box, lines: Iterable[Box]) -> Box:
+    """The area with the short lines of text around it: titles, scales, legends."""
+    near = Box(
+        left=area.left - LABEL_DISTANCE,
+        bottom=area.bottom - LABEL_DISTANCE,
+        right=area.right + LABEL_DISTANCE,
+        top=area.top + LABEL_DISTANCE,
+    )
+    labelled = area
+    for line in lines:
+        is_short = line.right - line.left < area.right - area.left
+        if is_short and _is_inside(line, near):
+            labelled = around_both(labelled, line)
+    return labelled
+
+
+def _around_all(boxes: Sequence[Box]) -> Box:
+    whole = boxes[0]
+    for box in boxes[1:]:
+        whole = around_both(whole, box)
+    return whole
+
+
+def _area(box: Box) -> float:
+    return (box.right - box.left) * (box.top - box.bottom)
+
+
+def _is_inside(box: Box, area: Box) -> bool:
+    """Whether the middle of a box is in an area."""
+    x = (box.left + box.right) / 2
+    y = (box.bottom + box.top) / 2
+    return area.left <= x <= area.right and area.bottom <= y <= area.top
