@@ -28,6 +28,14 @@ CHINESE = (
             ["Who founded Acme?", "when did Acme move?"],
         ),
         ("Who met Ann and Bob?", "en", ["Who met Ann and Bob?"]),
+        *[
+            (whole, language, [whole])
+            for whole, language in (
+                ("Which river floods the town where Ann lives, and who dammed it?", "en"),
+                ("Who wrote the hymn, and when was she born?", "en"),
+                ("哪条河流经安娜住的城市，谁给它修了大坝？", "zh"),
+            )
+        ],
         ("What did he say?", "en", ["What did he say?"]),
         ("谁在何时写了《边城》？", "zh", ["谁写了《边城》？", "在何时写了《边城》？"]),
         ("《边城》是谁写的，１２ 🌍？", "zh", ["《边城》是谁写的，１２ 🌍？"]),

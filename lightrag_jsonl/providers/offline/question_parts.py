@@ -15,6 +15,15 @@ _JOINED = re.compile(
 )
 _ASKS = re.compile(rf"\b{_QUESTION_WORD}\b\s*", re.IGNORECASE)
 _PRONOUN = re.compile(r"\b(?:it|he|she|they|him|her|them)\b", re.IGNORECASE)
+_UNKNOWN_PERSON = re.compile(  # "Who wrote it, and when was he born?"
+    r"^\W*who(?:m|se)?\b.*\0.*\b(?:he|she|they|him|her|them|his|their)\b", re.IGNORECASE | re.DOTALL
+)
+_UNKNOWN_THING = re.compile(  # "Which element is rare, and who found it?"
+    r"^\W*(?:what|which)\s+(?!(?:is|are|was|were|do|does|did|has|have|had|can|will)\b)\w.*\0.*"
+    r"\b(?:it|its|they|them|their|he|she|him|her|his)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_CHINESE_UNKNOWN = re.compile("(?:谁|何人|[哪那]|什么(?!时候|地方)).*\0.*[他她它其该]", re.DOTALL)
 _CHINESE_QUESTION_WORD = re.compile(
     "在?(?:什么时候|何时|哪一?年|哪一?天|什么地方|哪里|哪儿|何处|何地)|谁|何人|为什么|为何|多少|什么"
 )
@@ -50,7 +59,7 @@ def _english_parts(question: str) -> list[QuestionPart]:
     second = joined["second"].strip()
     first_asks = _ASKS.match(first)
     second_asks = _ASKS.match(second)
-    if first_asks is None or second_asks is None:
+    if first_asks is None or second_asks is None or _asks_of_the_unknown(first, second):
         return []
     first_rest = first[first_asks.end() :]
     second_rest = second[second_asks.end() :]
@@ -68,6 +77,15 @@ def _english_parts(question: str) -> list[QuestionPart]:
     ]
 
 
+def _asks_of_the_unknown(first: str, second: str) -> bool:
+    """Whether a pronoun of the second part means what the first part asks for: the parts have a single
+    answer together.
+    """
+    both = f"{first}\0{second}"
+    patterns = (_UNKNOWN_PERSON, _UNKNOWN_THING, _CHINESE_UNKNOWN)
+    return any(pattern.search(both) for pattern in patterns)
+
+
 def _subject(question: str) -> str:
     """The last name of a question, or else the last noun or verb: what a pronoun after it may mean."""
     sentences = find_sentences(question, "en", question=True)
@@ -81,7 +99,10 @@ def _chinese_parts(question: str) -> list[QuestionPart]:
     sentences = find_sentences(question, "zh", question=True)
     names = [phrase.name for sentence in sentences for phrase in sentence.phrases]
     parts: list[QuestionPart] = []
-    for clause in _CHINESE_CLAUSE.split(question):
+    clauses = [clause for clause in _CHINESE_CLAUSE.split(question) if clause]
+    if _asks_of_the_unknown(clauses[0] if clauses else "", " ".join(clauses[1:])):
+        return []
+    for clause in clauses:
         matches = list(_CHINESE_QUESTION_WORD.finditer(clause))
         for question_word in matches:
             text = clause
