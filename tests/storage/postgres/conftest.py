@@ -54,7 +54,7 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
     """One test process at a time: the server stops with the last process in a list, and two processes
     that write the list at once lose one of them.
     """
-    lock = folder.with_suffix(".lock")
+    lock = folder.with_name("lightrag-jsonl-postgres.lock")
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
