@@ -2,7 +2,8 @@
 
 Reads the first chunks of some chapters of a book in English (A Christmas Carol) and in Chinese (三国演义):
 with the usual prompt, constrained output off and on, and with the prompt for small models. Every cell of the
-table has the same chunks. `--held-out` takes chapters on which no prompt was chosen. Prints one JSON object;
+table has the same chunks. `--held-out` takes chapters on which no prompt was chosen, `--chapters` any others,
+and `--skip` begins within a chapter. Prints one JSON object;
 `--answers FOLDER` keeps the model's answers and the records, to be read; `--cache FOLDER` keeps every answer
 by its request, so that a run which was ended goes on where it was.
 
@@ -167,7 +168,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=data_folder())
     parser.add_argument("--languages", nargs="+", choices=list(BOOKS), default=list(BOOKS))
     parser.add_argument("--cells", nargs="+", choices=list(CELLS), default=list(CELLS))
-    parser.add_argument("--held-out", action="store_true", help="chapters without chosen prompts")
+    chapters = parser.add_mutually_exclusive_group()
+    chapters.add_argument("--held-out", action="store_true", help="chapters without chosen prompts")
+    chapters.add_argument("--chapters", nargs="+", type=int, metavar="N", help="of each book")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="characters in English")
     parser.add_argument("--chunks", type=int, default=2, metavar="N", help="of each chapter")
     parser.add_argument("--characters", type=int, default=1_200, help="of a chunk in English")
     parser.add_argument("--prompts", type=Path, metavar="FOLDER", help="of prompts to try instead")
@@ -254,14 +258,24 @@ def _chunk_texts(language: Language, arguments: argparse.Namespace) -> Iterable[
     raw = (arguments.data / "text" / f"{book.file}.txt.gz").read_bytes()
     text = re.sub(r"</?p>|\r|\[Illustration[^\]]*\]", "", gzip.decompress(raw).decode())
     starts = [match.end() for match in re.finditer(book.heading, text, re.MULTILINE)]
-    size = arguments.characters if language == "en" else arguments.characters // 3
-    for chapter in book.held_out if arguments.held_out else book.chapters:
+    divisor = 1 if language == "en" else 3  # a Chinese text says as much in a third
+    size = arguments.characters // divisor
+    skipped = arguments.skip // divisor
+    default_chapters = book.held_out if arguments.held_out else book.chapters
+    for chapter in arguments.chapters or default_chapters:
         position = text.index("\n", starts[chapter - 1]) + 1
+        if skipped:
+            position = _sentence_end(text, position + skipped)
         for _ in range(arguments.chunks):
-            sentence_end = _SENTENCE_END.search(text, position + size)
-            end = sentence_end.end() if sentence_end else len(text)
+            end = _sentence_end(text, position + size)
             yield text[position:end].strip()
             position = end
+
+
+def _sentence_end(text: str, position: int) -> int:
+    """The end of the sentence at a position."""
+    sentence_end = _SENTENCE_END.search(text, position)
+    return sentence_end.end() if sentence_end else len(text)
 
 
 def _is_supported(description: str, names: Iterable[str], words: frozenset[str]) -> bool:

@@ -1,20 +1,41 @@
-"""Citations in the text of an answer: [1], [2, 5], 【3-4】; found, and numbered for readers."""
+"""Citations in the text of an answer: [1], [2, 5], 【3-4】; found, and numbered for readers.
+
+Some models write [^1], [Source 1] or 【1†source】 whatever the prompt says; readers see [1].
+"""
 
 import re
 from dataclasses import dataclass
 
 _NUMBER = r"\d{1,18}"  # at most 64 bits
 _NUMBERS = rf"{_NUMBER}(?:\s*[-‐-―−~～－]\s*{_NUMBER})?"
+_NO_LINK = r"(?!\((?:https?:|#))"  # a link's text is no citation
 CITATION_MARKER = re.compile(  # [1], [2, 5], 【3-4】; not \[1], which is escaped
-    rf"(?<!\\)[\[［【]\s*(?P<numbers>{_NUMBERS}(?:\s*[,，、;；]\s*{_NUMBERS})*)\s*[\]］】]"
-    r"(?!\((?:https?:|#))"  # a link's text is no citation
+    rf"(?<!\\)[\[［【]\s*(?P<numbers>{_NUMBERS}(?:\s*[,，、;；]\s*{_NUMBERS})*)\s*[\]］】]{_NO_LINK}"
+)
+_LABELS = (
+    *("sources", "source", "passages", "passage", "entities", "entity", "relations", "relation"),
+    *("items", "item", "references", "reference", "refs", "ref", "^"),
+    *("来源", "资料", "段落", "实体", "关系", "编号"),
+)
+CITATION_LABEL = f"(?i:{'|'.join(map(re.escape, _LABELS))})"
+_LABELED = rf"(?:{CITATION_LABEL}\s*)?{_NUMBERS}"
+_LOCATION = r"(?:†[^\[\]［］【】\n]{0,40})?"  # 【1†source】, [1†L3-L5]
+_ANSWER_MARKER = (  # also with labels: [^1], [Source 1, Source 3], [资料 2]
+    rf"(?<!\\)[\[［【]\s*(?P<numbers>{_LABELED}(?:\s*[,，、;；]\s*{_LABELED})*)\s*{_LOCATION}[\]］】]"
+    rf"{_NO_LINK}"
 )
 _RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
 _LONGEST_RANGE = 100  # longer ranges count as their two ends: no prompt has so many items
-_CODE_OR_MARKER = re.compile(rf"(?P<code>```|`|\n)|{CITATION_MARKER.pattern}")
+_CODE_OR_MARKER = re.compile(rf"(?P<code>```|`|\n)|{_ANSWER_MARKER}")
 _LONGEST_MARKER = 400  # characters; a longer one is not waited for
+_LIST_CHARACTERS = r"[\s\d,，、;；‐-―−~～－-]"
+_LABEL_BEGINNINGS = "|".join(
+    [re.escape(label[:length]) for label in _LABELS for length in range(len(label), 0, -1)]
+)
 _UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may be a link's text
-    r"`*\\?[\[［【][\s\d,，、;；‐-―−~～－-]*(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"
+    rf"`*\\?[\[［【]{_LIST_CHARACTERS}*(?:{CITATION_LABEL}{_LIST_CHARACTERS}+)*"
+    rf"(?i:{_LABEL_BEGINNINGS})?{_LOCATION}"
+    r"(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"
     r"|\\\Z|`+\Z"
 )
 
@@ -103,7 +124,7 @@ class CitationNumbering:
         )
 
     def _renumbered(self, marker: CitationMarker) -> str:
-        """The marker with the numbers for readers."""
+        """The marker with the numbers for readers, without labels."""
         item_numbers = [number for number in marker.numbers if 0 < number <= self._items]
         if not item_numbers:
             return marker.text

@@ -127,6 +127,7 @@ class Examples:
         statement = RecordStatement.of(record, with_terms=self.with_terms)
         return (
             self._names_a_stranger(statement, source)
+            or self._tells_of_a_stranger(record, source)
             or self._is_all_from_examples(statement, source)
             or self._repeats_a_statement(statement, source)
         )
@@ -152,6 +153,19 @@ class Examples:
                 return True
             true_words = [word for word in statement.words - self.words if source.has_word(word)]
             if 2 * len(true_words) <= len(statement.words):
+                return True
+        return False
+
+    def _tells_of_a_stranger(self, record: Record, source: "TextWords") -> bool:
+        """Whether the description holds a name of an example, and the text no word of this name.
+
+        "Old May" is not looked for: "sixty years old may enter" is no name.
+        """
+        description = folded_text(str(record.get("description") or ""))
+        for name in self.names:
+            words = _words_of_name(name)
+            is_telling = name in description and not any(map(is_grammatical, words))
+            if is_telling and not any(map(source.has_word, words)):
                 return True
         return False
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
+from lightrag_jsonl.core.citation_markers import CITATION_LABEL
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
@@ -33,7 +34,9 @@ _BARE_WORD = re.compile(r"[^\W_]+")
 _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
 _CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
 _EMPTY_WORDS = frozenset(("a", "an", "the", "is", "are", "was", "were"))
-_OPENED_NUMBER = re.compile(r"(?<!\\)[\[［【](?=[^\w\[\]］】]{0,9}\d)")
+_OPENED_NUMBER = re.compile(
+    rf"(?<!\\)[\[［【](?=[^\w\[\]］】]{{0,9}}(?:{CITATION_LABEL}[^\w\[\]］】]{{0,9}})?\d)"
+)
 
 
 @dataclass(frozen=True)
@@ -340,7 +343,7 @@ def excerpt_text(chunk: Chunk, spans: Sequence[Excerpt]) -> str:
 
 
 def escaped(text: str) -> str:
-    """A document's text with a backslash before each bracket that opens a number."""
+    """A document's text with a backslash before each bracket that opens a number, labeled or not."""
     if "[" in text or "［" in text or "【" in text:
         return _OPENED_NUMBER.sub(r"\\\g<0>", text)
     return text

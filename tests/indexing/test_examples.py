@@ -161,6 +161,7 @@ async def test_keywords_of_the_example_are_left_out(language: str, name: str) ->
                 entity("Mei Lin", "Mei Lin is a person who has a sister and sells bread."),
                 entity("Lighthouse", "A lighthouse."),
                 relation("Tobias Reed", "Gull Point", "Tobias Reed sells bread at Gull Point."),
+                relation("Ann", "Whitby", "Ann sells a notebook to Mei Lin in Whitby."),
             ],
         ),
         (
@@ -170,13 +171,15 @@ async def test_keywords_of_the_example_are_left_out(language: str, name: str) ->
                 entity("林梅", "林梅在苏州。"),
                 entity("灯塔", "鸥角有一座灯塔。"),
                 relation("沈昭", "鸥角", "沈昭在鸥角经营茶馆。"),
+                relation("沈宁", "苏州", "沈宁任掌柜，在苏州起居简朴，常请林梅来喝茶。"),
             ],
         ),
     ],
 )
 async def test_what_mixes_text_and_example_is_refused(language: str, copies: list[Record]) -> None:
     """Somebody of the text who does what the example says, somebody of the example in the text's
-    places, a relation that leads from one to the other; even if single words are in the text.
+    places, a relation that leads from one to the other, somebody of the example between two of the
+    text; even if single words are in the text.
     """
     answer = jsonl(*TRUE[language], *copies)
 
