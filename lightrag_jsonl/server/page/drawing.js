@@ -23,10 +23,12 @@ function drawName(context, { label, x, y, size }, { labelSize, labelFont, labelC
   context.fillText(label, x, y + size + labelSize);
 }
 
+const GAP = 6; // pixels between two names side by side: Chinese names would read as one
+
 // Where `drawName` writes a name: left, right, top and bottom, in pixels.
 function nameBox(context, { label, x, y, size }, { labelSize, labelFont }) {
   context.font = `${labelSize}px ${labelFont}`;
-  const half = context.measureText(label).width / 2;
+  const half = (context.measureText(label).width + GAP) / 2;
   return { left: x - half, right: x + half, top: y + size, bottom: y + size + labelSize };
 }
 
