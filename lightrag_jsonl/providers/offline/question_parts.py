@@ -81,9 +81,9 @@ def _asks_of_the_unknown(first: str, second: str) -> bool:
     """Whether a pronoun of the second part means what the first part asks for: the parts have a single
     answer together.
     """
-    both = f"{first}\0{second}"
+    joined_parts = f"{first}\0{second}"
     patterns = (_UNKNOWN_PERSON, _UNKNOWN_THING, _CHINESE_UNKNOWN)
-    return any(pattern.search(both) for pattern in patterns)
+    return any(pattern.search(joined_parts) for pattern in patterns)
 
 
 def _subject(question: str) -> str:
