@@ -197,8 +197,13 @@ def _measured(size: int) -> Figures:
             figures[name] = {}
             for part in PARTS:
                 figures[name] |= run_part(part, Path(scratch) / name, corpus, system=name)
-    ratios = {key: round(figures["ours"][key] / figures["floor"][key], 2) for key in RATIOS}
+    ratios = {key: _ratio(figures["ours"][key], figures["floor"][key]) for key in RATIOS}
     return figures | {"times_floor": ratios}
+
+
+def _ratio(figure: float, floor_figure: float) -> float | None:
+    """The first over the second; None if the second is 0, as bytes written to a folder in memory are."""
+    return round(figure / floor_figure, 2) if floor_figure else None
 
 
 if __name__ == "__main__":

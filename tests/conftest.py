@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > MEMORY_NEEDED:
         os.environ["TMPDIR"] = str(MEMORY_FOLDER)
-        tempfile.tempdir = None
+        tempfile.tempdir = str(MEMORY_FOLDER)  # now, not when a test has changed TMPDIR
 
 
 @pytest.hookimpl(tryfirst=True)

