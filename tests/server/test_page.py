@@ -25,6 +25,7 @@ from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.server.app import STATIC
 from lightrag_jsonl.server.security import Access
+from tests.kit import entity, relation
 from tests.server.running import (
     SECONDS,
     PacedLLM,
@@ -39,6 +40,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a browser
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 OFFLINE = re.compile("ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH")
 TOKEN = "a-token-for-this-test"
+# Collects the names that a drawing writes on its canvas, with their places, in `window.written`.
+WATCH_NAMES = """
+window.written = [];
+const {fillText, clearRect} = CanvasRenderingContext2D.prototype;
+const isOfNames = (context) => context.canvas.classList.contains("sigma-labels");
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  if (isOfNames(this)) window.written.push([text, x, y, this.measureText(text).width]);
+  fillText.call(this, text, x, y);
+};
+CanvasRenderingContext2D.prototype.clearRect = function (...place) {
+  if (isOfNames(this)) window.written = [];
+  clearRect.apply(this, place);
+};
+"""
+LETTERS = 10  # pixels, at most, of the height that names of two lines need
 TWO_LINES = 60  # the pixels of a button whose label is broken into two lines
 
 
@@ -581,6 +597,31 @@ def test_a_failed_job_is_tried_again_on_the_page(
 
 # Properties that every object of JavaScript has, the prototype included.
 PROPERTIES = ("__proto__", "constructor", "toString", "hasOwnProperty", "valueOf")
+
+
+def test_names_in_a_drawing_never_lie_over_one_another(tmp_path: Path, page: Page) -> None:
+    """However close the entities are; that with most relations is named, and so are some small ones."""
+    names = [f"Elizabeth Montgomery-Featherstone {number}" for number in range(30)]
+    records: list[Record] = [entity(name) for name in ("Hub", *names)]
+    records += [relation("Hub", name) for name in names]
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert_records(Document("Hub knows all of them.", id="d"), records)
+
+    def collide(first: Any, second: Any) -> bool:
+        _, first_x, first_y, first_width = first
+        _, second_x, second_y, second_width = second
+        is_beside = abs(first_x - second_x) * 2 >= first_width + second_width
+        return not is_beside and abs(first_y - second_y) < LETTERS
+
+    with serving(tmp_path / "kb") as server:
+        page.open(server, "graph")
+        page.run(f"(() => {{{WATCH_NAMES}}})()")
+        page.wait("#graph aside .line", "Hub").click()
+        page.wait("#graph aside h2", "Hub")
+        written = wait_for(lambda: page.run("window.written"), lambda seen: len(seen) > 2)
+
+    assert "Hub" in {name for name, *_ in written}
+    assert [pair for pair in combinations(written, 2) if collide(*pair)] == []
 
 
 def test_entities_may_have_the_names_of_properties(kb: Path, page: Page) -> None:

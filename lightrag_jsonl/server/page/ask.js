@@ -5,7 +5,7 @@ import { $, Busy, errorWords, guarded, h, withTip } from "./dom.js";
 import { Drawing } from "./drawing.js";
 import { markdown, withoutMarkers } from "./markdown.js";
 import { openCitations, openSources, place } from "./passage.js";
-import { keysAfter, t, translate } from "./strings.js";
+import { keysAfter, listed, t, translate } from "./strings.js";
 
 const MOST_TURNS = 30; // that survive a reload
 const COPIED = 2000; // milliseconds for which a button says so
@@ -30,7 +30,7 @@ export function startAsk() {
     evidence: h("p", { class: "soft", t: "evidence_none" }),
   };
   const again = h("button", { type: "button", t: "new_conversation", onclick: reset });
-  const controls = h("div", { class: "row" }, parts.mode, again, h("span", { class: "grow" }), parts.send);
+  const controls = h("div", { class: "row" }, parts.mode, again, parts.send);
   $("#ask").replaceChildren(
     h("div", { class: "column" }, parts.intro, parts.turns,
       h("form", { class: "composer card", onsubmit: submitted }, parts.question, controls, parts.model),
@@ -254,5 +254,5 @@ function showEvidence(edges) {
 export const line = (onclick, ...children) => h("li", {}, h("button", { class: "line", onclick }, children));
 
 export function relationWords({ source, predicate, target, reasoning }) {
-  return h("span", {}, h("b", {}, source), " ", h("i", {}, predicate.replace(/^(related to)?$/, "—")), " ", h("b", {}, target), reasoning && ` — ${reasoning}`);
+  return h("span", {}, h("b", {}, source), " ", h("i", {}, listed(predicate.split(", ")).replace(/^(related to)?$/, "—")), " ", h("b", {}, target), reasoning && ` — ${reasoning}`);
 }

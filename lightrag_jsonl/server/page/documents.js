@@ -2,7 +2,7 @@
 
 import { get, indexPath, post, request } from "./api.js";
 import { $, guarded, h, notify } from "./dom.js";
-import { format, t } from "./strings.js";
+import { format, listed, t } from "./strings.js";
 
 const STATES = ["", "done", "partial", "failed", "pending"];
 const PAGE = 25;
@@ -81,7 +81,7 @@ const list = guarded(async () => {
 function row(one, open) {
   const title = one.title ?? one.source ?? one.id;
   const remove = { t: "delete", label: "delete_one", n: title, onclick: guarded(() => confirm(t("delete_why", title)) && change("/delete", { ids: [one.id] })) };
-  const themes = one.content_keywords?.slice(0, 5).join(", ");
+  const themes = listed(one.content_keywords?.slice(0, 5) ?? []);
   const facts = [one.source?.split(/[/\\]/).pop(), one.date, themes].filter(Boolean).map((fact) => h("span", {}, fact));
   return h("li", { class: "card" },
     h("div", { class: "row" }, h("b", { class: "grow" }, title), badge(one.state), h("button", remove)),

@@ -4,6 +4,7 @@ import Graph from "graphology";
 import Sigma from "sigma";
 
 import { h } from "./dom.js";
+import { listed } from "./strings.js";
 
 const MOST_NODES = 500;
 const FULL_WIDTH = 560; // pixels; nodes are smaller in a narrower drawing
@@ -22,6 +23,18 @@ function drawName(context, { label, x, y, size }, { labelSize, labelFont, labelC
   context.fillText(label, x, y + size + labelSize);
 }
 
+const GAP = 6; // pixels between two names side by side: Chinese names would read as one
+
+// Where `drawName` writes a name: left, right, top and bottom, in pixels.
+function nameBox(context, { label, x, y, size }, { labelSize, labelFont }) {
+  context.font = `${labelSize}px ${labelFont}`;
+  const half = (context.measureText(label).width + GAP) / 2;
+  return { left: x - half, right: x + half, top: y + size, bottom: y + size + labelSize };
+}
+
+const overlap = (first, second) =>
+  first.left < second.right && second.left < first.right && first.top < second.bottom && second.top < first.bottom;
+
 // The key of an entity's node. Libraries keep nodes in plain objects, where the entity "constructor"
 // would be taken for what every object has.
 const keyOf = (name) => `=${name}`;
@@ -30,7 +43,7 @@ const LONGEST_LABEL = 28; // characters
 
 // What relates two entities, in a few words; "" if the text only names them together.
 function relationLabel({ predicate, keywords }) {
-  const words = predicate ?? keywords?.join(", ") ?? "";
+  const words = predicate ?? listed(keywords ?? []);
   if (words === "related to") return "";
   const characters = [...words];
   return characters.length > LONGEST_LABEL ? `${characters.slice(0, LONGEST_LABEL).join("")}…` : words;
@@ -48,6 +61,7 @@ export class Drawing {
   #chosen;
   #type = "";
   #hovered; // the node or edge under the pointer
+  #names = []; // of the nodes in view: what `drawName` takes
 
   // `onnode` gets the name of a node that is clicked.
   constructor(container, onnode) {
@@ -131,16 +145,15 @@ export class Drawing {
       this.#sigma = new Sigma(this.#graph, this.#container, {
         allowInvalidContainer: true,
         labelFont: getComputedStyle(document.body).fontFamily,
-        labelRenderedSizeThreshold: 6,
-        labelDensity: 0.7,
-        labelGridCellSize: 90,
+        labelRenderedSizeThreshold: 3,
+        labelGridCellSize: 40,
         stagePadding: 64,
         renderEdgeLabels: true,
         enableEdgeEvents: true,
         edgeLabelFont: getComputedStyle(document.body).fontFamily,
         nodeReducer: (key, attributes) => this.#styled(key, attributes),
         edgeReducer: (key, attributes) => this.#styledEdge(key, attributes),
-        defaultDrawNodeLabel: drawName,
+        defaultDrawNodeLabel: (...name) => this.#names.push(name),
         defaultDrawNodeHover: drawName,
       });
     } catch (error) {
@@ -148,6 +161,7 @@ export class Drawing {
       this.#container.replaceChildren(h("p", { class: "soft", t: "no_webgl" }));
       return;
     }
+    this.#sigma.on("afterRender", () => this.#writeNames());
     this.#sigma.on("clickNode", ({ node }) => this.#onnode(this.#graph.getNodeAttribute(node, "label")));
     for (const kind of ["Node", "Edge"]) {
       this.#sigma.on(`enter${kind}`, (event) => this.#hover(event[kind.toLowerCase()]));
@@ -166,6 +180,19 @@ export class Drawing {
     this.#sigma?.setSettings({ defaultEdgeColor: themeColor("--edge"), labelColor: { color }, edgeLabelColor: { color } });
   }
 
+  // Write the names, those of the larger nodes first; a name that would lie over another is left out.
+  #writeNames() {
+    const boxes = [];
+    const rank = ([_context, { size, forceLabel }]) => (forceLabel ? Infinity : size);
+    for (const name of this.#names.sort((left, right) => rank(right) - rank(left))) {
+      const box = nameBox(...name);
+      if (rank(name) < Infinity && boxes.some((written) => overlap(written, box))) continue;
+      drawName(...name);
+      boxes.push(box);
+    }
+    this.#names = [];
+  }
+
   // An edge says what relates its ends while the pointer is on it or on an end.
   #styledEdge(key, attributes) {
     const named = key === this.#hovered || this.#graph.extremities(key).includes(this.#hovered);
@@ -176,6 +203,6 @@ export class Drawing {
     const chosen = key === this.#chosen;
     const hidden = !chosen && this.#type !== "" && attributes.kind !== this.#type;
     const size = attributes.size * Math.min(1, this.#container.clientWidth / FULL_WIDTH);
-    return { ...attributes, size, color: colorOf(attributes.kind), hidden, forceLabel: chosen || this.#graph.order < 10 };
+    return { ...attributes, size, color: colorOf(attributes.kind), hidden, forceLabel: chosen };
   }
 }

@@ -6,10 +6,11 @@ import { $, guarded, h, inform, notify } from "./dom.js";
 import { colorOf, Drawing } from "./drawing.js";
 import { editButtons, finished, settleButton } from "./edit.js";
 import { openCitations, openSources } from "./passage.js";
-import { format, t } from "./strings.js";
+import { format, listed, t } from "./strings.js";
 
 const FOUND = 30;
 const AROUND = 40; // relations that a click adds at most
+const TITLE_NAMES = 3; // of a community without a report
 const MOST_AROUND = 500; // that the server lists
 
 let parts;
@@ -59,7 +60,7 @@ const showOverview = guarded(async () => {
     h("h2", { t: "overview" }),
     h("p", { class: "soft", t: communities.length ? "communities_hint" : "choose_entity" }),
     h("ul", { class: "list" }, communities.map(({ title, names, entities: n, passages, summary }) =>
-      line(() => choose(names[0]), h("span", { class: "grow" }, h("b", {}, title), h("br"), h("span", { t: "entities", n: format(n) }), " · ", h("span", { t: "passages_n", n: format(passages) }), ...(summary ? [h("br"), h("span", { class: "small" }, summary)] : []))))),
+      line(() => choose(names[0]), h("span", { class: "grow" }, h("b", {}, summary ? title : listed(names.slice(0, TITLE_NAMES))), h("br"), h("span", { t: "entities", n: format(n) }), " · ", h("span", { t: "passages_n", n: format(passages) }), ...(summary ? [h("br"), h("span", { class: "small" }, summary)] : []))))),
     ...(communities.length ? [h("p", { class: "row" }, h("button", { class: "link", t: "write_reports", onclick: writeReports }))] : []),
   );
 });
@@ -135,7 +136,7 @@ const find = guarded(async () => {
 const choose = guarded(async (name, limit = AROUND) => {
   const { entity, relations, neighbours, total } = await get(indexPath("/neighbourhood"), { name, limit });
   const center = { name: entity.name, type: entity.type, degree: total };
-  const drawn = relations.map((one) => ({ ...one, predicate: one.keywords.join(", ") }));
+  const drawn = relations.map((one) => ({ ...one, predicate: listed(one.keywords) }));
   if (!drawing.add([center, ...neighbours], drawn, entity.name)) notify({ message: t("full") });
   showLegend();
   const items = drawn.map((one) => line(() => choose(one.source === entity.name ? one.target : one.source), relationWords(one)));
@@ -146,7 +147,7 @@ const choose = guarded(async (name, limit = AROUND) => {
       h("button", { class: "link", t: "sources", onclick: () => openSources({ entity: entity.name }) }),
       h("button", { class: "link", t: "history", onclick: () => showHistory(entity.name) }),
       h("button", { class: "link", t: "collapse", onclick: () => collapse(entity.name) })),
-    h("p", entity.aliases.length ? { class: "soft", t: "aliases", n: entity.aliases.join(", ") } : { hidden: true }),
+    h("p", entity.aliases.length ? { class: "soft", t: "aliases", n: listed(entity.aliases) } : { hidden: true }),
     h("p", { class: "description" }, entity.description),
     h("p", { class: "row" }, editButtons(entity, (newName) => changed(entity.name, newName))),
     h("h3", { t: "relations_n", n: `${format(items.length)} / ${format(total)}` }),

@@ -183,6 +183,9 @@ export function keysAfter(prefix) {
   return [...WORDS.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
 }
 
+// Words as a list in the language of the page.
+export const listed = (words) => words.join(language === "zh" ? "、" : ", ");
+
 export const format = (number) => number.toLocaleString(language === "zh" ? "zh-CN" : "en");
 
 export function switchLanguage() {
