@@ -28,8 +28,8 @@ answered with a graph by language rules alone, as you get it without a model."""
 NEXT_STEPS: Final = f"""
 {"─" * SCREEN_COLUMNS}
 Next, query these indexes, or index your own files:
-  {{command}} query -w {{english}} "Who was Niels Bohr?"
-  {{command}} query -w {{chinese}} "张骞去了哪里？"
+  {{command}} query -w {{english}} "Who discovered the electron?"
+  {{command}} query -w {{chinese}} "班超是谁？"
   {{command}} insert -w kb FILES"""
 QUESTION_NUMBERS: Final[dict[Language, tuple[int, ...]]] = {"en": (0, 3), "zh": (4, 5)}
 DEMO_TITLES: Final = {"en": "English", "zh": "中文"}

@@ -170,7 +170,7 @@ def test_demo_prints_commands_that_run(tmp_path: Path, way: str) -> None:
     where = {"cwd": tmp_path, "env": environment, "encoding": "utf-8", "capture_output": True}
     shown = subprocess.run([*start, "demo", "-w", "two words"], check=True, **where).stdout
     english, chinese, _ = shown.rstrip().split("\n")[-3:]
-    for command, word in ((english, "Bohr"), (chinese, "张骞")):
+    for command, word in ((english, "Thomson"), (chinese, "东汉的军事家")):
         done = subprocess.run(command.strip(), shell=True, **where)
         assert done.returncode == 0, done.stderr
         assert word in done.stdout
