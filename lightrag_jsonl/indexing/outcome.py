@@ -1,8 +1,9 @@
 """The outcome of an insert: documents, graph rows, failures, and the report."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport
@@ -31,6 +32,7 @@ class InsertOutcome:
     notes: list[FileNote] = field(default_factory=list)
     rows: set[GraphKey] = field(default_factory=set)
     extraction: ExtractionReport = ExtractionReport()
+    content_keywords: Counter[str] = field(default_factory=Counter)
     refusal: ConfigError | None = None  # of the last document that cannot be indexed
 
     def storable_document(self, pending: PendingDocument) -> PendingDocument | None:
@@ -61,14 +63,17 @@ class InsertOutcome:
         """Add a committed document, with the failures of chunks."""
         self.documents.append(document.id)
         for chunk, extraction in zip(document.chunks, document.extractions, strict=True):
-            self.extraction += extraction.report
+            report = extraction.report
+            self.content_keywords.update(report.content_keywords)
+            self.extraction += replace(report, content_keywords={})
             if extraction.unfinished:
                 reason = extraction.error or ALL_REFUSED
                 self.failures.append(Failure(document.id, chunk.id, reason))
 
     def report(self, *, usage: Usage, stopped: str) -> InsertReport:
         """The report, in an order that does not depend on timing."""
-        extraction = self.extraction
+        content_keywords = dict(sorted(self.content_keywords.items()))
+        extraction = replace(self.extraction, content_keywords=content_keywords)
         chunks = extraction.ok + extraction.empty + extraction.partial + extraction.failed
         log.info(
             "inserted %d documents, %d chunks; %d failures",
