@@ -396,6 +396,8 @@ def _plain_text(value: Json) -> str:
     """A text without markup and extra spaces, or a number as text; "" for anything else."""
     if isinstance(value, str):
         return " ".join(html.unescape(value).split())
+    if value is None:
+        return ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else ""
 

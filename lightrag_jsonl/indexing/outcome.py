@@ -11,7 +11,7 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, ExtractionReport, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.incoming import IncomingDocument, storable
-from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
+from lightrag_jsonl.indexing.merging import IndexChange
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
@@ -30,7 +30,8 @@ class InsertOutcome:
     failures: list[Failure] = field(default_factory=list)
     shortened: list[Failure] = field(default_factory=list)
     notes: list[FileNote] = field(default_factory=list)
-    rows: set[GraphKey] = field(default_factory=set)
+    entities: set[int] = field(default_factory=set)  # row ids
+    relations: set[int] = field(default_factory=set)
     extraction: ExtractionReport = ExtractionReport()
     content_keywords: Counter[str] = field(default_factory=Counter)
     refusal: ConfigError | None = None  # of the last document that cannot be indexed
@@ -56,8 +57,8 @@ class InsertOutcome:
 
     def add_change(self, change: IndexChange) -> None:
         """Add the entities and relations of a commit."""
-        for kind in GRAPH_KINDS:
-            self.rows |= {(kind, row) for row in change.graph.rows(kind)}
+        self.entities.update(change.graph.rows("entity"))
+        self.relations.update(change.graph.rows("relation"))
 
     def add_document(self, document: IncomingDocument) -> None:
         """Add a committed document, with the failures of chunks."""
@@ -85,8 +86,8 @@ class InsertOutcome:
             documents=tuple(sorted(self.documents)),
             unchanged=tuple(sorted(self.unchanged)),
             chunks=chunks,
-            entities=sum(kind == "entity" for kind, _ in self.rows),
-            relations=sum(kind == "relation" for kind, _ in self.rows),
+            entities=len(self.entities),
+            relations=len(self.relations),
             failures=_sorted_failures(self.failures),
             shortened=_sorted_failures(self.shortened),
             notes=tuple(self.notes),
