@@ -100,27 +100,31 @@ class VectorMemory(GraphMemory):
         """Read the rows and the vectors that were touched."""
         super().update(view, touched)
         for kind in TABLE_NAMES:
-            index = self.vectors[kind]
-            if index.dim != view.dialect.vector_length(kind):
-                self._load_vectors(view, kind)
-                continue
-            rows = touched[kind]
-            ids, halves = stored_vectors(view, kind, index.dim, rows)
-            if rows:
-                self.vectors[kind] = index.updated(ascending(rows), ids, halves)
+            self._update_vectors(view, kind, touched[kind])
 
     def _load_vectors(self, view: StoreView, kind: Kind) -> None:
-        ids, halves = stored_vectors(view, kind, view.dialect.vector_length(kind))
+        ids, halves = self._stored_vectors(view, kind, view.dialect.vector_length(kind))
         self.vectors[kind] = VectorIndex.of(VectorBlock.of(ids, halves))
+
+    def _update_vectors(self, view: StoreView, kind: Kind, rows: Collection[int]) -> None:
+        index = self.vectors[kind]
+        if index.dim != view.dialect.vector_length(kind):
+            self._load_vectors(view, kind)
+        elif rows:
+            ids, halves = self._stored_vectors(view, kind, index.dim, rows)
+            self.vectors[kind] = index.updated(ascending(rows), ids, halves)
+
+    def _stored_vectors(
+        self, view: StoreView, kind: Kind, dim: int, rows: Collection[int] | None = None
+    ) -> tuple[Ids, Halves]:
+        """Row ids (n,), ascending, and vectors (n, dim) of all or some rows; other lengths are left out."""
+        return stored_vectors(view, kind, dim, rows)
 
 
 def stored_vectors(
     view: StoreView, kind: Kind, dim: int, rows: Collection[int] | None = None
 ) -> tuple[Ids, Halves]:
-    """Row ids (n,), ascending, and vectors (n, dim) of all or some rows; other lengths are left out.
-
-    The column holds bytes: float16, little endian.
-    """
+    """`_stored_vectors` from a column that holds bytes: float16, little endian."""
     dialect = view.dialect
     test = f"{dialect.byte_length('data')} = {2 * dim} AND data <> {dialect.NO_VECTOR}"
     statement = f"SELECT id, data FROM {kind}_vectors WHERE {test}"
