@@ -222,6 +222,21 @@ def test_lost_connections_are_replaced(url: Url) -> None:
         assert store.is_empty()
 
 
+def test_a_view_survives_a_statement_that_fails(url: Url) -> None:
+    """The error says where; what was sent before it is answered, and the next view works."""
+    with contextlib.closing(open_store(as_address(url("failing")))) as store:
+        with pytest.raises(StorageError, match="failing_table"), store.view() as view:
+            settings = view.dialect.execute("SELECT name FROM settings")
+            missing = view.dialect.execute("SELECT 1 FROM failing_table")
+            assert list(settings)
+            list(missing)
+        with pytest.raises(StorageError, match="failing_table"), store.view() as view:
+            view.dialect.execute("SELECT 1 FROM failing_table")  # and nobody reads it
+        with pytest.raises(StorageError, match="read-only"), store.view() as view:
+            list(view.dialect.execute("DELETE FROM settings RETURNING name"))
+        assert store.is_empty() and store.check() == []
+
+
 def test_vectors_that_pgvector_cannot_index_are_refused(url: Url) -> None:
     """The error says how long they may be, before anything is stored."""
     with contextlib.closing(open_store(as_address(url("long")))) as store:
