@@ -48,15 +48,15 @@ def test_catching_up_reads_what_changed_only(
 ) -> None:
     """After a change of one chunk's vector, one vector is read."""
     store = SQLiteStore(tmp_path)
-    stored_vectors = memory.stored_vectors
+    read_vectors = memory.VectorMemory.read_vectors
     read: list[int] = []
 
     def counting(*arguments: Any) -> Any:
-        ids, matrix = stored_vectors(*arguments)
+        ids, matrix = read_vectors(*arguments)
         read.append(len(ids))
         return ids, matrix
 
-    monkeypatch.setattr(memory, "stored_vectors", counting)
+    monkeypatch.setattr(memory.VectorMemory, "read_vectors", counting)
     with store.transaction() as transaction:
         for number in range(1, 9):
             put_sample(transaction, number)

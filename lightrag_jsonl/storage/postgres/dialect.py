@@ -15,7 +15,7 @@ from lightrag_jsonl.storage.postgres.notifications import CHANNEL, NOTIFY
 from lightrag_jsonl.storage.postgres.vectors import index_vectors
 from lightrag_jsonl.storage.tables.dialect import Dialect, Keys, numbered_parameters
 
-ROWS_AT_ONCE = 1_000  # that are turned into Python's values together
+ROWS_FETCHED = 1_000  # that are turned into Python's values together
 LONGEST_VECTOR = 4_000  # the most that an index of halfvec takes
 DESCRIPTIONS = """SELECT r.id, m.position, m.chunk, m.description
     FROM unnest(?::bigint[], ?::bigint[]) r (id, last_mention) CROSS JOIN LATERAL (
@@ -70,12 +70,12 @@ class SentStatement:
         rows = self._read_first()
         while rows:
             yield from rows
-            rows = self._cursor.fetchmany(ROWS_AT_ONCE)
+            rows = self._cursor.fetchmany(ROWS_FETCHED)
 
     def _read_first(self) -> list[tuple[Any, ...]]:
         """The first rows, when the statement is done."""
         if self._first_rows is None:
-            self._first_rows = self._cursor.fetchmany(ROWS_AT_ONCE)
+            self._first_rows = self._cursor.fetchmany(ROWS_FETCHED)
         return self._first_rows
 
 

@@ -20,22 +20,25 @@ class PostgresMemory(VectorMemory):
     To compare 8,800 vectors of 1,024 numbers with a question takes 14 ms of the server and 1 ms here.
     """
 
-    def _load_vectors(self, view: StoreView, kind: Kind) -> None:
+    def load_vectors(self, view: StoreView, kind: Kind) -> None:
+        """Read all vectors of a kind, unless there are many."""
         self.vectors.pop(kind, None)
         if not has_many_vectors(view.dialect, kind):
-            super()._load_vectors(view, kind)
+            super().load_vectors(view, kind)
 
-    def _update_vectors(self, view: StoreView, kind: Kind, rows: Collection[int]) -> None:
+    def update_vectors(self, view: StoreView, kind: Kind, rows: Collection[int]) -> None:
+        """Read the vectors of the touched rows of a kind, unless there are many."""
         if not rows:
             return
         if kind in self.vectors and not has_many_vectors(view.dialect, kind):
-            super()._update_vectors(view, kind, rows)
+            super().update_vectors(view, kind, rows)
         else:
-            self._load_vectors(view, kind)
+            self.load_vectors(view, kind)
 
-    def _stored_vectors(
+    def read_vectors(
         self, view: StoreView, kind: Kind, dim: int, rows: Collection[int] | None = None
     ) -> tuple[Ids, Halves]:
+        """Row ids (n,), ascending, and vectors (n, dim) of all or some rows; other lengths are left out."""
         statement = VECTORS.format(kind=kind, no_vector=view.dialect.NO_VECTOR)
         some_rows = None if rows is None else list(rows)
         ids: list[int] = []
