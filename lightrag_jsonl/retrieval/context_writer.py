@@ -51,7 +51,7 @@ class ContextWriter:
     context: Context
     mark: str
 
-    def entity(self, entity: Entity) -> str:
+    def entity(self, entity: Entity, description: str) -> str:
         """An entity on one line: name, type, other names, statements with a value, description."""
         remarks: list[str] = []
         if entity.type and entity.type != UNKNOWN_TYPE:
@@ -63,9 +63,9 @@ class ContextWriter:
         brackets = ""
         if remarks:
             brackets = self.words.brackets.format(safe_line(self.words.semicolon.join(remarks)))
-        return f"{safe_line(entity.name)}{brackets}{self._described(entity.description)}"
+        return f"{safe_line(entity.name)}{brackets}{self._described(description)}"
 
-    def relation(self, relation: Relation) -> str:
+    def relation(self, relation: Relation, description: str) -> str:
         """A relation on one line."""
         source = safe_line(relation.source)
         target = safe_line(relation.target)
@@ -74,14 +74,10 @@ class ContextWriter:
             reverse = f"{target} — {self._predicate(relation.reverse_keywords)} → {source}"
             directions += f"{self.words.comma}{reverse}"
         weight = self.words.brackets.format(self.words.weight.format(relation.weight))
-        return f"{directions}{weight}{self._described(relation.description)}"
+        return f"{directions}{weight}{self._described(description)}"
 
-    def dated_description(self, fact: Entity | Relation) -> str:
-        """A description on one line, each text with the time when it holds, as far as that is known."""
-        texts = new_statements(fact) if isinstance(fact, Relation) else fact.description.split("\n")
-        return as_sentences([self._with_date(text) for text in texts])
-
-    def _with_date(self, text: str) -> str:
+    def with_date(self, text: str) -> str:
+        """A text of a description, after the time when it holds, as far as that is known."""
         date = self.context.claim_dates.get(text, "")
         return f"{self.words.brackets.format(date).strip()} {text}" if date and text else text
 
@@ -276,8 +272,15 @@ class ContextWriter:
 
 def readable_description(fact: Entity | Relation) -> str:
     """A description on one line, each text of it a sentence; of a relation, without the triple."""
-    texts = new_statements(fact) if isinstance(fact, Relation) else fact.description.split("\n")
-    return as_sentences(texts)
+    return as_sentences(described_texts(fact))
+
+
+def described_texts(fact: Entity | Relation) -> list[str]:
+    """The texts of a description; of a relation, without those that only say the triple again."""
+    if isinstance(fact, Entity):
+        return fact.description.split("\n")
+    triples = set(_own_triples(fact))
+    return [text for text in fact.description.split("\n") if _bare_words(text) not in triples]
 
 
 def other_names(entity: Entity) -> list[str]:
@@ -303,22 +306,16 @@ def as_sentences(texts: Sequence[str]) -> str:
     return "".join([*sentences, *complete_texts[-1:]])
 
 
-def new_statements(relation: Relation) -> list[str]:
-    """The lines of a relation's description that say more than source, predicate and target, which
-    the relation's own line says already.
-    """
-    triples = set(_own_triples(relation))
-    return [text for text in relation.description.split("\n") if _bare_words(text) not in triples]
-
-
 def _own_triples(relation: Relation) -> Iterator[str]:
     """Each triple that a relation's line states, as bare words; also with all keywords at once."""
-    for source, target, keywords in (
-        (relation.source, relation.target, relation.keywords),
-        (relation.target, relation.source, relation.reverse_keywords),
-    ):
-        for predicate in (*keywords, " ".join(keywords)):
-            yield _bare_words(f"{source} {predicate} {target}")
+    source_words = _bare_words(relation.source)
+    target_words = _bare_words(relation.target)
+    predicates = [_bare_words(keyword) for keyword in relation.keywords]
+    for predicate in (*predicates, "".join(predicates)):
+        yield source_words + predicate + target_words
+    predicates = [_bare_words(keyword) for keyword in relation.reverse_keywords]
+    for predicate in (*predicates, "".join(predicates)):
+        yield target_words + predicate + source_words
 
 
 def _bare_words(text: str) -> str:
