@@ -113,8 +113,8 @@ def _says_dates(text: str, dates: LineDates) -> bool:
     """Whether the words of a line say from when and until when it holds."""
     limits = {dates.valid_from, dates.valid_to} - {""}
     expressions = find_time_expressions(text)
-    said = {date for time in expressions for date in (time.valid_from, time.valid_to)}
-    return bool(limits) and limits <= said
+    dates_in_words = {date for time in expressions for date in (time.valid_from, time.valid_to)}
+    return bool(limits) and limits <= dates_in_words
 
 
 def _later_first(fact: Fact, lines: Mapping[str, LineDates]) -> Fact:
