@@ -217,6 +217,7 @@ def test_every_script_is_tested() -> None:
     assert scripts | {"referee"} == {*SCRIPTS, "cluster", "extraction"}
 
 
+@pytest.mark.slow
 def test_a_model_is_measured_by_what_it_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

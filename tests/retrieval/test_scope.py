@@ -254,6 +254,7 @@ async def unanswered(
     return [question for question in questions if question in empty]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORPORA)
 async def test_with_word_counts_what_shares_words_is_found(tmp_path: Path, name: str) -> None:
     """In small collections of either language, questions in their words and questions about all of

@@ -282,6 +282,7 @@ def test_each_line_of_jsonl_is_a_document(server: Running) -> None:
     assert "ann" in {one["id"] for one in found} and not any("/" in one["id"] for one in found)
 
 
+@pytest.mark.slow
 def test_a_filter_with_too_many_conditions_is_400(server: Running) -> None:
     """However many fields it names; many values of one field are no such case."""
     asked = {"question": "Curie", "mode": "naive"}
