@@ -132,6 +132,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     return Demo(folder, result.stdout, run_json("demo", "-w", folder))
 
 
+@pytest.mark.slow
 def test_demo_shows_both_languages(demo: Demo) -> None:
     """Counts, entities, relations, answers with sources, no model; a second run finds all there."""
     assert "language rules alone" in demo.screen
@@ -146,6 +147,7 @@ def test_demo_shows_both_languages(demo: Demo) -> None:
         assert run("status", "-w", demo.folder / language).exit_code == 0
 
 
+@pytest.mark.slow
 def test_demo_shows_both_ends_of_a_relation(demo: Demo) -> None:
     """Where a line is too long for the screen, the keywords are cut, not the entity they lead to."""
     lines = demo.screen.splitlines()
@@ -182,6 +184,7 @@ def test_demo_prints_commands_that_run(demo: Demo, way: str) -> None:
         assert word in done.stdout
 
 
+@pytest.mark.slow
 def test_demo_answers_its_questions_from_its_samples(demo: Demo) -> None:
     """Each answer on the first screen holds what the samples say."""
     answers = [answer for tour in demo.tours for answer in tour["answers"].values()]

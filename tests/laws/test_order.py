@@ -27,7 +27,7 @@ def documents() -> list[Document]:
     """More chunks than one commit holds, some of them alike, and the same text twice."""
     chance = random.Random(5)
     texts = []
-    for _ in range(40):
+    for _ in range(70):
         said = [f"Person{chance.randrange(25)} met Person{chance.randrange(25)}." for _ in range(9)]
         texts.append(f"Town{chance.randrange(4)}. " + "\n\n".join(said))
     return [Document(text, id=f"d{n}") for n, text in enumerate([*texts, texts[0]])]
