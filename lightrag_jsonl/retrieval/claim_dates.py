@@ -66,6 +66,8 @@ def _line_dates(view: StoreView, kind: Kind, rows: list[int]) -> dict[str, LineD
     """The dates of the lines of the descriptions of some entities or relations; of a line in several
     documents, the latest.
     """
+    if not rows:
+        return {}
     dated_mentions = view.dated_mentions(kind, rows)
     if not dated_mentions and not view.document_dates():
         return {}

@@ -169,14 +169,16 @@ class ClaimMemory:
                 self._generation = generation
             return self._index
 
-    def claims_of_chunks(self, view: StoreView, chunks: Collection[int]) -> ClaimIndex:
+    def claims_of_chunks(self, view: StoreView, chunk_ids: Collection[str]) -> ClaimIndex:
         """The claims of functional kinds in some chunks. In a graph with more than `RELATIONS_LEARNED_FROM`
         relations only the stated kinds count: to learn others for each answer would take too long.
         """
-        if view.counts().relations <= RELATIONS_LEARNED_FROM:
-            return self.claims(view).of_chunks(chunks)
-        if not self._stated_kinds:
+        may_learn = view.count_relations(RELATIONS_LEARNED_FROM + 1) <= RELATIONS_LEARNED_FROM
+        if not (may_learn or self._stated_kinds):
             return ClaimIndex(())
+        chunks = view.chunks(ids=chunk_ids)
+        if may_learn:
+            return self.claims(view).of_chunks(chunks)
         index = read_claims(view, self._stated_kinds, chunks)
         return ClaimIndex(index.claims, self._stated_kinds, index.decided, learns=False)
 

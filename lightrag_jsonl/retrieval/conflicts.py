@@ -90,8 +90,7 @@ def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Co
 
 def with_conflicts(view: StoreView, memory: ClaimMemory, context: Context) -> Context:
     """The context with the contradictions, unexplained by time, between two of the passages."""
-    rows = view.chunks(ids=[chunk.id for chunk in context.chunks])
-    index = memory.claims_of_chunks(view, rows)
+    index = memory.claims_of_chunks(view, [chunk.id for chunk in context.chunks])
     conflicts = find_conflicts(view, index, limit=CONFLICTS_SHOWN)
     return replace(context, conflicts=conflicts) if conflicts else context
 

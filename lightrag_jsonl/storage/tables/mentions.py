@@ -1,6 +1,7 @@
 """Mentions: what each chunk says about entities and relations."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from msgspec.json import Decoder
@@ -85,7 +86,7 @@ class MentionReads(Tables):
             for row in by_name(cursor)
         ]
 
-    @property
+    @cached_property
     def _has_dates(self) -> bool:
         """Whether the format is new enough; who may only read an older one finds no dates."""
         (format,) = only_column(self._execute(FORMAT_SETTING))
