@@ -68,6 +68,8 @@ def _line_dates(view: StoreView, kind: Kind, rows: list[int]) -> dict[str, LineD
     """The dates of the lines of the descriptions of some entities or relations; of a line in several
     documents, the latest.
     """
+    if not rows:
+        return {}
     descriptions = view.description_chunks(kind, rows, DESCRIPTIONS_DATED)
     chunks = {chunk for texts in descriptions.values() for chunk, _ in texts}
     documents = view.chunk_documents(chunks)

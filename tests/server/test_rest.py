@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from lightrag_jsonl import Document
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, relation
-from tests.server.running import Running, serving
+from tests.server.running import Running, serving, serving_model
 
 QUESTIONS = [("Where was Marie Curie born?", "Warsaw"), ("谁派张骞联络大月氏？", "汉武帝")]
 
@@ -310,7 +310,9 @@ def test_communities_are_listed_and_reports_need_a_model(server: Running) -> Non
 
 
 async def test_the_overview_shows_reports(tmp_path: Path) -> None:
-    """Their titles and summaries, in place of names; they stay without a model."""
+    """Their titles and summaries, in place of names; they stay without a model. Missing are those that a
+    model could write.
+    """
     report = {
         "title": "渡船 １２ 😀",
         "summary": "Rowing.",
@@ -318,9 +320,17 @@ async def test_the_overview_shows_reports(tmp_path: Path) -> None:
     }
     crew = ("Petrel", "Ostrom", "Gannet")
     records = [*map(entity, crew), relation(crew[0], crew[1]), relation(crew[1], crew[2])]
-    async with index(tmp_path / "kb", ScriptedLLM(lambda request: json.dumps(report))) as rag:
+    llm = ScriptedLLM(lambda request: json.dumps(report))
+    async with index(tmp_path / "kb", llm) as rag:
         await rag.insert_records(Document(" met ".join(crew), id="d"), records)
+    with serving_model(tmp_path / "kb", llm) as server:
+        assert server.get("/indexes/kb/overview")["reports_missing"] == 1
+    with serving_model(tmp_path / "kb", "none") as server:
+        assert server.get("/indexes/kb/overview")["reports_missing"] == 0
+    async with index(tmp_path / "kb", llm) as rag:
         await rag.communities.report()
+    with serving_model(tmp_path / "kb", llm) as server:
+        assert server.get("/indexes/kb/overview")["reports_missing"] == 0
     with serving(tmp_path / "kb") as server:
         (line,) = server.get("/indexes/kb/overview")["communities"]
         assert (line["title"], line["summary"]) == (report["title"], "Rowing.")
