@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.dates import first_day
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
+from lightrag_jsonl.core.time_expressions import find_time_expressions
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval.task import Fact, SearchTask, Subgraph
 from lightrag_jsonl.storage.views import StoreView
@@ -99,14 +100,23 @@ def _day(dates: LineDates) -> int:
 def _date_labels(
     texts: list[str], lines: Mapping[str, LineDates], words: FixedWords
 ) -> dict[str, str]:
-    """The dates in words of the lines of one description."""
+    """The dates in words of the lines of one description, but for lines that say them."""
     dated = [text for text in texts if text in lines]
     begins = {lines[text].begin for text in dated}
     return {
         text: lines[text].label(words)
         for text in dated
-        if lines[text].valid_from or lines[text].valid_to or len(begins) > 1
+        if (lines[text].valid_from or lines[text].valid_to or len(begins) > 1)
+        and not _says_dates(text, lines[text])
     }
+
+
+def _says_dates(text: str, dates: LineDates) -> bool:
+    """Whether the words of a line say from when and until when it holds."""
+    limits = {dates.valid_from, dates.valid_to} - {""}
+    expressions = find_time_expressions(text)
+    dates_in_words = {date for time in expressions for date in (time.valid_from, time.valid_to)}
+    return bool(limits) and limits <= dates_in_words
 
 
 def _later_first(fact: Fact, lines: Mapping[str, LineDates]) -> Fact:
