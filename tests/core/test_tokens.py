@@ -90,8 +90,8 @@ def test_truncate_gives_a_prefix_within_the_limit(tokenizer: Tokenizer, limit: i
     "unit", ["a", "的", "。", " ", "\n", "ab ", "x=1;", "e\u0301", "\ud83d", "\x00"]
 )
 def test_long_runs_are_counted_and_cut(tokenizer: Tokenizer, unit: str) -> None:
-    """A long text without a boundary (tiktoken alone panics on spaces) neither hangs nor fails."""
-    text = unit * (300_000 // len(unit))
+    """A megabyte without a boundary (tiktoken alone panics on spaces) neither hangs nor fails."""
+    text = unit * (1_000_000 // len(unit))
 
     assert tokenizer.count(text) > 1000
     cut = tokenizer.truncate(text, 1000)
