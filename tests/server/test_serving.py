@@ -225,7 +225,7 @@ def test_description_is_true(kb: Path) -> None:
         operations = [found.ok() for found in schema.get_all_operations()]
         for operation in operations:
 
-            @settings(max_examples=3, phases=[Phase.generate], suppress_health_check=[*HealthCheck])
+            @settings(max_examples=5, phases=[Phase.generate], suppress_health_check=[*HealthCheck])
             @given(case=operation.as_strategy())
             def check(case: Case) -> None:
                 case.call_and_validate(excluded_checks=[positive_data_acceptance])
