@@ -43,6 +43,8 @@ def with_claim_dates(task: SearchTask, context: Context, facts: Subgraph) -> Con
 
     The date of a document is said only where lines of one description have different dates.
     """
+    if not task.snapshot.has_dates():
+        return context
     lines = {
         **_line_dates(task.snapshot, "entity", facts.entities.ids.tolist()),
         **_line_dates(task.snapshot, "relation", facts.relations.ids.tolist()),
@@ -69,13 +71,13 @@ def _line_dates(view: StoreView, kind: Kind, rows: list[int]) -> dict[str, LineD
     """
     if not rows:
         return {}
-    dated_mentions = view.dated_mentions(kind, rows)
-    if not dated_mentions and not view.document_dates():
-        return {}
     descriptions = view.description_chunks(kind, rows, DESCRIPTIONS_DATED)
     chunks = {chunk for texts in descriptions.values() for chunk, _ in texts}
     documents = view.chunk_documents(chunks)
-    stated = {(row.owner, row.chunk, row.description): row for row in dated_mentions}
+    stated = {
+        (row.owner, row.chunk, row.description): row
+        for row in view.dated_mentions(kind, chunks=chunks)
+    }
     lines: dict[str, LineDates] = {}
     for row, texts in descriptions.items():
         for chunk, text in texts:

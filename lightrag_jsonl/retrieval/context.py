@@ -14,8 +14,8 @@ from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
+    as_sentences,
     escaped,
-    readable_description,
 )
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
 
@@ -201,7 +201,7 @@ class ContextSelection:
     def _lines(
         self,
         facts: Sequence[Fact],
-        write: Callable[[Fact], str],
+        write: Callable[[Fact, str], str],
         budget: int,
         passages: Mapping[str, Passage],
     ) -> list[tuple[Line[Fact], int]]:
@@ -213,16 +213,15 @@ class ContextSelection:
         number_tokens = self._tokenizer.count(ITEM_NUMBER) + JOINT
         lines: list[tuple[Line[Fact], int]] = []
         for fact in facts:
-            visible = self._writer.with_relevant_texts(without_repetition(fact, passages))
-            dated = replace(visible, description=self._writer.dated_description(visible))
-            visible = replace(visible, description=readable_description(visible))
-            text = write(dated)
+            texts = self._writer.relevant_texts(without_repetition(fact, passages))
+            description = as_sentences(texts)
+            text = write(fact, as_sentences(list(map(self._writer.with_date, texts))))
             tokens = self._tokenizer.count(text)
-            if tokens > limit and self._tokenizer.count(visible.description) > limit:
-                clip = self._tokenizer.truncate(visible.description, limit).rstrip() + "…"
-                visible = replace(visible, description=clip)
-                text = write(visible)
+            if tokens > limit and self._tokenizer.count(description) > limit:
+                description = self._tokenizer.truncate(description, limit).rstrip() + "…"
+                text = write(fact, description)
                 tokens = self._tokenizer.count(text)
+            visible = replace(fact, description=description)
             lines.append((Line(visible, text), tokens + number_tokens))
         return lines
 

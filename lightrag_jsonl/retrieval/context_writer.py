@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
@@ -21,7 +21,6 @@ from lightrag_jsonl.core.types import (
     Relation,
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems
-from lightrag_jsonl.retrieval.task import Fact
 
 ELLIPSIS = "…"  # for what is left out between two excerpts
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
@@ -55,7 +54,7 @@ class ContextWriter:
     context: Context
     mark: str
 
-    def entity(self, entity: Entity) -> str:
+    def entity(self, entity: Entity, description: str) -> str:
         """An entity on one line: name, type, other names, statements with a value, description."""
         remarks: list[str] = []
         if entity.type and entity.type != UNKNOWN_TYPE:
@@ -67,9 +66,9 @@ class ContextWriter:
         brackets = ""
         if remarks:
             brackets = self.words.brackets.format(safe_line(self.words.semicolon.join(remarks)))
-        return f"{safe_line(entity.name)}{brackets}{self._described(entity.description)}"
+        return f"{safe_line(entity.name)}{brackets}{self._described(description)}"
 
-    def relation(self, relation: Relation) -> str:
+    def relation(self, relation: Relation, description: str) -> str:
         """A relation on one line."""
         source = safe_line(relation.source)
         target = safe_line(relation.target)
@@ -78,32 +77,28 @@ class ContextWriter:
             reverse = f"{target} — {self._predicate(relation.reverse_keywords)} → {source}"
             directions += f"{self.words.comma}{reverse}"
         weight = self.words.brackets.format(self.words.weight.format(relation.weight))
-        return f"{directions}{weight}{self._described(relation.description)}"
+        return f"{directions}{weight}{self._described(description)}"
 
-    def dated_description(self, fact: Entity | Relation) -> str:
-        """A description on one line, each text with the time when it holds, as far as that is known."""
-        return as_sentences([self._with_date(text) for text in new_statements(fact)])
-
-    def _with_date(self, text: str) -> str:
+    def with_date(self, text: str) -> str:
+        """A text of a description, after the time when it holds, as far as that is known."""
         date = self.context.claim_dates.get(text, "")
         if not (date and text):
             return text
         label = self.words.brackets.format(date)
         return f"{label.strip()} {text}" if label.startswith(" ") else f"{label}{text}"
 
-    def with_relevant_texts(self, fact: Fact) -> Fact:
-        """A fact with all texts of its description if they are few or the question names the fact; or else
-        with those that have most words of the question, in their order: a hub's other texts are about
-        something else.
+    def relevant_texts(self, fact: Entity | Relation) -> list[str]:
+        """All texts of a fact's description if they are few or the question names the fact; or else those
+        that have most words of the question, in their order: a hub's other texts are about something else.
         """
         texts = new_statements(fact)
         is_long = len(texts) > SHOWN_TEXTS and bool(self._question_stems)
-        if is_long and not self._is_named(fact):
-            shared_words = [len(self._question_stems & content_stems(text)) for text in texts]
-            ranked = sorted(range(len(texts)), key=lambda position: -shared_words[position])
-            best = [position for position in ranked[:SHOWN_TEXTS] if shared_words[position]]
-            texts = [texts[position] for position in sorted(best or ranked[:1])]
-        return replace(fact, description="\n".join(texts))
+        if not is_long or self._is_named(fact):
+            return texts
+        shared_words = [len(self._question_stems & content_stems(text)) for text in texts]
+        ranked = sorted(range(len(texts)), key=lambda position: -shared_words[position])
+        best = [position for position in ranked[:SHOWN_TEXTS] if shared_words[position]]
+        return [texts[position] for position in sorted(best or ranked[:1])]
 
     def _is_named(self, fact: Entity | Relation) -> bool:
         """Whether the question has all words of the entity's name, or of a name of the relation."""
@@ -352,13 +347,15 @@ def _own_names_and_triples(fact: Entity | Relation) -> Iterator[str]:
     if isinstance(fact, Entity):
         yield from map(_bare_words, (fact.name, *fact.aliases))
         return
-    yield from map(_bare_words, (fact.source, fact.target))
-    for source, target, keywords in (
-        (fact.source, fact.target, fact.keywords),
-        (fact.target, fact.source, fact.reverse_keywords),
-    ):
-        for predicate in (*keywords, " ".join(keywords)):
-            yield _bare_words(f"{source} {predicate} {target}")
+    source_words = _bare_words(fact.source)
+    target_words = _bare_words(fact.target)
+    yield from (source_words, target_words)
+    predicates = [_bare_words(keyword) for keyword in fact.keywords]
+    for predicate in (*predicates, "".join(predicates)):
+        yield source_words + predicate + target_words
+    predicates = [_bare_words(keyword) for keyword in fact.reverse_keywords]
+    for predicate in (*predicates, "".join(predicates)):
+        yield target_words + predicate + source_words
 
 
 def _bare_words(text: str) -> str:

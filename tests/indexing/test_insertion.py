@@ -269,6 +269,7 @@ async def test_the_themes_of_a_text_are_kept(tmp_path: Path) -> None:
         assert problems(tmp_path / "b") == []
 
 
+@pytest.mark.slow
 async def test_more_mentions_than_fit_into_a_position_stay_in_it(tmp_path: Path) -> None:
     """Those of one chunk never stand among the next one's, nor after they were merged again."""
 
@@ -287,6 +288,7 @@ async def test_more_mentions_than_fit_into_a_position_stay_in_it(tmp_path: Path)
 # ── who goes first ──────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_a_question_does_not_wait_for_an_insert(tmp_path: Path) -> None:
     """Its calls are made as soon as one that is in flight is back, however many chunks wait."""
     llm = ScriptedLLM(read_names, seconds=0.002)

@@ -230,7 +230,9 @@ METRICS = {  # the type and the labels of each metric; dashboards and alerts dep
 
 @pytest.mark.slow
 def test_metrics_count_what_happened(server: Running) -> None:
-    """Questions, requests, jobs and sizes appear in the text format, each name described once."""
+    """Questions, requests, jobs and sizes appear in the text format, each name described once; no metric
+    is renamed, loses a label or gets a companion that nobody asked for.
+    """
     server.post("/indexes/kb/query", {"question": "Curie"})
     server.client.get("/indexes/other")
     server.client.get("/indexes", headers={"Host": "evil.example"})
@@ -250,21 +252,12 @@ def test_metrics_count_what_happened(server: Running) -> None:
     types = [line for line in lines if line.startswith("# TYPE")]
     assert len(types) == len(set(types)) >= 8
 
-
-@pytest.mark.slow
-def test_metrics_keep_their_names_and_labels(server: Running) -> None:
-    """No metric is renamed, loses a label or gets a companion that nobody asked for."""
-    question = {"question": "Curie"}
-    server.post("/indexes/kb/query", question)
     server.indexes.metrics.count_question("kb", "mix", shared=True)
-    server.client.get("/indexes", headers={"Host": "evil.example"})
-    server.job(server.post("/indexes/kb/retry", {}, 202))
     families = list(text_string_to_metric_families(server.client.get("/metrics").text))
     labels = {
         family.name: {name for sample in family.samples for name in sample.labels}
         for family in families
     }
-
     assert {family.name: (family.type, labels[family.name]) for family in families} == METRICS
 
 
@@ -282,6 +275,7 @@ def test_each_line_of_jsonl_is_a_document(server: Running) -> None:
     assert "ann" in {one["id"] for one in found} and not any("/" in one["id"] for one in found)
 
 
+@pytest.mark.slow
 def test_a_filter_with_too_many_conditions_is_400(server: Running) -> None:
     """However many fields it names; many values of one field are no such case."""
     asked = {"question": "Curie", "mode": "naive"}

@@ -84,6 +84,7 @@ def test_searches_run_at_the_same_time(tmp_path: Path) -> None:
         assert [future.result() for future in searches] == [0, 0]
 
 
+@pytest.mark.slow
 def test_memory_is_of_the_readers_generation(tmp_path: Path) -> None:
     """With searches and commits in many threads, each search sees one state, on the disk and in memory."""
     store = SQLiteStore(tmp_path)
