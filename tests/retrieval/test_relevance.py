@@ -81,6 +81,7 @@ def hub(
     return [*voyages, *life]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "companions", "facts", "question", "answers"),
     [
@@ -196,6 +197,7 @@ THEMES = {
 }
 
 
+@pytest.mark.slow
 async def test_two_names_of_many_passages_leave_the_rest_of_the_question_to_decide(
     tmp_path: Path, pipelines: Pipelines
 ) -> None:
