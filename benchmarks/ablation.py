@@ -88,6 +88,7 @@ NUMBERS = (
     Number(pagerank, "NEAR_WEIGHT_OF_WORDS", off=0.0),
     Number(pagerank, "NEAR_WEIGHT_OF_BIGRAMS", off=0.0),
     Number(walk_graph, "LEXICAL_WEIGHT_OF_WORDS", off=0.0),
+    Number(ranking, "FREQUENT_NAME", off=10**9),
     Number(ranking, "NEAREST_RELATIONS", off=0),
     Number(walk_graph, "CHUNK_LIMITS"),
     Number(walk_graph, "FREQUENT", off=0),

@@ -34,6 +34,7 @@ from tests.server.running import process_serving, wait_for
 LIVES = 10  # of one folder
 LONGEST = 3.0  # seconds from the first job of a server to its end
 PAUSE = 0.2  # seconds between two jobs, at most
+PARAGRAPHS = 400  # of a text, at most
 IDS = [f"d{number}" for number in range(12)]
 JOB_KINDS = ("documents", "documents", "upload", "upload", "delete", "purge", "retry", "edit")
 
@@ -64,7 +65,7 @@ def text(name: str, chance: random.Random) -> str:
     return "\n\n".join(
         f"{chance.choice(people)} met {chance.choice(people)} in Town{number}. They founded the "
         f"House of Town{number} and wrote a long letter about the walk by the river."
-        for number in range(chance.randrange(5, 400))
+        for number in range(chance.randrange(5, PARAGRAPHS))
     )
 
 

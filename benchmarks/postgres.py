@@ -23,7 +23,7 @@ from benchmarks.datasets import load
 from benchmarks.retrieval import BUDGET
 from lightrag_jsonl import IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.modes import GRAPH_MODES
+from lightrag_jsonl.core.modes import GRAPH_MODES, MODES
 from lightrag_jsonl.tools.copying import copy_index
 from lightrag_jsonl.tools.evaluation import EvalQuestion, RetrieverScores, evaluate
 
@@ -103,7 +103,7 @@ def measure_modes(rag: LightRAG, questions: Sequence[EvalQuestion]) -> dict[str,
     figures: dict[str, dict[str, float]] = {}
     for row in rows:
         metrics = {name: round(100 * metric.value, 1) for name, metric in row.metrics.items()}
-        costs = measure_costs(rag, questions, row.name) if row.name in modes else {}
+        costs = measure_costs(rag, questions, row.name) if row.name in MODES else {}
         figures[row.name] = {**metrics, **costs}
     return figures
 

@@ -10,33 +10,54 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from lightrag_jsonl.core import tokens
+if TYPE_CHECKING:
+    from lightrag_jsonl.core import tokens
 
-# A busy machine makes no test fail.
+# A busy machine makes no test fail; a quick run tries a fifth of the examples.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+settings.register_profile("quick", settings.get_profile("patient"), max_examples=20)
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DATA = "LIGHTRAG_JSONL_DATA"
 SETTING = re.compile(r"LIGHTRAG_JSONL_|OPENAI_|SSL_CERT_FILE$|(?i:\w+_proxy$)")
 MEMORY_FOLDER = Path("/dev/shm")
 MEMORY_NEEDED = 2 << 30  # bytes
+SLOW_FILE = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep temporary files in memory, where there is enough of it and nobody chose another folder.
+    """Choose the number of examples, the threads of matrices, and the folder of temporary files.
 
-    Each commit of an index waits for the disk: on a busy machine, most of the time of a run.
+    One thread, before NumPy and PyTorch are imported: further ones keep cores busy while they wait, and
+    each core has a test process already. Files are in memory, where there is enough of it and nobody
+    chose another folder: each commit of an index waits for the disk.
     """
+    settings.load_profile("quick" if is_quick(config) else "patient")
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
     if config.option.basetemp or "TMPDIR" in os.environ:
         return
     if os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > MEMORY_NEEDED:
         os.environ["TMPDIR"] = str(MEMORY_FOLDER)
         tempfile.tempdir = str(MEMORY_FOLDER)  # now, not when a test has changed TMPDIR
+
+
+def is_quick(config: pytest.Config) -> bool:
+    """Whether this is the run between two changes, which leaves out what is slow."""
+    return bool(config.option.markexpr == "not slow")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A quick run does not import files of slow tests alone: browsers, clusters and servers take seconds."""
+    if not is_quick(config) or collection_path.suffix != ".py":
+        return None
+    return bool(SLOW_FILE.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -59,9 +80,11 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def o200k(shared_data: Path) -> tokens.TiktokenTokenizer:
+def o200k(shared_data: Path) -> "tokens.TiktokenTokenizer":
     """The exact tokenizer, from the shared folder of ranks; the default of other tests stays as it is."""
     from tiktoken import registry
+
+    from lightrag_jsonl.core import tokens
 
     found = tokens.TiktokenTokenizer()
     with pytest.MonkeyPatch.context() as patch:

@@ -1,12 +1,24 @@
 """A Python of its own for what a test cannot do in the process that runs it."""
 
+import contextlib
+import io
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.conftest import CHECKOUT
+
+if TYPE_CHECKING:
+    from benchmarks.referee.material import Material
+    from benchmarks.referee.sessions import Arena, Step
 
 
 def heed_interrupts() -> None:
@@ -28,3 +40,23 @@ def run_python(
         timeout=240,
         preexec_fn=heed_interrupts,
     )
+
+
+def run_module_here(command: Sequence[str]) -> str:
+    """What `python -m MODULE ...` prints, by its `main` in this process, which has imported the package."""
+    interpreter, option, module, *arguments = command
+    assert (interpreter, option) == (sys.executable, "-m")
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr(sys, "argv", [module, *arguments])
+        import_module(module).main()
+    return printed.getvalue()
+
+
+def session_here(
+    arena: "Arena", contestant: str, index: str, material: "Material", steps: "Sequence[Step]"
+) -> Any:
+    """The figures of a session of the referee whose steps are taken in this process."""
+    out = arena.figures_file(contestant)
+    run_module_here(arena.command(contestant, index, material, steps, out))
+    return json.loads(out.read_text(encoding="utf-8"))

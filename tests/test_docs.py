@@ -80,6 +80,7 @@ def code_of(page: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if code_of(page)], ids=lambda p: p.name)
 def test_the_code_of_a_page_runs(
     page: Path,
@@ -107,6 +108,7 @@ def test_the_code_of_a_page_runs(
         pytest.skip(f"not installed: {', '.join(missing)}; the other blocks ran")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["migration.md", "migration.zh.md"])
 def test_every_replacement_of_a_lightrag_call_works(name: str, tmp_path: Path) -> None:
     """The expressions in the middle column of the migration table, evaluated in order."""

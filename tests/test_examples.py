@@ -78,6 +78,7 @@ def test_an_agent(folder: Path) -> None:
     assert "Marie Curie discovered polonium and radium. [1]" in printed
 
 
+@pytest.mark.slow
 async def test_a_fastapi_app() -> None:
     """A question by HTTP gets an answer with its sentence; one without a text is refused."""
     pytest.importorskip("fastapi", reason="needs the package fastapi")
@@ -94,6 +95,7 @@ async def test_a_fastapi_app() -> None:
     assert refused.status_code == 422
 
 
+@pytest.mark.slow
 def test_a_celery_worker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker with a broker in memory takes both tasks: a file is read, and a question about it answered."""
     pytest.importorskip("celery", reason="needs the package celery")
@@ -152,6 +154,7 @@ def test_chinese_novel(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (folder / "novel.html").is_file()
 
 
+@pytest.mark.slow
 def test_pdf_with_page_citations(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The page that holds the sentence is cited, with its characters."""
     pytest.importorskip("pypdfium2", reason="needs the extra `files`")

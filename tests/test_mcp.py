@@ -82,6 +82,7 @@ async def test_an_agent_reads_an_index(folder: Path) -> None:
             assert result.startswith("error: ") and words in result
 
 
+@pytest.mark.slow
 async def test_an_agent_writes_a_chinese_index(tmp_path: Path) -> None:
     """With --allow-write it inserts and deletes, too. Notes are in the language of the index."""
     LightRAG(tmp_path / "kb", language="zh").close()
@@ -174,6 +175,7 @@ def test_without_the_extra_it_says_which_one(folder: Path, tmp_path: Path) -> No
     assert "Traceback" not in done.stderr and done.stdout == ""
 
 
+@pytest.mark.slow
 async def test_resources_are_listed_and_read(folder: Path) -> None:
     """The documents, a page and an entity, also with an id that looks like a path; unknown ones are
     errors in words.

@@ -48,8 +48,8 @@ class Arena:
         self, contestant: str, index: str, material: Material, steps: Sequence[Step]
     ) -> Figures:
         """Take steps with an index of a contestant; a failure is an "error" in the figures."""
-        out = self._out(contestant)
-        process = self._started(contestant, index, material, steps, out)
+        out = self.figures_file(contestant)
+        process = self._started(self.command(contestant, index, material, steps, out))
         try:
             _, errors = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
@@ -73,8 +73,8 @@ class Arena:
         is_time: Callable[[], bool],
     ) -> bool:
         """Kill the process of a session (SIGKILL) as soon as it is time; whether it was running."""
-        out = self._out(contestant)
-        process = self._started(contestant, index, material, steps, out)
+        out = self.figures_file(contestant)
+        process = self._started(self.command(contestant, index, material, steps, out))
         deadline = time.monotonic() + self.timeout
         while process.poll() is None and not is_time() and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -82,18 +82,20 @@ class Arena:
         _kill(process)
         return was_running
 
-    def _out(self, contestant: str) -> Path:
+    def figures_file(self, contestant: str) -> Path:
+        """Where the next session writes its figures."""
         self.sessions += 1
         return self.scratch / f"{contestant}-{self.sessions}.figures.json"
 
-    def _started(
+    def command(
         self,
         contestant: str,
         index: str,
         material: Material,
         steps: Sequence[Step],
         out: Path,
-    ) -> "subprocess.Popen[bytes]":
+    ) -> list[str]:
+        """The command that takes the steps of a session, which are in a file from now on."""
         steps_file = out.with_suffix(".steps")
         steps_file.write_text(json.dumps(list(steps), ensure_ascii=False), encoding="utf-8")
         print(f"{contestant}: {index}, {_summary(steps)}", file=sys.stderr, flush=True)
@@ -102,6 +104,9 @@ class Arena:
         command += ["--material", str(self.material_file(material))]
         command += ["--steps", str(steps_file), "--out", str(out)]
         command += ["--address", self.server.address(contestant)]
+        return command
+
+    def _started(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
             command,
             cwd=self.scratch,

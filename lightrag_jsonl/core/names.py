@@ -50,6 +50,8 @@ def folded_text(text: str) -> str:
 
 def nfkc_casefold(text: str) -> str:
     """NFKC, casefold and simplified characters, repeated until nothing changes."""
+    if text.isascii():
+        return text.casefold()
     folded = unicodedata.normalize("NFKC", text).casefold()
     folded = with_simple_characters(folded) if has_cjk(folded) else folded
     return folded if folded == text else nfkc_casefold(folded)

@@ -81,25 +81,28 @@ def span(
         yield open_span
 
 
-@contextlib.contextmanager
-def chat_span(llm: LLM, *, max_tokens: int | None) -> Iterator[OpenSpan]:
+def chat_span(llm: LLM, *, max_tokens: int | None) -> contextlib.AbstractContextManager[OpenSpan]:
     """A span around a call of a model, with its repetitions."""
-    attributes = _model_attributes("chat", getattr(llm, "model", llm.name), llm)
-    if max_tokens is not None:
-        attributes["gen_ai.request.max_tokens"] = max_tokens
-    name = f"chat {attributes['gen_ai.request.model']}"
-    with span(name, attributes, is_client=True) as open_span:
-        yield open_span
+    limits = {} if max_tokens is None else {"gen_ai.request.max_tokens": max_tokens}
+    return _client_span("chat", llm, limits)
+
+
+def embeddings_span(embedder: Embedder) -> contextlib.AbstractContextManager[OpenSpan]:
+    """A span around a request for vectors, with its repetitions."""
+    return _client_span("embeddings", embedder, {})
 
 
 @contextlib.contextmanager
-def embeddings_span(embedder: Embedder) -> Iterator[OpenSpan]:
-    """A span around a request for vectors, with its repetitions."""
-    attributes = _model_attributes(
-        "embeddings", getattr(embedder, "model", embedder.name), embedder
-    )
-    name = f"embeddings {attributes['gen_ai.request.model']}"
-    with span(name, attributes, is_client=True) as open_span:
+def _client_span(
+    operation: str, part: LLM | Embedder, more_attributes: Attributes
+) -> Iterator[OpenSpan]:
+    """A span around a request to the server of a model or an embedder."""
+    if _Installed.telemetry is None:  # nobody reads the attributes
+        yield _NoSpan()
+        return
+    model = getattr(part, "model", part.name)
+    attributes = {**_model_attributes(operation, model, part), **more_attributes}
+    with span(f"{operation} {model}", attributes, is_client=True) as open_span:
         yield open_span
 
 

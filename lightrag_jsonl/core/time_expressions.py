@@ -49,7 +49,7 @@ def claim_dates(text: str, names: Iterable[str], written: str = "") -> tuple[str
     Only the sentences with all names count, or else with a single name, or else all; and in a
     sentence the clauses with the names, or the date right before or after these clauses.
     """
-    if not _ANY_HINT.search(half_width(text)):
+    if not _may_hold_dates(text):
         return "", ""
     folded_names = [nfkc_casefold(name) for name in names]
     expressions: list[TimeExpression] = []
@@ -70,7 +70,7 @@ def stated_dates(
         names = (mention.name, *[value for _, value in mention.attributes])
     if mention.description:
         return claim_dates(mention.description, names, written)
-    if len(names) < 2 or not _ANY_HINT.search(half_width(text)):
+    if len(names) < 2 or not _may_hold_dates(text):
         return "", ""
     folded_names = [nfkc_casefold(name) for name in names]
     sentences = _sentences_about(text, folded_names)
@@ -100,7 +100,7 @@ def holding_text(text: str, moment: str, written: str = "") -> str:
     """A text with spaces in place of the sentences out of date at a moment, by their words; or only of
     clauses, where a sentence has several dates. Characters keep their places.
     """
-    if not _ANY_HINT.search(half_width(text)):
+    if not _may_hold_dates(text):
         return text
     pieces = list(text)
     for start, end in sentence_spans(text):
@@ -136,7 +136,7 @@ def may_hold(valid_from: str, valid_to: str, moment: str) -> bool:
 def find_time_expressions(text: str, written: str = "") -> tuple[TimeExpression, ...]:
     """The expressions of a text in order; `written` is the date of the text, for relative dates."""
     plain = half_width(text)
-    if not _ANY_HINT.search(plain):
+    if not _may_hold_dates(plain):
         return ()
     written = iso_date(written) if written else ""
     rules = _CHINESE if has_cjk(plain) else _ENGLISH
@@ -272,12 +272,16 @@ class _Rules:
     since_then: re.Pattern[str]
 
 
-_ANY_HINT = re.compile(
-    r"\d{4}|\bad\b|\bsince then\b|\bnow\b|\bcurrent|\btoday|\byesterday|\bago\b|\b(?:last|this|next)\s"
-    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
-    r"|[年月今昨]|此后|其后|从那|自此|现在|目前|如今",
-    re.IGNORECASE,
+_HINT = re.compile(  # of casefolded texts: four times as fast as a pattern that ignores case
+    r"\b(?:ad\b|since then\b|now\b|current|today|yesterday|ago\b|(?:last|this|next)\s"
+    r"|(?:january|february|march|april|may|june|july|august|september|october|november|december)\b)"
+    r"|\d{4}|[年月今昨]|此后|其后|从那|自此|现在|目前|如今"
 )
+
+
+def _may_hold_dates(text: str) -> bool:
+    """Whether there is a word, or a number of four digits, without which a text holds no date."""
+    return _HINT.search(half_width(text).casefold()) is not None
 
 
 def _find_dates(text: str, written: str, rules: _Rules) -> Iterator[_Date]:

@@ -6,7 +6,7 @@ the keywords to the answer, are in `core/answers.py`.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
@@ -436,21 +436,29 @@ class ExtractionReport:
     content_keywords: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, report: "ExtractionReport") -> "ExtractionReport":
-        names = [field.name for field in fields(self)]
-        sums = {
-            name: getattr(self, name) + getattr(report, name)
-            for name in names
-            if name not in ("rejections", "gleaned", "content_keywords")
-        }
-        rejections = Counter(self.rejections) + Counter(report.rejections)
-        content_keywords = Counter(self.content_keywords) + Counter(report.content_keywords)
         gleaned = zip_longest(self.gleaned, report.gleaned, fillvalue=0)
         return ExtractionReport(
-            **sums,
-            rejections=dict(sorted(rejections.items())),
+            ok=self.ok + report.ok,
+            empty=self.empty + report.empty,
+            partial=self.partial + report.partial,
+            failed=self.failed + report.failed,
+            records=self.records + report.records,
+            rejections=_summed_counts(self.rejections, report.rejections),
+            repaired=self.repaired + report.repaired,
+            ungrounded=self.ungrounded + report.ungrounded,
+            truncated=self.truncated + report.truncated,
+            resumed=self.resumed + report.resumed,
             gleaned=tuple(map(sum, gleaned)),
-            content_keywords=dict(sorted(content_keywords.items())),
+            usage=self.usage + report.usage,
+            content_keywords=_summed_counts(self.content_keywords, report.content_keywords),
         )
+
+
+def _summed_counts(counts: Mapping[str, int], more_counts: Mapping[str, int]) -> Mapping[str, int]:
+    """The sums of counts by name, in the order of the names."""
+    if not counts or not more_counts:
+        return counts or more_counts
+    return dict(sorted((Counter(counts) + Counter(more_counts)).items()))
 
 
 @with_short_repr

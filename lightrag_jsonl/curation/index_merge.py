@@ -14,7 +14,7 @@ from lightrag_jsonl.indexing.contents import content_vectors, document_contents
 from lightrag_jsonl.indexing.incoming import IncomingDocument
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
-from lightrag_jsonl.indexing.reading_queue import GROUP
+from lightrag_jsonl.indexing.reading_queue import LARGEST_GROUP
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import Aliases, StoredDocument
 from lightrag_jsonl.storage.store import read, write
@@ -237,7 +237,7 @@ def _document_groups(
     group = _DocumentGroup()
     for source, stored in documents:
         group.add(source, stored)
-        if group.chunks >= GROUP:
+        if group.chunks >= LARGEST_GROUP:
             yield group
             group = _DocumentGroup()
     if group.documents:

@@ -144,6 +144,8 @@ class IndexWriter:
 
     def _write(self, change: IndexChange, writer: Transaction) -> None:
         graph = change.graph
+        writer.delete_pending(change.pending)  # first, so that their pages of the file serve again
+        writer.delete_cached_vectors(change.cached_vectors)
         writer.delete_documents(change.old_documents)
         for kind in GRAPH_KINDS:
             writer.put_graph_rows(kind, list(graph.rows(kind).values()))
@@ -155,8 +157,6 @@ class IndexWriter:
         _put_vectors(change.vectors, writer)
         writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
         writer.delete_graph_rows("entity", list(graph.rows("entity", gone=True)))
-        writer.delete_pending(change.pending)
-        writer.delete_cached_vectors(change.cached_vectors)
         writer.put_settings(self.settings())
         if change.aliases is not None:
             writer.put_aliases(change.aliases)

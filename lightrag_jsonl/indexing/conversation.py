@@ -221,9 +221,9 @@ class Conversation:
         """
         new = await self._add(answer)
         for _ in range(self.options.max_resumes):
-            if self.error or _is_loop(answer):
+            if self.error or not _is_cut_off(answer) or not answer.result.records:
                 break
-            if not _is_cut_off(answer) or not answer.result.records:
+            if _is_loop(answer):
                 break
             self._go_on(_json_lines(answer.result.records), "resume-extract")
             self.resumed += 1

@@ -5,6 +5,7 @@ somebody in the text. Words of the text alone cannot tell: of the true records 2
 with the text (translations, abstractions). So a copy must also be made of the example's words.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -20,6 +21,7 @@ from lightrag_jsonl.llm.reader import parse_jsonl
 
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
 DATE_FIELDS = ("valid_from", "valid_to")
+ESCAPED = re.compile(r"\\(?:u....|.)")  # a character of a JSON text
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
 
@@ -68,28 +70,60 @@ class Examples:
         names = [statement.names | statement.aliases for statement in self.statements]
         return frozenset[str]().union(*names)
 
-    def without_copies(self, keywords: Sequence[str], source: "TextWords") -> tuple[str, ...]:
-        """The keywords without those that have words of an example only, and none of the text."""
-        return tuple(
-            keyword
-            for keyword in keywords
-            if not self._is_copied_keyword(_content_words(keyword, without=frozenset()), source)
-        )
+    def checked(
+        self, record: Record, source: "TextWords", *, with_keywords: bool = True
+    ) -> Record | None:
+        """A record of `extract-graph` without the dates and keywords that come from an example and not
+        from the text; None if the whole record does.
 
-    def copies_a_date(self, record: Record, source: "TextWords") -> bool:
+        Without `with_keywords`, keywords stay: they are predicates, which many texts share.
+        """
+        shared_words = self._shared_words(record)
+        if not shared_words:
+            return record
+        if not self.words.isdisjoint(shared_words) and self._is_copy(record, source):
+            return None
+        if self._copies_a_date(record, source):  # the other date is made up
+            record = {key: record[key] for key in record if key not in DATE_FIELDS}
+        keywords = record.get("keywords")
+        if not with_keywords or not isinstance(keywords, list):
+            return record
+        own_keywords = [word for word in keywords if not self._is_copied_keyword(word, source)]
+        return {**record, "keywords": own_keywords}
+
+    def _shared_words(self, record: Record) -> set[str]:
+        """The words of an example in a record, in other scripts also inside a word."""
+        text = ESCAPED.sub(" ", msgspec.json.encode(record).decode())
+        if text.isascii():
+            return self._all_words.intersection(search_terms(text))
+        folded = nfkc_casefold(text).translate(QUOTE_FORMS).replace("'", "")
+        return {word for word in self._all_words if word in folded}
+
+    def _copies_a_date(self, record: Record, source: "TextWords") -> bool:
         """Whether a date of a record is an example's, and not in the text."""
-        example_dates = frozenset[str]().union(*[item.dates for item in self.statements])
-        dates = example_dates & _keys(record.get(field) for field in DATE_FIELDS)
+        dates = self._dates & _keys(record.get(field) for field in DATE_FIELDS)
         return any(not source.has_name(date) for date in dates)
 
-    def _is_copied_keyword(self, words: frozenset[str], source: "TextWords") -> bool:
+    def _is_copied_keyword(self, keyword: object, source: "TextWords") -> bool:
+        """Whether a keyword has words of an example only, and none of the text."""
+        if not isinstance(keyword, str):
+            return False
+        words = _content_words(keyword, without=frozenset())
         has_only_copied_words = bool(words) and words <= self._words_and_keywords
         return has_only_copied_words and not any(map(source.has_word, words))
+
+    @cached_property
+    def _dates(self) -> frozenset[str]:
+        return frozenset[str]().union(*[statement.dates for statement in self.statements])
 
     @cached_property
     def _words_and_keywords(self) -> frozenset[str]:
         keywords = frozenset[str]().union(*[statement.keywords for statement in self.statements])
         return self.words.union(*map(_words_of_name, keywords))
+
+    @cached_property
+    def _all_words(self) -> set[str]:
+        return set(self._words_and_keywords.union(*map(_words_of_name, self._dates)))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -120,10 +154,8 @@ class Examples:
         ]
         return cls(tuple(statements), with_terms)
 
-    def is_copy(self, record: Record, source: "TextWords") -> bool:
-        """Whether a record of `extract-graph` comes from an example and not from the text."""
-        if not self.statements or not self._shares_words(record):
-            return False
+    def _is_copy(self, record: Record, source: "TextWords") -> bool:
+        """Whether a record comes from an example and not from the text."""
         statement = RecordStatement.of(record, with_terms=self.with_terms)
         return (
             self._names_a_stranger(statement, source)
@@ -131,14 +163,6 @@ class Examples:
             or self._is_all_from_examples(statement, source)
             or self._repeats_a_statement(statement, source)
         )
-
-    def _shares_words(self, record: Record) -> bool:
-        """Whether a record has a word of an example at all, in other scripts also inside a word."""
-        text = msgspec.json.encode(record).decode()
-        if text.isascii():
-            return not self.words.isdisjoint(search_terms(text))
-        folded = nfkc_casefold(text).translate(QUOTE_FORMS).replace("'", "")
-        return any(word in folded for word in self.words)
 
     def _names_a_stranger(self, statement: RecordStatement, source: "TextWords") -> bool:
         """Whether a name is an example's and not in the text.
@@ -163,9 +187,10 @@ class Examples:
         """
         description = folded_text(str(record.get("description") or ""))
         for name in self.names:
+            if name not in description:
+                continue
             words = _words_of_name(name)
-            is_telling = name in description and not any(map(is_grammatical, words))
-            if is_telling and not any(map(source.has_word, words)):
+            if not any(is_grammatical(word) or source.has_word(word) for word in words):
                 return True
         return False
 
@@ -181,9 +206,9 @@ class Examples:
 
     def _repeats_a_statement(self, statement: RecordStatement, source: "TextWords") -> bool:
         """Whether most of the statement is most of an example's statement, and not in the text."""
-        strange_words = {word for word in statement.words if not source.has_word(word)}
         for example in self.statements:
-            copied = strange_words & example.words
+            shared_words = statement.words & example.words
+            copied = [word for word in shared_words if not source.has_word(word)]
             size = max(len(statement.words), len(example.words))
             if len(copied) >= LEAST_COPIED_WORDS and 2 * len(copied) > size:
                 return True

@@ -27,7 +27,7 @@ from lightrag_jsonl.core.types import (
     RejectionReason,
     RelationMention,
 )
-from lightrag_jsonl.indexing.examples import DATE_FIELDS, Examples, TextWords, names_any
+from lightrag_jsonl.indexing.examples import Examples, TextWords, names_any
 from lightrag_jsonl.llm.reader import rejected_text
 
 if TYPE_CHECKING:
@@ -164,12 +164,11 @@ class MentionCollector:
         """Add the mentions in a record, or refuse the record."""
         is_graph = self.prompt in (GRAPH_PROMPT, SMALL_PROMPT)
         parts = [record] if is_graph else [*graph_records(record)]
-        if any(self.examples.is_copy(part, self._source_words) for part in parts):
+        own_parts = [self._without_copies(part) for part in parts]
+        if None in own_parts:
             self.reject(line, record, "example", COPIED)
             return
-        for part in parts:
-            if self.examples.copies_a_date(part, self._source_words):  # the other date is made up
-                part = {key: part[key] for key in part if key not in DATE_FIELDS}
+        for part in filter(None, own_parts):
             problem: RecordProblem | None = None
             match part.get("type"):
                 case "entity":
@@ -186,9 +185,14 @@ class MentionCollector:
                 reason, detail = problem
                 self.reject(line, record, reason, detail)
 
+    def _without_copies(self, record: Record) -> Record | None:
+        """A record without what comes from the prompt's examples; None if nothing is left."""
+        return self.examples.checked(
+            record, self._source_words, with_keywords=self.prompt == GRAPH_PROMPT
+        )
+
     def _add_content_keywords(self, record: Record) -> None:
-        keywords = _plain_texts(record.get("keywords"))
-        for keyword in self.examples.without_copies(keywords, self._source_words):
+        for keyword in _plain_texts(record.get("keywords")):
             if not self._is_too_long(keyword):
                 self.content_keywords[keyword] = None
 
@@ -248,8 +252,6 @@ class MentionCollector:
         self._keys.add(keys)
         strength = record.get("strength")
         all_keywords = _plain_texts(record.get("keywords"))
-        if self.prompt == GRAPH_PROMPT:  # elsewhere a predicate, which many texts share
-            all_keywords = self.examples.without_copies(all_keywords, self._source_words)
         keywords = tuple(itertools.filterfalse(self._is_too_long, all_keywords))
         mention = RelationMention(
             source=source,
@@ -394,6 +396,8 @@ def _plain_text(value: Json) -> str:
     """A text without markup and extra spaces, or a number as text; "" for anything else."""
     if isinstance(value, str):
         return " ".join(html.unescape(value).split())
+    if value is None:
+        return ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else ""
 

@@ -1,8 +1,9 @@
 """The outcome of an insert: documents, graph rows, failures, and the report."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport
@@ -10,7 +11,7 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, ExtractionReport, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.incoming import IncomingDocument, storable
-from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
+from lightrag_jsonl.indexing.merging import IndexChange
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
@@ -29,8 +30,10 @@ class InsertOutcome:
     failures: list[Failure] = field(default_factory=list)
     shortened: list[Failure] = field(default_factory=list)
     notes: list[FileNote] = field(default_factory=list)
-    rows: set[GraphKey] = field(default_factory=set)
+    entities: set[int] = field(default_factory=set)  # row ids
+    relations: set[int] = field(default_factory=set)
     extraction: ExtractionReport = ExtractionReport()
+    content_keywords: Counter[str] = field(default_factory=Counter)
     refusal: ConfigError | None = None  # of the last document that cannot be indexed
 
     def storable_document(self, pending: PendingDocument) -> PendingDocument | None:
@@ -54,21 +57,24 @@ class InsertOutcome:
 
     def add_change(self, change: IndexChange) -> None:
         """Add the entities and relations of a commit."""
-        for kind in GRAPH_KINDS:
-            self.rows |= {(kind, row) for row in change.graph.rows(kind)}
+        self.entities.update(change.graph.rows("entity"))
+        self.relations.update(change.graph.rows("relation"))
 
     def add_document(self, document: IncomingDocument) -> None:
         """Add a committed document, with the failures of chunks."""
         self.documents.append(document.id)
         for chunk, extraction in zip(document.chunks, document.extractions, strict=True):
-            self.extraction += extraction.report
+            report = extraction.report
+            self.content_keywords.update(report.content_keywords)
+            self.extraction += replace(report, content_keywords={})
             if extraction.unfinished:
                 reason = extraction.error or ALL_REFUSED
                 self.failures.append(Failure(document.id, chunk.id, reason))
 
     def report(self, *, usage: Usage, stopped: str) -> InsertReport:
         """The report, in an order that does not depend on timing."""
-        extraction = self.extraction
+        content_keywords = dict(sorted(self.content_keywords.items()))
+        extraction = replace(self.extraction, content_keywords=content_keywords)
         chunks = extraction.ok + extraction.empty + extraction.partial + extraction.failed
         log.info(
             "inserted %d documents, %d chunks; %d failures",
@@ -80,8 +86,8 @@ class InsertOutcome:
             documents=tuple(sorted(self.documents)),
             unchanged=tuple(sorted(self.unchanged)),
             chunks=chunks,
-            entities=sum(kind == "entity" for kind, _ in self.rows),
-            relations=sum(kind == "relation" for kind, _ in self.rows),
+            entities=len(self.entities),
+            relations=len(self.relations),
             failures=_sorted_failures(self.failures),
             shortened=_sorted_failures(self.shortened),
             notes=tuple(self.notes),

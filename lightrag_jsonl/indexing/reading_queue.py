@@ -8,8 +8,11 @@ from typing import Any, TypeAlias
 
 from lightrag_jsonl.indexing.incoming import IncomingDocument
 
-AHEAD = 640  # chunks of documents that are being read and not committed yet
-GROUP = 128  # chunks that are committed together, at least; fewer write the same pages more often
+AHEAD = 512  # chunks that are being read beside those of the next group
+# Chunks that are committed together, at least: the first time so many, then as many as were committed
+# before, up to a limit. Small groups write the rows of frequent names again and again.
+FIRST_GROUP = 128
+LARGEST_GROUP = 1_024
 
 ReadDocument: TypeAlias = Callable[[IncomingDocument], Coroutine[Any, Any, IncomingDocument | None]]
 DocumentGroup: TypeAlias = tuple[IncomingDocument, ...]
@@ -27,6 +30,9 @@ class ReadingQueue:
         self._tasks: deque[Task[IncomingDocument | None]] = deque()
         self._group: list[IncomingDocument] = []
         self._chunks_by_id: dict[str, int] = {}  # of documents that are not committed
+        self._uncommitted_chunks = 0
+        self._committed_chunks = 0
+        self._read_chunks = 0  # of the documents that wait to be committed as a group
 
     def __contains__(self, document_id: str) -> bool:
         """Whether a document is in the queue, or in a group that is not committed yet."""
@@ -35,28 +41,33 @@ class ReadingQueue:
     def put(self, document: IncomingDocument) -> None:
         """Begin to read a document."""
         self._chunks_by_id[document.id] = len(document.chunks)
+        self._uncommitted_chunks += len(document.chunks)
         self._tasks.append(asyncio.create_task(self._read(document)))
 
     async def next_group(self, *, room: int) -> DocumentGroup:
         """The next documents to be committed together; none if there is room for so many chunks."""
-        while self._tasks and sum(self._chunks_by_id.values()) + room > AHEAD:
+        least_chunks = self._least_chunks
+        while self._tasks and self._uncommitted_chunks + room > least_chunks + AHEAD:
             document = await self._tasks[0]
             self._tasks.popleft()
             if document is not None:
                 self._group.append(document)
-            if sum(len(waiting.chunks) for waiting in self._group) >= GROUP:
+                self._read_chunks += len(document.chunks)
+            if self._read_chunks >= least_chunks:
                 return self._take_group()
         return ()
 
     async def last_group(self) -> DocumentGroup:
         """As `next_group`, until the queue is empty."""
-        group = await self.next_group(room=AHEAD + 1)
+        group = await self.next_group(room=self._least_chunks + AHEAD + 1)
         return group or self._take_group()
 
     def committed(self, group: Iterable[IncomingDocument]) -> None:
         """Make room for as many chunks as those of a group that was committed."""
         for document in group:
-            del self._chunks_by_id[document.id]
+            chunks = self._chunks_by_id.pop(document.id)
+            self._uncommitted_chunks -= chunks
+            self._committed_chunks += chunks
 
     async def finish_reading(self) -> None:
         """Wait for the end of every reading, whether or not it succeeds."""
@@ -68,7 +79,13 @@ class ReadingQueue:
             task.cancel()
         await self.finish_reading()
 
+    @property
+    def _least_chunks(self) -> int:
+        """The number of chunks that make a group."""
+        return min(max(FIRST_GROUP, self._committed_chunks), LARGEST_GROUP)
+
     def _take_group(self) -> DocumentGroup:
         group = tuple(self._group)
         self._group.clear()
+        self._read_chunks = 0
         return group

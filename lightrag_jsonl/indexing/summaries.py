@@ -150,7 +150,7 @@ class Describer:
     def _fitting(self, texts: Sequence[str], *, has_summary: bool) -> Sequence[str]:
         """The first texts within the limit of tokens; without a summary at least one."""
         limit = self._options.summarize_tokens
-        if sum(len(text.encode()) for text in texts) <= limit:  # a token has a byte or more
+        if _bytes_of(texts) <= limit:
             return texts
         sums = itertools.accumulate(map(self._count, texts))
         fitting = [text for text, tokens in zip(texts, sums, strict=True) if tokens <= limit]
@@ -167,7 +167,7 @@ def text_groups(
     A group has `limit` bytes on average, about a quarter of what fits. So hardly any group has to
     be cut for its length, and two levels are enough for thousands of descriptions.
     """
-    if sum(map(count, texts)) <= limit:
+    if _bytes_of(texts) <= limit or sum(map(count, texts)) <= limit:
         return [list(texts)]
     groups: list[list[str]] = [[]]
     group_tokens = 0
@@ -210,6 +210,11 @@ def _named_first(row: GraphRow, texts: list[str]) -> list[str]:
         return texts
     names = [name_key(name) for name in (*row.low_names, *row.high_names)]
     return sorted(texts, key=lambda text: not names_any(text, names))
+
+
+def _bytes_of(texts: Iterable[str]) -> int:
+    """The bytes of texts, of which every token has at least one."""
+    return sum(len(text.encode()) for text in texts)
 
 
 def _begins_group(text: str, bytes_per_group: int) -> bool:

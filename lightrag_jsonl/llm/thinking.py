@@ -32,6 +32,7 @@ _MARK_PAIRS = [
 _MODEL_PAIRS = _MARK_PAIRS[:-1]  # with marks that only models write
 _ANY_BEGIN = re.compile("|".join([begin for begin, _ in _MARKS[:-1]]), re.I)
 _ENDS = "|".join(end for _, end in _MARKS[:-1])
+_ENDS_BEGIN = ("<", "[/", "◁/")  # each mark at an end begins so, which is found faster
 _END_BEFORE_NEW_LINE = re.compile(rf"(?:{_ENDS})[ \t]*\r?\n", re.I)
 _END_BEFORE_RECORDS = re.compile(  # inside a record's strings it cannot be
     rf'^[^{{}}\n"]*(?:{_ENDS})|(?:{_ENDS})(?=\s*\{{\s*"[^"\n]*"\s*:)', re.I | re.M
@@ -126,6 +127,8 @@ def without_prompted_thinking(text: str) -> str:
 
 def _prompted_end(pattern: re.Pattern[str], text: str) -> int:
     """The end of thinking without a beginning in the text; 0 if there is none."""
+    if not any(beginning in text for beginning in _ENDS_BEGIN):
+        return 0
     end = pattern.search(text)
     if end is None or thinking_at(text, 0, first=True) or _ANY_BEGIN.search(text, 0, end.end()):
         return 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.dates import first_day
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
+from lightrag_jsonl.core.time_expressions import find_time_expressions
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval.task import Fact, SearchTask, Subgraph
 from lightrag_jsonl.storage.views import StoreView
@@ -42,6 +43,8 @@ def with_claim_dates(task: SearchTask, context: Context, facts: Subgraph) -> Con
 
     The date of a document is said only where lines of one description have different dates.
     """
+    if not task.snapshot.has_dates():
+        return context
     lines = {
         **_line_dates(task.snapshot, "entity", facts.entities.ids.tolist()),
         **_line_dates(task.snapshot, "relation", facts.relations.ids.tolist()),
@@ -66,13 +69,15 @@ def _line_dates(view: StoreView, kind: Kind, rows: list[int]) -> dict[str, LineD
     """The dates of the lines of the descriptions of some entities or relations; of a line in several
     documents, the latest.
     """
-    dated_mentions = view.dated_mentions(kind, rows)
-    if not dated_mentions and not view.document_dates():
+    if not rows:
         return {}
     descriptions = view.description_chunks(kind, rows, DESCRIPTIONS_DATED)
     chunks = {chunk for texts in descriptions.values() for chunk, _ in texts}
     documents = view.chunk_documents(chunks)
-    stated = {(row.owner, row.chunk, row.description): row for row in dated_mentions}
+    stated = {
+        (row.owner, row.chunk, row.description): row
+        for row in view.dated_mentions(kind, chunks=chunks)
+    }
     lines: dict[str, LineDates] = {}
     for row, texts in descriptions.items():
         for chunk, text in texts:
@@ -95,14 +100,23 @@ def _day(dates: LineDates) -> int:
 def _date_labels(
     texts: list[str], lines: Mapping[str, LineDates], words: FixedWords
 ) -> dict[str, str]:
-    """The dates in words of the lines of one description."""
+    """The dates in words of the lines of one description, but for lines that say them."""
     dated = [text for text in texts if text in lines]
     begins = {lines[text].begin for text in dated}
     return {
         text: lines[text].label(words)
         for text in dated
-        if lines[text].valid_from or lines[text].valid_to or len(begins) > 1
+        if (lines[text].valid_from or lines[text].valid_to or len(begins) > 1)
+        and not _says_dates(text, lines[text])
     }
+
+
+def _says_dates(text: str, dates: LineDates) -> bool:
+    """Whether the words of a line say from when and until when it holds."""
+    limits = {dates.valid_from, dates.valid_to} - {""}
+    expressions = find_time_expressions(text)
+    dates_in_words = {date for time in expressions for date in (time.valid_from, time.valid_to)}
+    return bool(limits) and limits <= dates_in_words
 
 
 def _later_first(fact: Fact, lines: Mapping[str, LineDates]) -> Fact:

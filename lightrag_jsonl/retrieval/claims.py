@@ -22,7 +22,7 @@ from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.time_expressions import find_time_expressions
 from lightrag_jsonl.core.types import Kind, RelationMention
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow, RowIds
-from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.storage.views import Snapshot, StoreView
 
 # How a kind is learned to be functional; chosen by reason, and checked by `benchmarks/versions.py`.
 LEAST_SUBJECTS = 5  # with claims of the kind
@@ -169,15 +169,17 @@ class ClaimMemory:
                 self._generation = generation
             return self._index
 
-    def claims_of_chunks(self, view: StoreView, chunks: Collection[int]) -> ClaimIndex:
+    def claims_of_chunks(self, snapshot: Snapshot, chunk_ids: Collection[str]) -> ClaimIndex:
         """The claims of functional kinds in some chunks. In a graph with more than `RELATIONS_LEARNED_FROM`
         relations only the stated kinds count: to learn others for each answer would take too long.
         """
-        if view.counts().relations <= RELATIONS_LEARNED_FROM:
-            return self.claims(view).of_chunks(chunks)
-        if not self._stated_kinds:
+        may_learn = snapshot.count_relations(RELATIONS_LEARNED_FROM + 1) <= RELATIONS_LEARNED_FROM
+        if not (may_learn or self._stated_kinds):
             return ClaimIndex(())
-        index = read_claims(view, self._stated_kinds, chunks)
+        chunks = snapshot.chunks(ids=chunk_ids)
+        if may_learn:
+            return self.claims(snapshot).of_chunks(chunks)
+        index = read_claims(snapshot, self._stated_kinds, chunks)
         return ClaimIndex(index.claims, self._stated_kinds, index.decided, learns=False)
 
 

@@ -24,7 +24,7 @@ from lightrag_jsonl.retrieval.claims import (
 )
 from lightrag_jsonl.retrieval.context_writer import safe_line
 from lightrag_jsonl.retrieval.history import ClaimWords, dated_claims
-from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.storage.views import Snapshot, StoreView
 
 CONFLICTS_SHOWN = 3  # in a context: bounds its length
 
@@ -88,11 +88,10 @@ def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Co
 # ── in the context and the answer of a question ─────────────────────────────────
 
 
-def with_conflicts(view: StoreView, memory: ClaimMemory, context: Context) -> Context:
+def with_conflicts(snapshot: Snapshot, memory: ClaimMemory, context: Context) -> Context:
     """The context with the contradictions, unexplained by time, between two of the passages."""
-    rows = view.chunks(ids=[chunk.id for chunk in context.chunks])
-    index = memory.claims_of_chunks(view, rows)
-    conflicts = find_conflicts(view, index, limit=CONFLICTS_SHOWN)
+    index = memory.claims_of_chunks(snapshot, [chunk.id for chunk in context.chunks])
+    conflicts = find_conflicts(snapshot, index, limit=CONFLICTS_SHOWN)
     return replace(context, conflicts=conflicts) if conflicts else context
 
 

@@ -14,8 +14,8 @@ from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
+    as_sentences,
     escaped,
-    readable_description,
 )
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
 
@@ -40,10 +40,10 @@ class Line(Generic[Fact]):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk as it will be in the prompt."""
+    """A chunk as it will be in the prompt; `letters` is the text without white space."""
 
     heading: str
-    text: str
+    letters: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,13 +193,15 @@ class ContextSelection:
             chunk = self._context.chunks[position]
             total += self._chunk_costs[position]
             if total <= self._promised:
-                passages[chunk.id] = Passage(self._writer.heading(0, chunk), chunk.text)
+                passages[chunk.id] = Passage(
+                    self._writer.heading(0, chunk), without_spaces(chunk.text)
+                )
         return passages
 
     def _lines(
         self,
         facts: Sequence[Fact],
-        write: Callable[[Fact], str],
+        write: Callable[[Fact, str], str],
         budget: int,
         passages: Mapping[str, Passage],
     ) -> list[tuple[Line[Fact], int]]:
@@ -211,16 +213,15 @@ class ContextSelection:
         number_tokens = self._tokenizer.count(ITEM_NUMBER) + JOINT
         lines: list[tuple[Line[Fact], int]] = []
         for fact in facts:
-            visible = without_repetition(fact, passages)
-            dated = replace(visible, description=self._writer.dated_description(visible))
-            visible = replace(visible, description=readable_description(visible))
-            text = write(dated)
+            texts = self._writer.relevant_texts(without_repetition(fact, passages))
+            description = as_sentences(texts)
+            text = write(fact, as_sentences(list(map(self._writer.with_date, texts))))
             tokens = self._tokenizer.count(text)
-            if tokens > limit and self._tokenizer.count(visible.description) > limit:
-                clip = self._tokenizer.truncate(visible.description, limit).rstrip() + "…"
-                visible = replace(visible, description=clip)
-                text = write(visible)
+            if tokens > limit and self._tokenizer.count(description) > limit:
+                description = self._tokenizer.truncate(description, limit).rstrip() + "…"
+                text = write(fact, description)
                 tokens = self._tokenizer.count(text)
+            visible = replace(fact, description=description)
             lines.append((Line(visible, text), tokens + number_tokens))
         return lines
 
@@ -282,6 +283,9 @@ def _without_sentences_of(
 ) -> str:
     """A description without the sentences of the passages; the whole description if a name occurs
     neither in the sentences to leave out nor in the headings of the passages.
+
+    White space does not count: a sentence of several lines, or with a heading in front, is on one line in
+    a description.
     """
     lines: list[list[str]] = []  # the sentences of each line, each with the white space before it
     for line in description.split("\n"):
@@ -292,7 +296,7 @@ def _without_sentences_of(
         sentence
         for sentence in sentences
         if not sentence[-1].isalnum()  # a whole sentence
-        and any(sentence.strip() in passage.text for passage in passages)
+        and any(without_spaces(sentence) in passage.letters for passage in passages)
     }
     visible_text = "\n".join([*repeated, *[passage.heading for passage in passages]])
     if not repeated or not all(name in visible_text for name in names):
@@ -302,3 +306,8 @@ def _without_sentences_of(
         for line in lines
     ]
     return "\n".join(filter(None, new_lines))
+
+
+def without_spaces(text: str) -> str:
+    """The text without white space."""
+    return "".join(text.split())

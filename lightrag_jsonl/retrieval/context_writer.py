@@ -20,6 +20,7 @@ from lightrag_jsonl.core.types import (
     Excerpt,
     Relation,
 )
+from lightrag_jsonl.retrieval.excerpts import content_stems
 
 ELLIPSIS = "…"  # for what is left out between two excerpts
 LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills a context
@@ -27,6 +28,8 @@ LABEL_LENGTH = 200  # characters; longer titles are cut, so that no title fills 
 # Bounds by reason, not tuned on questions: a line stays a line.
 SHOWN_ALIASES = 5  # other names beside an entity
 SHOWN_ATTRIBUTES = 5  # statements with a value beside an entity
+SHOWN_PREDICATES = 5  # of a relation, in each direction
+SHOWN_TEXTS = 3  # of the description of an entity or a relation that the question does not name
 VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
 
 _GAP = re.compile(r" {4,}")
@@ -51,7 +54,7 @@ class ContextWriter:
     context: Context
     mark: str
 
-    def entity(self, entity: Entity) -> str:
+    def entity(self, entity: Entity, description: str) -> str:
         """An entity on one line: name, type, other names, statements with a value, description."""
         remarks: list[str] = []
         if entity.type and entity.type != UNKNOWN_TYPE:
@@ -63,9 +66,9 @@ class ContextWriter:
         brackets = ""
         if remarks:
             brackets = self.words.brackets.format(safe_line(self.words.semicolon.join(remarks)))
-        return f"{safe_line(entity.name)}{brackets}{self._described(entity.description)}"
+        return f"{safe_line(entity.name)}{brackets}{self._described(description)}"
 
-    def relation(self, relation: Relation) -> str:
+    def relation(self, relation: Relation, description: str) -> str:
         """A relation on one line."""
         source = safe_line(relation.source)
         target = safe_line(relation.target)
@@ -74,16 +77,37 @@ class ContextWriter:
             reverse = f"{target} — {self._predicate(relation.reverse_keywords)} → {source}"
             directions += f"{self.words.comma}{reverse}"
         weight = self.words.brackets.format(self.words.weight.format(relation.weight))
-        return f"{directions}{weight}{self._described(relation.description)}"
+        return f"{directions}{weight}{self._described(description)}"
 
-    def dated_description(self, fact: Entity | Relation) -> str:
-        """A description on one line, each text with the time when it holds, as far as that is known."""
-        texts = new_statements(fact) if isinstance(fact, Relation) else fact.description.split("\n")
-        return as_sentences([self._with_date(text) for text in texts])
-
-    def _with_date(self, text: str) -> str:
+    def with_date(self, text: str) -> str:
+        """A text of a description, after the time when it holds, as far as that is known."""
         date = self.context.claim_dates.get(text, "")
-        return f"{self.words.brackets.format(date).strip()} {text}" if date and text else text
+        if not (date and text):
+            return text
+        label = self.words.brackets.format(date)
+        return f"{label.strip()} {text}" if label.startswith(" ") else f"{label}{text}"
+
+    def relevant_texts(self, fact: Entity | Relation) -> list[str]:
+        """All texts of a fact's description if they are few or the question names the fact; or else those
+        that have most words of the question, in their order: a hub's other texts are about something else.
+        """
+        texts = new_statements(fact)
+        is_long = len(texts) > SHOWN_TEXTS and bool(self._question_stems)
+        if not is_long or self._is_named(fact):
+            return texts
+        shared_words = [len(self._question_stems & content_stems(text)) for text in texts]
+        ranked = sorted(range(len(texts)), key=lambda position: -shared_words[position])
+        best = [position for position in ranked[:SHOWN_TEXTS] if shared_words[position]]
+        return [texts[position] for position in sorted(best or ranked[:1])]
+
+    def _is_named(self, fact: Entity | Relation) -> bool:
+        """Whether the question has all words of the entity's name, or of a name of the relation."""
+        if isinstance(fact, Entity):
+            names = (fact.name, *fact.aliases)
+        else:
+            names = (fact.source, fact.target)
+        terms = [set(search_terms(name)) for name in names]
+        return any(name_terms and name_terms <= self._question_terms for name_terms in terms)
 
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entry among the sources."""
@@ -249,6 +273,9 @@ class ContextWriter:
         return chunk.document_id, *self.context.copies.get(chunk.id, ())
 
     def _predicate(self, keywords: Sequence[str]) -> str:
+        """The keywords of one direction; of many, those first that have words of the question."""
+        if len(keywords) > SHOWN_PREDICATES:
+            keywords = sorted(keywords, key=self._strangeness)[:SHOWN_PREDICATES]
         return safe_line(self.words.keyword_comma.join(keywords)) or self.words.related
 
     def _title(self, document_id: str) -> str:
@@ -260,6 +287,10 @@ class ContextWriter:
     @cached_property
     def _question_terms(self) -> frozenset[str]:
         return frozenset(search_terms(self.context.question))
+
+    @cached_property
+    def _question_stems(self) -> frozenset[str]:
+        return content_stems(self.context.question)
 
     def _statements(self, entity: Entity) -> list[str]:
         """The statements with a value, such as "serves: 4 people"; of many, those first that have
@@ -283,9 +314,8 @@ class ContextWriter:
 
 
 def readable_description(fact: Entity | Relation) -> str:
-    """A description on one line, each text of it a sentence; of a relation, without the triple."""
-    texts = new_statements(fact) if isinstance(fact, Relation) else fact.description.split("\n")
-    return as_sentences(texts)
+    """A description on one line, each text of it a sentence, without a name or a triple alone."""
+    return as_sentences(new_statements(fact))
 
 
 def other_names(entity: Entity) -> list[str]:
@@ -311,22 +341,28 @@ def as_sentences(texts: Sequence[str]) -> str:
     return "".join([*sentences, *complete_texts[-1:]])
 
 
-def new_statements(relation: Relation) -> list[str]:
-    """The lines of a relation's description that say more than source, predicate and target, which
-    the relation's own line says already.
+def new_statements(fact: Entity | Relation) -> list[str]:
+    """The lines of a description that say more than the fact's own line says already: more than a name, or
+    than source, predicate and target.
     """
-    triples = set(_own_triples(relation))
-    return [text for text in relation.description.split("\n") if _bare_words(text) not in triples]
+    stated = set(_own_names_and_triples(fact))
+    return [text for text in fact.description.split("\n") if _bare_words(text) not in stated]
 
 
-def _own_triples(relation: Relation) -> Iterator[str]:
-    """Each triple that a relation's line states, as bare words; also with all keywords at once."""
-    for source, target, keywords in (
-        (relation.source, relation.target, relation.keywords),
-        (relation.target, relation.source, relation.reverse_keywords),
-    ):
-        for predicate in (*keywords, " ".join(keywords)):
-            yield _bare_words(f"{source} {predicate} {target}")
+def _own_names_and_triples(fact: Entity | Relation) -> Iterator[str]:
+    """Each name and each triple that a fact's line states, as bare words; also with all keywords at once."""
+    if isinstance(fact, Entity):
+        yield from map(_bare_words, (fact.name, *fact.aliases))
+        return
+    source_words = _bare_words(fact.source)
+    target_words = _bare_words(fact.target)
+    yield from (source_words, target_words)
+    predicates = [_bare_words(keyword) for keyword in fact.keywords]
+    for predicate in (*predicates, "".join(predicates)):
+        yield source_words + predicate + target_words
+    predicates = [_bare_words(keyword) for keyword in fact.reverse_keywords]
+    for predicate in (*predicates, "".join(predicates)):
+        yield target_words + predicate + source_words
 
 
 def _bare_words(text: str) -> str:

@@ -108,6 +108,8 @@ def names_in_chunks(task: SearchTask, chunks: Ids) -> dict[int, dict[int, str]]:
 
 def visible_degrees(task: SearchTask, entities: Ids) -> Ids:
     """The number of visible relations of each entity."""
+    if task.filtered is None:
+        return task.snapshot.graph.degrees(entities)
     positions, relations = task.snapshot.graph.relations_of(entities)
     visible = task.inside("relation", relations)
     return np.bincount(positions[visible], minlength=len(entities))

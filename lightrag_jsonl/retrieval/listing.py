@@ -80,22 +80,23 @@ class EntityTypes:
 
     def __init__(self, task: SearchTask) -> None:
         self._task = task
-        self._rows: dict[str, set[int]] = {}
+        self._visible_rows: dict[str, set[int]] = {}
         if task.filtered is not None:
             for row, entity in load_entities(task, task.filtered["entity"]).items():
-                self._rows.setdefault(entity.type.casefold(), set()).add(row)
+                self._visible_rows.setdefault(entity.type.casefold(), set()).add(row)
+            self._types = set(self._visible_rows)
+        else:
+            self._types = task.snapshot.entity_types()
 
     def rows(self, types: Iterable[str]) -> tuple[tuple[str, ...], frozenset[int]]:
         """The types with entities among some types, and all entities of these types."""
-        rows_by_type: dict[str, frozenset[int]] = {}
-        for type in types:
-            if self._task.filtered is None:
-                rows = frozenset(self._task.snapshot.listed("entity", type=type))
-            else:
-                rows = frozenset(self._rows.get(type, ()))
-            if rows:
-                rows_by_type[type] = rows
+        rows_by_type = {type: self._rows_of(type) for type in types if type in self._types}
         return tuple(rows_by_type), frozenset().union(*rows_by_type.values())
+
+    def _rows_of(self, type: str) -> Iterable[int]:
+        if self._task.filtered is None:
+            return self._task.snapshot.listed("entity", type=type)
+        return self._visible_rows[type]
 
 
 def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing | None:

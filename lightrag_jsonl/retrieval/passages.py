@@ -88,32 +88,37 @@ def find_originals(task: SearchTask, chunks: Mapping[int, Chunk]) -> dict[int, i
     """For each row the first row with the same text; or with nearly the same words, the same numbers
     and the same entities.
     """
-    rows_by_text: dict[str, int] = {}
-    originals: dict[int, int] = {}
+    rows_by_numbers: defaultdict[str, list[int]] = defaultdict(list)
     for row, chunk in chunks.items():
-        text = folded_passage(chunk.text)
-        originals[row] = rows_by_text.setdefault(text, row)
-    near_copies = _near_copies(task, rows_by_text)
-    for row, original in originals.items():
-        originals[row] = near_copies.get(original, original)
+        rows_by_numbers["".join(_NUMERAL.findall(chunk.text))].append(row)
+    originals = {row: row for row in chunks}
+    for rows in rows_by_numbers.values():
+        if len(rows) > 1:
+            texts = {row: folded_passage(chunks[row].text) for row in rows}
+            originals |= _originals_of_copies(task, texts)
     return originals
 
 
-def _near_copies(task: SearchTask, rows_by_text: Mapping[str, int]) -> dict[int, int]:
-    """The rows of near copies, each with the first row of the same kind."""
-    near_copies: dict[int, int] = {}
-    firsts_by_numbers: defaultdict[str, list[str]] = defaultdict(list)
-    for text, row in rows_by_text.items():
-        numbers = "".join(_NUMERAL.findall(text))
-        firsts = firsts_by_numbers[numbers]
-        for first_text in firsts:
-            first_row = rows_by_text[first_text]
-            if _is_alike(text, first_text) and _mention_the_same(task, row, first_row):
-                near_copies[row] = first_row
+def _originals_of_copies(task: SearchTask, texts: Mapping[int, str]) -> dict[int, int]:
+    """For each row of some folded texts with the same numbers, the first row with the same text, or a
+    near copy.
+    """
+    originals: dict[int, int] = {}
+    rows_by_text: dict[str, int] = {}
+    first_rows: list[int] = []
+    for row, text in texts.items():
+        if text in rows_by_text:
+            originals[row] = originals[rows_by_text[text]]
+            continue
+        rows_by_text[text] = row
+        originals[row] = row
+        for first_row in first_rows:
+            if _is_alike(text, texts[first_row]) and _mention_the_same(task, row, first_row):
+                originals[row] = first_row
                 break
         else:
-            firsts.append(text)
-    return near_copies
+            first_rows.append(row)
+    return originals
 
 
 def _is_alike(text: str, further_text: str) -> bool:

@@ -100,6 +100,12 @@ def cited_chunk_ids(communities: Iterable[Community]) -> frozenset[str]:
     return frozenset([id for finding in findings for id in finding.chunk_ids])
 
 
+def lacks_report(community: Community) -> bool:
+    """Whether a report on a community is missing: of level 0, large enough, and none is stored."""
+    is_large = len(community.entities) >= LEAST_ENTITIES
+    return community.report is None and community.level == 0 and is_large
+
+
 def find_report_tasks(
     task: SearchTask, memory: CommunityMemory, tokenizer: Tokenizer
 ) -> list[ReportTask]:
@@ -110,7 +116,7 @@ def find_report_tasks(
     for community, community_rows in zip(
         with_reports(task.snapshot, communities), rows, strict=True
     ):
-        if community.report is None and len(community.entities) >= LEAST_ENTITIES:
+        if lacks_report(community):
             report_task = _report_task(task, community, community_rows, tokenizer)
             if report_task.passages:
                 report_tasks.append(report_task)

@@ -226,7 +226,7 @@ def distinct_pairs(pairs: Ids) -> Ids:
     """The distinct rows of pairs of row ids, ascending; shape (n, 2). A pair is compared as one number of
     64 bits, ten times as fast as `np.unique` of rows.
     """
-    numbers = np.unique(pairs[:, 0] << 32 | pairs[:, 1])
+    numbers = distinct_rows(pairs[:, 0] << 32 | pairs[:, 1])
     return np.stack([numbers >> 32, numbers & 0xFFFFFFFF], axis=1)
 
 
@@ -265,13 +265,15 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
     """The chunks of some entities: first the chunks of named entities, of rare entities, and the chunks
     near the question.
     """
-    positions, chunks = task.snapshot.graph.chunks_of(entities)
-    frequencies = np.bincount(positions, minlength=len(entities))
+    frequencies = task.snapshot.graph.mention_counts(entities)
+    leads_further = frequencies <= FREQUENT
+    entities = entities[leads_further]
+    frequencies = frequencies[leads_further]
     pull_of_entity = 1 / np.maximum(frequencies, 1) + np.isin(entities, seeds.named_rows)
-    leads_further = frequencies[positions] <= FREQUENT
-    usable = leads_further & task.inside("chunk", chunks)
-    chunks = chunks[usable]
-    pull = pull_of_entity[positions[usable]] + np.isin(chunks, seeds.chunks)
+    positions, chunks = task.snapshot.graph.chunks_of(entities)
+    visible = task.inside("chunk", chunks)
+    chunks = chunks[visible]
+    pull = pull_of_entity[positions[visible]] + np.isin(chunks, seeds.chunks)
     distinct_chunks, groups = np.unique(chunks, return_inverse=True)
     total_pull = np.bincount(groups, pull, len(distinct_chunks)).astype(np.float64)
     return Hits.ranked(distinct_chunks, total_pull, limit).ids

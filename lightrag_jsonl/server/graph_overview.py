@@ -10,6 +10,7 @@ from lightrag_jsonl.core.answers import Community
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import Relation
 from lightrag_jsonl.retrieval.hits import column, distinct_rows
+from lightrag_jsonl.retrieval.reports import lacks_report
 from lightrag_jsonl.server.indexes import EntityLine, Index
 from lightrag_jsonl.storage.store import search
 from lightrag_jsonl.storage.views import Snapshot
@@ -35,11 +36,15 @@ class CommunityLine(Struct):
 
 
 class OverviewBody(Struct):
-    """The communities, the largest first; their entities to draw, and the relations that connect them."""
+    """The communities, the largest first; their entities to draw, and the relations that connect them.
+
+    `reports_missing` is the number of reports that the model could write; 0 without a model.
+    """
 
     communities: list[CommunityLine]
     entities: list[EntityLine]
     relations: list[Relation]
+    reports_missing: int
 
 
 async def graph_overview(index: Index) -> OverviewBody:
@@ -67,7 +72,15 @@ async def graph_overview(index: Index) -> OverviewBody:
         communities=[_community_line(community) for community in largest],
         entities=[directory[key] for key in connected],
         relations=relations,
+        reports_missing=_missing_reports(index, communities),
     )
+
+
+def _missing_reports(index: Index, communities: Sequence[Community]) -> int:
+    engine = index.rag.engine
+    if engine.store.read_only or not engine.client.has_model("summarize"):
+        return 0
+    return sum(map(lacks_report, communities))
 
 
 def relations_among(snapshot: Snapshot, keys: Iterable[str]) -> list[Relation]:

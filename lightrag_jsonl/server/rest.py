@@ -135,10 +135,22 @@ class StreamParams(Struct, forbid_unknown_fields=True):
     form: Literal["events", "messages"] = "events"
 
 
-class NewDocuments(Struct, forbid_unknown_fields=True):
-    """Texts to index: objects with the fields of `Document`; further fields become metadata."""
+class NewDocument(Struct, omit_defaults=True):
+    """A document to index; further fields become metadata."""
 
-    documents: Annotated[list[dict[str, Any]], Meta(min_length=1)]
+    text: str
+    id: str | None = None
+    title: str | None = None
+    source: str | None = None
+    date: str | None = None
+    metadata: dict[str, Any] = {}
+    pages: list[str] | None = None
+
+
+class NewDocuments(Struct, forbid_unknown_fields=True):
+    """Texts to index, or objects with the fields of `Document`."""
+
+    documents: Annotated[list[NewDocument | str], Meta(min_length=1)]
 
 
 class DocumentIds(Struct, forbid_unknown_fields=True):

@@ -114,6 +114,12 @@ class GraphIndex:
         """The two entities of every relation, low first, in the order of the relations' ids."""
         return self._relations[1:].T
 
+    def mention_counts(self, entities: Ids) -> Ids:
+        """The number of chunks of each entity; 0 for an unknown entity."""
+        starts, ends = _ranges(self._chunks_of, entities)
+        counts: Ids = ends - starts
+        return counts
+
     def chunks_of(self, entities: Ids) -> tuple[Ids, Ids]:
         """Two columns: the index of an entity in `entities`, and its chunks, ascending."""
         return _members(self._chunks_of, entities)
@@ -187,6 +193,9 @@ class PartialGraph(GraphIndex):
     @property
     def all_ends(self) -> Ids:
         return self._graph.all_ends
+
+    def mention_counts(self, entities: Ids) -> Ids:
+        return np.bincount(self.chunks_of(entities)[0], minlength=len(entities))
 
     def chunks_of(self, entities: Ids) -> tuple[Ids, Ids]:
         positions, chunks = self._graph.chunks_of(entities)

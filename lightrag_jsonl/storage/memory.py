@@ -94,46 +94,45 @@ class VectorMemory(GraphMemory):
         """Read all rows and all vectors."""
         super().load(view)
         for kind in TABLE_NAMES:
-            self._load_vectors(view, kind)
+            self.load_vectors(view, kind)
 
     def update(self, view: StoreView, touched: dict[Kind, set[int]]) -> None:
         """Read the rows and the vectors that were touched."""
         super().update(view, touched)
         for kind in TABLE_NAMES:
-            index = self.vectors[kind]
-            if index.dim != view.dialect.vector_length(kind):
-                self._load_vectors(view, kind)
-                continue
-            rows = touched[kind]
-            ids, halves = stored_vectors(view, kind, index.dim, rows)
-            if rows:
-                self.vectors[kind] = index.updated(ascending(rows), ids, halves)
+            self.update_vectors(view, kind, touched[kind])
 
-    def _load_vectors(self, view: StoreView, kind: Kind) -> None:
-        ids, halves = stored_vectors(view, kind, view.dialect.vector_length(kind))
+    def load_vectors(self, view: StoreView, kind: Kind) -> None:
+        """Read all vectors of a kind."""
+        ids, halves = self.read_vectors(view, kind, view.dialect.vector_length(kind))
         self.vectors[kind] = VectorIndex.of(VectorBlock.of(ids, halves))
 
+    def update_vectors(self, view: StoreView, kind: Kind, rows: Collection[int]) -> None:
+        """Read the vectors of the touched rows of a kind."""
+        index = self.vectors[kind]
+        if index.dim != view.dialect.vector_length(kind):
+            self.load_vectors(view, kind)
+        elif rows:
+            ids, halves = self.read_vectors(view, kind, index.dim, rows)
+            self.vectors[kind] = index.updated(ascending(rows), ids, halves)
 
-def stored_vectors(
-    view: StoreView, kind: Kind, dim: int, rows: Collection[int] | None = None
-) -> tuple[Ids, Halves]:
-    """Row ids (n,), ascending, and vectors (n, dim) of all or some rows; other lengths are left out.
-
-    The column holds bytes: float16, little endian.
-    """
-    dialect = view.dialect
-    test = f"{dialect.byte_length('data')} = {2 * dim} AND data <> {dialect.NO_VECTOR}"
-    statement = f"SELECT id, data FROM {kind}_vectors WHERE {test}"
-    parameters: list[object] = []
-    if rows is not None:
-        statement += f" AND id {dialect.among()}"
-        parameters.append(dialect.array(rows))
-    ids: list[int] = []
-    data = bytearray()
-    for id, vector in dialect.execute(f"{statement} ORDER BY id", parameters):
-        ids.append(id)
-        data += vector
-    return np.array(ids, np.int64), np.frombuffer(data, HALF).reshape(len(ids), dim)
+    def read_vectors(
+        self, view: StoreView, kind: Kind, dim: int, rows: Collection[int] | None = None
+    ) -> tuple[Ids, Halves]:
+        """Row ids (n,), ascending, and vectors (n, dim) of all or some rows; other lengths are left out."""
+        dialect = view.dialect
+        test = f"{dialect.byte_length('data')} = {2 * dim} AND data <> {dialect.NO_VECTOR}"
+        statement = f"SELECT id, data FROM {kind}_vectors WHERE {test}"
+        parameters: list[object] = []
+        if rows is not None:
+            statement += f" AND id {dialect.among()}"
+            parameters.append(dialect.array(rows))
+        ids: list[int] = []
+        data = bytearray()
+        for id, vector in dialect.execute(f"{statement} ORDER BY id", parameters):
+            ids.append(id)
+            data += vector
+        return np.array(ids, np.int64), np.frombuffer(data, HALF).reshape(len(ids), dim)
 
 
 def ascending(rows: Collection[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

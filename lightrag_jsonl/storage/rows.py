@@ -3,7 +3,6 @@
 Row ids are positive integers, unique for each kind; ids and names for users are texts.
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -247,9 +246,10 @@ class RelationRow:
         """The keywords that a person gave, or else of both directions, the most frequent first."""
         if "keywords" in self.edited:
             return list(self.edited["keywords"])
-        votes = Counter(self.keywords)
-        votes.update(self.backward_keywords)
-        votes = Counter(_stating_votes(votes)) or votes
+        votes = dict(self.keywords)
+        for keyword, count in self.backward_keywords.items():
+            votes[keyword] = votes.get(keyword, 0) + count
+        votes = _stating_votes(votes) or votes
         return sorted(votes, key=lambda keyword: (-votes[keyword], keyword))
 
     def count(self, row: RelationMentionRow, times: int) -> None:

@@ -19,6 +19,7 @@ FLOATS = np.arange(2**16, dtype="<u2").view(HALF).astype(np.float32)  # by the b
 # A tail of so many rows, or of this share of the base, is joined with the base.
 LONGEST_TAIL = 1_000
 LARGEST_TAIL_SHARE = 1 / 8
+SCORED_AT_ONCE = 256  # rows whose float32 numbers stay in a processor's cache
 
 
 class VectorSearch(Protocol):
@@ -62,7 +63,7 @@ class VectorBlock:
     def __len__(self) -> int:
         return len(self.ids)
 
-    @property
+    @cached_property
     def halves(self) -> Halves:
         """The vectors, shape (ids, dim): a view of those in the index."""
         return _halves_in(self.index)
@@ -174,17 +175,18 @@ class VectorIndex:
     def scores(self, queries: Vectors, ids: Ids) -> Floats:
         """Inner products, shape (queries, ids); NaN where an id has no vector."""
         scores = np.full((len(queries), len(ids)), np.nan)
-        has_vector = (self._positions(ids) >= 0).any(axis=0)
-        if has_vector.any():  # without vectors, `dim` is not that of the queries
-            rows = self.matrix(ids[has_vector])
-            scores[:, has_vector] = np.einsum("ij,kj->ik", np.asarray(queries, np.float32), rows)
+        queries = np.asarray(queries, np.float32)
+        positions = self._positions(ids)
+        has_vector = np.flatnonzero((positions >= 0).any(axis=0))
+        for start in range(0, len(has_vector), SCORED_AT_ONCE):
+            columns = has_vector[start : start + SCORED_AT_ONCE]
+            rows = _widened(self._halves(positions[:, columns]))
+            scores[:, columns] = np.einsum("ij,kj->ik", queries, rows)
         return scores
 
     def matrix(self, ids: Ids) -> Vectors:
         """The vectors of these ids, shape (ids, dim); zeros where an id has no vector."""
-        halves = self._halves(self._positions(ids))
-        matrix: Vectors = FLOATS.take(halves.view("<u2"))  # half the time of `astype`
-        return matrix
+        return _widened(self._halves(self._positions(ids)))
 
     def _positions(self, ids: Ids) -> Ids:
         """The position of each id in the base and in the tail, shape (2, ids); -1 where it is not there."""
@@ -212,6 +214,13 @@ class VectorIndex:
         if not len(self._replaced):
             return None
         return faiss.IDSelectorNot(faiss.IDSelectorBatch(self._replaced))
+
+
+def _widened(halves: Halves) -> Vectors:
+    """Float16 as float32, in less than half the time of `astype`."""
+    numbers = halves.view("<u2")
+    widened: Vectors = FLOATS.take(numbers, mode="clip")  # none is outside the table
+    return widened
 
 
 def _empty_index(dim: int) -> Any:

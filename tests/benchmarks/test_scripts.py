@@ -13,11 +13,14 @@ from typing import Any
 
 import pytest
 
+from benchmarks import compare
+from benchmarks.referee.sessions import Arena
 from benchmarks.scale import _rows as scale_rows
 from benchmarks.tables import put
 from lightrag_jsonl.testing import HashEmbedder
 from tests.cluster.kit import QUICK
 from tests.kit import entity, jsonl
+from tests.processes import run_module_here, session_here
 from tests.servers import ScriptedServer, chat_reply
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -46,7 +49,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "versions": ("--languages en --by records", "figures"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
     "size": ("", "lines rooms layers insert query delete facade"),
-    "readability": ("", "nodes nodes_per_line functions code_lines"),
+    "readability": ("--package lightrag_jsonl/core", "nodes nodes_per_line functions code_lines"),
     "referee": (
         "--peers --embedder hash --measures sets sizes --sets musique-a --sizes 6",
         "sets sizes",
@@ -114,22 +117,27 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 SMALLER = {  # what no argument makes small
     "benchmarks.instant.material.QUESTIONS": 4,
+    "benchmarks.kill_server.LONGEST": 1.0,
+    "benchmarks.kill_server.PARAGRAPHS": 40,
     "benchmarks.overview.BUDGETS": (4_000,),
     "benchmarks.overview.DOCUMENTATION": ("mcp",),
     "benchmarks.overview.make_embedder": lambda name: HashEmbedder(),
+    "benchmarks.usage.LOOP_LENGTH": 1_000,
+    "benchmarks.versions.AGREEING": 1,
+    "benchmarks.versions.CONTRADICTED": 1,
+    "benchmarks.versions.SUBJECTS": 2,
 }
-PARTS = [sys.executable, "-m", "benchmarks.instant.worker"]
-in_a_process = subprocess.run
+run_in_a_process = subprocess.run
 
 
-def started(command: list[str], **more: Any) -> Any:
-    """Run a command, parts of a measurement in this process: `compare` shows that they can have their own."""
-    if command[:3] != PARTS:
-        return in_a_process(command, **more)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", command[2:])
-        import_module(command[2]).main()
-    return subprocess.CompletedProcess(command, 0)
+def run_here(command: list[str], **options: Any) -> Any:
+    """Run a command, modules of the benchmarks in this process; their own is shown below."""
+    if command[:2] != [sys.executable, "-m"] or not command[2].startswith("benchmarks."):
+        return run_in_a_process(command, **options)
+    printed = run_module_here(command)
+    return subprocess.CompletedProcess(
+        command, 0, printed if options.get("text") else printed.encode()
+    )
 
 
 @pytest.mark.slow
@@ -153,13 +161,31 @@ def test_it_prints_one_json_object(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for place, value in SMALLER.items():
         monkeypatch.setattr(place, value)
-    monkeypatch.setattr(subprocess, "run", started)
+    monkeypatch.setattr(subprocess, "run", run_here)
+    monkeypatch.setattr(Arena, "session", session_here)
     for variable, value in {**SURROUNDINGS, "LIGHTRAG_JSONL_DATA": str(data)}.items():
         monkeypatch.setenv(variable, value)
     module = "referee.__main__" if name == "referee" else name
     import_module(f"benchmarks.{module}").main()
     figures = json.loads(capsys.readouterr().out)
     assert figures["benchmark"] == name and all(figures[key] for key in keys.split())
+
+
+def test_another_checkout_is_measured_by_the_scripts_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of its own imports the package of the other checkout, and not its benchmarks."""
+    for name in ("here/benchmarks", "other/benchmarks", "other/lightrag_jsonl"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "other" / "lightrag_jsonl" / "__init__.py").write_text("VALUE = 7\n", "utf-8")
+    script = (
+        "import json, lightrag_jsonl\nprint(json.dumps({'sizes': {'10': lightrag_jsonl.VALUE}}))\n"
+    )
+    (tmp_path / "here" / "benchmarks" / "__init__.py").touch()
+    (tmp_path / "here" / "benchmarks" / "speed.py").write_text(script, "utf-8")
+    (tmp_path / "other" / "benchmarks" / "speed.py").write_text("raise SystemExit(1)\n", "utf-8")
+    monkeypatch.setattr(compare, "CHECKOUT", tmp_path / "here")
+    assert [*compare._measured(tmp_path / "other", "speed", [])] == [("speed/10", 7.0)]
 
 
 @pytest.mark.ray
@@ -191,6 +217,7 @@ def test_every_script_is_tested() -> None:
     assert scripts | {"referee"} == {*SCRIPTS, "cluster", "extraction"}
 
 
+@pytest.mark.slow
 def test_a_model_is_measured_by_what_it_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,6 +37,7 @@ def test_the_command_to_undo_a_merge_works(kb: Path) -> None:
     assert run("entities", "merge", "-w", kb, "Nobody", "--into", "X").exit_code == 1
 
 
+@pytest.mark.slow
 def test_duplicates_are_merged_only_if_asked(kb: Path) -> None:
     """Without --merge nothing changes; a text that states it is reason enough; a review needs a model
     and asks before it costs anything.
@@ -125,12 +126,13 @@ class Demo:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     """The demo in both languages, made once for all that look at it."""
-    folder = tmp_path_factory.mktemp("demo") / "kb"
+    folder = tmp_path_factory.mktemp("demo") / "two words"
     result = run("demo", "-w", folder)
     assert result.exit_code == 0
     return Demo(folder, result.stdout, run_json("demo", "-w", folder))
 
 
+@pytest.mark.slow
 def test_demo_shows_both_languages(demo: Demo) -> None:
     """Counts, entities, relations, answers with sources, no model; a second run finds all there."""
     assert "language rules alone" in demo.screen
@@ -145,6 +147,7 @@ def test_demo_shows_both_languages(demo: Demo) -> None:
         assert run("status", "-w", demo.folder / language).exit_code == 0
 
 
+@pytest.mark.slow
 def test_demo_shows_both_ends_of_a_relation(demo: Demo) -> None:
     """Where a line is too long for the screen, the keywords are cut, not the entity they lead to."""
     lines = demo.screen.splitlines()
@@ -158,7 +161,7 @@ def test_demo_shows_both_ends_of_a_relation(demo: Demo) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("way", ["script", "module"])
-def test_demo_prints_commands_that_run(tmp_path: Path, way: str) -> None:
+def test_demo_prints_commands_that_run(demo: Demo, way: str) -> None:
     """Started by a path or as a module, where no folder of programs has it: the next commands, copied
     into a shell, work.
     """
@@ -167,8 +170,13 @@ def test_demo_prints_commands_that_run(tmp_path: Path, way: str) -> None:
         pytest.skip("the package is not installed")
     start = [script] if way == "script" else [sys.executable, "-m", "lightrag_jsonl"]
     environment = {**os.environ, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(CHECKOUT)}
-    where = {"cwd": tmp_path, "env": environment, "encoding": "utf-8", "capture_output": True}
-    shown = subprocess.run([*start, "demo", "-w", "two words"], check=True, **where).stdout
+    where = {
+        "cwd": demo.folder.parent,
+        "env": environment,
+        "encoding": "utf-8",
+        "capture_output": True,
+    }
+    shown = subprocess.run([*start, "demo", "-w", demo.folder.name], check=True, **where).stdout
     english, chinese, _ = shown.rstrip().split("\n")[-3:]
     for command, word in ((english, "Thomson"), (chinese, "东汉的军事家")):
         done = subprocess.run(command.strip(), shell=True, **where)
@@ -176,6 +184,7 @@ def test_demo_prints_commands_that_run(tmp_path: Path, way: str) -> None:
         assert word in done.stdout
 
 
+@pytest.mark.slow
 def test_demo_answers_its_questions_from_its_samples(demo: Demo) -> None:
     """Each answer on the first screen holds what the samples say."""
     answers = [answer for tour in demo.tours for answer in tour["answers"].values()]
@@ -189,6 +198,7 @@ def test_demo_answers_its_questions_from_its_samples(demo: Demo) -> None:
     assert not any("protactinium" in answer["text"] for answer in answers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_records_of_the_samples_say_what_the_articles_say(
     language: Language, tmp_path: Path

@@ -20,6 +20,7 @@ That was all!
 {"type":"done","entities":2,"relationships":1}"""
 
 
+@pytest.mark.slow
 def test_a_report_for_people(texts: Path, tmp_path: Path) -> None:
     """It counts documents, chunks, entities and relations; what is there already is not read again."""
     first = run("insert", "-w", tmp_path / "kb", texts)
@@ -31,6 +32,7 @@ def test_a_report_for_people(texts: Path, tmp_path: Path) -> None:
     assert second.exit_code == 0 and second.stdout.startswith(f"unchanged  {texts}/a.txt")
 
 
+@pytest.mark.slow
 def test_folders_patterns_stdin_and_odd_names(texts: Path, tmp_path: Path) -> None:
     """Folders are read with all files, quoted patterns are expanded, ** goes into folders, - is stdin; a file
     that exists is that file, whatever characters its name has.
@@ -49,6 +51,7 @@ def test_folders_patterns_stdin_and_odd_names(texts: Path, tmp_path: Path) -> No
     assert found["note"]["characters"] == len(CHINESE)
 
 
+@pytest.mark.slow
 def test_links_in_folders_and_patterns_are_listed(texts: Path, tmp_path: Path) -> None:
     """They are not read, the status is 0, and each is named with the reason; --json has them, too."""
     secret = tmp_path / "outside" / "secret.txt"
@@ -75,6 +78,7 @@ def test_links_in_folders_and_patterns_are_listed(texts: Path, tmp_path: Path) -
     assert ids == {"a.txt", "b.md", "secret.txt"}
 
 
+@pytest.mark.slow
 def test_limits_of_a_file_are_options(tmp_path: Path) -> None:
     """A table beyond one is refused with the name of the option, which lets it in."""
     table = tmp_path / "table.csv"
@@ -84,6 +88,7 @@ def test_limits_of_a_file_are_options(tmp_path: Path) -> None:
     assert run("insert", "-w", tmp_path / "kb", table).exit_code == 0
 
 
+@pytest.mark.slow
 def test_one_unreadable_file_of_several(texts: Path, tmp_path: Path) -> None:
     """The others are read; the status is 3, and the failure has its reason; stdout stays JSON."""
     (texts / "bad.txt").write_bytes(b"\0\1\2" * 100)
@@ -119,6 +124,7 @@ def test_status_documents_and_delete(kb: Path) -> None:
     assert [one["id"] for one in run_json("documents", "-w", kb)] == ["张骞"]
 
 
+@pytest.mark.slow
 def test_looking_needs_no_embedder(tmp_path: Path) -> None:
     """An index that a program made with an embedder of its own can be looked at, but not queried; after
     a move to another one, queries use that without being asked to.
@@ -138,6 +144,7 @@ def test_looking_needs_no_embedder(tmp_path: Path) -> None:
     assert run("doctor", "-w", kb).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_model_reads_and_its_name_is_remembered(texts: Path, tmp_path: Path) -> None:
     """Usage and rejected lines are reported; `query` asks the model of the insert."""
     kb = tmp_path / "kb"
@@ -154,6 +161,7 @@ def test_a_model_reads_and_its_name_is_remembered(texts: Path, tmp_path: Path) -
         assert server.bodies[-1]["model"] == "m"
 
 
+@pytest.mark.slow
 def test_defaults_of_the_user(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Folder and language come from the config file or the environment; an index keeps its language."""
     monkeypatch.chdir(tmp_path)
@@ -170,6 +178,7 @@ def test_defaults_of_the_user(texts: Path, tmp_path: Path, monkeypatch: pytest.M
     assert run_json("status")["language"] == "en" and Path("two").is_dir()
 
 
+@pytest.mark.slow
 def test_a_failed_chunk_is_reported_and_retried(texts: Path, tmp_path: Path) -> None:
     """Status 3 and what to do, in which folder; `retry` knows the model, and asks for the failed chunk alone."""
     kb, broken = tmp_path / "kb", True
@@ -191,6 +200,7 @@ def test_a_failed_chunk_is_reported_and_retried(texts: Path, tmp_path: Path) -> 
     assert second.exit_code == 0, second.output
 
 
+@pytest.mark.slow
 def test_a_wrong_key_is_told_by_insert_and_by_query(texts: Path, tmp_path: Path) -> None:
     """Status 3, the reason and how to go on; a question is answered by what waits, not by "nothing found"."""
     kb = tmp_path / "kb"
@@ -205,6 +215,7 @@ def test_a_wrong_key_is_told_by_insert_and_by_query(texts: Path, tmp_path: Path)
     assert "2 documents wait" in answer.stdout and "check the key" in answer.stdout
 
 
+@pytest.mark.slow
 def test_resume_goes_on_with_the_options_of_the_insert(texts: Path, tmp_path: Path) -> None:
     """After a limit was reached, with the model and chunk sizes of the insert, but without its limit; in
     Python, too.
@@ -228,6 +239,7 @@ def test_resume_goes_on_with_the_options_of_the_insert(texts: Path, tmp_path: Pa
     assert {one["state"] for one in run_json("documents", "-w", kb)} == {"done"}
 
 
+@pytest.mark.slow
 def test_a_file_is_known_by_its_path_from_here(
     texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +257,7 @@ def test_a_file_is_known_by_its_path_from_here(
     assert len(run_json("documents", "-w", tmp_path / "kb")) == 1
 
 
+@pytest.mark.slow
 def test_a_synchronized_folder_names_what_is_new_in_one_line(texts: Path, tmp_path: Path) -> None:
     """The table has the counts, a note the first names; --json has all of them."""
     result = run("insert", "-w", tmp_path / "kb", "--sync", texts)

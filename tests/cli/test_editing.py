@@ -3,6 +3,8 @@
 import shlex
 from pathlib import Path
 
+import pytest
+
 from lightrag_jsonl import Document, LightRAG
 from tests.cli.conftest import run, run_json
 from tests.cli.test_documents import ANSWER
@@ -10,6 +12,7 @@ from tests.kit import entity
 from tests.servers import ScriptedServer, chat_reply
 
 
+@pytest.mark.slow
 def test_edits_and_how_to_undo_them(kb: Path) -> None:
     """Each prints the command that undoes it; lists show what there is; nonsense is refused."""
     about = ("--description", "西汉人。", "--by", "小明", "--reason", "补充")
@@ -55,6 +58,7 @@ def test_homonyms_are_separated_and_joined_by_the_command_printed(tmp_path: Path
     assert [item["name"] for item in run_json("entities", "list", "-w", kb)] == ["John Gale"]
 
 
+@pytest.mark.slow
 def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
     """Refused, nothing is asked; without a model it is an error; afterwards the model is remembered."""
     kb = tmp_path / "kb"

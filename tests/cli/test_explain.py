@@ -78,6 +78,7 @@ def test_events_are_printed_as_they_happen(
     assert result.stdout.startswith(marked) and "\n[1][2] d1.txt" in result.stdout
 
 
+@pytest.mark.slow
 def test_list_and_show(asked: Path, example: Example) -> None:
     """The list names the query; its trace shows what the live lines showed, and what was rejected. The
     id may be short, a URI that was printed, or left out for the newest query.
@@ -120,6 +121,7 @@ def test_edge_and_documents(asked: Path, example: Example) -> None:
     assert twice.exit_code == 1 and "several are called so: d1, d2" in twice.stderr
 
 
+@pytest.mark.slow
 def test_export(asked: Path) -> None:
     """Each format to stdout, to the byte, and inside JSON."""
     pytest.importorskip("pyoxigraph")

@@ -70,6 +70,7 @@ def test_extract_asks_and_prints_records(tmp_path: Path, caplog: pytest.LogCaptu
     assert run("extract", "answer", *url, stdin="x").exit_code == 2  # it answers with a text
 
 
+@pytest.mark.slow
 def test_prompts_of_ones_own(tmp_path: Path) -> None:
     """What is shown is the file, to the character; changed, it is used and checked from its folder."""
     assert run_json("prompts", "check") == {"en": [], "zh": []}

@@ -134,6 +134,7 @@ def test_retrieve_shows_what_was_found(kb: Path) -> None:
     assert run(*words, "--prompt").stdout.rstrip("\n") == found["prompt"].rstrip("\n")
 
 
+@pytest.mark.slow
 def test_generated_questions_are_measured_and_kept(tmp_path: Path) -> None:
     """Questions over two chunks each, a row a mode; the same questions can be asked again."""
     made, samples = tmp_path / "made.jsonl", tmp_path / "kb"

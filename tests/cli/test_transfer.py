@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lightrag_jsonl import Document, LightRAG
 from tests.batch_server import BatchServer
 from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
@@ -49,6 +51,7 @@ def test_an_estimate_makes_no_folder(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_a_batch_runs_from_beginning_to_end(tmp_path: Path) -> None:
     """The states are shown on stderr; a request without an answer is a status and a note."""
     text = tmp_path / "a.txt"
@@ -65,6 +68,7 @@ def test_a_batch_runs_from_beginning_to_end(tmp_path: Path) -> None:
         assert report["failed"][0][1] == "the model is overloaded"
 
 
+@pytest.mark.slow
 def test_batches_go_round(tmp_path: Path) -> None:
     """Export and import need no key; the model is remembered; missing results are reported."""
     text, requests, folder = tmp_path / "t.txt", tmp_path / "r.jsonl", ("-w", tmp_path / "kb")

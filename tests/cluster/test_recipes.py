@@ -14,6 +14,7 @@ from tests.servers import ScriptedServer
 from tests.tools.test_merging import documents
 
 
+@pytest.mark.slow
 def test_the_recipe_for_batch_files_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Export, the code printed in the documentation, import: extraction, gleaning and summaries."""
     text = (CHECKOUT / "docs" / "scale.md").read_text(encoding="utf-8")

@@ -85,6 +85,7 @@ def test_truncate_gives_a_prefix_within_the_limit(tokenizer: Tokenizer, limit: i
     assert tokenizer.count("<|endoftext|>") > 1 and tokenizer.count("") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["a", "的", "。", " ", "\n", "ab ", "x=1;", "e\u0301", "\ud83d", "\x00"]
 )

@@ -71,6 +71,7 @@ async def test_a_clock_gives_seconds(tmp_path: Path, now: Any) -> None:
         assert not await rag.documents() and not await rag.traces.list()
 
 
+@pytest.mark.slow
 async def test_hostile_answers_of_a_model_are_no_errors(tmp_path: Path) -> None:
     """Numbers beyond all measure, NUL, surrogates and depth inside records leave a sound index."""
     answers = [

@@ -153,6 +153,7 @@ def test_deleting_and_inserting_paragraphs() -> None:
         assert len(new_texts(ENGLISH, new)) <= 3
 
 
+@pytest.mark.slow
 def test_appending_grows_the_last_chunk() -> None:
     """Text added again and again at the end does not leave a trail of tiny chunks."""
     text = ENGLISH

@@ -106,6 +106,7 @@ async def test_batches_of_a_remote_embedder_are_not_paid_for_twice(tmp_path: Pat
     assert problems(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_an_embedder_that_fails_costs_no_answers(tmp_path: Path) -> None:
     """The error is raised with what was paid; the documents wait, and no answer is paid for again."""
     embedder, llm = Counting(fails_from=0), ScriptedLLM(read_names, seconds=0.001)

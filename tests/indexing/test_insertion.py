@@ -1,6 +1,8 @@
 """Inserting, updating and deleting: what is asked, what is kept, what is reported about it."""
 
 import asyncio
+import contextlib
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +14,9 @@ from lightrag_jsonl import AsyncLightRAG, IndexOptions, QueryParam, Usage
 from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError
 from lightrag_jsonl.core.types import Document, Extraction, Record
 from lightrag_jsonl.indexing.progress import Progress
-from lightrag_jsonl.indexing.reading_queue import AHEAD
+from lightrag_jsonl.indexing.reading_queue import AHEAD, FIRST_GROUP
 from lightrag_jsonl.storage.rows import POSITION_BITS
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests import kit
 from tests.kit import entity, index, jsonl, problems, read_names, reading, view
@@ -250,7 +252,8 @@ async def test_the_themes_of_a_text_are_kept(tmp_path: Path) -> None:
     records: list[Record] = [{**words, "chunk": 0}, {**further, "chunk": 1}]
     async with index(tmp_path / "a") as rag:
         document = Document(" ".join(chunks), id="sea")
-        await rag.insert_records(document, records, chunks=chunks)
+        report = await rag.insert_records(document, records, chunks=chunks)
+        assert report.extraction.content_keywords == {"storms": 2, "灯塔 🗼": 1}
         await rag.insert_records(Document("A ledger.", id="ledger"), [entity("Ledger")])
         found = {one.id: one.content_keywords for one in await rag.documents()}
         assert found == {"sea": ("storms", "灯塔 🗼"), "ledger": ()}
@@ -266,6 +269,7 @@ async def test_the_themes_of_a_text_are_kept(tmp_path: Path) -> None:
         assert problems(tmp_path / "b") == []
 
 
+@pytest.mark.slow
 async def test_more_mentions_than_fit_into_a_position_stay_in_it(tmp_path: Path) -> None:
     """Those of one chunk never stand among the next one's, nor after they were merged again."""
 
@@ -284,6 +288,7 @@ async def test_more_mentions_than_fit_into_a_position_stay_in_it(tmp_path: Path)
 # ── who goes first ──────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_a_question_does_not_wait_for_an_insert(tmp_path: Path) -> None:
     """Its calls are made as soon as one that is in flight is back, however many chunks wait."""
     llm = ScriptedLLM(read_names, seconds=0.002)
@@ -334,13 +339,25 @@ async def test_a_slow_document_does_not_let_memory_grow(tmp_path: Path) -> None:
     def documents() -> Iterator[Document]:
         nonlocal taken
         for number in range(2 * AHEAD):
-            assert begun.is_set() or number <= AHEAD + 1
+            assert begun.is_set() or number <= AHEAD + FIRST_GROUP + 1
             taken += 1
             yield Document(f"Text {number}.", id=f"d{number}")
 
     async with index(tmp_path, extractor=Extractor()) as rag:
         report = await rag.insert(documents())
     assert taken == len(report.documents) == 2 * AHEAD
+
+
+async def test_the_room_of_waiting_documents_serves_again(tmp_path: Path) -> None:
+    """After an insert no page of the file is free: what waited makes room for what is stored of it."""
+    texts = [
+        f"{n} 号灯塔 🗼. " + f"Person{n} walked with Ann along the river. " * 400 for n in range(9)
+    ]
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        await rag.insert([Document(text, id=f"d{n}") for n, text in enumerate(texts)])
+
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        assert connection.execute("PRAGMA freelist_count").fetchone() == (0,)
 
 
 # ── interruptions ───────────────────────────────────────────────────────────────

@@ -68,6 +68,7 @@ def readings(llm: ScriptedLLM) -> int:
 WORDS = (TAIL, "镭的".encode(), "秘密".encode())
 
 
+@pytest.mark.slow
 async def test_no_word_is_left_in_any_file(tmp_path: Path) -> None:
     """Neither in the database nor in its log, before and after closing; what others say stays."""
     llm = ScriptedLLM(answer)

@@ -8,10 +8,15 @@ import pytest
 from lightrag_jsonl import Document
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.indexing.incoming import IncomingDocument, incoming_document, storable
-from lightrag_jsonl.indexing.reading_queue import AHEAD, GROUP, ReadingQueue
+from lightrag_jsonl.indexing.reading_queue import (
+    AHEAD,
+    FIRST_GROUP,
+    LARGEST_GROUP,
+    ReadingQueue,
+)
 from lightrag_jsonl.storage.rows import PendingDocument
 
-CHUNKS = GROUP // 2  # so that two documents are a group
+CHUNKS = FIRST_GROUP // 2  # so that two documents are the first group
 
 
 def document_of(number: int) -> IncomingDocument:
@@ -66,6 +71,17 @@ async def test_groups_do_not_depend_on_the_time_that_reading_takes(order: list[i
     ]
 
 
+async def test_groups_grow_with_what_was_committed() -> None:
+    """Each group has as many chunks as all before it, up to a limit, so that there are few commits."""
+    documents = 4 * LARGEST_GROUP // CHUNKS
+
+    groups = await groups_read_in(range(documents))
+
+    sizes = [CHUNKS * len(group) for group in groups]
+    assert sizes == [128, 128, 256, 512, 1_024, 1_024, 1_024]
+    assert [id for group in groups for id in group] == [f"document-{n}" for n in range(documents)]
+
+
 async def test_an_unread_document_is_in_no_group() -> None:
     """A document that was not read to the end is left out, and later ones move up."""
     groups = await groups_read_in([0, 1, 2], unread=1)
@@ -79,7 +95,7 @@ async def test_documents_wait_for_room_until_a_group_is_committed() -> None:
         return document
 
     queue = ReadingQueue(read)
-    for number in range(AHEAD // CHUNKS - 1):
+    for number in range((FIRST_GROUP + AHEAD) // CHUNKS - 1):
         queue.put(document_of(number))
     assert await queue.next_group(room=CHUNKS) == ()
     group = await queue.next_group(room=CHUNKS + 1)

@@ -44,6 +44,7 @@ def documents(bad: str = BAD) -> list[Document]:
     return [*good[:10], Document(f"{bad} lies in 云南, says Nora3.", id="bad"), *good[10:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remote", [False, True])
 async def test_one_bad_text_costs_itself_alone(tmp_path: Path, remote: bool) -> None:
     """All others are done; its chunk and its entity are named with the reason, found by words and by
@@ -85,6 +86,7 @@ async def test_one_bad_text_costs_itself_alone(tmp_path: Path, remote: bool) -> 
     assert problems(tmp_path / "kb") == []
 
 
+@pytest.mark.slow
 async def test_deleting_what_was_refused_leaves_nothing(tmp_path: Path) -> None:
     """The index is the one that never had the document."""
     async with index(tmp_path / "without", ScriptedLLM(read_names), options=OPTIONS) as rag:

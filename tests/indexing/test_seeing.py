@@ -84,6 +84,7 @@ def write_report(folder: Path, **options: bool) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_scanned_pages_and_pictures_are_read_and_cited(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
@@ -131,6 +132,7 @@ def test_a_picture_is_paid_once(tmp_path: Path, server: ScriptedServer) -> None:
         assert len(server.requests) == 4
 
 
+@pytest.mark.slow
 def test_a_logo_on_many_pages_is_not_looked_at(tmp_path: Path, server: ScriptedServer) -> None:
     """A picture at the same place of three pages says nothing about any of them."""
     with opened(tmp_path / "kb", server) as rag:
@@ -138,6 +140,7 @@ def test_a_logo_on_many_pages_is_not_looked_at(tmp_path: Path, server: ScriptedS
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_without_such_a_model_the_pages_are_named(tmp_path: Path) -> None:
     """Another model is not asked; the rest is indexed."""
     with LightRAG(tmp_path / "kb", llm=ScriptedLLM([""] * 9)) as rag:
@@ -145,6 +148,7 @@ def test_without_such_a_model_the_pages_are_named(tmp_path: Path) -> None:
         assert "page 2" in report.notes[0].text and "models: see" in report.notes[0].text
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_read_costs_itself(tmp_path: Path) -> None:
     """The report says which page, and why; the other pages are indexed."""
     refusal = error_reply(400, "no such picture")
@@ -157,6 +161,7 @@ def test_a_picture_that_cannot_be_read_costs_itself(tmp_path: Path) -> None:
         assert len(inserted.documents) == 1
 
 
+@pytest.mark.slow
 def test_the_budget_of_an_insert_counts_pictures(tmp_path: Path, server: ScriptedServer) -> None:
     """Beyond the limit no picture is sent, and the document is a failure that says so."""
     models = {"see": vision_model(server)}
@@ -183,6 +188,7 @@ def test_pictures_can_be_given(tmp_path: Path, server: ScriptedServer) -> None:
         assert rag.pages("note")[0].text == "A note."
 
 
+@pytest.mark.slow
 def test_an_estimate_counts_pictures(tmp_path: Path, server: ScriptedServer) -> None:
     """No picture is sent for it."""
     path = write_report(tmp_path)
@@ -204,6 +210,7 @@ def picture_file(color: str, kind: str = "PNG", **options: Any) -> bytes:
     return target.getvalue()
 
 
+@pytest.mark.slow
 def test_a_picture_of_a_word_file_is_read_at_its_place(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
@@ -228,6 +235,7 @@ def test_a_picture_of_a_word_file_is_read_at_its_place(
         assert led_to and all(citation.box is None for citation in led_to)
 
 
+@pytest.mark.slow
 def test_the_same_picture_in_many_places_of_a_file_is_a_logo(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
@@ -241,6 +249,7 @@ def test_the_same_picture_in_many_places_of_a_file_is_a_logo(
         assert rag.insert(tmp_path / "report.docx").usage.calls == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["JPEG", "TIFF", "GIF", "BMP"])
 def test_a_picture_is_a_document(tmp_path: Path, kind: str) -> None:
     """Of the formats that models read or of others; each picture of a TIFF file is a page."""
@@ -255,6 +264,7 @@ def test_a_picture_is_a_document(tmp_path: Path, kind: str) -> None:
         assert citation.box == (0.0, 0.0, 400.0, 300.0)
 
 
+@pytest.mark.slow
 def test_a_photo_is_sent_upright_and_not_too_large(tmp_path: Path) -> None:
     """As the camera was held; models make larger pictures smaller anyway."""
     sizes: list[tuple[int, int]] = []
@@ -274,6 +284,7 @@ def test_a_photo_is_sent_upright_and_not_too_large(tmp_path: Path) -> None:
     assert sizes == [(500, 2_000)]
 
 
+@pytest.mark.slow
 def test_without_such_a_model_pictures_are_refused_or_skipped(tmp_path: Path) -> None:
     """A file that is named is refused with the advice; in a folder, where pictures are parts of pages, it
     is skipped. A damaged picture is refused, too.
@@ -315,6 +326,7 @@ def draw_table(canvas: Canvas) -> None:
         canvas.roundRect(350, 300 + 20 * row, 100, 18, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "calls"),
     [(draw_bars, 1), (draw_curve, 1), (draw_table, 0)],

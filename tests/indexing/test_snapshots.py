@@ -71,6 +71,7 @@ async def test_an_index_with_snapshots_opens_again(tmp_path: Path) -> None:
         assert view(tmp_path, times=True) == before
 
 
+@pytest.mark.slow
 async def test_a_purge_leaves_no_word_in_snapshots(tmp_path: Path) -> None:
     """Snapshots before and after, with the document and with an older version of it, lose it and stay
     what they were otherwise.

@@ -43,6 +43,7 @@ def hub(folder: Path, name: str = "Hub") -> tuple[str, str | None]:
         return row.description, row.summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "options"), [(7, {}), (9, {"summarize_group_tokens": 3})], ids=["few", "too long"]
 )
@@ -71,6 +72,7 @@ async def test_the_same_words_many_times_need_no_summary(tmp_path: Path) -> None
     assert hub(tmp_path) == ("The same.", None) and llm.requests == []
 
 
+@pytest.mark.slow
 async def test_many_mentions_cost_an_eighth_as_many_calls_at_most(tmp_path: Path) -> None:
     """A summary is renewed when the mentions since the last one are eight, or a quarter of all."""
     llm = ScriptedLLM(read_names)

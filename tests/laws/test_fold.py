@@ -6,6 +6,7 @@ import random
 import tempfile
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,6 +84,7 @@ def test_edits_by_hand_are_claims_like_others(
         asyncio.run(run(folder))
 
 
+@pytest.mark.slow
 def test_a_hub_of_many_equal_descriptions_is_merged_alike_in_any_order() -> None:
     """What is shown of an entity with more mentions than are read does not depend on the order."""
     ordered = sorted(range(48), key=lambda number: digest(f"d{number}"))

@@ -27,7 +27,7 @@ def documents() -> list[Document]:
     """More chunks than one commit holds, some of them alike, and the same text twice."""
     chance = random.Random(5)
     texts = []
-    for _ in range(80):
+    for _ in range(70):
         said = [f"Person{chance.randrange(25)} met Person{chance.randrange(25)}." for _ in range(9)]
         texts.append(f"Town{chance.randrange(4)}. " + "\n\n".join(said))
     return [Document(text, id=f"d{n}") for n, text in enumerate([*texts, texts[0]])]
@@ -81,11 +81,12 @@ async def outcome(folder: Path, seed: int, slots: int, *, ill: bool) -> tuple[An
         for question in QUESTIONS:
             for mode in MODES:
                 param = QueryParam(mode=mode, hl_keywords=["met"], ll_keywords=["Person3", "Town1"])
-                found = await rag.retrieve(question, param)
-                names = [one.name for one in found.entities]
-                ends = [(one.source, one.target) for one in found.relations]
-                shown.append((names, ends, [one.id for one in found.chunks], found.prompt))
-                shown.append((await rag.query(question, param)).text)
+                answer = await rag.query(question, param)
+                context = answer.context
+                names = [entity.name for entity in context.entities]
+                ends = [(relation.source, relation.target) for relation in context.relations]
+                chunks = [chunk.id for chunk in context.chunks]
+                shown.append((names, ends, chunks, context.prompt, answer.text))
         listed = [one.id for one in await rag.documents()]
     assert problems(folder) == []
     return rows(folder), counts, shown, listed

@@ -74,6 +74,7 @@ def test_a_cut_loses_only_what_it_cuts(
     assert parse_jsonl(text[:cut]).records == tuple(records[:whole])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     TEXTS, st.lists(st.integers(0, 200), max_size=6), st.sampled_from([None, {"type": "object"}])
@@ -89,6 +90,7 @@ def test_pieces_do_not_matter(text: str, cuts: list[int], schema: dict[str, Json
     assert list(whole.records[: len(streamed)]) == streamed
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_any_text_can_be_read(text: str) -> None:

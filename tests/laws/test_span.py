@@ -73,6 +73,7 @@ def assert_law(
         assert not page.text[covered:].strip()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(texts, sizes, st.sampled_from(TOKENIZERS))
 def test_span(text: str, sizes: tuple[int, int], tokenizer: Tokenizer) -> None:

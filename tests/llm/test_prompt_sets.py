@@ -99,6 +99,7 @@ def test_a_prompt_shows_all_it_is_given(manager):
                 assert words in text
 
 
+@pytest.mark.slow
 def test_the_languages_are_in_step():
     """Same ids, response types, inputs, terms by name, schemas, example shapes and revisions."""
     en, zh = (PromptManager.load(language) for language in LANGUAGES)

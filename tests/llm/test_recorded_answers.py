@@ -89,6 +89,7 @@ def test_broken_json_invents_nothing(shared_data: Path) -> None:
     assert "malformed" in {rejection.reason for rejection in result.rejections}
 
 
+@pytest.mark.slow
 def test_recorded_answers(answers: list[dict[str, Json]]) -> None:
     """Those that are JSON give their objects, and cut anywhere nothing; others give no record."""
     strict = [str(answer["answer"]) for answer in answers if answer.get("strict_json")]

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.providers.offline import OfflineExtractor
-from lightrag_jsonl.providers.offline.extraction import extract_text
+from lightrag_jsonl.providers.offline.extraction import extract_text, text_names
 from tests.kit import unzipped
 
 ENGLISH = (
@@ -49,6 +49,24 @@ def test_english_names_are_whole() -> None:
     for kind, names in expected.items():
         assert {entities.get(name) for name in names} == {kind}
     assert not {"He", "It", "Mr. Scrooge", "Today", "Scrooge’s"} & set(entities)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (ENGLISH, "en"),
+        (CHINESE, "zh"),
+        (
+            "# The Kiln\n\n<b>Ada Fenn</b> runs [Kiln](https://kiln.example.com) 🏺. `Ada Fenn`",
+            "en",
+        ),
+        ("１９３１年，林梅在上海开了茶馆（tea@house.cn）。" * 3, "en"),
+    ],
+)
+def test_the_names_of_a_text_are_those_of_its_entities(text: str, language: Language) -> None:
+    """Though all else of the sentences is left out: with markup and addresses, in either language."""
+    entities = extract_text(text, language=language).entities
+    assert text_names(text, language) == [entity.name for entity in entities] != []
 
 
 def test_capitals_alone_do_not_make_a_name() -> None:

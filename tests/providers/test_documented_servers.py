@@ -130,6 +130,7 @@ SERVERS: dict[str, tuple[str, Callable[[Request], Reply]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERVERS)
 def test_a_laptop_with_nothing_but_the_config_file(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

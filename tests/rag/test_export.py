@@ -30,6 +30,7 @@ def rag(tmp_path_factory: pytest.TempPathFactory) -> LightRAG:
     return found
 
 
+@pytest.mark.slow
 def test_networkx_writes_the_graph_as_it_is(rag: LightRAG, tmp_path: Path) -> None:
     """No attribute has a type that GraphML lacks; what XML forbids is replaced. It cannot be changed."""
     nx.write_graphml(rag.graph, tmp_path / "g.graphml")
@@ -74,6 +75,7 @@ def test_n_quads_are_read_by_an_rdf_library(rag: LightRAG, tmp_path: Path) -> No
     assert "urn:entity:%E9%A9%AC%E5%88%A9" in ends
 
 
+@pytest.mark.slow
 def test_the_page_is_small_and_loads_nothing(rag: LightRAG, tmp_path: Path) -> None:
     """The entities with most relations, at most 500, drawn; in the language of the index; no script,
     no address, and text of a document stays text.

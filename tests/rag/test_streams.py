@@ -140,6 +140,7 @@ class Page:
         self.pieces, self.itself = rag.stream("Who?", NAIVE), self
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_a_forgotten_stream_stops_the_model(tmp_path: Path) -> None:
     """Whatever thread finds it as garbage, and without a word."""

@@ -22,6 +22,7 @@ async def test_an_edited_file_replaces_its_earlier_text(tmp_path: Path) -> None:
             assert {name for name in names if name.startswith("Bob")} == {f"Bob{number}"}
 
 
+@pytest.mark.slow
 async def test_documents_of_files_that_are_gone_go_with_sync_only(tmp_path: Path) -> None:
     """So do lines that are gone; other documents, files elsewhere, files of other kinds that were
     named, and everything below what cannot be read stay.

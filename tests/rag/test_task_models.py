@@ -106,6 +106,7 @@ def test_an_unknown_task_is_an_error_that_lists_the_tasks(tmp_path: Path) -> Non
     assert not (tmp_path / "kb").exists()
 
 
+@pytest.mark.slow
 def test_an_index_remembers_the_models_of_its_tasks(server: ScriptedServer) -> None:
     """By name, as it remembers the model of all tasks. A model named by `--llm`, or `llm=`, does all
     tasks that are not named, too.

@@ -140,6 +140,7 @@ def test_a_wrong_byte_costs_itself(data: bytes, text: str, damage: str) -> None:
     assert re.search(damage, result.damage)
 
 
+@pytest.mark.slow
 def test_the_report_names_the_damage(tmp_path: Path) -> None:
     """Of a text that is read here, and of a table that is read by the other process."""
     rows = TEXTS["Polish"].replace(" ", ",").encode()

@@ -87,6 +87,7 @@ def test_a_row_beyond_the_last_one_is_refused(monkeypatch: pytest.MonkeyPatch) -
     assert "a.xlsx has more than 10,000 rows" in words
 
 
+@pytest.mark.slow
 def test_blank_cells_count() -> None:
     """A cell in the last column makes its row as wide, whatever the file's size."""
     rows = b"".join(

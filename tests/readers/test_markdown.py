@@ -67,6 +67,7 @@ def test_what_only_looks_like_front_matter_stays_text(text: str) -> None:
     assert document.text.endswith("The ship.")
 
 
+@pytest.mark.slow
 def test_metadata_of_front_matter_filters(tmp_path: Path) -> None:
     """It comes through the process that reads files."""
     for name in ("log", "letter"):

@@ -260,6 +260,7 @@ def test_a_mail_without_a_plain_part_is_its_page() -> None:
         read("Only a text.", "a.eml")
 
 
+@pytest.mark.slow
 def test_who_wrote_a_mail_can_be_asked(tmp_path: Path) -> None:
     """Its metadata filter, and its people are in the text."""
     data = MAIL.replace("{plain}", "The pump is ready.").encode("cp1250")

@@ -77,6 +77,7 @@ def test_external_entities_are_not_read(tmp_path: Path) -> None:
     assert "password" not in text and "Costs" in text
 
 
+@pytest.mark.slow
 def test_short_slides_share_a_page_and_long_ones_do_not(tmp_path: Path) -> None:
     """The page of a slide has its number; short ones stand on that of the first of them."""
     deck = pptx.Presentation()

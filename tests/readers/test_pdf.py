@@ -31,6 +31,7 @@ def pages(data: bytes) -> tuple[str, ...]:
     return tuple("\n".join(map(str.strip, page.strip().split("\n"))) for page in found)
 
 
+@pytest.mark.slow
 def test_an_answer_cites_the_page_of_a_long_file(tmp_path: Path) -> None:
     """Of 300 pages with one fact each, the citation names the one that states it."""
 
@@ -156,6 +157,7 @@ def test_vertical_writing_is_joined() -> None:
     assert pages(pdf(draw)) == (text,)
 
 
+@pytest.mark.slow
 def test_the_table_of_contents_gives_headings(tmp_path: Path) -> None:
     """Lines that it names are headings, with their numbers; chunks stand below them."""
 

@@ -13,6 +13,7 @@ from tests.conftest import CHECKOUT
 from tests.processes import run_python
 
 
+@pytest.mark.slow
 def test_gzip_is_opened(tmp_path: Path) -> None:
     """The suffix below it says what it is, and the title has neither; lines are documents."""
     (tmp_path / "三国.txt.gz").write_bytes(gzip.compress("刘备".encode()))

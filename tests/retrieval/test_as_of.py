@@ -162,6 +162,28 @@ async def test_without_dates_nothing_changes(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("language", "said", "unsaid", "label"),
+    [
+        ("en", "In May 2020 the pass was renewed.", "The pass is free.", "(since 2020-05) "),
+        ("zh", "通行证于2020年5月更新。", "通行证免费。", "（2020-05 起）"),
+    ],
+)
+async def test_a_date_is_not_said_twice(
+    tmp_path: Path, language: str, said: str, unsaid: str, label: str
+) -> None:
+    """A statement whose own words say when it holds stands without the date, another one with it."""
+    name = "pass" if language == "en" else "通行证"
+    async with index(tmp_path, language=language) as rag:
+        for text in (said, unsaid):
+            stated = entity(name, text, "product", valid_from="2020-05")
+            await insert(rag, f"{name} {len(text)}", [stated], id=text)
+        question = f"{name}?" if language == "en" else f"{name}怎么样？"
+        prompt = (await rag.retrieve(question, mode="local")).prompt
+    assert f"{label}{unsaid}" in prompt
+    assert said in prompt and f"{label}{said}" not in prompt
+
+
 async def test_a_context_says_from_when_a_statement_is(tmp_path: Path) -> None:
     """By the words of the text, or else by the date of the document; the latest comes first."""
     async with index(tmp_path) as rag:

@@ -55,6 +55,7 @@ async def test_a_warm_index_answers_as_a_fresh_one(tmp_path: Path) -> None:
             before = after
 
 
+@pytest.mark.slow
 async def test_questions_side_by_side_find_what_they_find_alone(tmp_path: Path) -> None:
     """Searches share one index, and do not disturb each other."""
     async with index(tmp_path) as rag:

@@ -72,6 +72,7 @@ async def test_the_order_of_inserts_does_not_matter(tmp_path: Path, seed: int) -
     assert _as_sets(shuffled) == _as_sets(in_order)
 
 
+@pytest.mark.slow
 async def test_a_deleted_document_leaves_nothing(tmp_path: Path) -> None:
     """After a deletion, communities are those of an index that never held the document."""
     documents = _documents()

@@ -110,6 +110,7 @@ async def test_an_edit_settles_a_contradiction(tmp_path: Path) -> None:
         assert await rag.conflicts() == ()
 
 
+@pytest.mark.slow
 async def test_deleting_the_newer_document_gives_the_old_answers(tmp_path: Path) -> None:
     """As of a date, and in lists of contradictions, nothing remains of it."""
     async with index(tmp_path) as rag:
@@ -220,6 +221,7 @@ async def test_a_model_judges_pairs_for_a_price_that_is_known_before(tmp_path: P
             await rag.entities.estimate_conflict_review(conflicts)
 
 
+@pytest.mark.slow
 async def test_a_large_graph_is_asked_for_named_kinds_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -266,6 +266,67 @@ def test_descriptions_do_not_run_together() -> None:
     assert prompt.endswith(f"E: {sentences}")
 
 
+@pytest.mark.parametrize(
+    ("text", "description"),
+    [
+        (
+            "Mill report\nIn May, the mill\nat Ash burned.",
+            "Mill report In May, the mill at Ash burned.",
+        ),
+        ("磨坊\n五月，磨坊\n失火。", "磨坊五月，磨坊失火。"),
+    ],
+)
+def test_a_sentence_of_several_lines_is_not_repeated(text: str, description: str) -> None:
+    """Wrapped lines, and a heading before a sentence, are the same sentence on one line."""
+    name = "mill" if description.isascii() else "磨坊"
+    entity = Entity(name, "", f"{description}\nNew.", chunk_ids=("c0",))
+    context = fitted(Context(entities=(entity,), chunks=(replace(chunk(0, text), id="c0"),)))
+    assert [entity.description for entity in context.entities] == ["New."]
+
+
+def test_a_name_alone_is_no_description() -> None:
+    """A heading that is the name of an entity or of an end of a relation says nothing new."""
+    entity = Entity("Ash Mill", "", "Ash Mill:\nThe Mill\nIt burned", aliases=("The Mill",))
+    relation = Relation("Ash Mill", "Owen", ("of",), "ASH MILL\nOwen.\nOwen sold it")
+    context = fitted(Context(entities=(entity,), relations=(relation,)))
+    assert context.entities[0].description == "It burned"
+    assert context.relations[0].description == "Owen sold it"
+
+
+def test_of_a_hub_only_what_is_asked_for_is_shown() -> None:
+    """Of many texts those with words of the question, in their order, in the prompt and in the item; all
+    if the question names the entity, and all of few.
+    """
+    texts = [f"Firm {number} opened an office in 20{number}." for number in range(10, 30)]
+    texts[12] = "The dividend of Ash Mill was 5 million."
+    texts[4] = "Ash Mill paid dividends."
+    hub = Entity("August", "date", "\n".join(texts))
+    asked = "What were the dividends of Ash Mill?"
+    prompt = fitted(Context(asked, entities=(hub,))).prompt
+    assert prompt.endswith(f"August (date): {texts[4]} {texts[12]}")
+    relation = Relation("August", "office", (), hub.description)
+    (edge,) = fitted(Context(asked, relations=(relation,))).relations
+    assert edge.description == f"{texts[4]} {texts[12]}"
+    unrelated = fitted(Context("Who baked the cake?", entities=(hub,))).prompt
+    assert unrelated.endswith(texts[0])
+    for question in ("What happened in August?", ""):
+        (whole,) = fitted(Context(question, entities=(hub,))).entities
+        assert whole.description == " ".join(texts)
+    few = replace(hub, description="\n".join(texts[:3]))
+    assert fitted(Context(asked, entities=(few,))).prompt.endswith(" ".join(texts[:3]))
+
+
+def test_of_many_predicates_those_asked_for_are_shown() -> None:
+    """Five in each direction, the question's first; the relation keeps all."""
+    keywords = (*[f"word{number}" for number in range(40)], "pays", "word99")
+    relation = Relation("Ada", "Byron", keywords, "", reverse_keywords=keywords[:7])
+    context = fitted(Context("What pays Ada?", relations=(relation,)))
+    forward = "Ada — pays, word0, word1, word2, word3 → Byron"
+    backward = "Byron — word0, word1, word2, word3, word4 → Ada"
+    assert context.prompt.endswith(f"{forward}, {backward} (weight 1)")
+    assert context.relations[0].keywords == keywords
+
+
 def test_an_entity_stands_with_its_other_names() -> None:
     """With those that are more than another spelling, and never with a long list."""
     entity = Entity("Liu Bei", "person", "A lord.", aliases=("LIU BEI", "Liu [2] Bei", "Xuande"))

@@ -61,6 +61,7 @@ async def test_without_a_model_rules_make_a_follow_up_searchable(
     assert alone.chunks[0].document_id != "partner" and not alone.keywords.question
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_chunks", [True, False])
 async def test_a_chinese_follow_up_finds_the_passage_first(
     tmp_path: Path, shared_data: Path, in_chunks: bool

@@ -202,6 +202,7 @@ async def test_the_users_extractor_may_ask_for_a_list(tmp_path: Path) -> None:
     assert {item.name for item in listing.items} == {"Ada Orne", "Odo Lind"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [5, 50, 500])
 async def test_long_lists_are_complete(tmp_path: Path, count: int) -> None:
     """Lists of any length up to the limit have full recall and precision, whatever the budget shows."""

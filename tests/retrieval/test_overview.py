@@ -75,6 +75,7 @@ async def test_the_budget_holds(tmp_path: Path, budget: int) -> None:
     assert f"\n[{len(context.chunks) + 1}]" not in context.prompt
 
 
+@pytest.mark.slow
 async def test_mix_answers_questions_about_the_whole_from_an_overview(tmp_path: Path) -> None:
     """The words of a question, or the model that names its keywords, say that the whole is asked about."""
     reply = '{"high_level_keywords": ["voyage"], "low_level_keywords": [], "whole": true}'

@@ -88,6 +88,7 @@ def graphs(draw: st.DrawFn) -> Edges:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.integers(0, 10))
 def test_agrees_with_networkx(edges: Edges, start: int) -> None:

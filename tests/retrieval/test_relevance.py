@@ -81,6 +81,7 @@ def hub(
     return [*voyages, *life]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "companions", "facts", "question", "answers"),
     [
@@ -181,3 +182,42 @@ async def test_a_detail_of_one_of_many_similar_reports(
         first = [chunk.document_id for chunk in context.chunks[:4]]
         missed += [company for company in companies if f"{company}/{topic}" not in first]
     assert len(missed) <= 4, missed
+
+
+FIRMS = ("Alder Shipping", "Corvid Mining")
+THEMES = {
+    "the oil spill": "cleaned the estuary and paid the fishermen",
+    "the strike": "raised the wages of the dockers",
+    "the flood": "pumped the lower shafts dry within a month",
+    "the merger": "took over two smaller rivals in the north",
+    "the audit": "published its accounts a quarter late",
+    "the lawsuit": "settled with the former treasurer out of court",
+    "the school": "gave books and a roof to a village school",
+    "the railway": "laid nine miles of narrow track to the coast",
+}
+
+
+@pytest.mark.slow
+async def test_two_names_of_many_passages_leave_the_rest_of_the_question_to_decide(
+    tmp_path: Path, pipelines: Pipelines
+) -> None:
+    """Where the names asked about stand in many passages, those with the other words of the question come
+    first, although relations lead the walk to the passages on the people who run both firms.
+    """
+    documents: list[tuple[Document, list[Record]]] = []
+    for firm in FIRMS:
+        for theme, deed in THEMES.items():
+            text = f"{firm}, in the year of {theme}, {deed}."
+            documents.append((Document(text, id=f"{firm}/{theme}"), [entity(firm)]))
+        for number in range(6):
+            people = [f"Director {letter}{number}" for letter in "ABC"]
+            document = Document(f"{firm}: {', '.join(people)}.", id=f"{firm}/board {number}")
+            records = [*map(entity, people), *[relation(firm, person) for person in people]]
+            documents.append((document, [entity(firm), *records]))
+    fill(tmp_path, documents)
+    pipeline = pipelines(tmp_path)
+    for theme in THEMES:
+        question = f"What did Alder Shipping and Corvid Mining do in the year of {theme}?"
+        context = await pipeline.retrieve(question, QueryParam(mode="mix"))
+        first = {chunk.document_id for chunk in context.chunks[:2]}
+        assert first == {f"{firm}/{theme}" for firm in FIRMS}

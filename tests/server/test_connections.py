@@ -127,6 +127,7 @@ def test_many_silent_connections_leave_the_process_answering(kb: Path) -> None:
     assert len(log) < 5_000
 
 
+@pytest.mark.slow
 def test_a_client_that_never_reads_gives_its_question_back(kb: Path) -> None:
     """A stream whose client takes nothing ends, so that others may ask."""
     llm = PacedLLM(["word " * 200_000] * 12)

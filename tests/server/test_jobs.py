@@ -164,6 +164,7 @@ def test_a_file_of_bad_lines_has_a_short_report(kb: Path) -> None:
     assert len(listed) + left_out == 1_001 and "line 1:" in listed[0]["reason"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element", ["{}", '{"text": ""}', "[]", "1"])
 def test_posted_documents_need_memory_like_their_file(tmp_path: Path, element: str) -> None:
     """Objects that are small in JSON and large in memory are read one after the other."""

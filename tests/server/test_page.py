@@ -1,5 +1,6 @@
 """The page in a real browser, and its files as they are built from their sources."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -23,8 +24,10 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.types import Record
+from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.server.app import STATIC
 from lightrag_jsonl.server.security import Access
+from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, relation
 from tests.server.running import (
     SECONDS,
@@ -593,6 +596,38 @@ def test_a_failed_job_is_tried_again_on_the_page(
         )
     )
     page.wait("#documents .rows .warn", "bad.pdf")
+
+
+def test_a_retry_is_offered_where_something_failed(kb: Path, page: Page) -> None:
+    """And no longer once it is done."""
+    with LightRAG(kb, llm=ScriptedLLM(lambda request: "no record")) as rag:
+        rag.insert(Document("Emmy Noether taught in Göttingen.", id="noether"))
+    with serving(kb, setup=Setup(llm="none")) as server:
+        page.open(server, "documents")
+        page.wait("#documents .rows .warn")
+        page.wait("#documents [data-t=retry]", "Retry what failed").click()
+        page.wait("#documents details[open] .card", "Retrying")
+        page.gone("#documents [data-t=retry]:not([hidden])")
+        page.gone("#documents .rows .warn")
+
+
+def test_reports_are_offered_where_a_model_could_write_some(kb: Path, page: Page) -> None:
+    """Not without a model, nor when none is missing."""
+    report = {"title": "x", "summary": "y", "findings": [{"text": "z", "passages": [1]}]}
+    llm = ScriptedLLM(lambda request: json.dumps(report))
+    with serving(kb) as server:
+        page.open(server, "graph")
+        page.wait("#graph aside .line")
+        assert not page.all("[data-t=write_reports]")
+    with serving_model(kb, llm) as server:
+        page.open(server, "graph")
+        page.wait("#graph aside [data-t=write_reports]", "Write the missing reports")
+    with LightRAG(kb, llm=llm) as rag:
+        rag.communities.report()
+    with serving_model(kb, llm) as server:
+        page.open(server, "graph")
+        page.wait("#graph aside .line", "y")
+        assert not page.all("[data-t=write_reports]")
 
 
 # Properties that every object of JavaScript has, the prototype included.

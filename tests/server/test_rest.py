@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from lightrag_jsonl import Document
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, relation
-from tests.server.running import Running, serving
+from tests.server.running import Running, serving, serving_model
 
 QUESTIONS = [("Where was Marie Curie born?", "Warsaw"), ("谁派张骞联络大月氏？", "汉武帝")]
 
@@ -230,7 +230,9 @@ METRICS = {  # the type and the labels of each metric; dashboards and alerts dep
 
 @pytest.mark.slow
 def test_metrics_count_what_happened(server: Running) -> None:
-    """Questions, requests, jobs and sizes appear in the text format, each name described once."""
+    """Questions, requests, jobs and sizes appear in the text format, each name described once; no metric
+    is renamed, loses a label or gets a companion that nobody asked for.
+    """
     server.post("/indexes/kb/query", {"question": "Curie"})
     server.client.get("/indexes/other")
     server.client.get("/indexes", headers={"Host": "evil.example"})
@@ -250,21 +252,12 @@ def test_metrics_count_what_happened(server: Running) -> None:
     types = [line for line in lines if line.startswith("# TYPE")]
     assert len(types) == len(set(types)) >= 8
 
-
-@pytest.mark.slow
-def test_metrics_keep_their_names_and_labels(server: Running) -> None:
-    """No metric is renamed, loses a label or gets a companion that nobody asked for."""
-    question = {"question": "Curie"}
-    server.post("/indexes/kb/query", question)
     server.indexes.metrics.count_question("kb", "mix", shared=True)
-    server.client.get("/indexes", headers={"Host": "evil.example"})
-    server.job(server.post("/indexes/kb/retry", {}, 202))
     families = list(text_string_to_metric_families(server.client.get("/metrics").text))
     labels = {
         family.name: {name for sample in family.samples for name in sample.labels}
         for family in families
     }
-
     assert {family.name: (family.type, labels[family.name]) for family in families} == METRICS
 
 
@@ -282,6 +275,7 @@ def test_each_line_of_jsonl_is_a_document(server: Running) -> None:
     assert "ann" in {one["id"] for one in found} and not any("/" in one["id"] for one in found)
 
 
+@pytest.mark.slow
 def test_a_filter_with_too_many_conditions_is_400(server: Running) -> None:
     """However many fields it names; many values of one field are no such case."""
     asked = {"question": "Curie", "mode": "naive"}
@@ -310,7 +304,9 @@ def test_communities_are_listed_and_reports_need_a_model(server: Running) -> Non
 
 
 async def test_the_overview_shows_reports(tmp_path: Path) -> None:
-    """Their titles and summaries, in place of names; they stay without a model."""
+    """Their titles and summaries, in place of names; they stay without a model. Missing are those that a
+    model could write.
+    """
     report = {
         "title": "渡船 １２ 😀",
         "summary": "Rowing.",
@@ -318,9 +314,17 @@ async def test_the_overview_shows_reports(tmp_path: Path) -> None:
     }
     crew = ("Petrel", "Ostrom", "Gannet")
     records = [*map(entity, crew), relation(crew[0], crew[1]), relation(crew[1], crew[2])]
-    async with index(tmp_path / "kb", ScriptedLLM(lambda request: json.dumps(report))) as rag:
+    llm = ScriptedLLM(lambda request: json.dumps(report))
+    async with index(tmp_path / "kb", llm) as rag:
         await rag.insert_records(Document(" met ".join(crew), id="d"), records)
+    with serving_model(tmp_path / "kb", llm) as server:
+        assert server.get("/indexes/kb/overview")["reports_missing"] == 1
+    with serving_model(tmp_path / "kb", "none") as server:
+        assert server.get("/indexes/kb/overview")["reports_missing"] == 0
+    async with index(tmp_path / "kb", llm) as rag:
         await rag.communities.report()
+    with serving_model(tmp_path / "kb", llm) as server:
+        assert server.get("/indexes/kb/overview")["reports_missing"] == 0
     with serving(tmp_path / "kb") as server:
         (line,) = server.get("/indexes/kb/overview")["communities"]
         assert (line["title"], line["summary"]) == (report["title"], "Rowing.")

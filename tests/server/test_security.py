@@ -37,6 +37,7 @@ def test_other_machines_need_a_token(host: str) -> None:
     assert TOKEN not in repr(Access(host, TOKEN))
 
 
+@pytest.mark.slow
 def test_every_route_asks_for_the_token(kb: Path) -> None:
     """Without it, or with a wrong one, nothing but health is answered."""
     with (

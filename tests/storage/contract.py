@@ -286,8 +286,11 @@ class StoreContract:
             assert view.relation_mentions(chunks=[4])[0].position == 4000
             assert view.mentioned_relations([4, 1]) == [1]
             assert [row.chunk for row in view.dated_mentions("relation")] == [1, 2, 3, 4]
-            assert {row.valid_from for row in view.dated_mentions("relation", [1])} == {"1898"}
-            assert view.dated_mentions("relation", [9]) == view.dated_mentions("entity") == []
+            of_chunk = view.dated_mentions("relation", chunks=[1])
+            assert [(row.chunk, row.valid_from) for row in of_chunk] == [(1, "1898")]
+            assert view.dated_mentions("relation", chunks=[9]) == []
+            assert view.dated_mentions("entity") == []
+            assert view.has_dates()
             assert view.chunk_documents([1, 4]) == {1: (1, ""), 4: (2, "")}
             assert view.document_dates() == []
             assert list(view.entity_rows().values()) == sample_entities()

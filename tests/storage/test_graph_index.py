@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows
+from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows, PartialGraph
 from lightrag_jsonl.storage.vector_index import Ids
 
 ENTITIES, RELATIONS, CHUNKS = range(1, 8), range(1, 10), range(1, 6)
@@ -69,6 +69,9 @@ def check(index: GraphIndex, state: State) -> None:
     assert index.entities.tolist() == sorted(state.entities())
     assert index.chunks.tolist() == sorted(mentions)
     assert index.degrees(column(entities)).tolist() == list(map(len, relations_of))
+    assert index.mention_counts(column(entities)).tolist() == list(map(len, chunks_of))
+    without_mentions = PartialGraph(index, np.transpose(index.all_mentions))
+    assert not without_mentions.mention_counts(column(entities)).any()
     for columns, expected in (
         (index.relations_of(column(entities)), relations_of),
         (index.chunks_of(column(entities)), chunks_of),

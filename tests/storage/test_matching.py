@@ -198,6 +198,7 @@ WORDS = [
 passages = st.lists(st.sampled_from([*WORDS, " ", "，", ". "]), max_size=8).map(" ".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(passages, max_size=6), st.sets(st.integers(1, 6)), st.booleans())
 def test_each_term_finds_its_chunks(

@@ -52,7 +52,7 @@ def test_the_next_process_reads_no_vectors(tmp_path: Path, monkeypatch: pytest.M
     assert stored_content(further) == content
     with further.snapshot() as snapshot:
         for column in snapshot.graph.columns.values():
-            assert isinstance(column, np.memmap)
+            assert isinstance(column.base, np.memmap)
 
 
 def test_files_without_relations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,6 +197,7 @@ def test_an_index_with_older_stems_is_upgraded(
         assert store.check(full=True) == []
 
 
+@pytest.mark.slow
 async def test_edits_of_the_older_format_are_kept(tmp_path: Path, sealed: Seal) -> None:
     """Claims in mentions become overrides, with author, time and reason; graph, vectors and texts are
     as before, and every edit can be undone. Who may only read the older format finds the edits, too.

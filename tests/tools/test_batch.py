@@ -169,6 +169,7 @@ def test_finish_waits_for_nothing(rag: LightRAG, requests: Path) -> None:
     assert set(rag.graph) == {"Scrooge", "Marley"}
 
 
+@pytest.mark.slow
 def test_finish_gives_up_on_any_number_of_missing_answers(rag: LightRAG, requests: Path) -> None:
     """However many in a row never came: no document is left waiting."""
     rag.run(export_batch, requests, [Document(f"{SHORT} {n}", id=f"d{n}") for n in range(60)])

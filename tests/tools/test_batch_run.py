@@ -57,6 +57,7 @@ def test_a_run_indexes_everything(tmp_path: Path) -> None:
     assert {batch["endpoint"] for batch in server.batches} == {"/v1/chat/completions"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["validating", "in_progress", "completed"])
 def test_an_interrupted_run_submits_nothing_twice(tmp_path: Path, state: str) -> None:
     """Whenever the process ends, the next run finds the batch at the provider."""
@@ -88,6 +89,7 @@ def failing(times: int) -> AnswerRequest:
     return answer_or_fail
 
 
+@pytest.mark.slow
 def test_failed_requests_are_submitted_again(tmp_path: Path) -> None:
     """In the next round, with the requests that this round brings."""
     with BatchServer(failing(1)) as server, opened(tmp_path, server) as rag:
@@ -96,6 +98,7 @@ def test_failed_requests_are_submitted_again(tmp_path: Path) -> None:
     assert not run.failed and run.answered == 6
 
 
+@pytest.mark.slow
 def test_requests_that_always_fail_end_the_run(tmp_path: Path) -> None:
     """With the reason; all else is indexed, and the chunk is failed, as after an insert."""
     with BatchServer(failing(100)) as server, opened(tmp_path, server) as rag:
@@ -105,6 +108,7 @@ def test_requests_that_always_fail_end_the_run(tmp_path: Path) -> None:
     assert [failure.document_id for failure in run.failures] == ["Marley"]
 
 
+@pytest.mark.slow
 def test_a_refused_batch_is_an_error_with_the_reason(tmp_path: Path) -> None:
     """Nothing is lost: the documents wait."""
     refusal = "line 1: no such model"

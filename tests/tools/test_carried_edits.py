@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from lightrag_jsonl.storage.rows import Override
 from lightrag_jsonl.tools.copying import copy_index
 from tests.edited import insert_text, make_edits, undo_edits
@@ -14,6 +16,7 @@ def overrides_by_chunk(folder: Path) -> dict[str, Override]:
         return {override.chunk_id: override for override in snapshot.overrides().values()}
 
 
+@pytest.mark.slow
 async def test_a_copy_has_the_edits_and_can_undo_them(tmp_path: Path) -> None:
     """All that was edited, with author, time and reason; undone in the copy, the text stands alone."""
     source = tmp_path / "kb"
@@ -29,6 +32,7 @@ async def test_a_copy_has_the_edits_and_can_undo_them(tmp_path: Path) -> None:
     assert view(copy) == before and problems(copy) == []
 
 
+@pytest.mark.slow
 async def test_merged_edits_are_as_if_made_here(tmp_path: Path) -> None:
     """The same graph and overrides in an empty index; undone there, the text stands alone."""
     source = tmp_path / "kb"

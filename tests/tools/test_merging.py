@@ -65,6 +65,7 @@ def stored(folder: Path) -> dict[str, list[Any]]:
     return {table: found for table, found in rows(folder).items() if table != "commits"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_merged_indexes_are_the_one_made_at_once(tmp_path: Path, language: str) -> None:
     """Every row and row id. No model is asked; then only for summaries that no index has paid for:
@@ -132,6 +133,7 @@ def test_merging_is_a_fold_over_claims(
         asyncio.run(run(Path(folder)))
 
 
+@pytest.mark.slow
 async def test_merges_of_names_come_along(tmp_path: Path) -> None:
     """A name merged in one index stands for its entity in the documents of the other, too; what is
     contradictory or goes in a circle is refused before anything is written.
@@ -224,6 +226,7 @@ async def test_paid_answers_of_waiting_documents_come_along(tmp_path: Path) -> N
     assert view(tmp_path / "all") == view(tmp_path / "once")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_a_split_index_is_one_of_its_documents_alone(tmp_path: Path, language: str) -> None:
     """It takes the settings and the answers about its documents; removing leaves the others."""

@@ -52,6 +52,7 @@ def test_prices_are_read_from_toml_and_json(tmp_path: Path) -> None:
             read_prices(table)
 
 
+@pytest.mark.slow
 def test_an_estimate_says_the_cost(tmp_path: Path) -> None:
     """In the currency of the prices, for the model of each task."""
     text = tmp_path / "a.txt"

@@ -87,6 +87,7 @@ def test_eighteen_quads(tmp_path: Path, example: Example) -> None:
     assert text == exported(tmp_path / "b", example)
 
 
+@pytest.mark.slow
 def test_the_form_of_rdf_1_1(tmp_path: Path, example: Example) -> None:
     """Example 3: 22 quads in JSON-LD, isomorphic to the 1.1 N-Quads."""
     rdflib = pytest.importorskip("rdflib")
@@ -199,6 +200,7 @@ def test_offsets_are_exact_and_an_edge_is_found_by_any_spelling(tmp_path: Path) 
                 rag.traces.edge_provenance(*wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", ["llm", "score", "all"])
 def test_every_mode_leaves_a_sound_trace(tmp_path: Path, selection: str) -> None:
     """Whatever the mode and the way of choosing, the trace is whole, checked and exportable."""
@@ -336,6 +338,7 @@ def test_a_killed_process_leaves_an_incomplete_trace(tmp_path: Path, at: str, qu
     assert (trace.status, trace.stages) == ("incomplete", reached)
 
 
+@pytest.mark.slow
 async def test_twenty_queries_at_once_leave_twenty_whole_traces(tmp_path: Path) -> None:
     """No event gets into the wrong trace, whoever else is asking."""
     heard: dict[str, list[Event]] = {}
@@ -359,6 +362,7 @@ async def test_twenty_queries_at_once_leave_twenty_whole_traces(tmp_path: Path) 
         assert assemble_trace(events) == traces[question]
 
 
+@pytest.mark.slow
 def test_traces_stay_sound_through_every_change(tmp_path: Path) -> None:
     """Inserts, an update, deletions, a merge, retention: `verify` has nothing to report."""
     shorter = ENGLISH.document("d2", f"An introduction. {ENGLISH.pages[0]}")

@@ -78,6 +78,7 @@ def test_the_page_fetches_nothing_and_every_link_has_its_target(
     assert page == render_page(trace, sources)
 
 
+@pytest.mark.slow
 def test_an_edge_is_shown_with_reason_and_source(trace: Trace, sources: Sources) -> None:
     """Chosen edges are drawn, listed with their reason or score, and lead to their chunk; of a
     deleted chunk the page keeps the quotation. The page is in the language of the index.
@@ -95,6 +96,7 @@ def test_an_edge_is_shown_with_reason_and_source(trace: Trace, sources: Sources)
     assert "source deleted" in bare and "Marie Curie discovered radium." in bare
 
 
+@pytest.mark.slow
 def test_failures_and_inventions_are_reported(events: Events, sources: Sources) -> None:
     """Invented numbers, fallbacks, unfinished and failed queries are in plain sight."""
     trace = assemble_trace(events[:-1])

@@ -59,6 +59,7 @@ def test_the_reader_alone() -> None:
     assert len(lines) == 1
 
 
+@pytest.mark.slow
 def test_reports_of_tools_can_be_named(tmp_path: Path) -> None:
     """Each tool returns the public type that says what it did."""
     with LightRAG(tmp_path / "kb", llm=ScriptedLLM(())) as rag:

@@ -30,6 +30,7 @@ _CAPITALIZED_NAME = regex.compile(
 )
 _YEAR_WITH_ERA = re.compile(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
 _ENGLISH_WORD = regex.compile(r"(?<![\p{L}\p{N}'’-])\p{L}[\p{L}\p{N}'’-]*[\p{L}\p{N}]")
+_VISIBLE_RUN = regex.compile(r"\S+")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
 _OBJECT = re.compile(
     r" [a-z]{3,}ed ([a-z]{4,}(?<!ly)(?<!ing))(?= (?:in|at|on|from|during|with)\b|[.,;])"
@@ -42,11 +43,7 @@ _IS_A = regex.compile(
 
 def english_phrases(text: str, spans: Spans) -> PhrasesAndWords:
     """The names and the content words of an English text; `spans` are the sentences."""
-    without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
-    names = without_overlap(
-        [*title_phrases(text, spans), *_capitalized_names(without_years, spans)]
-    )
-    names = without_overlap([*names, *_verb_objects(text, names)])
+    names = english_names(text, spans)
     named_positions = {at for name in names for at in range(name.start, name.end)}
     words: list[ContentWord] = []
     for match in _ENGLISH_WORD.finditer(text):
@@ -54,6 +51,15 @@ def english_phrases(text: str, spans: Spans) -> PhrasesAndWords:
         if len(word) > 2 and match.start() not in named_positions and word not in STOP_WORDS:
             words.append(ContentWord(match.start(), word))
     return PhrasesAndWords(names, words)
+
+
+def english_names(text: str, spans: Spans) -> list[Phrase]:
+    """The names of an English text; `spans` are the sentences."""
+    without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
+    names = without_overlap(
+        [*title_phrases(text, spans), *_capitalized_names(without_years, spans)]
+    )
+    return without_overlap([*names, *_verb_objects(text, names)])
 
 
 def _verb_objects(text: str, names: Iterable[Phrase]) -> Iterator[Phrase]:
@@ -72,7 +78,7 @@ def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
     capitals = _surplus_of_capitals(text, openings)
     for start, end in spans:
         for run in _CAPITALIZED_NAME.finditer(text, start, end):
-            words = [word.span() for word in regex.finditer(r"\S+", text, 0, *run.span())]
+            words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
             is_opening = run.start() in openings
             if name := _name_phrase(text, words, is_opening=is_opening, capitals=capitals):
                 yield name
@@ -80,10 +86,11 @@ def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
 
 def _surplus_of_capitals(text: str, openings: set[int]) -> Counter[str]:
     """How often more each word has a capital than not, where no sentence begins."""
+    words = _ENGLISH_WORD.finditer(text)
+    counts = Counter[str](word[0] for word in words if word.start() not in openings)
     surplus: Counter[str] = Counter()
-    for word in _ENGLISH_WORD.finditer(text):
-        if word.start() not in openings:
-            surplus[word[0].casefold()] += 1 if word[0][0].isupper() else -1
+    for word, count in counts.items():
+        surplus[word.casefold()] += count if word[0].isupper() else -count
     return surplus
 
 

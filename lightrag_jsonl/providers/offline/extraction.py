@@ -17,6 +17,7 @@ from lightrag_jsonl.providers.offline.markup import HEADING, quoted_line
 from lightrag_jsonl.providers.offline.phrases import Phrase
 from lightrag_jsonl.providers.offline.sentences import (
     Sentence,
+    find_phrases,
     find_sentences,
 )
 from lightrag_jsonl.providers.offline.statements import find_statements
@@ -89,8 +90,11 @@ def extract_text(text: str, language: Language, tagger: Tagger = "rules") -> Ext
 
 def text_names(text: str, language: Language) -> list[str]:
     """The names of the entities of a text, without all else that `extract_text` finds."""
-    places_by_key = _places_by_key(find_sentences(text, language))
-    return [_most_frequent_spelling(places.phrases) for places in places_by_key.values()]
+    phrases_by_key: dict[str, list[Phrase]] = {}
+    for phrase in find_phrases(text, language):
+        if key := name_key(phrase.name):
+            phrases_by_key.setdefault(key, []).append(phrase)
+    return [_most_frequent_spelling(phrases) for phrases in phrases_by_key.values()]
 
 
 def _places_by_key(sentences: Sequence[Sentence]) -> dict[str, _NamedPlaces]:

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lightrag_jsonl.core.cjk import is_cjk
+from lightrag_jsonl.core.cjk import has_cjk, is_cjk
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.providers.offline.chinese import chinese_phrases
-from lightrag_jsonl.providers.offline.english import english_phrases
+from lightrag_jsonl.providers.offline.english import english_names, english_phrases
 from lightrag_jsonl.providers.offline.markup import without_addresses, without_markup
 from lightrag_jsonl.providers.offline.phrases import ContentWord, Phrase, PhrasesAndWords, Spans
 
@@ -62,11 +62,21 @@ def find_sentences(
     return _with_content(text, spans, english_phrases(plain, spans))
 
 
+def find_phrases(text: str, language: Language) -> list[Phrase]:
+    """The names and noun phrases of a text, in order, without all else that `find_sentences` finds."""
+    plain = without_markup(text)
+    spans = sentence_spans(plain)
+    plain = without_addresses(plain)
+    if written_in(plain, language) == "zh":
+        return chinese_phrases(plain, spans, question=False, tagger="rules").phrases
+    return english_names(plain, spans)
+
+
 def written_in(text: str, default: Language) -> Language:
     """Chinese if at least a fifth of the letters are CJK, else English; the default without letters."""
+    if not has_cjk(text):
+        return "en" if any(map(str.isalpha, text)) else default
     letters = [char for char in text if char.isalpha()]
-    if not letters:
-        return default
     return "zh" if sum(map(is_cjk, letters)) * 5 >= len(letters) else "en"
 
 

@@ -28,11 +28,11 @@ export function startDocuments() {
     jobs: h("ul", { class: "rows", "aria-live": "polite" }),
     noJobs: h("p", { class: "soft", t: "no_jobs" }),
     health: h("ul", { class: "facts card" }),
+    retry: h("button", { t: "retry", hidden: true, onclick: guarded(() => change("/retry", {})) }),
   };
-  const retry = h("button", { t: "retry", onclick: guarded(() => change("/retry", {})) });
   $("#documents").replaceChildren(
     drop, h("details", {}, h("summary", { t: "jobs" }), parts.noJobs, parts.jobs),
-    h("div", { class: "row" }, parts.search, parts.state, retry), parts.rows, parts.pages,
+    h("div", { class: "row" }, parts.search, parts.state, parts.retry), parts.rows, parts.pages,
     h("h2", { t: "health" }), parts.health,
   );
 }
@@ -41,10 +41,12 @@ export function startDocuments() {
 export const showDocuments = guarded(async (isNew = false) => {
   parts.jobs.parentNode.open ||= isNew;
   clearTimeout(polling);
-  const [{ items }] = await Promise.all([get(indexPath("/jobs"), { limit: JOBS }), list(), status()]);
+  const [{ items }, , documents] = await Promise.all([get(indexPath("/jobs"), { limit: JOBS }), list(), status()]);
   parts.noJobs.hidden = items.length > 0;
   parts.jobs.replaceChildren(...items.sort((a, b) => (b.state === "running") - (a.state === "running")).map(job));
   const busy = items.some(({ state }) => state === "waiting" || state === "running");
+  const { failed, partial, pending } = documents;
+  parts.retry.hidden = !(failed || partial || (pending && !busy)); // a running job reads what is pending
   if (busy && !$("#documents").hidden) polling = setTimeout(showDocuments, POLL);
 });
 
@@ -127,6 +129,7 @@ function costs(usage) {
   return h("p", { class: "soft facts" }, count("model_calls", usage.calls), count("tokens", tokens));
 }
 
+// Show the totals; returns the number of documents in each state.
 async function status() {
   const { documents, chunks, entities, relations, extraction } = await get(indexPath(""));
   const all = Object.values(documents).reduce((sum, one) => sum + one, 0);
@@ -135,4 +138,5 @@ async function status() {
   const refused = Object.entries(extraction.rejections).map(([reason, n]) =>
     h("li", {}, h("span", { t: "refused" }), ` (${reason.replaceAll("_", " ")}): ${format(n)}`));
   parts.health.replaceChildren(...Object.entries(counts).map(([key, n]) => h("li", {}, count(key, n))), ...refused);
+  return documents;
 }

@@ -51,7 +51,7 @@ export const showGraph = guarded(async () => {
 
 // The communities of the graph, drawn with their central entities.
 const showOverview = guarded(async () => {
-  const { communities, entities, relations } = await get(indexPath("/overview"));
+  const { communities, entities, relations, reports_missing: missing } = await get(indexPath("/overview"));
   drawing.clear();
   drawing.add(entities, relations);
   showLegend();
@@ -61,7 +61,7 @@ const showOverview = guarded(async () => {
     h("p", { class: "soft", t: communities.length ? "communities_hint" : "choose_entity" }),
     h("ul", { class: "list" }, communities.map(({ title, names, entities: n, passages, summary }) =>
       line(() => choose(names[0]), h("span", { class: "grow" }, h("b", {}, summary ? title : listed(names.slice(0, TITLE_NAMES))), h("br"), h("span", { t: "entities", n: format(n) }), " · ", h("span", { t: "passages_n", n: format(passages) }), ...(summary ? [h("br"), h("span", { class: "small" }, summary)] : []))))),
-    ...(communities.length ? [h("p", { class: "row" }, h("button", { class: "link", t: "write_reports", onclick: writeReports }))] : []),
+    ...(missing ? [h("p", { class: "row" }, h("button", { class: "link", t: "write_reports", onclick: writeReports }))] : []),
   );
 });
 

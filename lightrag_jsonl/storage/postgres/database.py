@@ -15,10 +15,10 @@ from lightrag_jsonl.core.address import DatabaseURL
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.storage.memory import GraphMemory
 from lightrag_jsonl.storage.postgres.connection import UNREACHABLE, configure, connect, our_errors
 from lightrag_jsonl.storage.postgres.database_graph import DatabaseGraph
 from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
+from lightrag_jsonl.storage.postgres.memory import PostgresMemory
 from lightrag_jsonl.storage.postgres.notifications import CommitListener
 from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
 from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMATS, Store
@@ -67,14 +67,16 @@ class PostgresStore(Store):
     Schema and tables are created if necessary; with `create` False, `StorageError` says that there
     is no index. Without the right to insert rows, or on a standby server, the index is opened for
     reading (`read_only`). `CorruptError` or `VersionError` is raised for a schema of another
-    program, or of another format. Vectors and words are searched in the database; of a snapshot
-    only the graph is in memory, or with `graph=database` in the address nothing.
+    program, or of another format. Words are searched in the database, and the vectors of a kind that
+    has many. Of a snapshot the graph and all other vectors are in memory, or with `graph=database`
+    in the address nothing.
     """
 
     READ_ONLY_ADVICE = "can only be read: it needs the right to insert"
 
     def __init__(self, address: DatabaseURL, *, create: bool = True) -> None:
-        super().__init__(str(address), GraphMemory())
+        self._memory: PostgresMemory
+        super().__init__(str(address), PostgresMemory())
         self._address = address
         self._writer: psycopg.Connection[Any] | None = None  # once there was a transaction
         self._lock_holder: int | None = None  # the server process that holds the writer lock
@@ -103,12 +105,16 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def view(self) -> Iterator[StoreView]:
-        """A consistent view for reading: of the state at the first query."""
+        """A consistent view for reading: of the state at the first query; statements are sent in a
+        pipeline.
+        """
         self._check_open()
         with our_errors(self._address):
             connection = self._begun()
             try:
-                yield StoreView(PostgresDialect(connection))
+                with connection.pipeline():
+                    yield StoreView(PostgresDialect(connection))
+                    connection.execute("ROLLBACK")
             finally:
                 with contextlib.suppress(psycopg.Error):
                     connection.rollback()
@@ -153,8 +159,9 @@ class PostgresStore(Store):
                 pass
 
     def _snapshot_of(self, view: StoreView) -> Snapshot:
-        vectors = _vectors(view.dialect)
-        return Snapshot(view.dialect, self._memory.graph, vectors, self._memory.term_counts)
+        memory = self._memory
+        vectors = {**_vectors(view.dialect), **memory.vectors}
+        return Snapshot(view.dialect, memory.graph, vectors, memory.term_counts)
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:

@@ -1,6 +1,6 @@
 """The dialect of PostgreSQL: parameters $1, arrays, jsonb, vectors of pgvector."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from lightrag_jsonl.storage.postgres.notifications import CHANNEL, NOTIFY
 from lightrag_jsonl.storage.postgres.vectors import index_vectors
 from lightrag_jsonl.storage.tables.dialect import Dialect, Keys, numbered_parameters
 
+ROWS_FETCHED = 1_000  # that are turned into Python's values together
 LONGEST_VECTOR = 4_000  # the most that an index of halfvec takes
 DESCRIPTIONS = """SELECT r.id, m.position, m.chunk, m.description
     FROM unnest(?::bigint[], ?::bigint[]) r (id, last_mention) CROSS JOIN LATERAL (
@@ -40,6 +41,42 @@ TEXT_TESTS = {
     "starts with": "starts_with(item #>> '{}', choice #>> '{}')",
     "ends with": "right(item #>> '{}', length(choice #>> '{}')) = choice #>> '{}'",
 }
+
+
+class SentStatement:
+    """The result of a statement, which is waited for when it is first read.
+
+    In a view, where statements are sent in a pipeline, the server works on a statement while the next
+    one is written; results of several statements take one way there and back.
+    """
+
+    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
+        self._cursor = cursor
+        self._first_rows: list[tuple[Any, ...]] | None = None
+
+    @property
+    def description(self) -> Any:
+        """A sequence for each column, whose first item is the name."""
+        self._read_first()
+        return self._cursor.description
+
+    @property
+    def rowcount(self) -> int:
+        """The number of changed rows."""
+        return self._cursor.rowcount
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows."""
+        rows = self._read_first()
+        while rows:
+            yield from rows
+            rows = self._cursor.fetchmany(ROWS_FETCHED)
+
+    def _read_first(self) -> list[tuple[Any, ...]]:
+        """The first rows, when the statement is done."""
+        if self._first_rows is None:
+            self._first_rows = self._cursor.fetchmany(ROWS_FETCHED)
+        return self._first_rows
 
 
 class PostgresDialect(Dialect):
@@ -77,9 +114,10 @@ class PostgresDialect(Dialect):
         self.connection = connection
         self.full_text = PostgresFullText(self)
 
-    def execute(self, statement: str, parameters: Sequence[object] = ()) -> psycopg.Cursor[Any]:
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> SentStatement:
         """Run one statement."""
-        return self.connection.execute(numbered_parameters(statement), parameters, binary=True)
+        cursor = self.connection.execute(numbered_parameters(statement), parameters, binary=True)
+        return SentStatement(cursor)
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> int:
         """Run one statement for each row of parameters, in a pipeline."""
@@ -144,6 +182,8 @@ class PostgresDialect(Dialect):
         self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
     ) -> Iterable[tuple[int, int, int, str]]:
         """The first descriptions for each id, in one statement."""
+        if not after:
+            return ()
         parameters = (list(after), list(after.values()), list(without), limit)
         return self.execute(DESCRIPTIONS.format(kind=kind), parameters)
 
@@ -151,6 +191,8 @@ class PostgresDialect(Dialect):
         self, kind: Kind, ids: Collection[int], limit: int
     ) -> Iterable[tuple[int, str]]:
         """The chunks of the first mentions of each id, in one statement."""
+        if not ids:
+            return ()
         return self.execute(FIRST_CHUNKS.format(kind=kind), (list(ids), limit))
 
     # ── vectors ─────────────────────────────────────────────────────────────────────

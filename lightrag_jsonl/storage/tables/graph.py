@@ -1,6 +1,6 @@
 """Entities and relations: the rows merged from mentions, and the merges of names."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -42,7 +42,8 @@ CLAIMS_AROUND = """WITH RECURSIVE own (key) AS (SELECT key FROM entities WHERE i
 IDS_OF_KEYS = """WITH RECURSIVE ends (key, target) AS (
     SELECT key, target FROM aliases WHERE target <> key AND key {among} UNION
     SELECT e.key, a.target FROM ends e JOIN aliases a ON a.key = e.target AND a.target <> a.key)
-    SELECT key, id FROM entities WHERE key {among} AND key NOT IN (SELECT key FROM ends) UNION ALL
+    SELECT key, id FROM entities n WHERE key {among} AND NOT EXISTS (
+    SELECT 1 FROM ends e WHERE e.key = n.key) UNION ALL
     SELECT e.key, n.id FROM ends e JOIN entities n ON n.key = e.target WHERE NOT EXISTS (
     SELECT 1 FROM aliases a WHERE a.key = e.target AND a.target <> a.key)"""
 # Two texts in one key of stored votes: between the name and the value of an attribute, and before
@@ -85,6 +86,16 @@ class GraphReads(Tables):
         else:
             cursor = self._select(ENTITY, "entities", "key", keys)
         return {row.id: _entity_row(row) for row in by_name(cursor)}
+
+    def entity_types(self) -> set[str]:
+        """The types of all entities."""
+        return set(only_column(self._execute("SELECT DISTINCT type FROM entities")))
+
+    def count_relations(self, limit: int) -> int:
+        """The number of relations, counted no further than `limit`."""
+        statement = "SELECT count(*) FROM (SELECT high FROM relations LIMIT ?) counted"
+        (count,) = only_column(self._execute(statement, limit))
+        return int(count)
 
     def relation_rows(
         self,
@@ -144,9 +155,10 @@ class GraphReads(Tables):
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
+        chunks = self.dialect.first_chunks("entity", rows, chunk_limit)
         entities = self.entity_rows(ids=rows)
-        chunks = self._first_chunks("entity", rows, chunk_limit)
-        return {row: entities[row].entity(chunks[row]) for row in rows if row in entities}
+        chunk_ids = _distinct_by_row(rows, chunks)
+        return {row: entities[row].entity(chunk_ids[row]) for row in rows if row in entities}
 
     def entity_names(self, rows: Collection[int]) -> dict[int, str]:
         """The names of entities by row id."""
@@ -158,23 +170,14 @@ class GraphReads(Tables):
 
     def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
         """Relations for readers, each with the public ids of its first chunks."""
+        chunks = self.dialect.first_chunks("relation", rows, chunk_limit)
         relations = self.relation_rows(ids=rows)
         ends = {end for relation in relations.values() for end in (relation.low, relation.high)}
         names = self.entity_names(ends)
-        chunks = self._first_chunks("relation", rows, chunk_limit)
+        chunk_ids = _distinct_by_row(rows, chunks)
         return {
-            row: relations[row].relation(names, chunks[row]) for row in rows if row in relations
+            row: relations[row].relation(names, chunk_ids[row]) for row in rows if row in relations
         }
-
-    def _first_chunks(
-        self, kind: Kind, rows: Collection[int], limit: int
-    ) -> dict[int, tuple[str, ...]]:
-        """The public ids of the first chunks that mention each row, each chunk once."""
-        chunks: dict[int, dict[str, None]] = {row: {} for row in rows}
-        if rows:
-            for row, chunk in self.dialect.first_chunks(kind, rows, limit):
-                chunks[row][chunk] = None
-        return {row: tuple(ids) for row, ids in chunks.items()}
 
     def graph_rows(self, touched: Mapping[Kind, Collection[int]] | None = None) -> GraphRows:
         """The shape of the graph: all rows, or only the touched rows."""
@@ -286,6 +289,16 @@ class GraphWrites(GraphReads, KeepingTables):
         ]
         self._insert("aliases", rows)
         self.changed = True
+
+
+def _distinct_by_row(
+    rows: Collection[int], pairs: Iterable[tuple[int, str]]
+) -> dict[int, tuple[str, ...]]:
+    """The texts of each row, each text once."""
+    texts: dict[int, dict[str, None]] = {row: {} for row in rows}
+    for row, text in pairs:
+        texts[row][text] = None
+    return {row: tuple(distinct) for row, distinct in texts.items()}
 
 
 def _entity_row(row: Any) -> EntityRow:

@@ -1,6 +1,7 @@
 """Mentions: what each chunk says about entities and relations."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from msgspec.json import Decoder
@@ -64,15 +65,23 @@ class MentionReads(Tables):
             cursor = self._select(f"{RELATION_MENTION}, {dates}", table, "relation", relations)
         return [_relation_mention(row) for row in by_name(cursor)]
 
-    def dated_mentions(self, kind: Kind, owners: RowIds = None) -> list[DatedMention]:
+    def has_dates(self) -> bool:
+        """Whether any document has a date, or any mention says from when or until when it holds."""
+        tables = ["documents WHERE date IS NOT NULL"]
+        if self._stores_dates:
+            tables = ["entity_dates", "relation_dates", *tables]
+        statements = [f"SELECT 1 FROM {table} LIMIT 1" for table in tables]
+        return any(only_column(self._execute(statement)) for statement in statements)
+
+    def dated_mentions(self, kind: Kind, *, chunks: RowIds = None) -> list[DatedMention]:
         """The mentions for which a text says from when or until when they hold, by row id: all of a kind,
-        or of some entities or relations.
+        or those in some chunks.
         """
-        if not self._has_dates:
+        if not self._stores_dates:
             return []
         columns = f"m.id, m.{kind} AS owner, m.chunk, m.description, t.valid_from, t.valid_to"
         table = f"{kind}_dates t JOIN {kind}_mentions m ON m.id = t.mention"
-        cursor = self._select(columns, table, f"m.{kind}", owners, order="m.id")
+        cursor = self._select(columns, table, "m.chunk", chunks, order="m.id")
         return [
             DatedMention(
                 id=row.id,
@@ -85,8 +94,8 @@ class MentionReads(Tables):
             for row in by_name(cursor)
         ]
 
-    @property
-    def _has_dates(self) -> bool:
+    @cached_property
+    def _stores_dates(self) -> bool:
         """Whether the format is new enough; who may only read an older one finds no dates."""
         (format,) = only_column(self._execute(FORMAT_SETTING))
         return int(format) >= DATED_FORMAT
@@ -94,7 +103,7 @@ class MentionReads(Tables):
     def _with_dates(self, kind: Kind) -> tuple[str, str]:
         """The table of mentions with their dates, and the columns of the dates."""
         table = f"{kind}_mentions"
-        if not self._has_dates:
+        if not self._stores_dates:
             return table, UNDATED
         return f"{table} LEFT JOIN {kind}_dates ON {kind}_dates.mention = {table}.id", DATED
 

@@ -28,6 +28,7 @@ from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.tables import full_text
+from lightrag_jsonl.storage.vector_index import VectorIndex
 from tests.edited import insert_text, make_edits, undo_edits
 from tests.kit import problems, view
 from tests.storage.contract import StoreContract, put_sample, stored_content
@@ -141,7 +142,9 @@ def test_many_vectors_are_searched_by_an_index(url: Url, monkeypatch: pytest.Mon
 
 
 def test_equal_rows_have_equal_neighbors_in_both_stores(url: Url, tmp_path: Path) -> None:
-    """The nearest vectors and all scores are those of a folder, ties by row id, for many queries."""
+    """The nearest vectors and all scores are those of a folder, ties by row id, for many queries: in
+    memory and, with nothing in memory, in the database.
+    """
     chance = np.random.default_rng(2)
     matrix = chance.normal(size=(300, 8)).astype(np.float32)
     matrix[200:250] = matrix[:50]
@@ -150,7 +153,9 @@ def test_equal_rows_have_equal_neighbors_in_both_stores(url: Url, tmp_path: Path
     rows = np.arange(1, 301)
     results: list[tuple[Any, ...]] = []
     with contextlib.ExitStack() as stores:
-        for name in (url("equal"), str(tmp_path)):
+        in_memory = url("equal")
+        in_database = f"{url('equal in database')}&graph=database"
+        for name in (in_memory, in_database, str(tmp_path)):
             store = stores.enter_context(contextlib.closing(open_store(as_address(name))))
             with store.transaction() as transaction:
                 entities = [EntityRow(row, f"e{row}") for row in rows.tolist()]
@@ -163,8 +168,47 @@ def test_equal_rows_have_equal_neighbors_in_both_stores(url: Url, tmp_path: Path
                 results.append(
                     (*near, *near_allowed, snapshot.vector_scores("entity", queries, rows))
                 )
-    for postgres, sqlite in zip(*results, strict=True):
-        assert np.allclose(postgres, sqlite, atol=1e-6)
+    for memory, database, sqlite in zip(*results, strict=True):
+        assert np.array_equal(memory, sqlite)
+        assert np.allclose(database, sqlite, atol=1e-6)
+
+
+def test_vectors_are_in_memory_until_there_are_many(
+    url: Url, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has searched before follows changes, the way from few vectors to many, and back."""
+    from lightrag_jsonl.storage.postgres import vectors as postgres_vectors
+
+    monkeypatch.setattr(postgres_vectors, "EXACT_ROWS", 20)
+    matrix = np.eye(32, dtype=np.float32)
+
+    def put(store: Store, rows: range) -> None:
+        with store.transaction() as transaction:
+            entities = [EntityRow(row, f"e{row}") for row in rows]
+            transaction.put_graph_rows("entity", entities)
+            vectors = {row: (b"d", matrix[row]) for row in rows}
+            transaction.put_vectors("entity", vectors)
+
+    with contextlib.ExitStack() as stores:
+        writer, reader = (
+            stores.enter_context(contextlib.closing(open_store(as_address(url("growing")))))
+            for _ in range(2)
+        )
+        for rows, is_in_memory in ((range(1, 11), True), (range(11, 31), False)):
+            put(writer, rows)
+            with reader.snapshot() as snapshot:
+                search = snapshot.vectors_by_kind["entity"]
+                assert isinstance(search, VectorIndex) == is_in_memory
+                nearest, scores = snapshot.search_vectors(
+                    "entity", matrix[rows.start : rows.stop], 1
+                )
+                assert nearest.ravel().tolist() == [*rows] and np.allclose(scores, 1)
+        with writer.transaction() as transaction:
+            transaction.delete_graph_rows("entity", range(1, 20))
+        with reader.snapshot() as snapshot:
+            assert isinstance(snapshot.vectors_by_kind["entity"], VectorIndex)
+            nearest, _ = snapshot.search_vectors("entity", matrix[20:21], 30)
+            assert sorted(nearest[0].tolist()) == [*range(20, 31)] and nearest[0, 0] == 20
 
 
 def test_lost_connections_are_replaced(url: Url) -> None:
@@ -176,6 +220,21 @@ def test_lost_connections_are_replaced(url: Url) -> None:
         # Only this test's own: tests of another process use the same server.
         psql(url("lost"), f"SELECT pg_terminate_backend(pid) FROM unnest(ARRAY{connections}) pid")
         assert store.is_empty()
+
+
+def test_a_view_survives_a_statement_that_fails(url: Url) -> None:
+    """The error says where; what was sent before it is answered, and the next view works."""
+    with contextlib.closing(open_store(as_address(url("failing")))) as store:
+        with pytest.raises(StorageError, match="failing_table"), store.view() as view:
+            settings = view.dialect.execute("SELECT name FROM settings")
+            missing = view.dialect.execute("SELECT 1 FROM failing_table")
+            assert list(settings)
+            list(missing)
+        with pytest.raises(StorageError, match="failing_table"), store.view() as view:
+            view.dialect.execute("SELECT 1 FROM failing_table")  # and nobody reads it
+        with pytest.raises(StorageError, match="read-only"), store.view() as view:
+            list(view.dialect.execute("DELETE FROM settings RETURNING name"))
+        assert store.is_empty() and store.check() == []
 
 
 def test_vectors_that_pgvector_cannot_index_are_refused(url: Url) -> None:
