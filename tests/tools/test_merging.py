@@ -188,8 +188,10 @@ async def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 KILLED = """
 import os, sys, time
 from lightrag_jsonl import LightRAG
+from lightrag_jsonl.curation import index_merge
 def end(progress):
     os._exit(9)
+index_merge.LARGEST_GROUP = 128
 LightRAG(sys.argv[1], llm="none").merge_from(*sys.argv[2:], progress=end)
 """
 

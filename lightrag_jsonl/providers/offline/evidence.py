@@ -98,8 +98,8 @@ class AnswerEvidence:
 
     def _about_names(self, answers: Sequence[Quote]) -> Sequence[Quote]:
         """The answers with a name of the question, if there are any; otherwise all."""
-        about = [quote for quote in answers if _names_any(self._question.names, quote)]
-        return about or answers
+        named = [quote for quote in answers if _names_any(self._question.names, quote)]
+        return named or answers
 
     def _answer_together(self, pair: Sequence[Quote]) -> bool:
         """Whether two sentences answer the question, joined by a name."""
@@ -284,8 +284,8 @@ class AnswerEvidence:
         if passive:
             return not any(word in passive["agent"] for word in objects)
         for clause in re.split("[，。；：！？“”]", text):
-            subject, has_verb, rest = clause.partition(verb)
-            has_object = has_verb and any(word in rest for word in objects)
+            subject, has_verb, predicate = clause.partition(verb)
+            has_object = has_verb and any(word in predicate for word in objects)
             if has_object and not _SPOKEN.search(subject) and self._ends_with_noun(subject):
                 return True
         return False

@@ -189,19 +189,19 @@ def _pattern(question: str, question_words: Sequence[str]) -> re.Pattern[str] | 
             units += [*_UNITS_OF_ACTIONS, *question_words]  # 七擒
         return re.compile(rf"(?![几数]){COUNT_OR_NUMBER}(?:{'|'.join(map(re.escape, units))})")
     if _ASKS_FOR_COLOR.search(question) and question_words:
-        things = "|".join(map(re.escape, question_words))
+        objects = "|".join(map(re.escape, question_words))
         if is_cjk(question_words[0][0]):
             return re.compile(
-                rf"{_CHINESE_COLORS}色?的?(?:{things})|(?:{things})[^，。；]*{_CHINESE_COLORS}"
+                rf"{_CHINESE_COLORS}色?的?(?:{objects})|(?:{objects})[^，。；]*{_CHINESE_COLORS}"
             )
-        colored = rf"(?:{_COLORS})\W+(?:\w+\W+)?(?:{things})|(?:{things})\w*\W+(?:is|was|are|were)\W+(?:\w+\W+){{0,2}}(?:{_COLORS})\b"
+        colored = rf"(?:{_COLORS})\W+(?:\w+\W+)?(?:{objects})|(?:{objects})\w*\W+(?:is|was|are|were)\W+(?:\w+\W+){{0,2}}(?:{_COLORS})\b"
         return re.compile(colored, re.IGNORECASE)
     if style := _STYLE_NAME.match(question):
         person = style["person"]
         return re.compile(f"{person}(?:者|，)?(?:表)?字|名{person[1:]}，?(?:表)?字")
-    for asked, shown in _ASKED_AND_SHOWN:
-        if asked.search(question):
-            return shown
+    for question_pattern, answer_pattern in _ASKED_AND_SHOWN:
+        if question_pattern.search(question):
+            return answer_pattern
     return None
 
 

@@ -21,6 +21,8 @@ ENTITIES_OF = """SELECT DISTINCT entity member FROM entity_mentions
     WHERE chunk = owner.id AND entity IS NOT NULL"""
 DEGREES = f"""SELECT (SELECT count(*) FROM ({RELATIONS_OF}) relations_of) AS degree
     FROM {OWNERS} ORDER BY place"""
+MENTION_COUNTS = f"""SELECT (SELECT count(*) FROM ({CHUNKS_OF}) chunks_of) AS mentions
+    FROM {OWNERS} ORDER BY place"""
 ENDS = f"SELECT low, high FROM {OWNERS} JOIN relations r USING (id) ORDER BY place"
 WEIGHTS = f"SELECT weight FROM {OWNERS} JOIN {{relations}} USING (id) ORDER BY place"
 ALL_MENTIONS = """SELECT DISTINCT entity, chunk FROM entity_mentions WHERE entity IS NOT NULL
@@ -59,6 +61,9 @@ class DatabaseGraph(GraphIndex):
     @property
     def all_ends(self) -> Ids:
         return _ends(self._columns("SELECT low, high FROM relations ORDER BY id"))
+
+    def mention_counts(self, entities: Ids) -> Ids:
+        return self._columns(MENTION_COUNTS, entities)["mentions"]
 
     def chunks_of(self, entities: Ids) -> tuple[Ids, Ids]:
         return self._members(CHUNKS_OF, entities)

@@ -155,7 +155,7 @@ async def test_the_graph_can_stay_in_the_database(url: Url, unbroken: Path) -> N
         assert stored_content(database) == stored_content(memory)
         with memory.snapshot() as one, database.snapshot() as other:
             ids = np.array([3, 1, 2, 1, 10**6])
-            for name in ("degrees", "relations_of", "chunks_of", "entities_of"):
+            for name in ("degrees", "relations_of", "mention_counts", "chunks_of", "entities_of"):
                 found = [np.array(getattr(each.graph, name)(ids)) for each in (one, other)]
                 assert np.array_equal(*found), name
             assert np.array_equal(one.graph.ends(ids[:4]), other.graph.ends(ids[:4]))
