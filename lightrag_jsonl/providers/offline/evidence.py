@@ -98,8 +98,8 @@ class AnswerEvidence:
 
     def _about_names(self, answers: Sequence[Quote]) -> Sequence[Quote]:
         """The answers with a name of the question, if there are any; otherwise all."""
-        about = [quote for quote in answers if _names_any(self._question.names, quote)]
-        return about or answers
+        with_name = [quote for quote in answers if _names_any(self._question.named_parties, quote)]
+        return with_name or answers
 
     def _answer_together(self, pair: Sequence[Quote]) -> bool:
         """Whether two sentences answer the question, joined by a name."""
@@ -167,7 +167,7 @@ class AnswerEvidence:
 
     def _stands_out(self, quote: Quote, share: float) -> bool:
         """Whether a sentence among very many has most words, and of two words both, close together."""
-        pattern = self._question.pattern
+        pattern = self._question.answer_pattern
         shows_pattern = pattern is not None and pattern.search(simplified(quote.text))
         if shows_pattern and share >= _CLEAR_AMONG_MANY and self._count_rivals(share) == 1:
             return True
@@ -189,7 +189,7 @@ class AnswerEvidence:
             return False
         if not self._shows_pattern(quote) or not self._is_about_a_name(quote):
             return False
-        if _names_other_work(question.works, quote.text):
+        if _names_other_work(question.named_works, quote.text):
             return False
         if question.owner and not self._names_owner(quote):
             return False
@@ -217,7 +217,9 @@ class AnswerEvidence:
         elsewhere in one of few sentences, and a color may have a name of its own.
         """
         question = self._question
-        if question.pattern is None or question.pattern.search(simplified(quote.text)):
+        if question.answer_pattern is None or question.answer_pattern.search(
+            simplified(quote.text)
+        ):
             return True
         is_strict = question.kind != "number" and question.category not in ("color", "colour")
         return not (is_strict or self._is_among_many)
@@ -226,7 +228,7 @@ class AnswerEvidence:
         """Whether a sentence is about one of several names of a question: it has a name, or its passage
         has one and the sentence has no other organization.
         """
-        names = self._question.names
+        names = self._question.named_parties
         if len(names) < 2 or _names_any(names, quote):
             return True
         passage = [near for near in self._quotes if near.number == quote.number]
@@ -284,8 +286,8 @@ class AnswerEvidence:
         if passive:
             return not any(word in passive["agent"] for word in objects)
         for clause in re.split("[，。；：！？“”]", text):
-            subject, has_verb, rest = clause.partition(verb)
-            has_object = has_verb and any(word in rest for word in objects)
+            subject, has_verb, predicate = clause.partition(verb)
+            has_object = has_verb and any(word in predicate for word in objects)
             if has_object and not _SPOKEN.search(subject) and self._ends_with_noun(subject):
                 return True
         return False
