@@ -38,6 +38,7 @@ _SHOWN: Mapping[str, re.Pattern[str]] = {  # by `kind` of a question
         r"(?:(?<![一-鿿])|(?<=[是给由被和请让]))[阿老小][一-鿿](?=[，。；的]|$)"
         r"|[一-鿿](?:阿姨|叔叔?|大?[爷妈嫂婶]|师傅|老师|医生|先生|女士|太太)"
         r"|[表堂][姐妹哥弟][一-鿿]{0,2}"
+        r"|由(?![谁人他她其])[^，。；]{1,6}来|在(?![谁人他她其])[^，。；]{1,6}手[里上中]"
     ),
     "name": re.compile(r"\b(?:names?|named|called)\b|叫|名", re.IGNORECASE),
     "duration": re.compile(
@@ -190,6 +191,10 @@ class AnswerEvidence:
         if not self._shows_pattern(quote) or not self._is_about_a_name(quote):
             return False
         if _names_other_work(question.named_works, quote.text):
+            return False
+        if _ASKS_FOR_AGE.search(question.text) and not _has_age_of(
+            question.named_parties, quote.text
+        ):
             return False
         if question.owner and not self._names_owner(quote):
             return False
@@ -377,6 +382,25 @@ def _names_other_work(works: Sequence[str], text: str) -> bool:
     """Whether a text has titles, but none of the works asked about."""
     return (
         bool(works) and "《" in text and not any(f"《{work}" in simplified(text) for work in works)
+    )
+
+
+_ASKS_FOR_AGE = re.compile(r"\bhow old\b|几岁|多少岁|多大年纪|多大了", re.IGNORECASE)
+_AGE_BEFORE_NAME = re.compile(
+    rf"{COUNT_OR_NUMBER}[^，,;；]{{1,11}}$", re.IGNORECASE
+)  # "the 34-year-old Ann"
+
+
+def _has_age_of(names: Sequence[str], text: str) -> bool:
+    """Whether a number in a text may be the age of a named person: it follows the name, or stands right
+    before it.
+    """
+    plain = simplified(text)
+    places = [plain.find(name) for name in names if name in plain]
+    return not places or any(
+        re.search(COUNT_OR_NUMBER, plain[place:], re.IGNORECASE)
+        or _AGE_BEFORE_NAME.search(plain[:place])
+        for place in places
     )
 
 
