@@ -56,7 +56,7 @@ def main() -> None:
 async def _carol(data: Path, run: str) -> dict[str, Any]:
     texts = [text.strip() for text in chunks(data)]
     replies = dict(zip(texts, answers(data, run), strict=True))
-    llm = ScriptedLLM(partial(_recorded_reply, replies))
+    llm = ScriptedLLM(partial(recorded_reply, replies))
     with tempfile.TemporaryDirectory() as folder:
         options = IndexOptions(chunk_tokens=3_000)  # a chunk of the recording is one chunk here
         async with AsyncLightRAG(folder, llm=llm, options=options) as rag:
@@ -64,7 +64,7 @@ async def _carol(data: Path, run: str) -> dict[str, Any]:
             return await _figures(rag, "carol")
 
 
-def _recorded_reply(replies: Mapping[str, list[str]], request: Request) -> str:
+def recorded_reply(replies: Mapping[str, list[str]], request: Request) -> str:
     """What was recorded about a chunk; in place of a summary, the notes that were to be summarized."""
     question = next(message.content for message in request.messages if message.role == "user")
     turn = sum(message.role == "assistant" for message in request.messages)

@@ -16,14 +16,16 @@ import tempfile
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from benchmarks.aliases import recorded_reply
 from benchmarks.corpora import make_embedder
 from benchmarks.datasets import data_folder
 from benchmarks.retrieval import DEFAULT_EMBEDDER
 from lightrag_jsonl import Document, IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.cjk import CJK
-from lightrag_jsonl.testing import ReplayLLM
+from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tools.importer import import_index
 from tests.kit import unzipped
 from tests.replays import carol
@@ -166,7 +168,9 @@ def _index_carol(folder: Path) -> None:
     parts, replies = carol.documents(data_folder())
     pages = tuple([part.text for part in parts])
     document = Document("", id="carol", title="A Christmas Carol", pages=pages)
-    llm = ReplayLLM(replies, otherwise=lambda request: "A note.")
+    llm = ScriptedLLM(
+        partial(recorded_reply, replies)
+    )  # a prompt may go on after the text of a page
     options = IndexOptions(chunk_tokens=3_000)  # a chunk of the recording is one chunk here
     with LightRAG(folder, llm=llm, embedder=make_embedder("minilm"), options=options) as rag:
         rag.insert(document)

@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lightrag_jsonl.core.front_matter import is_label
 from lightrag_jsonl.core.sentences import sentence_spans
@@ -22,6 +23,7 @@ LONGEST_SENTENCE = 600  # characters; a longer sentence is a table or a list
 CHARACTERS_OF_A_TOKEN = 4  # where the tokens of a chunk are unknown
 REST_TERMS = 3  # words; a text with fewer that begins with a small letter is the rest of a sentence
 SENTENCE_JOINT = 1  # tokens between two sentences
+GAP_TOKENS = 3  # that a sentence costs besides, so that the shortest are not always chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,7 @@ class CandidateSentence:
     """A sentence: `chunk` is the position of the chunk, `span` the characters in the chunk's text.
 
     `names` are the row ids of the entities named, `terms` the other words without endings, and `tokens`
-    an estimate of the length.
+    an estimate of the length. `note` is the text of a note on the chunk, which has no span.
     """
 
     chunk: int
@@ -37,40 +39,56 @@ class CandidateSentence:
     terms: frozenset[str]
     names: tuple[int, ...]
     tokens: float
+    note: str = ""
 
 
+@lru_cache(5_000)  # the statements about a hub are looked at for many questions
 def content_stems(text: str) -> frozenset[str]:
     """The different words of a text without endings, and without function words."""
     return frozenset([stem(term) for term in search_terms(text) if term not in FUNCTION_WORDS])
 
 
 def split_sentences(
-    chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]]
+    chunks: Sequence[Chunk],
+    names: Sequence[Mapping[int, str]],
+    notes: Sequence[Sequence[str]] = (),
 ) -> list[CandidateSentence]:
-    """The sentences of chunks, each text once, given the names of the entities in each chunk."""
+    """The sentences of chunks and of the notes on each chunk, every text once, given the names of the
+    entities in each chunk.
+    """
     sentences: list[CandidateSentence] = []
     texts: set[str] = set()
     for position, (chunk, chunk_names) in enumerate(zip(chunks, names, strict=True)):
-        length = max(len(chunk.text), 1)
-        density = chunk.tokens / length if chunk.tokens else 1 / CHARACTERS_OF_A_TOKEN
         name_terms = {row: frozenset(search_terms(name)) for row, name in chunk_names.items()}
-        for start, end in whole_sentences(chunk.text):
-            text = chunk.text[start:end]
+        density = _tokens_of_a_character(chunk)
+        spans = whole_sentences(chunk.text)
+        quotes = [(chunk.text[start:end], (start, end), "") for start, end in spans]
+        chunk_notes = [(note, (0, 0), note) for note in notes[position]] if notes else []
+        for text, span, note in [*quotes, *chunk_notes]:
             terms = content_stems(text)
             if text in texts or not _is_quotable(text, terms):
                 continue
             texts.add(text)
-            all_terms = set(search_terms(text))
-            named_rows = [row for row, words in name_terms.items() if words and words <= all_terms]
             sentence = CandidateSentence(
                 chunk=position,
-                span=(start, end),
+                span=span,
                 terms=terms,
-                names=tuple(named_rows),
-                tokens=density * (end - start) + SENTENCE_JOINT,
+                names=_named_rows(text, name_terms),
+                tokens=density * len(text) + SENTENCE_JOINT,
+                note=note,
             )
             sentences.append(sentence)
     return sentences
+
+
+def _tokens_of_a_character(chunk: Chunk) -> float:
+    return chunk.tokens / max(len(chunk.text), 1) if chunk.tokens else 1 / CHARACTERS_OF_A_TOKEN
+
+
+def _named_rows(text: str, name_terms: Mapping[int, frozenset[str]]) -> tuple[int, ...]:
+    """The entities whose names stand in a text."""
+    all_terms = set(search_terms(text))
+    return tuple([row for row, words in name_terms.items() if words and words <= all_terms])
 
 
 def _is_quotable(text: str, terms: frozenset[str]) -> bool:
@@ -108,8 +126,10 @@ class ExcerptRequest:
     frame_tokens: int
 
 
-def choose_excerpts(request: ExcerptRequest, budget: int) -> dict[int, list[Excerpt]]:
-    """The spans chosen within a budget in tokens, by position of the chunk, in the order of the text."""
+def choose_excerpts(request: ExcerptRequest, budget: int) -> dict[int, list[CandidateSentence]]:
+    """The sentences chosen within a budget in tokens, by position of the chunk, in the order of the
+    text.
+    """
     return ExcerptChoice(request, budget).choose()
 
 
@@ -136,6 +156,7 @@ class ExcerptChoice:
         self._question = {term: rarity[term] for term in request.question_terms if term in rarity}
         self._whole_question = sum(self._question.values()) or 1.0
         self._likeness = [self._likeness_of(sentence) for sentence in self._sentences]
+        self._sorted_terms = [sorted(sentence.terms) for sentence in self._sentences]
         self._sections = self._divided()
         self._chosen: set[int] = set()
         self._open_chunks: set[int] = set()
@@ -143,8 +164,8 @@ class ExcerptChoice:
         self._covered_names: Counter[int] = Counter()
         self._covered_sections: Counter[int] = Counter()
 
-    def choose(self) -> dict[int, list[Excerpt]]:
-        """The spans by position of the chunk, in the order of the text."""
+    def choose(self) -> dict[int, list[CandidateSentence]]:
+        """The sentences by position of the chunk, in the order of the text."""
         queue = [(-self._gain(number), number) for number in range(len(self._sentences))]
         heapq.heapify(queue)
         budget_left = float(self._budget)
@@ -163,24 +184,24 @@ class ExcerptChoice:
             self._take(number)
             for neighbor in self._neighbors(number):
                 heapq.heappush(queue, (-self._gain(neighbor), neighbor))
-        spans: dict[int, list[Excerpt]] = {}
+        sentences: dict[int, list[CandidateSentence]] = {}
         for number in sorted(self._chosen):
             sentence = self._sentences[number]
-            spans.setdefault(sentence.chunk, []).append(sentence.span)
-        return spans
+            sentences.setdefault(sentence.chunk, []).append(sentence)
+        return sentences
 
     def _gain(self, number: int) -> float:
         """What a sentence adds, for each of its tokens."""
         sentence = self._sentences[number]
         value = sum([_next_share(self._covered_names[name]) for name in sentence.names])
-        for term in sorted(sentence.terms):
+        for term in self._sorted_terms[number]:
             value += self._term_weights[term] * _next_share(self._covered_terms[term])
         value /= 1 + self._covered_sections[self._sections[number]]
         value *= 1 + QUESTION_GAIN * self._likeness[number]
         value *= self._chunk_weights[sentence.chunk]
         if any(neighbor in self._chosen for neighbor in self._neighbors(number)):
             value *= 1 + NEIGHBOR_WEIGHT
-        return value / self._cost(number)
+        return value / (self._cost(number) + GAP_TOKENS)
 
     def _cost(self, number: int) -> float:
         sentence = self._sentences[number]
@@ -196,13 +217,17 @@ class ExcerptChoice:
         self._covered_sections[self._sections[number]] += 1
 
     def _neighbors(self, number: int) -> list[int]:
-        """The sentences before and after a sentence in its chunk."""
+        """The sentences before and after a sentence in its chunk; none of a note."""
+        if self._sentences[number].note:
+            return []
         numbers = range(max(number - 1, 0), min(number + 2, len(self._sentences)))
         chunk = self._sentences[number].chunk
         return [
             neighbor
             for neighbor in numbers
-            if neighbor != number and self._sentences[neighbor].chunk == chunk
+            if neighbor != number
+            and self._sentences[neighbor].chunk == chunk
+            and not self._sentences[neighbor].note
         ]
 
     def _likeness_of(self, sentence: CandidateSentence) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from lightrag_jsonl.core.answers import Context, Keywords
 from lightrag_jsonl.core.front_matter import is_front_matter
 from lightrag_jsonl.core.question_scope import is_of_any_text
+from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
 from lightrag_jsonl.retrieval.communities import (
     CommunityMemory,
@@ -37,6 +38,13 @@ MOST_PROMPT_NAMES = 2_000  # of entities; a longer list fits into no prompt
 # and how things end. Tuned as the weights in `excerpts`.
 OUTER_WEIGHT = 2.0
 
+# How much more a sentence counts in the document and in the chunk most like the question: a question about a
+# whole library is often answered by some of its documents, one about a book by all of its parts. Tuned on
+# A Christmas Carol and on this project's documentation.
+DOCUMENT_GAIN = 10.0
+DOCUMENT_SHARPNESS = 3
+CHUNK_GAIN = 0.5
+
 # Front matter is left out, unless a greater share of all chunks is front matter.
 MOST_FRONT_MATTER = 0.35
 
@@ -56,8 +64,8 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     names_by_chunk = [chunk_names[row] for row in chunks_by_row]
     overview = Overview(
         chunks=chunks,
-        sentences=tuple(split_sentences(chunks, names_by_chunk)),
-        chunk_weights=tuple(chunk_weights(chunks)),
+        sentences=tuple(split_sentences(chunks, names_by_chunk, chunk_notes(task, chunks_by_row))),
+        chunk_weights=tuple(with_likeness(task, chunks_by_row, chunk_weights(chunks))),
         question_terms=subject_terms(context.question, context.keywords),
         communities=top_communities,
         names=_important_names(task, communities, column(chunks_by_row)),
@@ -127,6 +135,69 @@ def _without_front_matter(
     return {row: chunk for row, chunk in chunks_by_row.items() if row not in front_rows}
 
 
+def with_likeness(
+    task: SearchTask, chunks_by_row: Mapping[int, Chunk], weights: Sequence[float]
+) -> list[float]:
+    """The weights of chunks, greater for chunks like the question, and for all chunks of a document with
+    such a chunk.
+    """
+    rows = column(chunks_by_row)
+    if not task.query.embedded or not len(rows):
+        return list(weights)
+    cosines = task.snapshot.vector_scores("chunk", task.query.vectors[:1], rows)[0]
+    lowest = float(np.nanmin(cosines, initial=1.0))
+    span = float(np.nanmax(cosines, initial=lowest)) - lowest
+    likeness = np.nan_to_num((cosines - lowest) / (span or 1.0))
+    best: dict[str, float] = {}
+    for chunk, value in zip(chunks_by_row.values(), likeness.tolist(), strict=True):
+        best[chunk.document_id] = max(best.get(chunk.document_id, 0.0), value)
+    weighted: list[float] = []
+    for chunk, value, weight in zip(
+        chunks_by_row.values(), likeness.tolist(), weights, strict=True
+    ):
+        of_document = 1 + DOCUMENT_GAIN * best[chunk.document_id] ** DOCUMENT_SHARPNESS
+        weighted.append(weight * of_document * (1 + CHUNK_GAIN * value))
+    return weighted
+
+
+# ── notes ───────────────────────────────────────────────────────────────────────
+
+
+def chunk_notes(task: SearchTask, chunks_by_row: Mapping[int, Chunk]) -> list[list[str]]:
+    """The descriptions that a model wrote when it read each chunk; none if only a part of what the chunks
+    say holds.
+    """
+    notes: dict[int, list[str]] = {row: [] for row in chunks_by_row}
+    if task.holding is not None:
+        return list(notes.values())
+    texts = {row: _closed_up(chunk.text) for row, chunk in chunks_by_row.items()}
+    rows = list(chunks_by_row)
+    for relation in task.snapshot.relation_mentions(chunks=rows):
+        if relation.owner is not None:
+            note = _note(
+                relation.mention.source, relation.mention.description, texts[relation.chunk]
+            )
+            notes[relation.chunk] += note
+    for entity in task.snapshot.entity_mentions(chunks=rows):
+        if entity.owner is not None:
+            note = _note(entity.mention.name, entity.mention.description, texts[entity.chunk])
+            notes[entity.chunk] += note
+    return list(notes.values())
+
+
+def _note(subject: str, description: str, text: str) -> list[str]:
+    """A description with the name of the subject; [] if it has sentences of the text, as rules make it."""
+    sentences = [description[start:end] for start, end in sentence_spans(description)]
+    if any(_closed_up(sentence) in text for sentence in sentences):
+        return []
+    return [description if subject in description else f"{subject}: {description}"]
+
+
+def _closed_up(text: str) -> str:
+    """A text without spaces, to compare texts whatever the line breaks."""
+    return "".join(text.split())
+
+
 # ── names ───────────────────────────────────────────────────────────────────────
 
 
@@ -134,7 +205,7 @@ def _important_names(
     task: SearchTask, communities: Sequence[CommunityRows], chunks: Ids
 ) -> tuple[tuple[int, str], ...]:
     """The entities of communities by the number of relations and chunks, each with the position of its
-    community; first those that some `chunks` mention, of equal ones the first community's.
+    community, of equal ones the first community's; none that `chunks` do not mention.
 
     A name without a type and with a single chunk is often no name at all, and left out.
     """
@@ -145,7 +216,7 @@ def _important_names(
     mentions = np.bincount(positions[is_visible], minlength=len(entities))
     scores = visible_degrees(task, entities) + mentions
     is_mentioned = np.isin(entities, task.snapshot.graph.entities_of(chunks)[1])
-    best = np.lexsort((-scores, ~is_mentioned))[:MOST_PROMPT_NAMES]
+    best = np.lexsort((-scores, ~is_mentioned))[: min(is_mentioned.sum(), MOST_PROMPT_NAMES)]
     entities_by_row = load_entities(task, entities[best])
     names: list[tuple[int, str]] = []
     for at in best.tolist():

@@ -7,6 +7,7 @@ from lightrag_jsonl.core.answers import Community, CommunityReport, Context, Dro
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.types import Excerpt
 from lightrag_jsonl.retrieval.context import REDUCED, context_mark
 from lightrag_jsonl.retrieval.context_writer import ContextWriter
 from lightrag_jsonl.retrieval.excerpts import ExcerptRequest, choose_excerpts
@@ -15,7 +16,7 @@ from lightrag_jsonl.retrieval.task import Overview, SearchResult
 
 MOST_TRIALS = 4  # budgets tried, since the lengths of sentences are estimates
 WELL_USED = 0.95  # of the budget: nothing longer is tried
-NAMES_SHARE = 0.25  # of the budget for the names of entities, at most
+NAMES_SHARE = 0.1  # of the budget for the names of entities, at most
 REPORTS_SHARE = 0.5  # of the budget for reports, at most
 REPORTED_WEIGHT = 1e-6  # of a sentence whose community has a report: such sentences come last
 FRAME = "[999] … "  # around the excerpts of a chunk
@@ -76,10 +77,15 @@ class OverviewWriter:
             frame_tokens=count(FRAME) + (count(NUMBER) if communities else 0),
         )
         excerpts = choose_excerpts(request, budget - fixed - community_tokens)
-        spans = {overview.chunks[position].id: tuple(spans) for position, spans in excerpts.items()}
+        spans: dict[str, tuple[Excerpt, ...]] = {}
+        notes: dict[str, tuple[str, ...]] = {}
+        for position, sentences in excerpts.items():
+            id = overview.chunks[position].id
+            spans[id] = tuple([sentence.span for sentence in sentences if not sentence.note])
+            notes[id] = tuple([sentence.note for sentence in sentences if sentence.note])
         visible_ids = spans.keys() | cited_chunk_ids(communities)
         chunks = [chunk for chunk in overview.chunks if chunk.id in visible_ids]
-        prompt = self._writer.overview(communities, chunks, spans)
+        prompt = self._writer.overview(communities, chunks, spans, notes)
         return replace(
             self._context,
             chunks=tuple(chunks),
