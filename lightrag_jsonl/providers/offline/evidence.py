@@ -170,7 +170,7 @@ class AnswerEvidence:
         """Whether a sentence among very many has most words, and of two words both, close together."""
         pattern = self._question.answer_pattern
         shows_pattern = pattern is not None and pattern.search(simplified(quote.text))
-        if shows_pattern and share >= _CLEAR_AMONG_MANY and self._count_rivals(share) == 1:
+        if shows_pattern and share >= _CLEAR_AMONG_MANY and self._count_rivals(share) <= 1:
             return True
         if len(self._words) > _FEW_WORDS:
             return share >= _MOST_AMONG_MANY

@@ -198,7 +198,10 @@ def _pattern_of_answer(question: str, question_words: Sequence[str]) -> re.Patte
         return re.compile(colored, re.IGNORECASE)
     if style := _STYLE_NAME.match(question):
         person = style["person"]
-        return re.compile(f"{person}(?:者|，)?(?:表)?字|名{person[1:]}，?(?:表)?字")
+        given_names = "|".join(
+            filter(None, [person[1:], person[2:]])
+        )  # 司马懿 has a double surname
+        return re.compile(f"{person}(?:者|，)?(?:表)?字|名(?:{given_names})，?(?:表)?字")
     for question_pattern, answer_pattern in _ASKED_AND_SHOWN:
         if question_pattern.search(question):
             return answer_pattern
