@@ -47,6 +47,9 @@ def is_abstention(line: str) -> bool:
             "Ola Berg died in Narvik. Ola Berg went to Peru.",
             "Ola Berg went",
         ),
+        ("How old is Ola Berg?", "The 34-year-old Ola Berg sails.", "The 34-year-old"),
+        ("晚饭由谁来做？", "晚饭是面条，由阿昌来做。", "晚饭是面条"),
+        ("账本在谁手里？", "账本在柏舟手里。", "账本在柏舟手里"),
         ("季明的祖父是谁？", "季明祖郑文，父郑礼。", "季明祖郑文"),
     ],
 )
@@ -62,6 +65,8 @@ def test_a_sentence_that_says_it_is_quoted_first(question: str, text: str, quote
         ("沈微字什么？", "时有陆安，字子平；沈微敬礼甚厚。"),
         ("谁打败了吴通？", "陈锐被吴通打败了。"),
         ("Where did Ola Berg go?", "Ola Berg died in Narvik."),
+        ("How old is Ola Berg?", "The boat is a nine-year-old sloop that belongs to Ola Berg."),
+        ("田静今年几岁？", "来福是一条五岁的牧羊犬，主人是田静。"),
         ("What was the gate made of?", "The gate opened to a street of red brick."),
     ],
 )

@@ -357,6 +357,8 @@ def test_a_statement_has_its_direction(text: str, expected: set[tuple[str, str, 
         "迟小满建在《收获》。",
         "会员有杭州推理作家协会。",
         "赵凯拜沈若兰为征西将军。",
+        "赵凯朗诵沈若兰《春夜集》。",
+        "赵凯继承了沈若兰、陈望舒的主张。",
     ],
 )
 def test_what_a_sentence_does_not_state_is_only_mentioned_together(text: str) -> None:

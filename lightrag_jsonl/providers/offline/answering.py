@@ -77,9 +77,6 @@ _DEFINED_SUBJECT = re.compile(  # of "Who is …?" and the like
 )
 
 
-_ASKS_FOR_STYLE = re.compile("[^名]字(?:什么|谁|何)")  # the style name: 孔明 of 诸葛亮
-
-
 class ExtractiveAnswerer:
     """An `Answerer` without a model: quotes up to 5 sentences, or the number in the context's
     `response_type`, each with `[n]`.
@@ -181,8 +178,12 @@ def _answering_quotes(
         return []
     name = _defined_name(question)
     if name and (quotes[0].defines(name) or quotes[0].opens_entry(name)):
-        is_about_style = _ASKS_FOR_STYLE.search(question) is not None
-        return [quote for quote in quotes if not is_about_style or "字" in quote.text]
+        pattern = analyze_question(question, language).answer_pattern  # of a style name (字)
+        matching = [
+            quote for quote in quotes if pattern is None or pattern.search(simplified(quote.text))
+        ]
+        if matching:
+            return matching
     candidates = chunk_quotes(context) or description_quotes(context)
     return AnswerEvidence(question, candidates, language).answering(quotes)
 

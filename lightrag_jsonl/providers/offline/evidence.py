@@ -38,6 +38,7 @@ _SHOWN: Mapping[str, re.Pattern[str]] = {  # by `kind` of a question
         r"(?:(?<![一-鿿])|(?<=[是给由被和请让]))[阿老小][一-鿿](?=[，。；的]|$)"
         r"|[一-鿿](?:阿姨|叔叔?|大?[爷妈嫂婶]|师傅|老师|医生|先生|女士|太太)"
         r"|[表堂][姐妹哥弟][一-鿿]{0,2}"
+        r"|由(?![谁人他她其])[^，。；]{1,6}来|在(?![谁人他她其])[^，。；]{1,6}手[里上中]"
     ),
     "name": re.compile(r"\b(?:names?|named|called)\b|叫|名", re.IGNORECASE),
     "duration": re.compile(
@@ -98,8 +99,8 @@ class AnswerEvidence:
 
     def _about_names(self, answers: Sequence[Quote]) -> Sequence[Quote]:
         """The answers with a name of the question, if there are any; otherwise all."""
-        named = [quote for quote in answers if _names_any(self._question.names, quote)]
-        return named or answers
+        with_name = [quote for quote in answers if _names_any(self._question.named_parties, quote)]
+        return with_name or answers
 
     def _answer_together(self, pair: Sequence[Quote]) -> bool:
         """Whether two sentences answer the question, joined by a name."""
@@ -167,9 +168,9 @@ class AnswerEvidence:
 
     def _stands_out(self, quote: Quote, share: float) -> bool:
         """Whether a sentence among very many has most words, and of two words both, close together."""
-        pattern = self._question.pattern
+        pattern = self._question.answer_pattern
         shows_pattern = pattern is not None and pattern.search(simplified(quote.text))
-        if shows_pattern and share >= _CLEAR_AMONG_MANY and self._count_rivals(share) == 1:
+        if shows_pattern and share >= _CLEAR_AMONG_MANY and self._count_rivals(share) <= 1:
             return True
         if len(self._words) > _FEW_WORDS:
             return share >= _MOST_AMONG_MANY
@@ -189,7 +190,11 @@ class AnswerEvidence:
             return False
         if not self._shows_pattern(quote) or not self._is_about_a_name(quote):
             return False
-        if _names_other_work(question.works, quote.text):
+        if _names_other_work(question.named_works, quote.text):
+            return False
+        if _ASKS_FOR_AGE.search(question.text) and not _has_age_of(
+            question.named_parties, quote.text
+        ):
             return False
         if question.owner and not self._names_owner(quote):
             return False
@@ -217,7 +222,9 @@ class AnswerEvidence:
         elsewhere in one of few sentences, and a color may have a name of its own.
         """
         question = self._question
-        if question.pattern is None or question.pattern.search(simplified(quote.text)):
+        if question.answer_pattern is None or question.answer_pattern.search(
+            simplified(quote.text)
+        ):
             return True
         is_strict = question.kind != "number" and question.category not in ("color", "colour")
         return not (is_strict or self._is_among_many)
@@ -226,7 +233,7 @@ class AnswerEvidence:
         """Whether a sentence is about one of several names of a question: it has a name, or its passage
         has one and the sentence has no other organization.
         """
-        names = self._question.names
+        names = self._question.named_parties
         if len(names) < 2 or _names_any(names, quote):
             return True
         passage = [near for near in self._quotes if near.number == quote.number]
@@ -375,6 +382,25 @@ def _names_other_work(works: Sequence[str], text: str) -> bool:
     """Whether a text has titles, but none of the works asked about."""
     return (
         bool(works) and "《" in text and not any(f"《{work}" in simplified(text) for work in works)
+    )
+
+
+_ASKS_FOR_AGE = re.compile(r"\bhow old\b|几岁|多少岁|多大年纪|多大了", re.IGNORECASE)
+_AGE_BEFORE_NAME = re.compile(
+    rf"{COUNT_OR_NUMBER}[^，,;；]{{1,11}}$", re.IGNORECASE
+)  # "the 34-year-old Ann"
+
+
+def _has_age_of(names: Sequence[str], text: str) -> bool:
+    """Whether a number in a text may be the age of a named person: it follows the name, or stands right
+    before it.
+    """
+    plain = simplified(text)
+    places = [plain.find(name) for name in names if name in plain]
+    return not places or any(
+        re.search(COUNT_OR_NUMBER, plain[place:], re.IGNORECASE)
+        or _AGE_BEFORE_NAME.search(plain[:place])
+        for place in places
     )
 
 

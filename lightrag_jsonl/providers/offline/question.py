@@ -124,9 +124,9 @@ class AskedQuestion:
     `kind` is a kind of answer visible in a text; `subject_verb` and `object_verb` are verbs whose
     subject or object is asked for; `attribute` is what is asked for of its `owner` ("the color of
     the roof"). They are stems of English, words of Chinese, or "". `category` is the English noun
-    after "which" or "what". `names` are the people, organizations and places named. `pattern` shows
+    after "which" or "what". `named_parties` are the people, organizations and places named. `answer_pattern` shows
     what is asked for beside its word: the number before what is counted, a color, another name; without
-    it no sentence is an answer. `works` are the titles named.
+    it no sentence is an answer. `named_works` are the titles named.
     """
 
     text: str
@@ -137,9 +137,9 @@ class AskedQuestion:
     attribute: str
     owner: Sequence[str]
     category: str
-    names: Sequence[str]
-    works: Sequence[str]
-    pattern: re.Pattern[str] | None
+    named_parties: Sequence[str]
+    named_works: Sequence[str]
+    answer_pattern: re.Pattern[str] | None
 
 
 def analyze_question(question: str, language: Language) -> AskedQuestion:
@@ -158,13 +158,13 @@ def analyze_question(question: str, language: Language) -> AskedQuestion:
         attribute=_content_stem(attribute["head"]) if attribute else "",
         owner=_words(attribute["owner"], language) if attribute else (),
         category=_content_stem(category["noun"]) if category else "",
-        names=_names(text, ("person", "organization", "place"), language),
-        works=_names(text, ("work",), language),
-        pattern=_pattern(text, question_words),
+        named_parties=_names_of_types(text, ("person", "organization", "place"), language),
+        named_works=_names_of_types(text, ("work",), language),
+        answer_pattern=_pattern_of_answer(text, question_words),
     )
 
 
-def _names(question: str, types: Sequence[str], language: Language) -> Sequence[str]:
+def _names_of_types(question: str, types: Sequence[str], language: Language) -> Sequence[str]:
     """The names of certain types in a question."""
     return [
         phrase.name
@@ -174,7 +174,7 @@ def _names(question: str, types: Sequence[str], language: Language) -> Sequence[
     ]
 
 
-def _pattern(question: str, question_words: Sequence[str]) -> re.Pattern[str] | None:
+def _pattern_of_answer(question: str, question_words: Sequence[str]) -> re.Pattern[str] | None:
     """What an answer shows beside a word of the question: a number, a color, another name."""
     if counted := _COUNTED.search(question):
         nouns = "|".join(
@@ -189,16 +189,19 @@ def _pattern(question: str, question_words: Sequence[str]) -> re.Pattern[str] | 
             units += [*_UNITS_OF_ACTIONS, *question_words]  # 七擒
         return re.compile(rf"(?![几数]){COUNT_OR_NUMBER}(?:{'|'.join(map(re.escape, units))})")
     if _ASKS_FOR_COLOR.search(question) and question_words:
-        objects = "|".join(map(re.escape, question_words))
+        colored_words = "|".join(map(re.escape, question_words))
         if is_cjk(question_words[0][0]):
             return re.compile(
-                rf"{_CHINESE_COLORS}色?的?(?:{objects})|(?:{objects})[^，。；]*{_CHINESE_COLORS}"
+                rf"{_CHINESE_COLORS}色?的?(?:{colored_words})|(?:{colored_words})[^，。；]*{_CHINESE_COLORS}"
             )
-        colored = rf"(?:{_COLORS})\W+(?:\w+\W+)?(?:{objects})|(?:{objects})\w*\W+(?:is|was|are|were)\W+(?:\w+\W+){{0,2}}(?:{_COLORS})\b"
+        colored = rf"(?:{_COLORS})\W+(?:\w+\W+)?(?:{colored_words})|(?:{colored_words})\w*\W+(?:is|was|are|were)\W+(?:\w+\W+){{0,2}}(?:{_COLORS})\b"
         return re.compile(colored, re.IGNORECASE)
     if style := _STYLE_NAME.match(question):
         person = style["person"]
-        return re.compile(f"{person}(?:者|，)?(?:表)?字|名{person[1:]}，?(?:表)?字")
+        given_names = "|".join(
+            filter(None, [person[1:], person[2:]])
+        )  # 司马懿 has a double surname
+        return re.compile(f"{person}(?:者|，)?(?:表)?字|名(?:{given_names})，?(?:表)?字")
     for question_pattern, answer_pattern in _ASKED_AND_SHOWN:
         if question_pattern.search(question):
             return answer_pattern
@@ -265,12 +268,12 @@ def _words(question: str, language: Language) -> Sequence[str]:
 
 
 _MONTH_OR_DAY = re.compile("[一二三四五六七八九十]+[月日号]")
-_NO_NAME = re.compile("[更最很太多几哪谁什]|.*[着了过得给的]$")
+_NO_WORD_ASKED_ABOUT = re.compile("[更最很太多几哪谁什]|.*[着了过得给的]$")
 
 
 def _is_unknown_name(segment: SegmentedWord) -> bool:
     """Whether a segment is no word of the dictionary, or a name, and so says what is asked about."""
     text = segment.text
-    if len(text) < 2 or not all(map(is_cjk, text)) or _NO_NAME.match(text):
+    if len(text) < 2 or not all(map(is_cjk, text)) or _NO_WORD_ASKED_ABOUT.match(text):
         return False
     return not segment.in_dictionary or segment.tag in ("nr", "ns", "nz", "nt", "nrt")

@@ -17,7 +17,7 @@ _ATTACHED = re.compile(  # to a name by the segmenter
 _ORGANIZATION_AND_OFFICE = re.compile(  # single words of the dictionary: 大学校长
     "(大学|中学|小学|学院|医院|法院|公司|银行|局)(校长|教授|教师|院长|总裁|行长|主席|局长)"
 )
-_FUNCTION_ENDINGS = "之若只时谓乃既亦遂则即又便说等去来从因以欲袭率遣命使"  # joined to people's names by the segmenter
+_FUNCTION_ENDINGS = "之若只时谓乃既亦遂则即又便说等去来从因以欲袭率遣命使引回"  # joined to people's names by the segmenter
 _LONGEST_GUESS = 3  # characters of a person's full name
 _FILLER_TAGS = ("r", "d", "y")  # pronouns and question words, adverbs, particles at the end
 

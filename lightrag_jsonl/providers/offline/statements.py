@@ -169,7 +169,11 @@ _CHINESE_OPENING = re.compile(
 )
 _MARKS_BEFORE_NAME = ("《", "“", "‘", "「")
 _MARKS_AFTER_NAME = ("》", "”", "’", "」")
-_FREE_CHINESE_OBJECT = re.compile(r"[》”’」]?(?:[^\w·\-－—]|$|[和与及并])")
+_FREE_CHINESE_OBJECT = (
+    re.compile(  # neither "Li's poem" (李白《静夜思》) nor one of several owners (甲、乙的主张)
+        r"[》”’」]?(?!《|[、和与及](?!《)[^，。；、的]{1,8}的)(?:[^\w·\-－—]|$|[和与及并])"
+    )
+)
 _CHINESE_ADVERBS = r"(?:已经|已|曾经|曾|也|又|便|遂|亦|还|共同|正式|主要|后来|\d{4}年){0,2}"
 _CHINESE_VERB = re.compile(
     rf"{_CHINESE_ADVERBS}(?P<verb>\w{{1,4}}?)(?P<particle>[于在自到至往入为]?)(?:了|过|着)?[《“「]?"
