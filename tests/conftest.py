@@ -60,6 +60,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return bool(SLOW_FILE.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs PyTorch comes first: so one of several test processes imports it, and no other."""
+    items.sort(key=lambda item: item.get_closest_marker("torch") is None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """A test that awaits is run by an event loop of its own."""

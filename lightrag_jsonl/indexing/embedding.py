@@ -23,6 +23,7 @@ Digests: TypeAlias = dict[int, tuple[bytes, str]]  # by row id, with the part th
 RowVectors: TypeAlias = dict[int, tuple[bytes, Vectors]]  # by row id, with the digest of the text
 
 AT_ONCE = 512  # texts that are embedded, and vectors that are moved
+BATCHES_AT_ONCE = 32  # requests that an embedder gets at a time, however large a commit is
 KEYWORDS = 3  # of a relation that are embedded, the most frequent: as many as a statement has
 
 
@@ -140,8 +141,10 @@ class PassageEmbedder:
             step(len(embeddings), len(keys))
 
         step(0, len(keys))
-        starts = range(0, len(keys), size)
-        await finish_all(map(embed_batch, starts))  # the batches that succeed may be stored
+        at_once = size * BATCHES_AT_ONCE
+        for first in range(0, len(keys), at_once):
+            starts = range(first, min(first + at_once, len(keys)), size)
+            await finish_all(map(embed_batch, starts))  # the batches that succeed may be stored
         return embeddings
 
     async def _cache(self, embeddings: Mapping[bytes, Embedding]) -> None:

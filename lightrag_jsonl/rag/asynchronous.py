@@ -359,7 +359,8 @@ class AsyncLightRAG:
     async def status(self) -> Status:
         """The numbers of documents, entities and relations, and the parts of the index."""
         engine = self.engine
-        status = await read(engine.store, index_status)
+        totals = engine.report_totals
+        status = await read(engine.store, lambda view: index_status(view, totals))
         return replace(
             status,
             working_dir=str(self.working_dir),

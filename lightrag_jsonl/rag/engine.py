@@ -60,6 +60,7 @@ from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.status import ReportTotals
 from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
 from lightrag_jsonl.tracing.citations import resolve_citations
 from lightrag_jsonl.tracing.events import Session
@@ -195,6 +196,11 @@ class Engine:
             secret_marks=self.new_id is random_id,
             claims=ClaimMemory(self.functional_kinds),
         )
+
+    @cached_property
+    def report_totals(self) -> ReportTotals:
+        """The sums of the extraction reports, for the status."""
+        return ReportTotals()
 
     @property
     def functional_kinds(self) -> tuple[str, ...]:

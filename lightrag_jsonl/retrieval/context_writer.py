@@ -346,7 +346,8 @@ def new_statements(fact: Entity | Relation) -> list[str]:
     than source, predicate and target.
     """
     stated = set(_own_names_and_triples(fact))
-    return [text for text in fact.description.split("\n") if _bare_words(text) not in stated]
+    texts = dict.fromkeys(fact.description.split("\n"))  # what was left of two may be the same
+    return [text for text in texts if _bare_words(text) not in stated]
 
 
 def _own_names_and_triples(fact: Entity | Relation) -> Iterator[str]:

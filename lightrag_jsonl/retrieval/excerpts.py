@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lightrag_jsonl.core.front_matter import is_label
 from lightrag_jsonl.core.sentences import sentence_spans
@@ -42,6 +43,7 @@ class CandidateSentence:
     note: str = ""
 
 
+@lru_cache(5_000)  # the statements about a hub are looked at for many questions
 def content_stems(text: str) -> frozenset[str]:
     """The different words of a text without endings, and without function words."""
     return frozenset([stem(term) for term in search_terms(text) if term not in FUNCTION_WORDS])

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePath
+from threading import Lock
 from typing import NamedTuple
 
 from lightrag_jsonl.core.answers import Context
@@ -22,6 +23,7 @@ TITLE_LENGTH = 40  # characters, of a text without a title
 STOPPED = "insert.stopped"  # the setting that holds why the last insert ended early, or ""
 NOT_EMBEDDED = "{} is found by words and by the graph only: {}"
 REFUSED = "the embedder refused it"
+CHUNKS_ADDED_UP = 4_096  # reports in a range of row ids: about 20 ms
 ALL_REFUSED = "no line of the answer could be read as a record"
 
 
@@ -90,7 +92,35 @@ def _telling_folders(folders: Sequence[PurePath]) -> list[str]:
     return []
 
 
-def index_status(view: StoreView) -> Status:
+class ReportTotals:
+    """The sum of the extraction reports of all chunks, added up by ranges of row ids: after a change,
+    only the ranges with a changed chunk are added up anew.
+    """
+
+    def __init__(self) -> None:
+        self._generation = -1
+        self._totals: dict[int, ExtractionReport] = {}  # by the number of the range
+        self._lock = Lock()
+
+    def total(self, view: StoreView) -> ExtractionReport:
+        """The sum in the state of a view."""
+        with self._lock:
+            generation = view.generation
+            touched = view.touched_since(self._generation)
+            if touched is None:
+                self._totals = {}
+                changed_ranges = set(range(view.last_chunk() // CHUNKS_ADDED_UP + 1))
+            else:
+                changed_ranges = {row // CHUNKS_ADDED_UP for row in touched["chunk"]}
+            for number in sorted(changed_ranges):
+                first_row = number * CHUNKS_ADDED_UP
+                rows = range(first_row, first_row + CHUNKS_ADDED_UP)
+                self._totals[number] = view.extraction_totals(rows)
+            self._generation = generation
+            return sum(self._totals.values(), ExtractionReport())
+
+
+def index_status(view: StoreView, totals: ReportTotals) -> Status:
     """The totals; what the database does not know (model, size on the disk) is left empty."""
     counts = view.counts()
     settings = view.settings()
@@ -112,7 +142,7 @@ def index_status(view: StoreView) -> Status:
         tokenizer=settings.get("tokenizer", ""),
         format=int(settings.get("format", 0)),
         bytes_on_disk=0,
-        extraction=view.extraction_totals(),
+        extraction=totals.total(view),
     )
 
 

@@ -1,5 +1,6 @@
 """Vectors: each text is embedded once, what is paid for is kept, and a broken embedder costs no answer."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.indexing.embedding import BATCHES_AT_ONCE
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from tests.kit import entity, index, problems, read_names, reading, relation, view
 
@@ -47,6 +49,38 @@ async def test_the_same_text_in_many_documents_is_embedded_once(tmp_path: Path) 
         rows = list(reader.chunks(documents=[f"d{n}" for n in range(9)]))
         assert len(reader.vectors("chunk", rows)) == 9
         assert len(reader.vectors("relation", list(reader.relation_rows()))) == 1
+
+
+async def test_an_embedder_gets_a_limited_number_of_requests_at_a_time(tmp_path: Path) -> None:
+    """However many texts a commit has; and after a failure no further ones."""
+    in_flight = 0
+    most_in_flight = 0
+
+    class Slow(Counting):
+        async def embed(
+            self, texts: Sequence[str], *, kind: Literal["query", "passage"]
+        ) -> Vectors:
+            nonlocal in_flight, most_in_flight
+            in_flight += 1
+            most_in_flight = max(most_in_flight, in_flight)
+            await asyncio.sleep(0)
+            try:
+                return await super().embed(texts, kind=kind)
+            finally:
+                in_flight -= 1
+
+    records = [entity(f"Person{n} 🙂", f"Person{n} 🙂 walks.") for n in range(2 * BATCHES_AT_ONCE)]
+    options = IndexOptions(embed_batch_size=1)
+    async with index(tmp_path / "a", embedder=Slow(), options=options) as rag:
+        await rag.insert_records(Document("All walk.", id="x"), records)
+    assert most_in_flight == BATCHES_AT_ONCE
+
+    broken = Slow(fails_from=0)
+    async with index(tmp_path / "b", embedder=broken, options=options) as rag:
+        with pytest.raises(EmbeddingError):
+            await rag.insert_records(Document("All walk.", id="x"), records)
+    assert broken.texts.total() == 0
+    assert broken.calls <= 2 * BATCHES_AT_ONCE  # each is followed by a look whether it is well
 
 
 async def test_only_what_changed_is_embedded_again(tmp_path: Path) -> None:

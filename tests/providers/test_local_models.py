@@ -12,7 +12,7 @@ from lightrag_jsonl import AsyncLightRAG, Document
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.providers import CrossEncoderReranker, SentenceTransformerEmbedder
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # loading models takes long
+pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.timeout(600)]
 
 LONG = "Marley was dead: to begin with. 乔峰 🌍 " * 60
 

@@ -6,8 +6,10 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAG, StorageError
 from lightrag_jsonl.core.types import ExtractionReport
+from lightrag_jsonl.storage import status
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import find_documents
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, read_names, relation
 
@@ -74,8 +76,40 @@ async def test_totals_are_the_sum_over_chunks(tmp_path: Path) -> None:
         await rag.insert([f"Ann{n} met Bob and Cid{n} in Town." * (n + 1) for n in range(5)])
         with rag.engine.store.view() as view:
             reports = [chunk.report for chunk in view.chunk_reports()]
-            assert view.extraction_totals() == sum(reports, ExtractionReport())
-        assert (await rag.status()).extraction.rejections
+        total = (await rag.status()).extraction
+        assert total.rejections and total == sum(reports, ExtractionReport())
+
+
+async def test_totals_follow_every_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After new, changed and deleted documents the totals are those of an index opened anew, though
+    only ranges with a changed chunk are added up.
+    """
+    monkeypatch.setattr(status, "CHUNKS_ADDED_UP", 2)
+    llm = ScriptedLLM(read_names)
+    added_up: list[range] = []
+    original = StoreView.extraction_totals
+
+    def counted(view: StoreView, rows: range) -> ExtractionReport:
+        added_up.append(rows)
+        return original(view, rows)
+
+    monkeypatch.setattr(StoreView, "extraction_totals", counted)
+    async with index(tmp_path, llm) as rag:
+        await rag.insert([Document(f"Ann{n} met Bob.", id=f"d{n}") for n in range(6)])
+        assert (await rag.status()).extraction.ok == 6
+        for change in (
+            rag.insert(Document("Ann7 met Cid.", id="d7")),
+            rag.delete("d0"),
+            rag.insert(Document("Ann1 met Bob and Cid.", id="d1")),
+        ):
+            added_up.clear()
+            await change
+            total = (await rag.status()).extraction
+            assert len(added_up) < 4
+            added_up.clear()
+            assert (await rag.status()).extraction == total and added_up == []
+            async with index(tmp_path, llm) as further:
+                assert (await further.status()).extraction == total
 
 
 def test_a_reader_makes_no_folder(tmp_path: Path) -> None:

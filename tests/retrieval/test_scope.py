@@ -269,6 +269,7 @@ async def test_with_word_counts_what_shares_words_is_found(tmp_path: Path, name:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 @pytest.mark.parametrize("embedder", [minilm, Crowded], ids=["spread", "crowded"])
 @pytest.mark.parametrize("name", ["notes", "news"])
 async def test_with_trained_vectors_meaning_is_enough(
@@ -282,6 +283,7 @@ async def test_with_trained_vectors_meaning_is_enough(
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 async def test_a_book_answers_questions_about_the_book(tmp_path: Path, shared_data: Path) -> None:
     """Its passages resemble each other, which says nothing about a question."""
     corpus = Corpus("en", [text.strip() for text in chunks(shared_data)], ())
@@ -306,6 +308,7 @@ async def test_a_book_answers_questions_about_the_book(tmp_path: Path, shared_da
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 async def test_the_guard_can_be_turned_off(tmp_path: Path) -> None:
     """Then any question is searched for, with vectors of either kind."""
     for number, embedder in enumerate((HashEmbedder(), minilm())):
@@ -345,6 +348,7 @@ async def test_small_talk_asks_no_model(tmp_path: Path, greeting: str, mode: Mod
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 async def test_unrelated_texts_are_embedded_once(tmp_path: Path) -> None:
     """The scale of an embedder's cosines costs one call, not one for each question."""
     embedder = Crowded()

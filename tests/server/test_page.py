@@ -57,6 +57,15 @@ CanvasRenderingContext2D.prototype.clearRect = function (...place) {
   clearRect.apply(this, place);
 };
 """
+# The elements of a kind with a text, in one request: drivers take several for each element.
+VISIBLE = """
+const [selector, text] = arguments;
+const box = (element) => element.closest("select") ?? element;
+return [...document.querySelectorAll(selector)].filter((element) =>
+  box(element).checkVisibility({opacityProperty: true, visibilityProperty: true}) &&
+  [...box(element).getClientRects()].some((place) => place.width && place.height) &&
+  (element.innerText ?? element.textContent).includes(text));
+"""
 LETTERS = 10  # pixels, at most, of the height that names of two lines need
 TWO_LINES = 60  # the pixels of a button whose label is broken into two lines
 
@@ -74,14 +83,14 @@ class Page:
 
     def all(self, selector: str) -> list[WebElement]:
         """What there is of a kind at the moment, and can be seen."""
-        found = self.driver.find_elements(By.CSS_SELECTOR, selector)
-        return [one for one in found if one.is_displayed()]
+        elements: list[WebElement] = self.driver.execute_script(VISIBLE, selector, "")
+        return elements
 
     def wait(self, selector: str, text: str = "") -> WebElement:
         """The first visible element of a kind with this text, once it is there."""
 
         def look(driver: webdriver.Chrome) -> WebElement | None:
-            return next((one for one in self.all(selector) if text in one.text), None)
+            return next(iter(driver.execute_script(VISIBLE, selector, text)), None)
 
         waiting = WebDriverWait(self.driver, SECONDS, 0.05, [Exception])
         found: WebElement = waiting.until(look, f"{selector} {text!r}")

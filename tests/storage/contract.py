@@ -170,7 +170,7 @@ def stored_content(store: Store) -> list[object]:
             snapshot.documents(),
             snapshot.chunks(),
             snapshot.chunk_reports(),
-            snapshot.extraction_totals(),
+            snapshot.extraction_totals(range(1_000)),
             snapshot.document_labels(),
             snapshot.new_pending_ids(),
             snapshot.existing_ids(["d1", "none"]),
@@ -335,7 +335,9 @@ class StoreContract:
         with store.view() as view:
             reports = [chunk.report for chunk in view.chunk_reports()]
             expected = replace(sum(reports, t.ExtractionReport()), content_keywords={})
-            assert view.extraction_totals() == expected
+            assert view.extraction_totals(range(1_000)) == expected
+            assert view.extraction_totals(range(1)) == t.ExtractionReport()
+            assert view.last_chunk() == 4
 
     def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
         """Their chunks by time, what they changed with its row, and mentions that count no longer; an

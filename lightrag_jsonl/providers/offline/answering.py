@@ -179,7 +179,8 @@ def _answering_quotes(
     """Those of the quotes that answer the question; all definitions of what is asked for."""
     if not quotes:
         return []
-    if (name := _defined_name(question)) and quotes[0].defines(name):
+    name = _defined_name(question)
+    if name and (quotes[0].defines(name) or quotes[0].opens_entry(name)):
         is_about_style = _ASKS_FOR_STYLE.search(question) is not None
         return [quote for quote in quotes if not is_about_style or "字" in quote.text]
     candidates = chunk_quotes(context) or description_quotes(context)
@@ -241,6 +242,7 @@ def _defining_quotes(
     """Quotes with a definition of a name, then the best of the chunks; none without a definition."""
     quotes_by_text = {quote.text: quote for quote in (*descriptions, *chunks)}
     defining = [quote for quote in quotes_by_text.values() if quote.defines(name)]
+    defining = defining or [quote for quote in chunks if quote.opens_entry(name)]
     if not defining:
         return []
     remaining = [quote for quote in chunks if quote not in defining and quote.is_about(name)]

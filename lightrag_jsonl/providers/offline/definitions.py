@@ -37,4 +37,6 @@ _DEFINITION_AFTER = re.compile(
     r"|[*_`\"'”’)]*,\s+(?:an?|the|[A-Z]\w+['’]s|(?:[a-z]+\s){1,2}(?:of|to))\s"
     r"|，?(?:字|乃|者，|(?:本|原)?是(?![谁也否何]|什么|\w{0,6}(?:之人|好人)))|(?:，[^，。！？]{0,10})?人也"
 )
-_DEFINITION_BEFORE = re.compile(r"(?:名曰|号曰|名为|号为|唤作|名唤|乃[^，。！？]{2,12})$")
+_DEFINITION_BEFORE = re.compile(
+    r"(?:名曰|号曰|名为|号为|唤作|名唤|乃[^，。！？]{2,12})$|\bwhose\s+name\s+(?:is|was)\s+$"
+)

@@ -8,8 +8,9 @@ from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.stop_words import STOP_WORDS
-from lightrag_jsonl.providers.offline.question import analyze_question
+from lightrag_jsonl.providers.offline.question import COUNT_OR_NUMBER, analyze_question
 from lightrag_jsonl.providers.offline.quotes import Quote, content_terms
+from lightrag_jsonl.providers.offline.segmentation import segmented
 from lightrag_jsonl.providers.offline.sentences import find_sentences
 
 # The shares were set on own questions about two novels, READMEs and notes (`benchmarks.offline --labels offline`). On
@@ -19,20 +20,18 @@ _SOME_WEIGHT = 0.2  # of it, if the sentences around have the rest
 _NEIGHBORHOOD = 0.65  # of it, that a sentence and its neighbors must have together
 _AS_GOOD = 0.95  # of a sentence's weight: a sentence with so much is as good
 _RIVALS = 2  # sentences that may be as good, unless they have all of a question's words
+_MOST_RIVALS = 4  # sentences that may have all of the words, among many
 _ALL_WEIGHT = 0.999
 # Among so many sentences two words meet by chance: of fifteen such answers about two novels eleven were wrong.
 _MANY_SENTENCES = 150
 _FEW_WORDS = 2
 _MOST_AMONG_MANY = 0.7  # of a question's weight
+_CLEAR_AMONG_MANY = 0.6  # of it, where a number or the like stands right at its word
 _COMPLETING = 0.1  # of a question's weight that a further sentence adds
 _JOINT_WEIGHT = 0.7  # of it, that two sentences have which answer only together
 _ROOT = 6  # first letters that English words of one family share
 _IN_PARTS = 0.5  # of a word's weight, where a text has half of the characters of a Chinese word
 
-_COUNT_OR_NUMBER = (
-    r"(?:\d[\d.,]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty"
-    r"|forty|fifty|sixty|hundred|thousand|dozen|half)\b|[一二两三四五六七八九十百千万半数几]+)"
-)
 _SHOWN: Mapping[str, re.Pattern[str]] = {  # by `kind` of a question
     "telephone": re.compile(r"\d(?:[ -]?\d){5}"),
     "person": re.compile(  # besides names that the rules know
@@ -42,24 +41,25 @@ _SHOWN: Mapping[str, re.Pattern[str]] = {  # by `kind` of a question
     ),
     "name": re.compile(r"\b(?:names?|named|called)\b|叫|名", re.IGNORECASE),
     "duration": re.compile(
-        rf"(?:{_COUNT_OR_NUMBER}|\ban?)\W?(?:second|minute|hour|day|night|week|month|year|centur)"
-        rf"|{_COUNT_OR_NUMBER}个?(?:多|半)?(?:秒|分钟|小时|时辰|天|日|夜|周|星期|月|年|载)",
+        rf"(?:{COUNT_OR_NUMBER}|\ban?)\W?(?:second|minute|hour|day|night|week|month|year|centur)"
+        rf"|{COUNT_OR_NUMBER}个?(?:多|半)?(?:秒|分钟|小时|时辰|天|日|夜|周|星期|月|年|载)",
         re.IGNORECASE,
     ),
     "time": re.compile(
         r"\d{4}|\d:\d\d|\b(?:january|february|march|april|may|june|july|august|september|october|november"
         r"|december|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|spring|summer|autumn|winter|o'clock|noon"
         r"|midnight|today|tomorrow|yesterday)\b"
-        rf"|{_COUNT_OR_NUMBER}个?(?:年|月|日|号|点|时|天|周|更)|之?后|早上|晚上|凌晨|每天|次日|当[日夜]",
+        rf"|{COUNT_OR_NUMBER}个?(?:年|月|日|号|点|时|天|周|更)|之?后|早上|晚上|凌晨|每天|次日|当[日夜]",
         re.IGNORECASE,
     ),
-    "number": re.compile(_COUNT_OR_NUMBER, re.IGNORECASE),
+    "number": re.compile(COUNT_OR_NUMBER, re.IGNORECASE),
     "place": re.compile(
         r"\b(?:in|at|near|behind|under|above|beside|to|from)\s+(?:(?:the|an?|his|her)\s|[A-Z])|[在从到往于至住去]|[里内外上下旁]"
     ),
 }
 
 
+_PLACE_WORDS = "in|at|near|behind|under|above|beside|to|from|on|into|over|across|with|by|here|there"
 _NAMED = ("person", "organization", "place")
 
 
@@ -92,14 +92,20 @@ class AnswerEvidence:
         """The quotes in answer to the question, best first: each alone, or two together."""
         alone = [quote for quote in quotes if self.answers(quote)]
         if alone:
-            return self._with_completing(alone, quotes)
+            return self._with_completing(self._about_names(alone), quotes)
         pair = list(quotes[:2])
         return pair if self._answer_together(pair) else self._best_of_all()
 
+    def _about_names(self, answers: Sequence[Quote]) -> Sequence[Quote]:
+        """The answers with a name of the question, if there are any; otherwise all."""
+        about = [quote for quote in answers if _names_any(self._question.names, quote)]
+        return about or answers
+
     def _answer_together(self, pair: Sequence[Quote]) -> bool:
         """Whether two sentences answer the question, joined by a name."""
-        is_short = len(self._words) <= (_FEW_WORDS if self._is_among_many else 1)
-        if is_short or len(pair) < 2 or not any(map(self._shows_what_is_asked, pair)):
+        if self._is_among_many or len(self._words) < 2 or len(pair) < 2:
+            return False
+        if not any(map(self._shows_what_is_asked, pair)):
             return False
         return self._are_joined(*pair) and self._share(pair) >= _JOINT_WEIGHT
 
@@ -154,16 +160,22 @@ class AnswerEvidence:
         if share < _MOST_WEIGHT and self._share(self._around(quote)) < _NEIGHBORHOOD:
             return False
         has_all_words = share > _ALL_WEIGHT
-        return share >= _SOME_WEIGHT and (has_all_words or self._count_rivals(share) <= _RIVALS)
+        if has_all_words and not self._is_among_many:
+            return True
+        most_rivals = _MOST_RIVALS if has_all_words else _RIVALS
+        return share >= _SOME_WEIGHT and self._count_rivals(share) <= most_rivals
 
     def _stands_out(self, quote: Quote, share: float) -> bool:
         """Whether a sentence among very many has most words, and of two words both, close together."""
+        pattern = self._question.pattern
+        shows_pattern = pattern is not None and pattern.search(simplified(quote.text))
+        if shows_pattern and share >= _CLEAR_AMONG_MANY and self._count_rivals(share) == 1:
+            return True
         if len(self._words) > _FEW_WORDS:
             return share >= _MOST_AMONG_MANY
         is_complete = len(self._words) == _FEW_WORDS and share > _ALL_WEIGHT
-        return (
-            self._question.kind is not None and is_complete and _are_close(self._words, quote.text)
-        )
+        has_place_for_answer = self._question.kind is not None or self._question.object_verb != ""
+        return has_place_for_answer and is_complete and _are_close(self._words, quote.text)
 
     def _has_what_is_required(self, quote: Quote) -> bool:
         """Whether a sentence has the verb or noun asked for, and something in the answer's place."""
@@ -175,7 +187,13 @@ class AnswerEvidence:
             return False
         if self._verb_is_used and _presence(question.object_verb, quote) < 1:
             return False
+        if not self._shows_pattern(quote) or not self._is_about_a_name(quote):
+            return False
+        if _names_other_work(question.works, quote.text):
+            return False
         if question.owner and not self._names_owner(quote):
+            return False
+        if question.kind == "place" and not self._leads_to_place(quote):
             return False
         if has_cjk(question.subject_verb):
             return self._is_beside_name(question.subject_verb, quote, before=True)
@@ -185,6 +203,35 @@ class AnswerEvidence:
             )
         pronoun = rf"\b{re.escape(question.object_verb)}\w*\s+(?:it|them|that|this|him|her)\b"
         return not (question.object_verb and re.search(pronoun, quote.text, re.IGNORECASE))
+
+    def _leads_to_place(self, quote: Quote) -> bool:
+        """Whether a place follows the verb of an English sentence, one of many: "lived in the mill"."""
+        verb = self._question.object_verb
+        if not (verb and self._is_among_many):
+            return True
+        place = rf"\b{re.escape(verb)}\w*\s+(?:\w+\s+){{0,5}}?(?:{_PLACE_WORDS})\b"
+        return has_cjk(verb) or re.search(place, quote.text, re.IGNORECASE) is not None
+
+    def _shows_pattern(self, quote: Quote) -> bool:
+        """Whether a sentence shows what the question asks for beside its word; a number may also stand
+        elsewhere in one of few sentences, and a color may have a name of its own.
+        """
+        question = self._question
+        if question.pattern is None or question.pattern.search(simplified(quote.text)):
+            return True
+        is_strict = question.kind != "number" and question.category not in ("color", "colour")
+        return not (is_strict or self._is_among_many)
+
+    def _is_about_a_name(self, quote: Quote) -> bool:
+        """Whether a sentence is about one of several names of a question: it has a name, or its passage
+        has one and the sentence has no other organization.
+        """
+        names = self._question.names
+        if len(names) < 2 or _names_any(names, quote):
+            return True
+        passage = [near for near in self._quotes if near.number == quote.number]
+        is_in_passage = any(_names_any(names, near) for near in passage)
+        return is_in_passage and not self._names_something(quote.text, types=("organization",))
 
     def _names_owner(self, quote: Quote) -> bool:
         """Whether a sentence, or one nearby, names the owner of the attribute asked for; in a long
@@ -213,6 +260,8 @@ class AnswerEvidence:
         at = text.find(verb)
         if at < 0:
             return False
+        if before and self._has_agent(verb, text):
+            return True
         if before:
             end = at
             start = end - len(re.split("[，。；：！、被]", text[:at])[-1])
@@ -223,6 +272,32 @@ class AnswerEvidence:
         if self._names_something(clause) or _SHOWN["person"].search(clause):
             return True
         return self._has_name_between(quote.text, start, end)
+
+    def _has_agent(self, verb: str, text: str) -> bool:
+        """Whether a Chinese sentence says who does something: 由何敏负责, or with the object after the
+        verb, 那条蛇吃了鸡蛋.
+        """
+        objects = [word for word in self._words if word != verb]
+        passive = re.search(
+            rf"[由被](?!人|谁|他|她|其)(?P<agent>[^，。；：！由被]{{1,8}}?){verb}", text
+        )
+        if passive:
+            return not any(word in passive["agent"] for word in objects)
+        for clause in re.split("[，。；：！？“”]", text):
+            subject, has_verb, rest = clause.partition(verb)
+            has_object = has_verb and any(word in rest for word in objects)
+            if has_object and not _SPOKEN.search(subject) and self._ends_with_noun(subject):
+                return True
+        return False
+
+    def _ends_with_noun(self, text: str) -> bool:
+        """Whether the last word of a text, but for adverbs, is a noun or a name not in the question."""
+        segments = [word for word in segmented(text) if word.tag[:1] not in ("d", "u")]
+        if not segments:
+            return False
+        last = segments[-1]
+        is_noun = last.tag[:1] in ("n", "j") and last.text[-1] not in _TIMES_AND_PLACES
+        return is_noun and last.text not in self._question.text
 
     def _has_name_between(self, text: str, start: int, end: int) -> bool:
         """Whether a name at some characters is not in the question; the whole sentence shows the name."""
@@ -274,6 +349,9 @@ class AnswerEvidence:
         for word in self._words:
             text = text.replace(word, " ") if has_cjk(word) else text  # 罗一鸣 has no number
         pattern = _SHOWN.get(kind)
+        verb = self._question.subject_verb
+        if kind == "person" and has_cjk(verb) and self._has_agent(verb, simplified(quote.text)):
+            return True
         if kind == "place" and self._is_among_many and has_cjk(quote.text):
             return self._names_something(quote.text, types=("place",))
         if pattern and pattern.search(text):
@@ -293,6 +371,19 @@ class AnswerEvidence:
         return False
 
 
+def _names_other_work(works: Sequence[str], text: str) -> bool:
+    """Whether a text has titles, but none of the works asked about."""
+    return (
+        bool(works) and "《" in text and not any(f"《{work}" in simplified(text) for work in works)
+    )
+
+
+def _names_any(names: Sequence[str], quote: Quote) -> bool:
+    return any(content_terms(name) <= quote.terms | quote.implied for name in names)
+
+
+_TIMES_AND_PLACES = "时日夜年月间后前中上下里内外"
+_SPOKEN = re.compile("[你我俺吾汝他她其]")
 _NUMBERED_NAME = re.compile(r"(?P<letters>[^\W\d_]+)\d+")
 _CAPITALIZED_ASCII_WORD = re.compile(r"\b[A-Z][a-z]{2,}")
 _CLOSE_WORDS = 5  # words of English between two words that belong together
@@ -329,12 +420,18 @@ def _has_another_number(word: str, quote: Quote) -> bool:
     return any(match is not None and match["letters"] == letters for match in matches)
 
 
+def _is_in(word: str, clause: str) -> bool:
+    """Whether a clause has a Chinese word, or its short form (祖 for 祖父)."""
+    is_relative = len(word) == 2 and word[0] in _KINSHIP
+    return word in clause or (is_relative and word[0] in clause)
+
+
 def _are_close(words: Sequence[str], text: str) -> bool:
     """Whether all words stand close together in a text, in Chinese in the same clause."""
     places: list[int] = []
     if has_cjk(text):
         clauses = re.split("[，。；：！]", simplified(text))
-        return any(all(word in clause for word in words) for clause in clauses)
+        return any(all(_is_in(word, clause) for word in words) for clause in clauses)
     stems = [content_terms(word) for word in text.split()]
     for word in words:
         matching = [number for number, terms in enumerate(stems) if word in terms]

@@ -19,6 +19,7 @@ from lightrag_jsonl.providers.offline.markup import HEADING, quoted_line, withou
 LONGEST_QUOTE = 400  # characters of one sentence
 _EARLY = 10  # a pronoun among so many first words may be the sentence's subject
 _PRONOUN = re.compile(r"(?:he|she|they|it|his|her|their|its)\W?", re.IGNORECASE)
+_CHINESE_PRONOUN = re.compile("(?:后来|此后|当时|随后|[^，。]{1,12}[年月日]，?)?[他她它](?!们)")
 _THIS_IS = re.compile(r"(?:This|It) is an? ")
 _NOTE_MARK = re.compile(rf" ?{CITATION_MARKER.pattern}")
 _WORD_JOINER = "\u2060"  # an invisible character, which keeps a bracket from being a citation
@@ -42,6 +43,12 @@ class Quote:
         if is_headed and _THIS_IS.match(self.text):
             return True
         return defines(simplified(self.text), simplified(name))
+
+    def opens_entry(self, name: str) -> bool:
+        """Whether the quote is the beginning of what stands under a name ("Ada Lund was born …")."""
+        folded_name = folded_text(name)
+        is_headed = folded_text(self.heading.strip(" #")) == folded_name
+        return is_headed and folded_text(self.text).startswith(folded_name)
 
     def is_about(self, name: str) -> bool:
         """Whether the quote has a name, spelled as it is, or a pronoun for the subject of a text with it."""
@@ -137,7 +144,10 @@ def _headed_lines(item: _Item) -> Iterator[tuple[str, str]]:
 def _refers_back(sentence: str) -> bool:
     """Whether a pronoun may be the subject: it then stands for the subject of the text, the title."""
     words = sentence.split(maxsplit=_EARLY)[:_EARLY]
-    return any(_PRONOUN.fullmatch(word) for word in words) or sentence[:1] in "他她它"
+    return (
+        any(_PRONOUN.fullmatch(word) for word in words)
+        or _CHINESE_PRONOUN.match(sentence) is not None
+    )
 
 
 def _citable_line(sentence: str) -> str:

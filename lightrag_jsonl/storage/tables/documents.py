@@ -188,8 +188,15 @@ class DocumentReads(Tables):
         cursor = self._select(REPORT, CHUNKS, "d.name", document_ids, order=TEXT_ORDER)
         return [_chunk_report(row) for row in by_name(cursor)]
 
-    def extraction_totals(self) -> ExtractionReport:
-        """The sum of the extraction reports of all chunks, without themes, added up by the database."""
+    def last_chunk(self) -> int:
+        """The greatest row id of a chunk; 0 if there is none."""
+        (last_row,) = only_column(self._execute("SELECT coalesce(max(id), 0) FROM chunks"))
+        return int(last_row)
+
+    def extraction_totals(self, rows: range) -> ExtractionReport:
+        """The sum of the extraction reports of the chunks in a range of row ids, without themes, added up
+        by the database.
+        """
         rejections = self.dialect.json_field("report", "rejections")
         gleaned = self.dialect.json_field("report", "gleaned")
         usage = self.dialect.json_field("report", "usage")
@@ -197,9 +204,11 @@ class DocumentReads(Tables):
         tokens = [_sum_of(self.dialect, f"({usage})", name) for name in USAGE_NUMBERS]
         statement = (
             f"SELECT {rejections} AS rejections, {gleaned} AS gleaned, count(*) AS chunks, "
-            f"{', '.join(numbers + tokens)} FROM chunks GROUP BY 1, 2"
+            f"{', '.join(numbers + tokens)} FROM chunks "
+            "WHERE id >= ? AND id < ? GROUP BY 1, 2"
         )
-        reports = [_summed_report(row) for row in by_name(self._execute(statement))]
+        cursor = self._execute(statement, rows.start, rows.stop)
+        reports = [_summed_report(row) for row in by_name(cursor)]
         return sum(reports, ExtractionReport())
 
     def edited_chunks(self) -> list[int]:

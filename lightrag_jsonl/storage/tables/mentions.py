@@ -70,8 +70,9 @@ class MentionReads(Tables):
         tables = ["documents WHERE date IS NOT NULL"]
         if self._stores_dates:
             tables = ["entity_dates", "relation_dates", *tables]
-        statements = [f"SELECT 1 FROM {table} LIMIT 1" for table in tables]
-        return any(only_column(self._execute(statement)) for statement in statements)
+        tests = " OR ".join([f"EXISTS (SELECT 1 FROM {table})" for table in tables])
+        (has_dates,) = only_column(self._execute(f"SELECT {tests}"))
+        return bool(has_dates)
 
     def dated_mentions(self, kind: Kind, *, chunks: RowIds = None) -> list[DatedMention]:
         """The mentions for which a text says from when or until when they hold, by row id: all of a kind,
