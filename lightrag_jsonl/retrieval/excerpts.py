@@ -23,6 +23,7 @@ LONGEST_SENTENCE = 600  # characters; a longer sentence is a table or a list
 CHARACTERS_OF_A_TOKEN = 4  # where the tokens of a chunk are unknown
 REST_TERMS = 3  # words; a text with fewer that begins with a small letter is the rest of a sentence
 SENTENCE_JOINT = 1  # tokens between two sentences
+NOTES_SHARE = 0.4  # of the budget for notes, at most: quotes can be cited word for word
 GAP_TOKENS = 3  # that a sentence costs besides, so that the shortest are not always chosen
 
 
@@ -169,6 +170,7 @@ class ExcerptChoice:
         queue = [(-self._gain(number), number) for number in range(len(self._sentences))]
         heapq.heapify(queue)
         budget_left = float(self._budget)
+        notes_left = NOTES_SHARE * self._budget
         while queue:
             gain, number = heapq.heappop(queue)
             if number in self._chosen:
@@ -178,9 +180,11 @@ class ExcerptChoice:
                 heapq.heappush(queue, (gain_now, number))
                 continue
             cost = self._cost(number)
-            if cost > budget_left:
+            is_note = bool(self._sentences[number].note)
+            if cost > budget_left or (is_note and cost > notes_left):
                 continue
             budget_left -= cost
+            notes_left -= cost if is_note else 0.0
             self._take(number)
             for neighbor in self._neighbors(number):
                 heapq.heappush(queue, (-self._gain(neighbor), neighbor))

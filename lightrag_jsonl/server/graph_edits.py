@@ -6,6 +6,8 @@ from msgspec import Meta, Struct
 
 from lightrag_jsonl import AsyncLightRAG
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.curation.homonyms import Homonym
+from lightrag_jsonl.server.routing import Call
 
 EditedName = Annotated[str, Meta(min_length=1, max_length=2_000)]
 EditedWeight = Annotated[float, Meta(ge=0, le=1_000_000)]
@@ -14,32 +16,43 @@ EditedWeight = Annotated[float, Meta(ge=0, le=1_000_000)]
 class GraphEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A change of the entity `name`, or of the relation from `name` to `target`.
 
-    `merge` makes `name` another name of the entity `target`, `unmerge` undoes that. Fields without
-    a value stay as they are. `by` names the author of the change.
+    `merge` makes `name` another name of the entity `target`, `unmerge` undoes that. `separate` tells the
+    bearers of `name` apart: `bearers` has the ids of the documents of each, by a qualifier; `rejoin`
+    takes the qualifier off. Fields without a value stay as they are. `by` names the author of the change.
     """
 
-    action: Literal["edit", "delete", "merge", "unmerge"]
+    action: Literal["edit", "delete", "merge", "unmerge", "separate", "rejoin"]
     name: EditedName
     target: EditedName | None = None
     type: EditedName | None = None
     description: str | None = None
     keywords: list[str] | None = None
     weight: EditedWeight | None = None
+    bearers: dict[EditedName, list[str]] | None = None
     by: str = ""
     reason: str = ""
 
 
+class HomonymParams(Struct, forbid_unknown_fields=True):
+    """The most names to list."""
+
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+
+
 class EditReport(Struct):
-    """What to do to undo a change: delete the document, or unmerge the name."""
+    """What to do to undo a change: delete the document, unmerge the name, or rejoin each name."""
 
     document: str | None = None
     unmerge: str | None = None
+    rejoin: tuple[str, ...] = ()
 
 
 def check_edit(edit: GraphEdit) -> None:
     """`ConfigError` if something is missing that the action needs."""
     if edit.action == "merge" and edit.target is None:
         raise ConfigError("a merge needs a target: the entity of which `name` is another name")
+    if edit.action == "separate" and not edit.bearers:
+        raise ConfigError("a separation needs bearers: the ids of documents, by a qualifier")
     if edit.action in ("edit", "delete") and not edit.by.strip():
         raise ConfigError("by must name the author of the change")
 
@@ -52,6 +65,12 @@ async def edit_graph(rag: AsyncLightRAG, edit: GraphEdit) -> EditReport:
         return EditReport(unmerge=edit.name)
     if edit.action == "unmerge":
         await rag.entities.unmerge(edit.name)
+        return EditReport()
+    if edit.action == "separate" and edit.bearers:
+        await rag.entities.separate(edit.name, edit.bearers)
+        return EditReport(rejoin=tuple([f"{edit.name} ({word})" for word in edit.bearers]))
+    if edit.action == "rejoin":
+        await rag.entities.rejoin(edit.name)
         return EditReport()
     if edit.action == "delete":
         return EditReport(document=await _delete(rag, edit))
@@ -84,3 +103,8 @@ async def _edit(rag: AsyncLightRAG, edit: GraphEdit) -> str:
         by=edit.by,
         reason=edit.reason,
     )
+
+
+async def get_homonyms(call: Call) -> list[Homonym]:
+    """Names with perhaps several bearers, the likeliest first; `separate` takes the bearers of one."""
+    return list(await call.index.rag.entities.homonyms(limit=call.params.limit))

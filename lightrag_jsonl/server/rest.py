@@ -21,8 +21,9 @@ from lightrag_jsonl.core.index_reports import DocumentStatus, Status
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.snapshots import IndexSnapshot, StateDifference
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.curation.homonyms import Homonym
 from lightrag_jsonl.server.chat import EVENTS, stream_part
-from lightrag_jsonl.server.graph_edits import GraphEdit, check_edit
+from lightrag_jsonl.server.graph_edits import GraphEdit, HomonymParams, check_edit, get_homonyms
 from lightrag_jsonl.server.graph_overview import OverviewBody, graph_overview
 from lightrag_jsonl.server.indexes import EntityLine
 from lightrag_jsonl.server.job_files import Job, JobContent
@@ -405,10 +406,7 @@ async def retry_failed(call: Call) -> Job:
 
 
 async def change_graph(call: Call) -> Job:
-    """Change, delete or merge an entity, or change or delete a relation, by hand.
-
-    The job's report says how to undo it.
-    """
+    """Change the graph by hand, as a job; the report of the job says how to undo the change."""
     check_edit(call.body)
     return call.index.jobs.add("edit", msgspec.to_builtins(call.body))
 
@@ -589,6 +587,7 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody),
     Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim]),
     Route("GET", f"{INDEX_PATH}/conflicts", get_conflicts, ConflictParams, result=list[Conflict]),
+    Route("GET", f"{INDEX_PATH}/homonyms", get_homonyms, HomonymParams, result=list[Homonym]),
     Route("GET", f"{INDEX_PATH}/snapshots", get_snapshots, result=list[IndexSnapshot]),
     Route("GET", f"{INDEX_PATH}/diff", get_difference, DiffParams, result=StateDifference),
     Route("GET", f"{INDEX_PATH}/communities", get_communities, CommunityParams, result=ListPart[answers.Community]),

@@ -10,7 +10,7 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from lightrag_jsonl import Document
+from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, relation
 from tests.server.running import Running, serving, serving_model
@@ -330,3 +330,23 @@ async def test_the_overview_shows_reports(tmp_path: Path) -> None:
         assert (line["title"], line["summary"]) == (report["title"], "Rowing.")
         (community,) = server.get("/indexes/kb/communities")["items"]
         assert community["report"]["findings"][0]["text"] == "x"
+
+
+def test_homonyms_are_listed_separated_and_rejoined(kb: Path) -> None:
+    """A name with two bearers is told apart by a job, whose report says which names to rejoin."""
+    with LightRAG(kb) as rag:
+        for id, year in (("first", 1820), ("second", 1955)):
+            text = f"Edda Quill was born in {year}."
+            record = {"type": "entity", "name": "Edda Quill", "entity_type": "person"}
+            rag.insert_records(Document(text, id=id), [{**record, "description": text}])
+    with serving(kb) as server:
+        names = server.get("/indexes/kb/homonyms")
+        (homonym,) = [item for item in names if item["name"] == "Edda Quill"]
+        edit = {"action": "separate", "name": "Edda Quill", "bearers": homonym["bearers"]}
+        job = server.job(server.post("/indexes/kb/edit", edit, 202))
+        rejoined = job["report"]["rejoin"]
+        assert len(rejoined) == 2
+        for name in rejoined:
+            server.job(server.post("/indexes/kb/edit", {"action": "rejoin", "name": name}, 202))
+        assert homonym in server.get("/indexes/kb/homonyms")
+        server.post("/indexes/kb/edit", {"action": "separate", "name": "Edda Quill"}, 400)
