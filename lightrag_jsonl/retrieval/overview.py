@@ -170,7 +170,7 @@ def chunk_notes(task: SearchTask, chunks_by_row: Mapping[int, Chunk]) -> list[li
     notes: dict[int, list[str]] = {row: [] for row in chunks_by_row}
     if task.holding is not None:
         return list(notes.values())
-    texts = {row: _closed_up(chunk.text) for row, chunk in chunks_by_row.items()}
+    texts = {row: _without_white_space(chunk.text) for row, chunk in chunks_by_row.items()}
     rows = list(chunks_by_row)
     for relation in task.snapshot.relation_mentions(chunks=rows):
         if relation.owner is not None:
@@ -188,12 +188,12 @@ def chunk_notes(task: SearchTask, chunks_by_row: Mapping[int, Chunk]) -> list[li
 def _note(subject: str, description: str, text: str) -> list[str]:
     """A description with the name of the subject; [] if it has sentences of the text, as rules make it."""
     sentences = [description[start:end] for start, end in sentence_spans(description)]
-    if any(_closed_up(sentence) in text for sentence in sentences):
+    if any(_without_white_space(sentence) in text for sentence in sentences):
         return []
     return [description if subject in description else f"{subject}: {description}"]
 
 
-def _closed_up(text: str) -> str:
+def _without_white_space(text: str) -> str:
     """A text without spaces, to compare texts whatever the line breaks."""
     return "".join(text.split())
 
