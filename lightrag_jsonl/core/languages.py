@@ -28,7 +28,6 @@ class FixedWords:
     listed_relations: str
     not_listed: str
     excerpts: str
-    notes: str
     first_line: str
     page: str
     weight: str
@@ -70,7 +69,6 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         listed_relations="{} of {}",
         not_listed="… and {} more",
         excerpts="Excerpts of passages, in the order of the text",
-        notes="(Notes: {})",
         first_line="Mark of this context: ",
         page="page {}",
         weight="weight {:g}",
@@ -110,7 +108,6 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         listed_relations="{1}的关系：{0}",
         not_listed="……另有 {} 项",
         excerpts="原文摘录（按原文顺序）",
-        notes="（要点：{}）",
         first_line="本资料的标记：",
         page="第 {} 页",
         weight="权重 {:g}",

@@ -189,13 +189,12 @@ class ContextWriter:
         communities: Sequence[Community],
         chunks: Sequence[Chunk],
         excerpts: Mapping[str, Sequence[Excerpt]],
-        notes: Mapping[str, Sequence[str]],
     ) -> str:
-        """The complete text of an overview, from the chunks with excerpts and notes, by chunk id."""
+        """The complete text of an overview, from the chunks with excerpts, by chunk id."""
         numbers = {chunk.id: number for number, chunk in enumerate(chunks, 1)}
         sections = (
             [self.community(community, numbers) for community in communities],
-            self._excerpts(chunks, excerpts, notes),
+            self._excerpts(chunks, excerpts),
         )
         first_line, *headings = self.overview_headings()
         texts = [
@@ -227,12 +226,9 @@ class ContextWriter:
         return f"{safe_line(name)}{self.words.list_comma}"
 
     def _excerpts(
-        self,
-        chunks: Sequence[Chunk],
-        excerpts: Mapping[str, Sequence[Excerpt]],
-        notes: Mapping[str, Sequence[str]],
+        self, chunks: Sequence[Chunk], excerpts: Mapping[str, Sequence[Excerpt]]
     ) -> list[str]:
-        """A line for each chunk with excerpts or notes; title, path of headings and page stand where they change."""
+        """A line for each chunk with excerpts; title, path of headings and page stand where they change."""
         lines: list[str] = []
         title = ""
         section = ""
@@ -247,10 +243,6 @@ class ContextWriter:
             title = chunk_title
             section = chunk_section
             text = safe_line(excerpt_text(chunk, excerpts[chunk.id]))
-            if chunk_notes := notes.get(chunk.id):
-                text = (
-                    f"{text} {self.words.notes.format(safe_line(' '.join(chunk_notes)))}".lstrip()
-                )
             lines.append(f"[{number}] {place}{self.words.colon if place else ''}{text}")
         return lines
 

@@ -23,7 +23,6 @@ LONGEST_SENTENCE = 600  # characters; a longer sentence is a table or a list
 CHARACTERS_OF_A_TOKEN = 4  # where the tokens of a chunk are unknown
 REST_TERMS = 3  # words; a text with fewer that begins with a small letter is the rest of a sentence
 SENTENCE_JOINT = 1  # tokens between two sentences
-NOTES_SHARE = 0.4  # of the budget for notes, at most: quotes can be cited word for word
 GAP_TOKENS = 3  # that a sentence costs besides, so that the shortest are not always chosen
 
 
@@ -32,7 +31,7 @@ class CandidateSentence:
     """A sentence: `chunk` is the position of the chunk, `span` the characters in the chunk's text.
 
     `names` are the row ids of the entities named, `terms` the other words without endings, and `tokens`
-    an estimate of the length. `note` is the text of a note on the chunk, which has no span.
+    an estimate of the length.
     """
 
     chunk: int
@@ -40,7 +39,6 @@ class CandidateSentence:
     terms: frozenset[str]
     names: tuple[int, ...]
     tokens: float
-    note: str = ""
 
 
 @lru_cache(5_000)  # the statements about a hub are looked at for many questions
@@ -50,33 +48,26 @@ def content_stems(text: str) -> frozenset[str]:
 
 
 def split_sentences(
-    chunks: Sequence[Chunk],
-    names: Sequence[Mapping[int, str]],
-    notes: Sequence[Sequence[str]] = (),
+    chunks: Sequence[Chunk], names: Sequence[Mapping[int, str]]
 ) -> list[CandidateSentence]:
-    """The sentences of chunks and of the notes on each chunk, every text once, given the names of the
-    entities in each chunk.
-    """
+    """The sentences of chunks, each text once, given the names of the entities in each chunk."""
     sentences: list[CandidateSentence] = []
     texts: set[str] = set()
     for position, (chunk, chunk_names) in enumerate(zip(chunks, names, strict=True)):
         name_terms = {row: frozenset(search_terms(name)) for row, name in chunk_names.items()}
         density = _tokens_of_a_character(chunk)
-        spans = whole_sentences(chunk.text)
-        quotes = [(chunk.text[start:end], (start, end), "") for start, end in spans]
-        chunk_notes = [(note, (0, 0), note) for note in notes[position]] if notes else []
-        for text, span, note in [*quotes, *chunk_notes]:
+        for start, end in whole_sentences(chunk.text):
+            text = chunk.text[start:end]
             terms = content_stems(text)
             if text in texts or not _is_quotable(text, terms):
                 continue
             texts.add(text)
             sentence = CandidateSentence(
                 chunk=position,
-                span=span,
+                span=(start, end),
                 terms=terms,
                 names=_named_rows(text, name_terms),
                 tokens=density * len(text) + SENTENCE_JOINT,
-                note=note,
             )
             sentences.append(sentence)
     return sentences
@@ -127,10 +118,8 @@ class ExcerptRequest:
     frame_tokens: int
 
 
-def choose_excerpts(request: ExcerptRequest, budget: int) -> dict[int, list[CandidateSentence]]:
-    """The sentences chosen within a budget in tokens, by position of the chunk, in the order of the
-    text.
-    """
+def choose_excerpts(request: ExcerptRequest, budget: int) -> dict[int, list[Excerpt]]:
+    """The spans chosen within a budget in tokens, by position of the chunk, in the order of the text."""
     return ExcerptChoice(request, budget).choose()
 
 
@@ -165,12 +154,11 @@ class ExcerptChoice:
         self._covered_names: Counter[int] = Counter()
         self._covered_sections: Counter[int] = Counter()
 
-    def choose(self) -> dict[int, list[CandidateSentence]]:
-        """The sentences by position of the chunk, in the order of the text."""
+    def choose(self) -> dict[int, list[Excerpt]]:
+        """The spans by position of the chunk, in the order of the text."""
         queue = [(-self._gain(number), number) for number in range(len(self._sentences))]
         heapq.heapify(queue)
         budget_left = float(self._budget)
-        notes_left = NOTES_SHARE * self._budget
         while queue:
             gain, number = heapq.heappop(queue)
             if number in self._chosen:
@@ -180,19 +168,17 @@ class ExcerptChoice:
                 heapq.heappush(queue, (gain_now, number))
                 continue
             cost = self._cost(number)
-            is_note = bool(self._sentences[number].note)
-            if cost > budget_left or (is_note and cost > notes_left):
+            if cost > budget_left:
                 continue
             budget_left -= cost
-            notes_left -= cost if is_note else 0.0
             self._take(number)
             for neighbor in self._neighbors(number):
                 heapq.heappush(queue, (-self._gain(neighbor), neighbor))
-        sentences: dict[int, list[CandidateSentence]] = {}
+        spans: dict[int, list[Excerpt]] = {}
         for number in sorted(self._chosen):
             sentence = self._sentences[number]
-            sentences.setdefault(sentence.chunk, []).append(sentence)
-        return sentences
+            spans.setdefault(sentence.chunk, []).append(sentence.span)
+        return spans
 
     def _gain(self, number: int) -> float:
         """What a sentence adds, for each of its tokens."""
@@ -221,17 +207,13 @@ class ExcerptChoice:
         self._covered_sections[self._sections[number]] += 1
 
     def _neighbors(self, number: int) -> list[int]:
-        """The sentences before and after a sentence in its chunk; none of a note."""
-        if self._sentences[number].note:
-            return []
+        """The sentences before and after a sentence in its chunk."""
         numbers = range(max(number - 1, 0), min(number + 2, len(self._sentences)))
         chunk = self._sentences[number].chunk
         return [
             neighbor
             for neighbor in numbers
-            if neighbor != number
-            and self._sentences[neighbor].chunk == chunk
-            and not self._sentences[neighbor].note
+            if neighbor != number and self._sentences[neighbor].chunk == chunk
         ]
 
     def _likeness_of(self, sentence: CandidateSentence) -> float:

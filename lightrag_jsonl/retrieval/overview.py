@@ -8,7 +8,6 @@ import numpy as np
 from lightrag_jsonl.core.answers import Context, Keywords
 from lightrag_jsonl.core.front_matter import is_front_matter
 from lightrag_jsonl.core.question_scope import is_of_any_text
-from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
 from lightrag_jsonl.retrieval.communities import (
     CommunityMemory,
@@ -64,7 +63,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     names_by_chunk = [chunk_names[row] for row in chunks_by_row]
     overview = Overview(
         chunks=chunks,
-        sentences=tuple(split_sentences(chunks, names_by_chunk, chunk_notes(task, chunks_by_row))),
+        sentences=tuple(split_sentences(chunks, names_by_chunk)),
         chunk_weights=tuple(with_likeness(task, chunks_by_row, chunk_weights(chunks))),
         question_terms=subject_terms(context.question, context.keywords),
         communities=top_communities,
@@ -158,44 +157,6 @@ def with_likeness(
         of_document = 1 + DOCUMENT_GAIN * best[chunk.document_id] ** DOCUMENT_SHARPNESS
         weighted.append(weight * of_document * (1 + CHUNK_GAIN * value))
     return weighted
-
-
-# ── notes ───────────────────────────────────────────────────────────────────────
-
-
-def chunk_notes(task: SearchTask, chunks_by_row: Mapping[int, Chunk]) -> list[list[str]]:
-    """The descriptions that a model wrote when it read each chunk; none if only a part of what the chunks
-    say holds.
-    """
-    notes: dict[int, list[str]] = {row: [] for row in chunks_by_row}
-    if task.holding is not None:
-        return list(notes.values())
-    texts = {row: _without_white_space(chunk.text) for row, chunk in chunks_by_row.items()}
-    rows = list(chunks_by_row)
-    for relation in task.snapshot.relation_mentions(chunks=rows):
-        if relation.owner is not None:
-            note = _note(
-                relation.mention.source, relation.mention.description, texts[relation.chunk]
-            )
-            notes[relation.chunk] += note
-    for entity in task.snapshot.entity_mentions(chunks=rows):
-        if entity.owner is not None:
-            note = _note(entity.mention.name, entity.mention.description, texts[entity.chunk])
-            notes[entity.chunk] += note
-    return list(notes.values())
-
-
-def _note(subject: str, description: str, text: str) -> list[str]:
-    """A description with the name of the subject; [] if it has sentences of the text, as rules make it."""
-    sentences = [description[start:end] for start, end in sentence_spans(description)]
-    if any(_without_white_space(sentence) in text for sentence in sentences):
-        return []
-    return [description if subject in description else f"{subject}: {description}"]
-
-
-def _without_white_space(text: str) -> str:
-    """A text without spaces, to compare texts whatever the line breaks."""
-    return "".join(text.split())
 
 
 # ── names ───────────────────────────────────────────────────────────────────────

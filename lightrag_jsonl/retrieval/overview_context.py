@@ -7,7 +7,6 @@ from lightrag_jsonl.core.answers import Community, CommunityReport, Context, Dro
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.types import Excerpt
 from lightrag_jsonl.retrieval.context import REDUCED, context_mark
 from lightrag_jsonl.retrieval.context_writer import ContextWriter
 from lightrag_jsonl.retrieval.excerpts import ExcerptRequest, choose_excerpts
@@ -77,15 +76,10 @@ class OverviewWriter:
             frame_tokens=count(FRAME) + (count(NUMBER) if communities else 0),
         )
         excerpts = choose_excerpts(request, budget - fixed - community_tokens)
-        spans: dict[str, tuple[Excerpt, ...]] = {}
-        notes: dict[str, tuple[str, ...]] = {}
-        for position, sentences in excerpts.items():
-            id = overview.chunks[position].id
-            spans[id] = tuple([sentence.span for sentence in sentences if not sentence.note])
-            notes[id] = tuple([sentence.note for sentence in sentences if sentence.note])
+        spans = {overview.chunks[position].id: tuple(spans) for position, spans in excerpts.items()}
         visible_ids = spans.keys() | cited_chunk_ids(communities)
         chunks = [chunk for chunk in overview.chunks if chunk.id in visible_ids]
-        prompt = self._writer.overview(communities, chunks, spans, notes)
+        prompt = self._writer.overview(communities, chunks, spans)
         return replace(
             self._context,
             chunks=tuple(chunks),

@@ -188,8 +188,7 @@ def _report_task(
         chunk_weights=[1.0] * len(chunks),
         frame_tokens=FRAME_TOKENS,
     )
-    sentences = choose_excerpts(request, PASSAGE_TOKENS)
-    spans = {at: [sentence.span for sentence in chosen] for at, chosen in sentences.items()}
+    spans = choose_excerpts(request, PASSAGE_TOKENS)
     quoted_chunks = [chunks[position] for position in spans]
     lines = [
         f"[{number}] {_excerpt_line(chunks[position], spans[position])}"

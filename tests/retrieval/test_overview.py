@@ -194,37 +194,6 @@ def _chunk(text: str, index: int = 0) -> Chunk:
     return Chunk(f"chunk-{index}", "d", index, 1, 0, len(text), text, len(text.split()) + 4)
 
 
-EMMA = """{"type": "entity", "name": "Emma", "entity_type": "person", "description": "Emma keeps the lighthouse."}
-{"type": "entity", "name": "Finn", "entity_type": "person", "description": "Finn is a sailor."}
-{"type": "relationship", "source": "Emma", "target": "Finn", "keywords": "rescue", "strength": 5,
-"description": "Emma rescues Finn from the wreck."}""".replace(",\n", ", ")
-"""What a model reads in a short text about two people."""
-
-
-async def test_notes_of_the_model_stand_beside_the_passage_that_they_are_about(
-    tmp_path: Path,
-) -> None:
-    """A description that a model wrote about a passage is in the overview, with the passage's number."""
-    llm = ScriptedLLM(lambda request: EMMA)
-    async with index(tmp_path, llm=llm, options={"max_gleanings": 0}) as rag:  # type: ignore[arg-type]
-        await rag.insert(
-            Document("She rowed out to the wreck, and he lived. Emma and Finn.", id="d")
-        )
-        context = await rag.retrieve("What is this about?", mode="overview")
-    (line,) = [line for line in context.prompt.split("\n") if line.startswith("[1]")]
-    assert "(Notes: Emma rescues Finn from the wreck." in line
-
-
-async def test_sentences_that_rules_copied_are_no_notes(tmp_path: Path) -> None:
-    """Rules describe by sentences of the text; an overview has each of them once."""
-    text = "Ada Lovelace wrote to Charles Babbage. Charles Babbage built an engine in London."
-    async with index(tmp_path) as rag:
-        await rag.insert(Document(text, id="d"))
-        context = await rag.retrieve("What is this about?", mode="overview")
-    assert "Notes:" not in context.prompt
-    assert context.prompt.count("built an engine") == 1
-
-
 async def test_a_question_about_some_documents_gets_more_of_these(tmp_path: Path) -> None:
     """Within a small budget, most sentences are of the document that is like the question."""
     topics = {"bees": "bees honey hives", "ships": "ships harbor sails", "glass": "glass kiln sand"}
