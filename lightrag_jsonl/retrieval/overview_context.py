@@ -15,7 +15,7 @@ from lightrag_jsonl.retrieval.task import Overview, SearchResult
 
 MOST_TRIALS = 4  # budgets tried, since the lengths of sentences are estimates
 WELL_USED = 0.95  # of the budget: nothing longer is tried
-NAMES_SHARE = 0.1  # of the budget for the names of entities, at most
+NAMES_SHARE = 0.25  # of the budget for the names of entities, at most
 REPORTS_SHARE = 0.5  # of the budget for reports, at most
 REPORTED_WEIGHT = 1e-6  # of a sentence whose community has a report: such sentences come last
 FRAME = "[999] … "  # around the excerpts of a chunk
