@@ -14,8 +14,9 @@ from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.vector_index import TIES, Floats, Ids
 
-# Of a kind; more are searched by an index, and fewer in memory unless nothing shall be there. The scores of 8,800 vectors of 1,024 numbers take 12 ms of the server for
-# one query and 18 ms for five, the index 4 and 18 ms.
+# Of a kind; more are searched by an index, fewer in memory (in the database if the address keeps nothing in
+# memory). The scores of 8,800 vectors of 1,024 numbers take 12 ms of the server for one query and 18 ms for
+# five, the index 4 and 18 ms.
 EXACT_ROWS = 20_000
 QUERIES_AT_ONCE = 100  # a statement has a column for each
 INDEX_NAME = "{kind}_vectors_{dim}"
