@@ -41,6 +41,12 @@ from tests.server.running import (
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a browser
 
 HOSTILE = "<img src=x onerror=document.title='owned'>"
+QUIET = (
+    "--ignore-scripts",
+    "--prefer-offline",
+    "--no-audit",
+    "--no-fund",
+)  # no more requests than needed
 OFFLINE = re.compile("ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH")
 TOKEN = "a-token-for-this-test"
 # Collects the names that a drawing writes on its canvas, with their places, in `window.written`.
@@ -171,7 +177,7 @@ def test_the_built_files_are_those_of_the_sources(tmp_path: Path) -> None:
     if npm is None or not sources.is_dir():
         pytest.skip("needs node, npm and the page's sources")
     shutil.copytree(sources, tmp_path / "page", ignore=shutil.ignore_patterns("node_modules"))
-    for command in (["ci", "--ignore-scripts"], ["run", "build"]):
+    for command in (["ci", *QUIET], ["run", "build"]):
         done = subprocess.run(
             [npm, *command], cwd=tmp_path / "page", capture_output=True, encoding="utf-8"
         )
