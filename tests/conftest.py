@@ -82,11 +82,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if processes == 1:
         return
-    slow_files: dict[Path, list[pytest.Item]] = {}
+    slow_files: dict[Path | None, list[pytest.Item]] = {}  # what needs PyTorch counts as one file
     quick_items: list[pytest.Item] = []
     for item in items:
-        is_slow = item.get_closest_marker("slow") is not None
-        (slow_files.setdefault(item.path, []) if is_slow else quick_items).append(item)
+        if item.get_closest_marker("torch"):
+            slow_files.setdefault(None, []).append(item)
+        elif item.get_closest_marker("slow"):
+            slow_files.setdefault(item.path, []).append(item)
+        else:
+            quick_items.append(item)
     quick, share = iter(quick_items), len(items) // processes
     dealt: list[pytest.Item] = []
     for number in range(processes):
