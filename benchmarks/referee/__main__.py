@@ -234,8 +234,13 @@ def _embedder(arena: Arena, name: str) -> Embedder:
     """The embedder of all contestants, for an index in this process."""
     if name == "hash":
         return HashEmbedder(dim=DIMENSIONS)
-    address = arena.server.address("ours")
-    return OpenAIEmbedder("vectors", dim=DIMENSIONS, base_url=address, api_key="unused")
+    return OpenAIEmbedder(
+        "vectors",
+        dim=DIMENSIONS,
+        base_url=arena.server.address("ours"),
+        api_key="unused",
+        timeout=arena.timeout,
+    )
 
 
 def _with_text_keys(groups: Mapping[str, Coverage], *, default: str) -> Figures:
