@@ -84,8 +84,8 @@ class Report:
             )
         whole = self.figures["whole"]
         for name, group, budget, contestant, way, percent in ahead_in_coverage(whole):
-            row = f"{name} ({self.words[group]}), {budget}"
-            lines.append(f"- {row}: {self.title(contestant)} ({way}) {percent}")
+            cell = f"{name} ({self.words[group]}), {budget}"
+            lines.append(f"- {cell}: {self.title(contestant)} ({way}) {percent}")
         for fault, contestant in ahead_in_faults(self.figures["faults"]):
             lines.append(f"- {self._fault_title(fault)}: {self.title(contestant)}")
         return lines or [self.words["nobody"]]
