@@ -23,7 +23,7 @@ from lightrag_jsonl.providers.offline.sentences import (
 from lightrag_jsonl.providers.offline.statements import find_statements
 from lightrag_jsonl.providers.offline.tagging import check_tagger
 
-RULES_VERSION = 10  # part of the extractor's name: another number means that texts are read anew
+RULES_VERSION = 11  # part of the extractor's name: another number means that texts are read anew
 _THREADS = 2  # they compute, and more of them would hold up the event loop
 _QUOTED_SENTENCES = 2  # of an entity's description
 _DESCRIPTION_CHARACTERS = 320
