@@ -17,7 +17,6 @@ COMMON_WORD = "a common word, not a name"
 _LEAST_CHINESE_NAME = 2  # characters: single ones are parts of many words
 _CLAUSE_MARKS = re.compile(r"[，。；：！？、…]|[;:!?] |, | \. ")
 _CLAUSE_ENDS = re.compile(r"[.,;:!?]$(?<!\w\.)|[两几数二三四五六七八九十百千万]人$|曰$")
-_APOSTROPHE = "['’]"
 _LONGEST_ENGLISH_NAME = 8  # words
 _INNER_WORDS = words("of the a an and for in on de du da di la le von van der den el al bin")
 _IS_TERM = re.compile(  # after a term: it is defined, not only told of
@@ -84,7 +83,7 @@ def _places(name: str, text: str) -> list[tuple[int, int]]:
     if not parts:
         return []
     space = r"\s*" if has_cjk(name) else r"\s+"
-    pattern = space.join(parts).replace("'", _APOSTROPHE).replace("’", _APOSTROPHE)
+    pattern = re.sub("['’]", "['’]", space.join(parts))
     if not has_cjk(name):
         pattern = rf"(?<![^\W_]){pattern}(?![^\W_])"
     plain = simplified(text)
