@@ -87,7 +87,8 @@ class EmbeddingError(LightRAGError, RuntimeError):
 
     `unavailable`: the embedder could not be asked (no connection, a refused key, too many requests):
     every text would fail. Otherwise the texts may be to blame, and the remaining texts are tried.
-    `transient`, `retry_after` and `rate_limited` mean the same as in `LLMError`.
+    `transient`, `retry_after`, `rate_limited`, `timed_out` and `overloaded` mean the same as in
+    `LLMError`.
     """
 
     def __init__(
@@ -98,10 +99,13 @@ class EmbeddingError(LightRAGError, RuntimeError):
         transient: bool = False,
         retry_after: float | None = None,
         rate_limited: bool = False,
+        timed_out: bool = False,
     ) -> None:
         super().__init__(message)
         self.unavailable = unavailable
         self.transient = transient
+        self.timed_out = timed_out
+        self.overloaded = False
         self.retry_after = retry_after
         self.rate_limited = rate_limited
 

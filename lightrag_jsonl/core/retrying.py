@@ -40,7 +40,7 @@ async def with_retries(
             wait = pause if error.retry_after is None else error.retry_after
             if not error.transient or wait > LONGEST_PAUSE or not may_repeat():
                 raise
-            is_overload = isinstance(error, LLMError) and error.overloaded and overloads_left > 0
+            is_overload = error.overloaded and overloads_left > 0
             is_counted = not (is_overload or (error.rate_limited and error.retry_after is not None))
             if not is_counted:
                 wait = max(wait, FIRST_PAUSE)

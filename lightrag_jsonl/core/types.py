@@ -99,7 +99,7 @@ class JsonlResult:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture in a document, for a model that sees: a scanned page, a photo, a chart, a formula.
+    """A picture in a document, for a vision model: a scanned page, a photo, a chart, a formula.
 
     `data` are the bytes of a file of the type `media_type` ("image/jpeg"). `box` is the place on the
     page: left, bottom, right and top, in points from the lower left corner. The text of a page

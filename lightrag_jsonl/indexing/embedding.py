@@ -11,7 +11,7 @@ from anyio import to_thread
 from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.indexing.isolation import Embedding, IsolatingEmbedder
+from lightrag_jsonl.indexing.isolation import BATCHES_AT_ONCE, Embedding, IsolatingEmbedder
 from lightrag_jsonl.indexing.merging import IndexChange, StepCallback
 from lightrag_jsonl.storage.rows import EntityRow, GraphRow, winner
 from lightrag_jsonl.storage.store import Store, read, write
@@ -23,7 +23,6 @@ Digests: TypeAlias = dict[int, tuple[bytes, str]]  # by row id, with the part th
 RowVectors: TypeAlias = dict[int, tuple[bytes, Vectors]]  # by row id, with the digest of the text
 
 AT_ONCE = 512  # texts that are embedded, and vectors that are moved
-BATCHES_AT_ONCE = 32  # requests that an embedder gets at a time, however large a commit is
 KEYWORDS = 3  # of a relation that are embedded, the most frequent: as many as a statement has
 
 

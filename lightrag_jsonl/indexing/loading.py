@@ -70,7 +70,7 @@ class _Loader:
     def __init__(self, reading: ReadingProcess, readers: Readers) -> None:
         self._reading = reading
         self._readers = readers
-        # Without a model that sees, a folder of pages with their pictures is no folder of failures.
+        # Without a vision model, a folder of pages with their pictures is no folder of failures.
         own = [suffix for suffix in READERS if reading.sees or suffix not in PICTURE_SUFFIXES]
         self._suffixes = [*dict.fromkeys((*own, *readers)), JSONL_SUFFIX]
 

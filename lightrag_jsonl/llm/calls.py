@@ -11,8 +11,6 @@ from lightrag_jsonl.core.errors import FREE, LightRAGError, LLMError, described
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM, VisionLLM
 from lightrag_jsonl.core.retrying import (
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
     PATIENCE,
     READER_PATIENCE,
     retries_of,
@@ -23,7 +21,7 @@ from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
 from lightrag_jsonl.llm.requests import BROKEN_OFF, ModelRequest
-from lightrag_jsonl.llm.scheduler import FIRST_LIMIT, QUESTION, CallScheduler, CallSlot
+from lightrag_jsonl.llm.scheduler import FIRST_LIMIT, QUESTION, CallScheduler
 from lightrag_jsonl.llm.streaming import read_stream
 
 BYTES_PER_TOKEN = 4  # of a request, for a first estimate
@@ -105,7 +103,9 @@ class ModelCalls:
             try:
                 completion = await self._attempt(request, meter)
             except LLMError as error:
-                self._report(slot, error, meter)
+                if error.rate_limited:
+                    meter.uncount()
+                slot.report(error)
                 raise
             usage = completion.usage or ONE_CALL
             slot.finish(
@@ -113,17 +113,6 @@ class ModelCalls:
                 all_tokens=usage.input_tokens + usage.output_tokens,
             )
         return completion
-
-    def _report(self, slot: CallSlot, error: LLMError, meter: UsageMeter) -> None:
-        """Slow down after a timeout in the server's queue and after a rate limit."""
-        if error.timed_out and slot.may_have_waited:
-            slot.report_overload()
-            error.overloaded = True
-            error.transient = True
-        elif error.rate_limited:
-            meter.uncount()
-            slot.report_overload()
-            self.scheduler.hold(min(error.retry_after or FIRST_PAUSE, LONGEST_PAUSE))
 
     async def _attempt(self, request: ModelRequest, meter: UsageMeter) -> Completion:
         """One attempt. A failed attempt costs, too: one call, if nobody knows the tokens."""

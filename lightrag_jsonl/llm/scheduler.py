@@ -11,6 +11,9 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from lightrag_jsonl.core.errors import EmbeddingError, LLMError
+from lightrag_jsonl.core.retrying import FIRST_PAUSE, LONGEST_PAUSE
+
 QUESTION: Final = 0  # somebody waits for the answer
 SUMMARY: Final = 1  # a document that has been read waits for it to become visible
 FIRST_CHUNK: Final = 2  # the first of the priorities of chunks
@@ -159,7 +162,19 @@ class CallSlot:
         calls_at_once = max(self._calls_at_start, self._scheduler.in_use)
         return calls_at_once > 1 and finished_calls < 2 * self._calls_at_start
 
-    def report_overload(self) -> None:
+    def report(self, error: LLMError | EmbeddingError) -> None:
+        """Slow down after a rate limit, and after a timeout in the server's queue, which makes another
+        attempt worthwhile.
+        """
+        if error.timed_out and self.may_have_waited:
+            self._reduce()
+            error.overloaded = True
+            error.transient = True
+        elif error.rate_limited:
+            self._reduce()
+            self._scheduler.hold(min(error.retry_after or FIRST_PAUSE, LONGEST_PAUSE))
+
+    def _reduce(self) -> None:
         """Reduce the calls in flight, unless that happened since this call began."""
         limit = self._scheduler.limit
         if limit.reductions == self._reductions_at_start:

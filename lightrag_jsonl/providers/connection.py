@@ -57,6 +57,9 @@ _RETRY_SENTENCE = re.compile(
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s?({_UNITS})", re.IGNORECASE)
+FIRST_CALLS_IN_OWN_NETWORK = 2  # a server on a laptop may do one thing after the other
+FIRST_CALLS_OF_A_PROVIDER = 8
+
 _SECONDS_PER_UNIT: Mapping[str, float] = {
     **dict.fromkeys(["millisecond", "milliseconds", "ms"], 0.001),
     **dict.fromkeys(["second", "seconds", "sec", "secs", "s"], 1.0),
@@ -72,9 +75,9 @@ _BROKEN_OFF = ServerFailure(
     "the connection was closed before the response was complete", transient=True, cost=ONE_CALL
 )
 _TOO_SLOW = ServerFailure(
-    "timed out; raise the timeout (timeout= in Python, or the setting LIGHTRAG_JSONL_TIMEOUT), lower "
-    "--concurrency (max_concurrent_calls) if the server does one thing after the other, or use smaller "
-    "chunks (--chunk-tokens)",
+    "timed out; raise the timeout (timeout= in Python, or the setting LIGHTRAG_JSONL_TIMEOUT, of an "
+    "embedder LIGHTRAG_JSONL_EMBEDDER_TIMEOUT), lower --concurrency (max_concurrent_calls) if the server "
+    "does one thing after the other, or use smaller chunks (--chunk-tokens)",
     timed_out=True,
     cost=ONE_CALL,
 )
@@ -151,6 +154,13 @@ class ServerConnection:
     def host(self) -> str:
         """The server's name and port."""
         return urlsplit(self.url).netloc
+
+    @property
+    def first_concurrent_calls(self) -> int:
+        """The requests in flight before anything is known about the server."""
+        if is_in_own_network(self.url):
+            return FIRST_CALLS_IN_OWN_NETWORK
+        return FIRST_CALLS_OF_A_PROVIDER
 
     def client(self) -> "openai.AsyncOpenAI":
         """The client; a new event loop gets a new client, since connections belong to a loop."""

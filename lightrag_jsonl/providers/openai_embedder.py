@@ -96,6 +96,11 @@ class OpenAIEmbedder:
         return self._connection.url
 
     @property
+    def first_concurrent_calls(self) -> int:
+        """The requests in flight before anything is known about the server."""
+        return self._connection.first_concurrent_calls
+
+    @property
     def dim(self) -> int:
         """The length of a vector; if it is unknown, a small request is sent and waited for."""
         if self._dim is None:
@@ -151,6 +156,7 @@ class OpenAIEmbedder:
                 transient=error.transient,
                 retry_after=error.retry_after,
                 rate_limited=error.rate_limited,
+                timed_out=error.timed_out,
             ) from error.__cause__
 
     def clip(self, text: str) -> str:

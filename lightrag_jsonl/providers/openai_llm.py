@@ -17,7 +17,7 @@ from lightrag_jsonl.core.types import Completion, Finish, Json, Message, Picture
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
 from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
-from lightrag_jsonl.providers.connection import ServerConnection, is_in_own_network
+from lightrag_jsonl.providers.connection import ServerConnection
 from lightrag_jsonl.providers.context_window import WindowCheck
 from lightrag_jsonl.providers.openai_batches import OpenAIBatches
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
@@ -25,8 +25,6 @@ from lightrag_jsonl.providers.record_grammar import record_grammar
 
 JsonObject: TypeAlias = dict[str, Json]
 
-FIRST_CALLS_IN_OWN_NETWORK = 2  # a server on a laptop may do one thing after the other
-FIRST_CALLS_OF_A_PROVIDER = 8
 _REFUSABLE = {  # fields that a server may refuse, each with words of the refusal
     "max_tokens": "max_completion_tokens",
     "temperature": "temperature",
@@ -136,10 +134,8 @@ class OpenAILLM:
 
     @property
     def first_concurrent_calls(self) -> int:
-        """The calls in flight before anything is known about the server: one's own may have one slot."""
-        if is_in_own_network(self._connection.url):
-            return FIRST_CALLS_IN_OWN_NETWORK
-        return FIRST_CALLS_OF_A_PROVIDER
+        """The calls in flight before anything is known about the server."""
+        return self._connection.first_concurrent_calls
 
     async def complete(
         self,

@@ -47,7 +47,7 @@ class FileFormat:
     needs_extra: bool = True
 
 
-# Of files that only a model that sees can read, if there is one
+# Of files that only a vision model can read, if there is one
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".gif", ".bmp")
 # The one list of formats; help, page and documentation are tested against it.
 FILE_FORMATS = (

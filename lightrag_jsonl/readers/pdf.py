@@ -63,7 +63,7 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
     Filled fields follow the text of their page. Running headers, footers and page numbers are left
     out; pages that are pictures are noted.
     `ConfigError` for broken and encrypted files, and for files without text: scanned pages need OCR,
-    or a model that sees.
+    or a vision model.
     """
     import pypdfium2
 

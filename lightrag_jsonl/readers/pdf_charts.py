@@ -1,4 +1,4 @@
-"""Finds charts that a page of a PDF file draws with lines, for a model that sees."""
+"""Finds charts that a page of a PDF file draws with lines, for a vision model."""
 
 import ctypes
 from collections import defaultdict

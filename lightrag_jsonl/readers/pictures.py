@@ -1,4 +1,4 @@
-"""Pictures for a model that sees: scanned pages, pictures in other files, and files of pictures."""
+"""Pictures for a vision model: scanned pages, pictures in other files, and files of pictures."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -19,7 +19,7 @@ LOGO_PAGES = 3  # pages with the same picture at the same place, such as a logo
 MEDIA_TYPES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}  # that models read
 READABLE_FORMATS = (*MEDIA_TYPES, "BMP", "GIF", "TIFF")  # the last ones are converted
 ORIENTATION = 0x0112  # the field of EXIF: how the camera was held; 1 is upright
-SEEING_ADVICE = "name a model that sees (models: see)"
+SEEING_ADVICE = "name a vision model (models: see)"
 
 
 class Box(NamedTuple):

@@ -11,7 +11,7 @@ from lightrag_jsonl import EmbeddingError, LightRAG, LLMError, Message, OpenAIEm
 from lightrag_jsonl.core import retrying
 from lightrag_jsonl.core.retrying import LONGEST_PAUSE, with_retries
 from lightrag_jsonl.core.user_code import embed_texts
-from lightrag_jsonl.llm import calls
+from lightrag_jsonl.llm import scheduler
 from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.providers.connection import pause_asked_for, pause_in_body
 from tests.kit import prompts
@@ -179,7 +179,9 @@ def test_a_rate_limit_is_no_failure_of_a_chunk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that does not pass ends the insert; what was not read is read by the next `resume`."""
-    monkeypatch.setattr(calls, "LONGEST_PAUSE", 0.01)  # how long the next call waits for the server
+    monkeypatch.setattr(
+        scheduler, "LONGEST_PAUSE", 0.01
+    )  # how long the next call waits for the server
     refusal = error_reply(429, "Please try again in 500 seconds.")
     record = (
         '{"type":"entity","name":"Radium","entity_type":"concept","description":"Radium glows."}'

@@ -3,12 +3,26 @@
 import threading
 from pathlib import Path
 
-from lightrag_jsonl import Document, IndexOptions, OpenAILLM
-from tests.kit import entity, index, jsonl
-from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply
+import pytest
+
+from lightrag_jsonl import Document, IndexOptions, OpenAIEmbedder, OpenAILLM
+from tests.kit import entity, index, jsonl, reading
+from tests.servers import (
+    Reply,
+    Request,
+    ScriptedServer,
+    chat_reply,
+    embedding_reply,
+    error_reply,
+)
 
 RECORDS = jsonl(entity("Ada"), {"type": "done", "entities": 1, "relationships": 0})
 TEXTS = [f"Ada wrote letter {number}." for number in range(20)]
+
+
+def equal_vectors(request: Request) -> Reply:
+    """A vector for each text, all the same."""
+    return embedding_reply([[1.0] * 8 for _ in request.json["input"]])
 
 
 class OneSlot:
@@ -43,6 +57,54 @@ async def test_a_server_with_one_slot_finishes_all(tmp_path: Path) -> None:
             states = {document.state for document in await rag.documents()}
     assert states == {"done"}
     assert server_model.answered < 2 * len(TEXTS)
+
+
+@pytest.mark.slow
+async def test_an_embedding_server_with_one_slot_embeds_everything(tmp_path: Path) -> None:
+    """All batches at a time would wait behind each other until they time out."""
+    slot = threading.Lock()
+    pause = threading.Event()
+
+    def respond(request: Request) -> Reply:
+        with slot:
+            pause.wait(0.05)
+        return equal_vectors(request)
+
+    names = [f"Person{number}" for number in range(40)]
+    options = IndexOptions(embed_batch_size=1)
+    with ScriptedServer(respond=respond) as server:
+        embedder = OpenAIEmbedder("m", dim=8, base_url=server.base_url, timeout=1.0)
+        async with index(tmp_path, embedder=embedder, options=options) as rag:
+            await rag.insert_records(
+                Document("All walk.", id="x"), [entity(name) for name in names]
+            )
+    with reading(tmp_path) as reader:
+        assert len(reader.vectors("entity", list(reader.entity_rows()))) == len(names)
+
+
+@pytest.mark.slow
+async def test_a_batch_that_takes_too_long_is_halved(tmp_path: Path) -> None:
+    """A slow machine embeds four texts in time, not sixteen; a single text is never given up for that."""
+    never = threading.Event()
+    sizes: list[int] = []
+
+    def respond(request: Request) -> Reply:
+        sizes.append(len(request.json["input"]))
+        if sizes[-1] > 4:
+            never.wait(2.0)
+        return equal_vectors(request)
+
+    names = [f"Person{number}" for number in range(40)]
+    options = IndexOptions(embed_batch_size=16)
+    with ScriptedServer(respond=respond) as server:
+        embedder = OpenAIEmbedder("m", dim=8, base_url=server.base_url, timeout=1.0)
+        async with index(tmp_path, embedder=embedder, options=options) as rag:
+            await rag.insert_records(
+                Document("All walk.", id="x"), [entity(name) for name in names]
+            )
+    with reading(tmp_path) as reader:
+        assert len(reader.vectors("entity", list(reader.entity_rows()))) == len(names)
+    assert max(sizes[-5:]) <= 4
 
 
 async def test_a_waited_out_rate_limit_is_no_call(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A model that sees reads scanned pages and pictures, which are then cited by page and box."""
+"""A vision model reads scanned pages and pictures, which are then cited by page and box."""
 
 import base64
 import io
@@ -62,7 +62,7 @@ def seen(request: Request) -> Reply:
 
 @pytest.fixture
 def server() -> Iterator[ScriptedServer]:
-    """A server of a model that sees."""
+    """A server of a vision model."""
     with ScriptedServer(respond=seen) as server:
         yield server
 

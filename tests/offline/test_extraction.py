@@ -359,6 +359,8 @@ def test_a_statement_has_its_direction(text: str, expected: set[tuple[str, str, 
         "赵凯拜沈若兰为征西将军。",
         "赵凯朗诵沈若兰《春夜集》。",
         "赵凯继承了沈若兰、陈望舒的主张。",
+        "华夏银行成为《清溪日报》最大股东。",
+        "《清溪日报》引用了沈若兰与北方纺织业代表团会谈的内容。",
     ],
 )
 def test_what_a_sentence_does_not_state_is_only_mentioned_together(text: str) -> None:
