@@ -95,7 +95,8 @@ class Conversation:
 
     def extraction(self) -> Extraction:
         """Everything that was read."""
-        extraction = self.collector.extraction()
+        has_answer = self.records > 0 or not self.error
+        extraction = self.collector.extraction() if has_answer else Extraction()
         return replace(
             extraction,
             state=self._state(has_entities=bool(extraction.entities)),

@@ -91,8 +91,8 @@ class MentionCollector:
         """The mentions in the order in which the names occur in the text, in whatever order the
         records came.
 
-        An end of a relation without an entity becomes an entity of unknown type. Names of a small
-        model are described by sentences of the text.
+        An end of a relation without an entity becomes an entity of unknown type. The names of a small
+        model join those of the rules of the language; sentences of the text describe all.
         """
         if self.prompt == SMALL_PROMPT:
             names = [entity.name for entity in self.entities]

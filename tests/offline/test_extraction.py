@@ -510,20 +510,17 @@ def test_sentences_that_tell_something_come_first(
     assert entity.description == description
 
 
-def test_names_from_elsewhere_are_described_by_the_text() -> None:
-    """In all spellings of capitals, spaces and characters, as the text writes them; names without a place
-    in the text are left out, and of two that overlap the longer counts.
+def test_names_from_elsewhere_join_those_of_the_rules() -> None:
+    """In all spellings of capitals, spaces and characters, as the text writes them; where they overlap, the
+    longer of two such names counts, and any of them more than a name by rules.
     """
-    text = "The mill of Ann\nLee stands at Marsh End. Lee’s Bridge is near. Annabel came."
-    extraction = extract_names(
-        text, ["Ann Lee", "marsh end", "Lee's Bridge", "Lee", "Annab", "Bob"], "en"
-    )
+    text = "The old mill of Ann\nLee stands at Marsh End. Lee’s Bridge is near. Bob Carter came."
+    names = ["Ann Lee", "marsh end", "Lee's Bridge", "Lee", "Annab", "old mill", "Bob"]
+    extraction = extract_names(text, names, "en")
     assert {entity.name for entity in extraction.entities} == {
-        "Ann Lee",
-        "Marsh End",
-        "Lee’s Bridge",
+        *("Ann Lee", "Marsh End", "Lee’s Bridge", "old mill", "Bob")
     }
-    assert not extract_names(text, [], "en").entities
-    chinese = extract_names("臺灣大學在臺北。１２号楼很高。🙂", ["台湾大学", "臺北"], "zh")
+    assert extract_names(text, [], "en") == extract_text(text, "en")
+    chinese = extract_names("臺灣大學在臺北。１２号楼很高。🙂", ["台湾大学"], "zh")
     assert [entity.name for entity in chinese.entities] == ["臺灣大學", "臺北"]
     assert chinese.entities[0].type == "组织"

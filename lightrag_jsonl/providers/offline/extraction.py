@@ -85,7 +85,9 @@ def extract_text(text: str, language: Language, tagger: Tagger = "rules") -> Ext
 
 
 def extract_names(text: str, names: Iterable[str], language: Language) -> Extraction:
-    """The entities of a text with some names, and the relations of these, all described by sentences."""
+    """The entities and relations of a text, with some names that somebody else read, besides those that the
+    rules find elsewhere.
+    """
     return _extraction(text, sentences_with_names(text, names, language), language)
 
 

@@ -16,7 +16,7 @@ CLAUSE = "a clause or a list, not a name"
 COMMON_WORD = "a common word, not a name"
 _LEAST_CHINESE_NAME = 2  # characters: single ones are parts of many words
 _CLAUSE_MARKS = re.compile(r"[，。；：！？、…]|[;:!?] |, | \. ")
-_CLAUSE_ENDS = re.compile(r"[.,;:!?]$(?<!\w\.)|[两几数二三四五六七八九十百千万]人$|曰$")
+_CLAUSE_ENDS = re.compile(r"[.,;:!?]$(?<!\w\.)|[两几数二三四五六七八九十百千万]人$|曰$|之人$")
 _LONGEST_ENGLISH_NAME = 8  # words
 _INNER_WORDS = words("of the a an and for in on de du da di la le von van der den el al bin")
 _IS_TERM = re.compile(  # after a term: it is defined, not only told of
@@ -48,18 +48,24 @@ def name_problem(name: str, text: str) -> str:
     return _english_problem(text, places)
 
 
-def phrases_of_names(
+def with_listed_names(
     text: str, names: Iterable[str], phrases_by_rules: Sequence[Phrase]
 ) -> list[Phrase]:
-    """All places of some names in a text; the longer one of two that overlap.
+    """All places of some names in a text, the longer one of two that overlap, and the phrases that the
+    rules of the language found elsewhere.
 
-    The type is that of a phrase there which the rules of the language found.
+    The type of a name is that of the rules' phrase at its place.
     """
     phrases: list[Phrase] = []
     for name in names:
         for start, end in _places(name, text):
             phrases.append(_typed_phrase(text, start, end, phrases_by_rules))
-    return without_overlap(phrases)
+    listed = without_overlap(phrases)
+    taken = {at for phrase in listed for at in range(phrase.start, phrase.end)}
+    others = [
+        phrase for phrase in phrases_by_rules if taken.isdisjoint(range(phrase.start, phrase.end))
+    ]
+    return without_overlap([*listed, *others])
 
 
 def _typed_phrase(text: str, start: int, end: int, phrases: Iterable[Phrase]) -> Phrase:

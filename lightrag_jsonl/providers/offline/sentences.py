@@ -12,7 +12,7 @@ from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.providers.offline.chinese import chinese_phrases
 from lightrag_jsonl.providers.offline.english import english_names, english_phrases
-from lightrag_jsonl.providers.offline.listed_names import phrases_of_names
+from lightrag_jsonl.providers.offline.listed_names import with_listed_names
 from lightrag_jsonl.providers.offline.markup import without_addresses, without_markup
 from lightrag_jsonl.providers.offline.phrases import ContentWord, Phrase, PhrasesAndWords, Spans
 
@@ -62,13 +62,13 @@ def find_sentences(
 
 
 def sentences_with_names(text: str, names: Iterable[str], language: Language) -> list[Sentence]:
-    """The sentences of a text with the places of some names, whatever the rules take for a name."""
+    """The sentences of a text by the rules, but with some names in place of phrases that overlap them."""
     plain, spans = _plain_text(text)
     if written_in(plain, language) == "zh":
         by_rules = chinese_phrases(plain, spans, question=False, tagger="rules")
     else:
         by_rules = english_phrases(plain, spans)
-    phrases = phrases_of_names(plain, names, by_rules.phrases)
+    phrases = with_listed_names(plain, names, by_rules.phrases)
     return _with_content(text, spans, PhrasesAndWords(phrases, by_rules.words))
 
 
