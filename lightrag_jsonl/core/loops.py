@@ -10,7 +10,7 @@ LOOK_EVERY = 250  # characters between two looks
 LINE_COPIES = 4  # of a record that end an answer; larger models write one twice or so
 LEAST_RECORD = 20  # characters
 NAMES_AGAIN = 3  # in a row that end a list: a single name may be listed twice by mistake
-_BEGINNING = re.compile(r"(?:\s|```\w*\n|\[)*([^\s\[`])")
+_FIRST_CHARACTER = re.compile(r"(?:\s|```\w*\n|\[)*([^\s\[`])")
 _LISTED_NAME = re.compile(r'(?:\A|[\[,\n])\s*"([^"\\\n]*)"\s*(?=[,\]\n])')
 
 
@@ -46,7 +46,7 @@ class RecordCounter:
     def feed(self, piece: str) -> bool:
         """Take the next piece; whether a record or name was written for the last time that makes sense."""
         self._rest += piece
-        if self._is_list is None and (beginning := _BEGINNING.match(self._rest)):
+        if self._is_list is None and (beginning := _FIRST_CHARACTER.match(self._rest)):
             self._is_list = beginning[1] == '"'
         if self._is_list is None:
             return False

@@ -515,12 +515,14 @@ def test_names_from_elsewhere_join_those_of_the_rules() -> None:
     longer of two such names counts, and any of them more than a name by rules.
     """
     text = "The old mill of Ann\nLee stands at Marsh End. Lee’s Bridge is near. Bob Carter came."
-    names = ["Ann Lee", "marsh end", "Lee's Bridge", "Lee", "Annab", "old mill", "Bob"]
+    names = ["Ann Lee", "marsh end", "Lee's Bridge", "Lee", "Annab", "the old mill", "Bob"]
     extraction = extract_names(text, names, "en")
     assert {entity.name for entity in extraction.entities} == {
         *("Ann Lee", "Marsh End", "Lee’s Bridge", "old mill", "Bob")
     }
     assert extract_names(text, [], "en") == extract_text(text, "en")
-    chinese = extract_names("臺灣大學在臺北。１２号楼很高。🙂", ["台湾大学"], "zh")
-    assert [entity.name for entity in chinese.entities] == ["臺灣大學", "臺北"]
+    chinese = extract_names(
+        "臺灣大學在臺北，用Kafka通信。１２号楼很高。🙂", ["台湾大学", "Kafka"], "zh"
+    )
+    assert [entity.name for entity in chinese.entities] == ["臺灣大學", "臺北", "Kafka"]
     assert chinese.entities[0].type == "组织"

@@ -31,7 +31,7 @@ _QUOTED_SENTENCES = 2  # of an entity's description
 _TELLING_WORDS = 4  # names, verbs and nouns of a sentence that tells something
 _DESCRIPTION_CHARACTERS = 320
 _NAMES_PER_SENTENCE = 8  # that are related to each other
-_CLAUSE_END = re.compile(r"[,;:，；：](?:\s+|(?<=[，；：]))")
+_END_OF_CLAUSE = re.compile(r"[,;:，；：](?:\s+|(?<=[，；：]))")
 _RELATIONS_PER_ENTITY = 3
 _PREDICATES = 3  # of a relation
 _TYPE_NAMES: Mapping[str, Mapping[str, str]] = {
@@ -81,17 +81,17 @@ class _NamedPlaces:
 
 def extract_text(text: str, language: Language, tagger: Tagger = "rules") -> Extraction:
     """The entities and relations of a text."""
-    return _extraction(text, find_sentences(text, language, tagger=tagger), language)
+    return _extraction_of(text, find_sentences(text, language, tagger=tagger), language)
 
 
 def extract_names(text: str, names: Iterable[str], language: Language) -> Extraction:
     """The entities and relations of a text, with some names that somebody else read, besides those that the
     rules find elsewhere.
     """
-    return _extraction(text, sentences_with_names(text, names, language), language)
+    return _extraction_of(text, sentences_with_names(text, names, language), language)
 
 
-def _extraction(text: str, sentences: Sequence[Sentence], language: Language) -> Extraction:
+def _extraction_of(text: str, sentences: Sequence[Sentence], language: Language) -> Extraction:
     places_by_key = _places_by_key(sentences)
     if not places_by_key:
         return Extraction(state="empty")
@@ -188,7 +188,7 @@ def _quote(text: str, sentence: Sentence, keys: Iterable[str]) -> str:
     start, end = _span_of_names(sentence, keys)
     if end - sentence.start <= _DESCRIPTION_CHARACTERS:
         return quoted_line(text[sentence.start : sentence.end], _DESCRIPTION_CHARACTERS)
-    clauses = _CLAUSE_END.finditer(text, sentence.start, start)
+    clauses = _END_OF_CLAUSE.finditer(text, sentence.start, start)
     clause_start = max((clause.end() for clause in clauses), default=start)
     return "…" + quoted_line(text[clause_start : sentence.end], _DESCRIPTION_CHARACTERS)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from lightrag_jsonl.core.cjk import has_cjk, simplified
+from lightrag_jsonl.core.cjk import CJK, has_cjk, simplified
 from lightrag_jsonl.core.names import clean_name
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.text import words
@@ -14,6 +14,10 @@ from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segment
 
 CLAUSE = "a clause or a list, not a name"
 COMMON_WORD = "a common word, not a name"
+_LETTER_OF_WORD = rf"[^\W_{CJK}]"  # of a word written with spaces
+_LEADING_ARTICLE = re.compile(
+    r"^(?:the|an?) ", re.IGNORECASE
+)  # the rules leave it out of names, too
 _LEAST_CHINESE_NAME = 2  # characters: single ones are parts of many words
 _CLAUSE_MARKS = re.compile(r"[，。；：！？、…]|[;:!?] |, | \. ")
 _CLAUSE_ENDS = re.compile(r"[.,;:!?]$(?<!\w\.)|[两几数二三四五六七八九十百千万]人$|曰$|之人$")
@@ -38,7 +42,7 @@ def name_problem(name: str, text: str) -> str:
     A name stands in the text, is no clause, and is more than a common word: a term in lower case counts
     if the text defines it or, if it has several words, repeats it.
     """
-    places = _places(name, text)
+    places = _spans_of_name(name, text)
     if not places:
         return "the text does not have this name"
     if _CLAUSE_MARKS.search(name) or _CLAUSE_ENDS.search(name):
@@ -58,14 +62,14 @@ def with_listed_names(
     """
     phrases: list[Phrase] = []
     for name in names:
-        for start, end in _places(name, text):
+        for start, end in _spans_of_name(_LEADING_ARTICLE.sub("", name, count=1), text):
             phrases.append(_typed_phrase(text, start, end, phrases_by_rules))
     listed = without_overlap(phrases)
     taken = {at for phrase in listed for at in range(phrase.start, phrase.end)}
-    others = [
+    further_phrases = [
         phrase for phrase in phrases_by_rules if taken.isdisjoint(range(phrase.start, phrase.end))
     ]
-    return without_overlap([*listed, *others])
+    return without_overlap([*listed, *further_phrases])
 
 
 def _typed_phrase(text: str, start: int, end: int, phrases: Iterable[Phrase]) -> Phrase:
@@ -81,7 +85,7 @@ def _typed_phrase(text: str, start: int, end: int, phrases: Iterable[Phrase]) ->
     return best
 
 
-def _places(name: str, text: str) -> list[tuple[int, int]]:
+def _spans_of_name(name: str, text: str) -> list[tuple[int, int]]:
     """Where a name stands in a text, also over a line break and in other characters; in other
     capitals only if nowhere as it is written.
     """
@@ -91,7 +95,7 @@ def _places(name: str, text: str) -> list[tuple[int, int]]:
     space = r"\s*" if has_cjk(name) else r"\s+"
     pattern = re.sub("['’]", "['’]", space.join(parts))
     if not has_cjk(name):
-        pattern = rf"(?<![^\W_]){pattern}(?![^\W_])"
+        pattern = rf"(?<!{_LETTER_OF_WORD}){pattern}(?!{_LETTER_OF_WORD})"
     plain = simplified(text)
     for flags in (0, re.IGNORECASE):
         places = [match.span() for match in re.finditer(pattern, plain, flags)]

@@ -54,7 +54,7 @@ def find_sentences(
     text: str, language: Language, *, question: bool = False, tagger: Tagger = "rules"
 ) -> list[Sentence]:
     """The sentences of a text; in a Chinese `question`, nouns of one character count as words."""
-    plain, spans = _plain_text(text)
+    plain, spans = _plain_and_spans(text)
     if written_in(plain, language) == "zh":
         phrases = chinese_phrases(plain, spans, question=question, tagger=tagger)
         return _with_content(text, spans, phrases)
@@ -63,7 +63,7 @@ def find_sentences(
 
 def sentences_with_names(text: str, names: Iterable[str], language: Language) -> list[Sentence]:
     """The sentences of a text by the rules, but with some names in place of phrases that overlap them."""
-    plain, spans = _plain_text(text)
+    plain, spans = _plain_and_spans(text)
     if written_in(plain, language) == "zh":
         by_rules = chinese_phrases(plain, spans, question=False, tagger="rules")
     else:
@@ -74,13 +74,13 @@ def sentences_with_names(text: str, names: Iterable[str], language: Language) ->
 
 def find_phrases(text: str, language: Language) -> list[Phrase]:
     """The names and noun phrases of a text, in order, without all else that `find_sentences` finds."""
-    plain, spans = _plain_text(text)
+    plain, spans = _plain_and_spans(text)
     if written_in(plain, language) == "zh":
         return chinese_phrases(plain, spans, question=False, tagger="rules").phrases
     return english_names(plain, spans)
 
 
-def _plain_text(text: str) -> tuple[str, Spans]:
+def _plain_and_spans(text: str) -> tuple[str, Spans]:
     """A text without markup and addresses, of the same length, and its sentences."""
     plain = without_markup(text)
     return without_addresses(plain), sentence_spans(plain)
