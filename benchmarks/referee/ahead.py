@@ -8,6 +8,7 @@ from benchmarks.referee.words import COST_ROWS, Row
 
 Figures = Mapping[str, Any]
 OURS = "ours"
+OVERVIEW = "overview"  # its way of answering questions about a whole text
 FLOOR = "vectors"  # which does less than all others, and is no peer in costs
 COMPARED = ("recall@2", "recall@5", "recall@10", "all@5", EVERYTHING, "answer")
 MARGIN = 1.05  # ratios below are the noise of a busy machine
@@ -66,18 +67,20 @@ def _leaders(
             yield row, size, contestant, value, ours
 
 
-def ahead_in_coverage(texts: Mapping[str, Figures]) -> Iterator[tuple[str, str, str, str, float]]:
-    """Text, budget, contestant, way and percent, where a way covers more than this package's best."""
+def ahead_in_coverage(
+    texts: Mapping[str, Figures],
+) -> Iterator[tuple[str, str, str, str, str, float]]:
+    """Text, group of questions, budget, contestant, way and percent, where a way covers more than the
+    overview of this package.
+    """
     for name, contestants in texts.items():
-        ours = contestants.get(OURS, {}).get("ways", {})
         for contestant, figures in contestants.items():
-            if contestant == OURS:
-                continue
-            for way, by_budget in figures.get("ways", {}).items():
-                for budget, percent in by_budget.items():
-                    our_best = max([ours_by[budget] for ours_by in ours.values()], default=0.0)
-                    if percent > our_best:
-                        yield name, budget, contestant, way, percent
+            for group, ways in figures.get("groups", {}).items() if contestant != OURS else ():
+                ours = contestants.get(OURS, {}).get("groups", {}).get(group, {})
+                for way, by_budget in ways.items():
+                    for budget, percent in by_budget.items():
+                        if percent > ours.get(OVERVIEW, {}).get(budget, 100.0):
+                            yield name, group, budget, contestant, way, percent
 
 
 def ahead_in_faults(faults: Mapping[str, Figures]) -> Iterator[tuple[str, str]]:

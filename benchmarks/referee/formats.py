@@ -121,10 +121,13 @@ _LISTED = re.compile(r"\s*\"?\d+\"?\s*,")  # a line of a table, which begins wit
 
 
 def points(prompt: Prompt) -> str:
-    """The lines of the reports in a prompt as points, all with the same score."""
-    described = [line for line in prompt.system.split("\n") if _LISTED.match(line)]
-    listed = [{"description": line.split(",", 1)[-1].strip(), "score": 50} for line in described]
-    return json.dumps({"points": listed[:FINDINGS]}, ensure_ascii=False)
+    """Each report in a prompt as one point, all with the same score."""
+    _, *rows = _ROW_BEGIN.split(prompt.system)
+    listed = [{"description": row.rpartition('"')[0] or row, "score": 50} for row in rows]
+    return json.dumps({"points": listed}, ensure_ascii=False)
+
+
+_ROW_BEGIN = re.compile(r"^\s*\"?\d+\"?,\s*\"?", re.MULTILINE)
 
 
 # ── this package ────────────────────────────────────────────────────────────────

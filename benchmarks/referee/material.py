@@ -29,6 +29,7 @@ class Question:
     - `supporting`: the ids of the documents that answer it.
     - `names`, `themes`: what a model names as the particular and the general keywords.
     - `points`: for each key point of the answer its possible wordings.
+    - `group`: the questions with which its figures are averaged.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Question:
     names: tuple[str, ...] = ()
     themes: tuple[str, ...] = ()
     points: tuple[tuple[str, ...], ...] = ()
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ def _question(fields: Mapping[str, Any]) -> Question:
         names=tuple(fields["names"]),
         themes=tuple(fields["themes"]),
         points=tuple([tuple(wordings) for wordings in fields["points"]]),
+        group=fields["group"],
     )
 
 

@@ -1,10 +1,12 @@
-"""A question set from an index of one's own: what its model has read is what the referee replays."""
+"""Materials from indexes: what was read for an index is what the referee replays."""
 
 import asyncio
 from collections import defaultdict
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.overview import GROUPS, WholeQuestion, whole_questions
 from benchmarks.referee.material import (
     Document,
     Material,
@@ -27,19 +29,36 @@ def is_index(folder: Path) -> bool:
 
 
 def material_of_index(folder: Path, *, questions: int | None = None) -> Material:
-    """Each chunk of the index is a document; questions name the chunks that answer them."""
+    """The chunks of an index, and its own questions, which name the chunks that answer them."""
+    material = _material(folder, folder.resolve().name)
+    keywords = OfflineKeywords(known_language(material.language))
+    asked = read_questions(folder / QUESTIONS_FILE)[:questions]
+    return replace(material, questions=tuple([_question(item, keywords) for item in asked]))
+
+
+def material_of_whole_text(folder: Path, name: str) -> Material:
+    """The chunks of the index of a text of `benchmarks.overview`, and the questions about the whole."""
+    material = _material(folder, name)
+    keywords = OfflineKeywords(known_language(material.language))
+    questions = [
+        _whole_question(item, group, keywords)
+        for group in GROUPS
+        for item in whole_questions(name, group)
+    ]
+    return replace(material, questions=tuple(questions))
+
+
+def _material(folder: Path, name: str) -> Material:
+    """Each chunk of an index is a document, in which the model reads what it has read."""
     with closing(SQLiteStore(folder)) as store, store.view() as view:
         language = str(view.settings().get("language", "en"))
         rows_by_chunk = _rows_by_chunk(view)
         chunks = view.chunks()
-    keywords = OfflineKeywords(known_language(language))
-    asked = read_questions(folder / QUESTIONS_FILE)[:questions]
     return Material(
-        name=folder.resolve().name,
+        name=name,
         language=language,
         documents=tuple([Document(chunk.id, chunk.text) for chunk in chunks.values()]),
         readings=tuple([(chunk.text, tuple(rows_by_chunk[row])) for row, chunk in chunks.items()]),
-        questions=tuple([_question(question, keywords) for question in asked]),
     )
 
 
@@ -73,4 +92,15 @@ def _question(question: EvalQuestion, keywords: OfflineKeywords) -> Question:
         answer=question.answer,
         names=question.names or tuple(found.low_level),
         themes=tuple(found.high_level) or (question.text,),
+    )
+
+
+def _whole_question(item: WholeQuestion, group: str, keywords: OfflineKeywords) -> Question:
+    found = asyncio.run(keywords.keywords(item.question))
+    return Question(
+        text=item.question,
+        names=tuple(found.low_level),
+        themes=tuple(found.high_level) or (item.question,),
+        points=tuple([tuple(wordings) for wordings in item.points]),
+        group=group,
     )

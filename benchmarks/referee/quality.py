@@ -142,22 +142,35 @@ def difference(
 
 
 def coverage(arena: Arena, contestant: str, material: Material, budgets: Sequence[int]) -> Figures:
-    """The percent of key points in the contexts of whole-text questions, by way and budget."""
-    steps: list[Figures] = [{"do": "insert"}]
+    """The percent of key points in the contexts of whole-text questions, by group, way and budget."""
+    steps: list[Figures] = [{"do": "insert"}, {"do": "graph"}]
     steps += [{"do": "search", "all ways": True, "tokens": budget} for budget in budgets]
     session = arena.session(contestant, f"whole-{material.name}", material, steps)
     if "error" in session:
         return {"error": session["error"]}
-    ways: dict[str, Figures] = {way: {} for way in session["ways"]}
-    for budget, step in zip(budgets, session["steps"][1:], strict=True):
-        for way, results in step["value"].items():
-            ways[way][str(budget)] = _covered(material.questions, results, budget)
-    return {"ways": ways, "default": session["ways"][0], "asked": session["steps"][0]["asked"]}
+    insert, graph, *searches = session["steps"]
+    groups: dict[str, dict[str, Figures]] = {}
+    for group in dict.fromkeys(question.group for question in material.questions):
+        groups[group] = {way: {} for way in session["ways"]}
+        for budget, step in zip(budgets, searches, strict=True):
+            for way, results in step["value"].items():
+                percent = _covered(material.questions, results, group=group, budget=budget)
+                groups[group][way][str(budget)] = percent
+    return {
+        "groups": groups,
+        "default": session["ways"][0],
+        "asked": insert["asked"],
+        "entities": len(graph["value"]["entities"]),
+        "relations": len(graph["value"]["relations"]),
+    }
 
 
-def _covered(questions: Sequence[Question], results: Sequence[Figures], budget: int) -> float:
+def _covered(
+    questions: Sequence[Question], results: Sequence[Figures], *, group: str, budget: int
+) -> float:
     covered: list[bool] = []
     for question, result in zip(questions, results, strict=True):
-        text = folded(default_tokenizer().truncate(result["context"], budget))
-        covered += [stands_in(text, wordings) for wordings in question.points]
+        if question.group == group:
+            text = folded(default_tokenizer().truncate(result["context"], budget))
+            covered += [stands_in(text, wordings) for wordings in question.points]
     return round(100 * sum(covered) / len(covered), 1)

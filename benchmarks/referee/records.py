@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -41,18 +40,20 @@ class Records:
             self.questions[folded(question.text)] = question
 
     def rows_about(self, text: str) -> list[Row]:
-        """The rows of every recorded text in a prompt; of one that is there in part, the rows whose
-        names stand in the prompt.
+        """The rows of every recorded text in a prompt; of one that is there in part, and in no other
+        text of the prompt, the rows whose names stand in the prompt.
         """
         sentences = set(sentences_of(text))
-        counts: Counter[int] = Counter()
-        for sentence in sentences:
-            counts.update(self._numbers.get(sentence, ()))
+        numbers = {n for sentence in sentences for n in self._numbers.get(sentence, ())}
+        readings = [self.readings[number] for number in sorted(numbers)]
+        whole_readings = [reading for reading in readings if reading.sentences <= sentences]
+        rest = sentences.difference(*[reading.sentences for reading in whole_readings])
         whole_text = folded(text)
         rows: dict[str, Row] = {}
-        for number in sorted(counts):
-            reading = self.readings[number]
+        for reading in readings:
             is_whole = reading.sentences <= sentences
+            if not is_whole and not reading.sentences & rest:
+                continue  # texts that overlap: the beginning of the next, or the end of the last
             for row in reading.rows:
                 if is_whole or all(folded(name) in whole_text for name in names_of(row)):
                     rows.setdefault(repr(row), row)

@@ -16,6 +16,7 @@ from benchmarks.referee.words import COST_ROWS, FAULT_TITLES, SCRIPTED_WAYS, WOR
 from benchmarks.tables import line
 
 Figures = Mapping[str, Any]
+BEGINNING = "beginning"  # of a whole text, which is no peer either
 MEASURES = {"recall": "sets", "whole": "whole", "costs": "sizes", "faults": "faults"}  # by section
 
 
@@ -51,7 +52,7 @@ class Report:
 
     def title(self, contestant: str) -> str:
         """The name of a contestant with its version."""
-        if contestant in (OURS, FLOOR):
+        if contestant in (OURS, FLOOR, BEGINNING):
             return self.words[contestant]
         version = self.figures["versions"][contestant]
         return f"{version['title']} {version['version']}"
@@ -81,8 +82,10 @@ class Report:
                 f"- {row.title(self.language)}, {size_title}: {self.title(contestant)} "
                 f"{theirs}, {self.words['ours']} {here}"
             )
-        for name, budget, contestant, way, percent in ahead_in_coverage(self.figures["whole"]):
-            lines.append(f"- {name}, {budget}: {self.title(contestant)} ({way}) {percent}")
+        whole = self.figures["whole"]
+        for name, group, budget, contestant, way, percent in ahead_in_coverage(whole):
+            cell = f"{name} ({self.words[group]}), {budget}"
+            lines.append(f"- {cell}: {self.title(contestant)} ({way}) {percent}")
         for fault, contestant in ahead_in_faults(self.figures["faults"]):
             lines.append(f"- {self._fault_title(fault)}: {self.title(contestant)}")
         return lines or [self.words["nobody"]]
@@ -150,16 +153,38 @@ class Report:
             yield line([*cells, str(means["all@5"][0]), "–", "–", "–", "–"])
 
     def _whole(self) -> Iterator[str]:
-        for name, contestants in self.figures["whole"].items():
-            budgets = _budgets(contestants)
-            yield line([name, self.words["way"], *budgets])
-            yield line(["---", "---", *["---:"] * len(budgets)])
-            for contestant, figures in contestants.items():
-                for way, by_budget in figures.get("ways", {}).items():
-                    cells = [str(by_budget[budget]) for budget in budgets]
-                    shown_way = self._way(contestant, way, figures)
-                    yield line([self.title(contestant), shown_way, *cells])
+        """One table for each group of questions: contestants and their ways, by text."""
+        texts = self.figures["whole"]
+        contestants = dict.fromkeys(name for by_name in texts.values() for name in by_name)
+        for group in _groups(texts):
+            yield line([self.words[group], self.words["way"], *texts, self.words["mean"]])
+            yield line(["---", "---", *["---:"] * (len(texts) + 1)])
+            for contestant in contestants:
+                yield from self._whole_lines(group, contestant)
             yield ""
+        if texts:
+            yield self.words["whole note"]
+
+    def _whole_lines(self, group: str, contestant: str) -> Iterator[str]:
+        """The ways of a contestant with their coverage of each text at all budgets."""
+        by_text = {
+            name: contestants.get(contestant, {})
+            for name, contestants in self.figures["whole"].items()
+        }
+        ways = {
+            way: figures
+            for figures in by_text.values()
+            for way in figures.get("groups", {}).get(group, {})
+        }
+        for way, of_one_text in ways.items():
+            rows = [
+                figures.get("groups", {}).get(group, {}).get(way) for figures in by_text.values()
+            ]
+            cells = [_slashed(list(row.values())) if row else "–" for row in rows]
+            measured = [list(row.values()) for row in rows if row]
+            means = [sum(column) / len(column) for column in zip(*measured, strict=True)]
+            cells.append(_slashed(means) if len(measured) == len(rows) else "–")
+            yield line([self.title(contestant), self._way(contestant, way, of_one_text), *cells])
 
     # ── costs and faults ────────────────────────────────────────────────────────
 
@@ -239,11 +264,21 @@ def _question_count(figures: Figures) -> int:
     return max([len(way["questions"]) for way in figures.get("ways", {}).values()], default=0)
 
 
-def _budgets(contestants: Figures) -> Sequence[str]:
-    for figures in contestants.values():
-        for by_budget in figures.get("ways", {}).values():
-            return list(by_budget)
-    return []
+def _groups(texts: Figures) -> Sequence[str]:
+    """The groups of questions about whole texts."""
+    return list(
+        dict.fromkeys(
+            group
+            for contestants in texts.values()
+            for figures in contestants.values()
+            for group in figures.get("groups", {})
+        )
+    )
+
+
+def _slashed(percents: Sequence[float]) -> str:
+    """The percents of all budgets in one cell."""
+    return " / ".join([f"{percent:.1f}" for percent in percents])
 
 
 def _signed(difference_: Sequence[float]) -> str:

@@ -7,23 +7,18 @@ from pathlib import Path
 
 from benchmarks.datasets import LOADERS, Dataset, Passage, data_folder, load
 from benchmarks.datasets import Question as SetQuestion
-from benchmarks.overview import WholeQuestion, whole_questions
 from benchmarks.public_sets import load_public
 from benchmarks.referee.material import (
     Document,
     Material,
     Question,
     Row,
-    entity_row,
-    relation_row,
     rows_of_triples,
 )
 from benchmarks.synthetic import Corpus
 from lightrag_jsonl import Chunk
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.providers.offline import OfflineExtractor, OfflineKeywords
-from tests.kit import unzipped
-from tests.replays import carol as recorded
 
 QUESTIONS = 40  # about generated texts
 THEME = "took part together"
@@ -130,47 +125,3 @@ def _generated_questions(
             names=names,
             themes=(THEME,),
         )
-
-
-def carol() -> Material | None:
-    """A Christmas Carol as one document, as gpt-4o read it, and questions about the whole; None
-    where the recordings are not there.
-    """
-    book = data_folder() / "text" / "christmas_carol.txt.gz"
-    if not book.is_file() or not (data_folder() / "replay-carol").is_dir():
-        return None
-    text = unzipped(book).lstrip("\ufeff")
-    readings = []
-    answers_by_chunk = recorded.answers(data_folder())
-    for chunk, answers in zip(recorded.chunks(data_folder()), answers_by_chunk, strict=False):
-        lines = "\n".join(answers).split("\n")
-        rows = [_recorded_row(line) for line in lines]
-        readings.append((chunk, tuple([row for row in rows if row is not None])))
-    questions = tuple([_whole_question(item) for item in whole_questions("carol")])
-    document = Document("carol", text, "christmas_carol.txt")
-    return Material("carol", "en", (document,), tuple(readings), questions)
-
-
-def _recorded_row(line: str) -> Row | None:
-    """A recorded line with all that a row needs; None for a cut or incomplete one."""
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError:
-        return None
-    if row["type"] == "entity" and row["name"] and row["description"]:
-        return entity_row(row["name"], row["description"], row["entity_type"] or "other")
-    if row["type"] == "relationship" and row["source"] and row["target"]:
-        keywords = str(row.get("keywords") or "related")
-        described = relation_row(row["source"], keywords, row["target"])
-        return {**described, "description": row["description"]}
-    return None
-
-
-def _whole_question(item: WholeQuestion) -> Question:
-    keywords = asyncio.run(OfflineKeywords("en").keywords(item.question))
-    return Question(
-        text=item.question,
-        names=tuple(keywords.low_level),
-        themes=tuple(keywords.high_level) or (item.question,),
-        points=tuple([tuple(wordings) for wordings in item.points]),
-    )

@@ -67,6 +67,15 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "tokens": "its tokens",
         "published": "as published",
         "whole": "Whole-text questions: key points covered, %",
+        "beginning": "the text",
+        "tuned": "questions tuned on",
+        "fresh": "fresh questions",
+        "mean": "mean",
+        "whole note": (
+            "Key points at 4,000 / 8,000 / 16,000 tokens. Others index the chunks of the index made here, "
+            "each as a document, and their model reads what was read here; contexts of their default "
+            "shares are limited to the budget, then cut."
+        ),
         "costs": "What it costs",
         "chunks": "{} documents",
         "logarithmic": "logarithmic scale",
@@ -99,6 +108,14 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "tokens": "其 token 数",
         "published": "公开发表值",
         "whole": "全文问题：覆盖的要点，%",
+        "beginning": "原文",
+        "tuned": "调参用的问题",
+        "fresh": "新问题",
+        "mean": "平均",
+        "whole note": (
+            "依次为 4,000 / 8,000 / 16,000 token 时的要点覆盖率。其他项目以本项目索引的各块为文档建索引，其模型读出的内容与此处相同；"
+            "上下文按其默认比例限制在预算内，再截断。"
+        ),
         "costs": "开销",
         "chunks": "{} 篇文档",
         "logarithmic": "对数刻度",

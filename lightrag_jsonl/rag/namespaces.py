@@ -374,7 +374,7 @@ class Communities:
     async def report(self) -> ReportRun:
         """Let the model write a report on each larger community of level 0 that has none.
 
-        Overviews show reports with their citations in place of single sentences. A report holds as
+        Overviews show reports with their citations beside the excerpts. A report holds as
         long as its community has the same passages, and is written anew only after a
         change. A purge, and the deletion of cached answers, delete reports.
         """

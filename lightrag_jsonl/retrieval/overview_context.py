@@ -1,6 +1,5 @@
 """Writes an overview within the token budget: communities with their names, then excerpts."""
 
-from collections.abc import Collection
 from dataclasses import replace
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context, Dropped
@@ -16,8 +15,9 @@ from lightrag_jsonl.retrieval.task import Overview, SearchResult
 MOST_TRIALS = 4  # budgets tried, since the lengths of sentences are estimates
 WELL_USED = 0.95  # of the budget: nothing longer is tried
 NAMES_SHARE = 0.25  # of the budget for the names of entities, at most
-REPORTS_SHARE = 0.5  # of the budget for reports, at most
-REPORTED_WEIGHT = 1e-6  # of a sentence whose community has a report: such sentences come last
+# Of the budget for reports, at most: a report says what a part is about, and the excerpts have the details
+# that a question is about. Chosen on one text, A Christmas Carol, with recorded reports.
+REPORTS_SHARE = 0.25
 FRAME = "[999] … "  # around the excerpts of a chunk
 MOST_NUMBER = 999  # of a passage
 NUMBER = "[999]"  # of a passage, after the names of its community
@@ -66,13 +66,10 @@ class OverviewWriter:
         count = self._tokenizer.count
         fixed = count("\n\n".join(self._writer.overview_headings()))
         communities, community_tokens = self._communities(overview, budget)
-        reported_ids = [
-            id for community in communities if community.report for id in community.chunk_ids
-        ]
         request = ExcerptRequest(
             sentences=overview.sentences,
             question_terms=overview.question_terms,
-            chunk_weights=_weights_beside_reports(overview, frozenset(reported_ids)),
+            chunk_weights=overview.chunk_weights,
             frame_tokens=count(FRAME) + (count(NUMBER) if communities else 0),
         )
         excerpts = choose_excerpts(request, budget - fixed - community_tokens)
@@ -126,11 +123,3 @@ class OverviewWriter:
                 tokens += cost
                 reports[position] = community.report
         return reports, tokens
-
-
-def _weights_beside_reports(overview: Overview, reported_ids: Collection[str]) -> list[float]:
-    """The weights of chunks; sentences of communities with a report come after all others."""
-    return [
-        weight * REPORTED_WEIGHT if chunk.id in reported_ids else weight
-        for chunk, weight in zip(overview.chunks, overview.chunk_weights, strict=True)
-    ]

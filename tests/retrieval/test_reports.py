@@ -91,6 +91,26 @@ async def test_an_overview_shows_reports_with_numbers_that_resolve(tmp_path: Pat
     assert answer.citations[0].supported
 
 
+async def test_a_report_takes_no_place_from_the_sentence_that_is_asked_for(tmp_path: Path) -> None:
+    """A sentence with the words of the question is quoted in a small budget, though a report is there on its
+    community and none on others with enough sentences to fill the budget.
+    """
+    colors = ("red", "blue", "gray", "green", "black", "white", "pink", "brown")
+    async with index(tmp_path, ScriptedLLM(_report)) as rag:
+        for number, color in enumerate(colors):
+            sentences = [f"Unna {color} walked over {noun} field {number}." for noun in CREWS]
+            document = Document(" ".join(sentences), id=f"field-{number}")
+            await rag.insert_records(document, [entity("Unna"), entity("Unna's field")])
+        await _insert(rag, "sea")
+        text = "Petrel met Ostrom and Gannet. The captain lost 😀 his anchor at Skarsund."
+        names = [entity(name) for name in CREWS["sea"]]
+        await rag.insert_records(Document(text, id="anchor"), names)
+        assert len((await rag.communities.report()).communities) == 1
+        question = "What is said in the whole text about a captain and an anchor?"
+        context = await rag.retrieve(question, mode="overview", max_total_tokens=300)
+    assert "lost 😀 his anchor" in context.prompt
+
+
 async def test_a_deletion_and_a_purge_leave_no_report(tmp_path: Path) -> None:
     """A report on a deleted text is not shown, and after a purge not stored either; others stay."""
     async with index(tmp_path, ScriptedLLM(_report)) as rag:

@@ -837,6 +837,66 @@ def test_a_contradiction_is_listed_and_settled_and_a_history_shown(
         assert len(page.all("#graph aside .timeline .claim-line")) == 2
 
 
+def insert_namesakes(folder: Path) -> None:
+    """Two people of one name, born in different years, and another name of one bearer."""
+    with LightRAG(folder, embedder="hash") as rag:
+        for id, name, year in (("old", "Ada Gale", 1820), ("new", "Ada Gale", 1955)):
+            text = f"{name} was born in {year}."
+            record = entity(name, text, "person")
+            rag.insert_records(Document(text, id=id, title=f"Register of {year}"), [record])
+        for id in ("first", "second"):
+            text = f"Ida Moe was born in 1901 in Leith. {id}"
+            records = [entity("Ida Moe", text, "person"), relation("Ida Moe", "Leith", text)]
+            rag.insert_records(Document(text, id=id), records)
+
+
+def test_namesakes_are_listed_separated_and_rejoined(tmp_path: Path, page: Page) -> None:
+    """With the reason, the passages of each bearer, and qualifiers that a person may change; undone at
+    once, or later at each entity. A name of one bearer is not listed.
+    """
+    insert_namesakes(tmp_path / "kb")
+
+    def names() -> set[str]:
+        items = server.get("/indexes/kb/entities", q="gale")["items"]
+        return {item["name"] for item in items}
+
+    def separate() -> None:
+        page.wait("#graph aside .card .link", "Separate").click()
+        page.wait("#edit .main", "Separate").click()
+        page.wait("#notice", "is separated")
+
+    with serving(tmp_path / "kb") as server:
+        page.open(server, "graph")
+        page.wait("#graph aside h2", "Overview")
+        page.wait("#graph button", "Namesakes").click()
+        page.wait("#graph aside .card p", "1955 / 1820")
+        assert [title.text for title in page.all("#graph aside h3")] == ["Ada Gale"]
+        page.wait("#graph aside .card .line", "(1820)").click()
+        page.wait("#passage .passage", "born in 1820")
+        assert len(page.all("#passage article")) == 1
+        page.press(Keys.ESCAPE)
+        page.gone("#passage")
+        separate()
+        assert names() == {"Ada Gale (1820)", "Ada Gale (1955)"}
+        page.wait("#graph aside .soft", "No name seems to have several bearers.")
+        page.wait("#notice button", "Undo").click()
+        page.wait("#notice", "Undone.")
+        assert names() == {"Ada Gale"}
+        page.wait("#graph aside .card .link", "Separate").click()
+        qualifier = page.wait("#edit [name=qualifier]")
+        qualifier.clear()
+        qualifier.send_keys("the elder")
+        page.wait("#edit .main", "Separate").click()
+        page.wait("#graph aside .soft", "No name seems to have several bearers.")
+        assert "Ada Gale (the elder)" in names()
+        page.wait("#graph input").send_keys("elder")
+        page.wait("#graph .side li:only-child .line", "the elder").click()
+        page.wait("#graph aside .link", "Rejoin").click()
+        page.wait("#edit .main", "Rejoin").click()
+        page.wait("#notice", "bare name again")
+        assert "Ada Gale" in names()
+
+
 def test_a_question_is_asked_as_of_a_date(tmp_path: Path, page: Page) -> None:
     """The filter takes a date as people write it; what is no date is refused in words."""
     insert_heads(tmp_path / "kb")

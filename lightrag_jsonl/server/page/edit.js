@@ -1,8 +1,9 @@
-// Changes of the graph by hand, in a dialog: an entity's type and description, a merge, a deletion. Each can be undone.
+// Changes of the graph by hand, in a dialog: an entity's type and description, a merge, a separation of namesakes, a
+// deletion. Each can be undone.
 
 import { get, indexPath, post } from "./api.js";
 import { $, Busy, errorWords, guarded, h, inform } from "./dom.js";
-import { t } from "./strings.js";
+import { listed, t } from "./strings.js";
 
 const POLL = 300; // milliseconds
 
@@ -16,23 +17,46 @@ const FIELDS = new Map(Object.entries({
     field("merge_into", h("input", { name: "target", required: true, list: "names", oninput: guarded(suggest), autocomplete: "off" })),
     h("datalist", { id: "names" }),
   ],
-  delete: () => [],
-  settle: () => [],
+  separate: ({ bearers }) => Object.entries(bearers).map(([qualifier, documents]) =>
+    field("qualifier", h("input", { name: "qualifier", required: true, value: qualifier }), listed(documents))),
 }));
+// The request of a change that is more than the entity's name and the fields above.
+const REQUESTS = new Map(Object.entries({
+  settle: ({ source, target }, form) => ({ action: "delete", name: source, target, ...values(form) }),
+  separate: ({ name, bearers }, form) => ({ action: "separate", name, bearers: renamed(bearers, form.getAll("qualifier")) }),
+}));
+const AUTHORED = ["edit", "merge", "delete", "settle"]; // changes that are kept with an author and a reason
 const ON_ENTITY = ["edit", "merge", "delete"];
+const QUALIFIED = /^(.*\S) \([^()]+\)$/;
 
-const field = (key, input) => h("label", { class: "field" }, h("span", { t: key }), input);
+const field = (key, input, n = "") => h("label", { class: "field" }, h("span", { t: key, n }), input);
+
+const values = (form) => Object.fromEntries(form);
+
+// The documents of each bearer by the qualifier that was written for it.
+function renamed(bearers, qualifiers) {
+  const documents = new Map();
+  Object.values(bearers).forEach((ids, at) => documents.set(qualifiers[at], [...(documents.get(qualifiers[at]) ?? []), ...ids]));
+  return Object.fromEntries(documents);
+}
 
 // Buttons to change an entity; `done` is called with the name that it has afterwards, or null.
 export function editButtons(entity, done) {
-  return ON_ENTITY.map((action) =>
-    h("button", { class: "link", t: `${action}_entity`, onclick: () => openDialog(action, entity, done) }));
+  const bare = QUALIFIED.exec(entity.name)?.[1];
+  const actions = entity.aliases.includes(bare) ? [...ON_ENTITY, "rejoin"] : ON_ENTITY;
+  return actions.map((action) => dialogButton(action, entity, (name) => done(action === "rejoin" && name ? bare : name)));
 }
+
+// A button to tell the bearers of a name apart.
+export const separateButton = (homonym, done) => dialogButton("separate", homonym, done);
+
+const dialogButton = (action, entity, done) =>
+  h("button", { class: "link", t: `${action}_entity`, onclick: () => openDialog(action, entity, done) });
 
 // A button to delete the relation of a claim, which settles a contradiction.
 export function settleButton({ subject, value }, done) {
   const relation = { name: `${subject} → ${value}`, source: subject, target: value };
-  return h("button", { class: "link", t: "settle_entity", onclick: () => openDialog("settle", relation, done) });
+  return dialogButton("settle", relation, done);
 }
 
 async function suggest({ target: { value } }) {
@@ -46,8 +70,8 @@ function openDialog(action, entity, done) {
   const send = h("button", { class: "main", t: action === "edit" ? "save" : `${action}_entity` });
   const form = h("form", {},
     h("h2", { t: `${action}_title`, n: entity.name }),
-    h("p", { class: "soft", t: `${action}_entity_why` }), FIELDS.get(action)(entity),
-    field("author", by), field("reason", h("input", { name: "reason" })), problem,
+    h("p", { class: "soft", t: `${action}_entity_why` }), FIELDS.get(action)?.(entity) ?? [],
+    AUTHORED.includes(action) && [field("author", by), field("reason", h("input", { name: "reason" }))], problem,
     h("div", { class: "row" }, send, h("button", { type: "button", t: "cancel", onclick: () => $("#edit").close() })));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -56,10 +80,9 @@ function openDialog(action, entity, done) {
     form.append(busy.element);
     send.disabled = true;
     try {
-      const values = Object.fromEntries(new FormData(form));
-      const settled = { action: "delete", name: entity.source, target: entity.target };
-      const edit = action === "settle" ? settled : { action, name: entity.name };
-      await change(action, { ...edit, ...values }, entity.name, done);
+      const written = new FormData(form);
+      const edit = REQUESTS.get(action)?.(entity, written) ?? { action, name: entity.name, ...values(written) };
+      await change(action, edit, entity.name, done);
       $("#edit").close();
     } catch (error) {
       problem.textContent = errorWords(error);
@@ -76,16 +99,20 @@ async function change(action, edit, name, done) {
   const report = await finished(await post(indexPath("/edit"), edit));
   const undo = h("button", { class: "link", t: "undo", onclick: guarded(async () => {
     inform(t("saving"));
-    await finished(await undoing(report));
+    for (const [path, request] of undoing(report)) await finished(await post(indexPath(path), request));
     inform(t("undone"));
     done(name);
   }) });
-  inform(t(`${action}_done`, name), undo);
-  done(action === "edit" ? name : edit.target ?? null);
+  inform(t(`${action}_done`, name), undoing(report).length && undo);
+  done(["edit", "rejoin"].includes(action) ? name : edit.target ?? null);
 }
 
-const undoing = ({ document, unmerge }) =>
-  document ? post(indexPath("/delete"), { ids: [document] }) : post(indexPath("/edit"), { action: "unmerge", name: unmerge });
+// The requests that undo a change, one after another.
+function undoing({ document, unmerge, rejoin }) {
+  if (document) return [["/delete", { ids: [document] }]];
+  if (unmerge) return [["/edit", { action: "unmerge", name: unmerge }]];
+  return rejoin.map((name) => ["/edit", { action: "rejoin", name }]);
+}
 
 // The report of a job once it is done; an error with the job's words if it fails.
 export async function finished({ id }) {

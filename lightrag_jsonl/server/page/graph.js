@@ -4,7 +4,7 @@ import { get, indexPath, post } from "./api.js";
 import { line, relationWords } from "./ask.js";
 import { $, guarded, h, inform, notify } from "./dom.js";
 import { colorOf, Drawing } from "./drawing.js";
-import { editButtons, finished, settleButton } from "./edit.js";
+import { editButtons, finished, separateButton, settleButton } from "./edit.js";
 import { openCitations, openSources } from "./passage.js";
 import { format, listed, t } from "./strings.js";
 
@@ -12,6 +12,7 @@ const FOUND = 30;
 const AROUND = 40; // relations that a click adds at most
 const TITLE_NAMES = 3; // of a community without a report
 const MOST_AROUND = 500; // that the server lists
+const MOST_HOMONYMS = 500; // likewise
 
 let parts;
 let drawing;
@@ -30,9 +31,10 @@ export function startGraph() {
   const clear = h("button", { t: "clear", onclick: reset });
   const overview = h("button", { t: "overview", onclick: showOverview });
   const conflicts = h("button", { t: "conflicts", onclick: showConflicts });
+  const homonyms = h("button", { t: "homonyms", onclick: () => showHomonyms() });
   $("#graph").replaceChildren(
     h("div", { class: "side" }, parts.search, parts.type, parts.total, parts.found),
-    h("div", { class: "side" }, parts.canvas, h("div", { class: "row" }, parts.legend, overview, conflicts, clear)),
+    h("div", { class: "side" }, parts.canvas, h("div", { class: "row" }, parts.legend, overview, conflicts, homonyms, clear)),
     parts.about,
   );
   drawing = new Drawing(parts.canvas, (name) => choose(name));
@@ -87,6 +89,34 @@ const showConflicts = guarded(async () => {
       h("article", { class: "card" }, h("h3", {}, [subject, predicate].filter(Boolean).join(" · ")), h("ul", { class: "timeline" }, side(first), side(second)))),
   );
 });
+
+// Names with perhaps several bearers, or one of them: why, the bearers with their passages, and a separation.
+const showHomonyms = guarded(async (name = "") => {
+  const all = await get(indexPath("/homonyms"), { limit: MOST_HOMONYMS });
+  const homonyms = name ? all.filter((homonym) => homonym.name === name) : all;
+  const none = name ? "homonym_none" : "homonyms_none";
+  parts.about.replaceChildren(
+    h("h2", { t: "homonyms" }),
+    h("p", { class: "soft", t: homonyms.length ? "homonyms_hint" : none, n: name }),
+    ...homonyms.map(homonymCard),
+    ...(name ? [h("button", { t: "close", onclick: () => choose(name) })] : []),
+  );
+});
+
+function homonymCard(homonym) {
+  const { name, evidence, bearers } = homonym;
+  const refresh = () => {
+    drawing.remove(name);
+    find();
+    showHomonyms();
+  };
+  return h("article", { class: "card" },
+    h("h3", {}, name),
+    evidence.map(({ kind, detail }) => h("p", { class: "small", t: `against_${kind}`, n: detail })),
+    h("ul", { class: "list" }, Object.entries(bearers).map(([qualifier, documents]) =>
+      line(() => openSources({ entity: name }, documents), h("span", { class: "grow" }, h("b", {}, `${name} (${qualifier})`), h("span", { class: "soft small block" }, listed(documents)))))),
+    h("p", { class: "row" }, separateButton(homonym, refresh)));
+}
 
 // When a claim holds, what it says, and the document; it opens the passage.
 function claimLine(claim) {
@@ -149,7 +179,8 @@ const choose = guarded(async (name, limit = AROUND) => {
       h("button", { class: "link", t: "collapse", onclick: () => collapse(entity.name) })),
     h("p", entity.aliases.length ? { class: "soft", t: "aliases", n: listed(entity.aliases) } : { hidden: true }),
     h("p", { class: "description" }, entity.description),
-    h("p", { class: "row" }, editButtons(entity, (newName) => changed(entity.name, newName))),
+    h("p", { class: "row" }, editButtons(entity, (newName) => changed(entity.name, newName)),
+      h("button", { class: "link", t: "homonyms", onclick: () => showHomonyms(entity.name) })),
     h("h3", { t: "relations_n", n: `${format(items.length)} / ${format(total)}` }),
     h("ul", { class: "list" }, items),
     ...(items.length < total && limit < more ? [h("button", { t: "more_relations", onclick: () => choose(name, more) })] : []),

@@ -3,11 +3,11 @@
 import { get, indexPath } from "./api.js";
 import { $, guarded, h } from "./dom.js";
 
-// Show up to eight passages behind an entity or a relation: {entity, target}.
-export const openSources = guarded(async (params) => {
+// Show up to eight passages behind an entity or a relation, {entity, target}, of some documents only if `ids` are given.
+export const openSources = guarded(async (params, ids) => {
   const { chunks, documents } = await get(indexPath("/sources"), params);
   const titles = new Map(Object.entries(documents));
-  open(chunks.slice(0, 8).map((chunk) => card(chunk, titles.get(chunk.document_id))));
+  open(chunks.filter((chunk) => !ids || ids.includes(chunk.document_id)).slice(0, 8).map((chunk) => card(chunk, titles.get(chunk.document_id))));
 });
 
 // Show the passages that citations name, each once.
