@@ -1,7 +1,6 @@
 """Fixtures of every test: the shared data folder, no settings, and no network but loopback."""
 
 import asyncio
-import gc
 import inspect
 import itertools
 import os
@@ -29,7 +28,6 @@ SETTING = re.compile(r"LIGHTRAG_JSONL_|OPENAI_|SSL_CERT_FILE$|(?i:\w+_proxy$)")
 MEMORY_FOLDER = Path("/dev/shm")
 MEMORY_NEEDED = 2 << 30  # bytes
 SLOW_FILE = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
-GC_THRESHOLDS = (10_000, 20, 20)  # fewer searches for cycles among all that pytest holds
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -41,7 +39,6 @@ def pytest_configure(config: pytest.Config) -> None:
     chose another folder: each commit of an index waits for the disk.
     """
     settings.load_profile("quick" if is_quick(config) else "patient")
-    gc.set_threshold(*GC_THRESHOLDS)
     for name in THREADS:
         os.environ.setdefault(name, "1")
     if config.option.basetemp or "TMPDIR" in os.environ:
@@ -82,11 +79,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if processes == 1:
         return
-    slow_files: dict[Path, list[pytest.Item]] = {}
+    slow_files: dict[Path | None, list[pytest.Item]] = {}  # what needs PyTorch counts as one file
     quick_items: list[pytest.Item] = []
     for item in items:
-        is_slow = item.get_closest_marker("slow") is not None
-        (slow_files.setdefault(item.path, []) if is_slow else quick_items).append(item)
+        if item.get_closest_marker("torch"):
+            slow_files.setdefault(None, []).append(item)
+        elif item.get_closest_marker("slow"):
+            slow_files.setdefault(item.path, []).append(item)
+        else:
+            quick_items.append(item)
     quick, share = iter(quick_items), len(items) // processes
     dealt: list[pytest.Item] = []
     for number in range(processes):

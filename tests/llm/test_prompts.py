@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lightrag_jsonl.core.errors import PromptError, ResponseError
 from lightrag_jsonl.core.types import Message
 from lightrag_jsonl.llm.json_values import read_json
-from lightrag_jsonl.llm.prompt import Prompt
+from lightrag_jsonl.llm.prompt import Prompt, read_prompt
 from lightrag_jsonl.llm.prompt_manager import PromptManager, RecordList, check_set
 from lightrag_jsonl.llm.schemas import Schema, row_schema
 from lightrag_jsonl.testing import ScriptedLLM
@@ -345,3 +345,15 @@ def test_a_pipe_is_no_prompt(tmp_path):
     os.mkfifo(tmp_path / "answer.md")
     with pytest.raises(PromptError, match="not a regular file"):
         PromptManager.load(tmp_path)
+
+
+def test_a_file_is_parsed_again_only_when_its_text_has_changed(tmp_path: Path) -> None:
+    """Whatever its time of change says: what was edited meanwhile is read."""
+    path = tmp_path / "ask.md"
+    path.write_text("---\nrevision: 1\n---\n# user\nWhat is 水?\n", encoding="utf-8")
+    first = read_prompt(path)
+    assert read_prompt(path) is first and first.template == "What is 水?"
+    times = path.stat()
+    path.write_text("---\nrevision: 1\n---\n# user\nWhat is 火?\n", encoding="utf-8")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert read_prompt(path).template == "What is 火?"
