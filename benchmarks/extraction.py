@@ -7,7 +7,8 @@ and `--skip` begins within a chapter. Prints one JSON object;
 `--answers FOLDER` keeps the model's answers and the records, to be read; `--cache FOLDER` keeps every answer
 by its request, so that a run which was ended goes on where it was.
 
-records      entities, and relations between two of them
+records      entities, and relations between two of them (with the prompt for small models also those
+             of names by rules; what follows counts records of names that the model wrote)
 refused      refused or doubtful records, by reason ("example": copies of the prompt's example)
 supported    descriptions that name what they are about (a relation's both ends), with these names and at
              least half of the other words from the chunk
@@ -35,7 +36,7 @@ import msgspec
 from benchmarks.datasets import data_folder
 from lightrag_jsonl import Document, IndexOptions, LightRAG
 from lightrag_jsonl.core.languages import Language
-from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.types import Completion, Extraction, Json, Message, ResponseType
@@ -138,13 +139,18 @@ class Reading:
 
     @property
     def statements(self) -> list[tuple[tuple[str, ...], str]]:
-        """Names and description of each record with a description."""
+        """Names and description of each record with a description, whose names the model wrote."""
         entities = [((entity.name,), entity.description) for entity in self.extraction.entities]
         relations = [
             ((relation.source, relation.target), relation.description)
             for relation in self.extraction.relations
         ]
-        return [statement for statement in (*entities, *relations) if statement[1]]
+        written = folded_text("\n".join(self.answers))
+        return [
+            (names, description)
+            for names, description in (*entities, *relations)
+            if description and all(name_key(name) in written for name in names)
+        ]
 
     @property
     def supported(self) -> list[tuple[tuple[str, ...], str]]:

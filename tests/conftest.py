@@ -1,6 +1,7 @@
 """Fixtures of every test: the shared data folder, no settings, and no network but loopback."""
 
 import asyncio
+import gc
 import inspect
 import itertools
 import os
@@ -28,6 +29,7 @@ SETTING = re.compile(r"LIGHTRAG_JSONL_|OPENAI_|SSL_CERT_FILE$|(?i:\w+_proxy$)")
 MEMORY_FOLDER = Path("/dev/shm")
 MEMORY_NEEDED = 2 << 30  # bytes
 SLOW_FILE = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
+GC_THRESHOLDS = (10_000, 20, 20)  # fewer searches for cycles among all that pytest holds
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -39,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     chose another folder: each commit of an index waits for the disk.
     """
     settings.load_profile("quick" if is_quick(config) else "patient")
+    gc.set_threshold(*GC_THRESHOLDS)
     for name in THREADS:
         os.environ.setdefault(name, "1")
     if config.option.basetemp or "TMPDIR" in os.environ:
@@ -60,9 +63,37 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return bool(SLOW_FILE.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """A process more than cores: slow tests also wait for browsers, servers and other processes."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return cores if is_quick(config) else cores + 1
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs PyTorch comes first: so one of several test processes imports it, and no other."""
+    """What needs PyTorch comes first: so one of several test processes imports it, and no other.
+
+    Each of several processes begins with slow files, dealt one after the other, and ends with quick
+    tests: so none is left alone with a slow one. pytest-xdist cuts the list into equal parts.
+    """
     items.sort(key=lambda item: item.get_closest_marker("torch") is None)
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if processes == 1:
+        return
+    slow_files: dict[Path, list[pytest.Item]] = {}
+    quick_items: list[pytest.Item] = []
+    for item in items:
+        is_slow = item.get_closest_marker("slow") is not None
+        (slow_files.setdefault(item.path, []) if is_slow else quick_items).append(item)
+    quick, share = iter(quick_items), len(items) // processes
+    dealt: list[pytest.Item] = []
+    for number in range(processes):
+        files = [*slow_files.values()][number::processes]
+        part = [item for file in files for item in file]
+        dealt += [*part, *itertools.islice(quick, max(0, share - len(part)))]
+    items[:] = [*dealt, *quick]
 
 
 @pytest.hookimpl(tryfirst=True)

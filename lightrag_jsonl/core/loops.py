@@ -1,5 +1,6 @@
 """Repetition in the answer of a model, noticed while the model is still writing."""
 
+import re
 from collections import Counter
 
 LEAST_LOOP = 1_000  # characters of repetitions at least; rows of dashes are shorter
@@ -8,6 +9,9 @@ LONGEST_CYCLE = 1_500  # characters
 LOOK_EVERY = 250  # characters between two looks
 LINE_COPIES = 4  # of a record that end an answer; larger models write one twice or so
 LEAST_RECORD = 20  # characters
+NAMES_AGAIN = 3  # in a row that end a list: a single name may be listed twice by mistake
+_FIRST_CHARACTER = re.compile(r"(?:\s|```\w*\n|\[)*([^\s\[`])")
+_LISTED_NAME = re.compile(r'(?:\A|[\[,\n])\s*"([^"\\\n]*)"\s*(?=[,\]\n])')
 
 
 class LoopDetector:
@@ -28,15 +32,29 @@ class LoopDetector:
 
 
 class RecordCounter:
-    """Takes an answer of records, one a line, in pieces, and says whether one comes back again and again."""
+    """Takes an answer of records in pieces, and says whether the model only repeats itself: one record,
+    on a line of its own, comes back again and again, or several names of a list in a row come back.
+    """
 
     def __init__(self) -> None:
         self._copies: Counter[str] = Counter()
-        self._line = ""
+        self._names: set[str] = set()
+        self._repeated_names = 0  # at the end of the list so far
+        self._is_list: bool | None = None  # known with the first character
+        self._rest = ""
 
     def feed(self, piece: str) -> bool:
-        """Take the next piece; whether a record was written for the last time that makes sense."""
-        *ended, self._line = (self._line + piece).split("\n")
+        """Take the next piece; whether a record or name was written for the last time that makes sense."""
+        self._rest += piece
+        if self._is_list is None and (beginning := _FIRST_CHARACTER.match(self._rest)):
+            self._is_list = beginning[1] == '"'
+        if self._is_list is None:
+            return False
+        return self._repeats_names() if self._is_list else self._repeats_a_line()
+
+    def _repeats_a_line(self) -> bool:
+        """Whether one of the lines that have ended is a record that has come often enough."""
+        *ended, self._rest = self._rest.split("\n")
         for line in ended:
             record = line.strip().rstrip(",")
             if len(record) >= LEAST_RECORD and record[0] == "{" and record[-1] == "}":
@@ -45,9 +63,21 @@ class RecordCounter:
                     return True
         return False
 
+    def _repeats_names(self) -> bool:
+        """Whether the last names that have ended were all in the list before."""
+        names = [*_LISTED_NAME.finditer(self._rest)]
+        if names:
+            self._rest = self._rest[names[-1].end() :]
+        for name in names:
+            self._repeated_names = self._repeated_names + 1 if name[1] in self._names else 0
+            self._names.add(name[1])
+            if self._repeated_names >= NAMES_AGAIN:
+                return True
+        return False
+
 
 def repeats_a_record(text: str) -> bool:
-    """Whether an answer has so many copies of a record that its end was cut off."""
+    """Whether an answer has so many copies of a record, or of names, that its end was cut off."""
     return RecordCounter().feed(f"{text}\n")
 
 

@@ -48,6 +48,18 @@ REPLACEMENTS: Mapping[str, str] = {  # of the arguments that LightRAG has, by th
 }
 
 
+def only_text_field(schema: Mapping[str, Any]) -> str:
+    """The field of a record whose JSON Schema has nothing but one text, or "". Such a record may be written
+    as the text alone: a list of names.
+    """
+    properties = schema.get("properties") or {}
+    if len(properties) != 1:
+        return ""
+    ((name, settings),) = properties.items()
+    is_text = isinstance(settings, Mapping) and settings.get("type") == "string"
+    return name if is_text and schema.get("required") == [name] else ""
+
+
 def names_replacements(function: Callable[P, CheckedResult]) -> Callable[P, CheckedResult]:
     """The function, with a `TypeError` that names the replacement of an argument of LightRAG's."""
 

@@ -10,10 +10,11 @@ from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.loops import ends_in_a_loop, repeats_a_record
 from lightrag_jsonl.core.options import IndexOptions
-from lightrag_jsonl.core.types import ChunkState, Extraction, Message, Rejection
+from lightrag_jsonl.core.types import ChunkState, Extraction, Json, Message, Rejection
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, SMALL_PROMPT, MentionCollector
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
-from lightrag_jsonl.llm.field_aliases import repair_graph_record
+from lightrag_jsonl.llm.field_aliases import name_records, repair_graph_record
+from lightrag_jsonl.llm.reader import Normalize
 from lightrag_jsonl.llm.requests import Records
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
@@ -28,7 +29,7 @@ SHARES_OF_NAMES = (1.0, 0.5, 0.25)  # kept in turn, as long as a model of unknow
 STATEMENTS = frozenset({"entity", "relationship"})  # records about the text, not about the answer
 LOST = frozenset({"array", "multiline", "malformed", "too_deep", "schema"})  # instead of a record
 INTENDED = frozenset(
-    {"ontology", "self_relation", "limit"}
+    {"ontology", "self_relation", "limit", "unsupported"}
 )  # refusals that a better answer repeats
 NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
 
@@ -94,7 +95,8 @@ class Conversation:
 
     def extraction(self) -> Extraction:
         """Everything that was read."""
-        extraction = self.collector.extraction()
+        has_answer = self.records > 0 or not self.error
+        extraction = self.collector.extraction() if has_answer else Extraction()
         return replace(
             extraction,
             state=self._state(has_entities=bool(extraction.entities)),
@@ -139,6 +141,18 @@ class Conversation:
         """Whether the records are those of `extract-graph`."""
         return self.options.extraction in (GRAPH_PROMPT, SMALL_PROMPT)
 
+    @property
+    def _normalize(self) -> Normalize | None:
+        """The repair of records in the prompt's form."""
+        if self._is_list:
+            return name_records
+        return repair_graph_record if self._is_graph else None
+
+    @property
+    def _is_list(self) -> bool:
+        """Whether the model lists names only; the repetition of a list is its end."""
+        return self.options.extraction == SMALL_PROMPT
+
     async def _ask(self) -> Records:
         """The next answer; an unusable answer leaves the cache.
 
@@ -163,7 +177,7 @@ class Conversation:
             self.options.extraction,
             self.variables,
             messages=self.messages,
-            normalize=repair_graph_record if self._is_graph else None,
+            normalize=self._normalize,
             names=self.names,
             max_tokens=self.window.answer_limit(self.messages, self.max_tokens),
             meter=self.meter,
@@ -225,18 +239,25 @@ class Conversation:
                 break
             if _is_loop(answer):
                 break
-            self._go_on(_json_lines(answer.result.records), "resume-extract")
+            self._go_on(self._records_so_far(answer), "resume-extract")
             self.resumed += 1
             answer = await self._ask()
             brought = await self._add(answer)
             new += brought
             if not brought:  # the model only repeats what is there
                 break
-        if _is_cut_off(answer):
+        if _is_cut_off(answer) and not (self._is_list and _is_loop(answer)):
             self.unfinished = True
             reason = REPEATING if _is_loop(answer) else STILL_CUT_OFF.format(self.resumed)
             await self._fail(reason, answer)
         return new
+
+    def _records_so_far(self, answer: Records) -> str:
+        """The whole records of an answer, in the form in which the model writes them."""
+        records: Iterable[Json] = answer.result.records
+        if self._is_list:
+            records = [record.get("name") for record in answer.result.records]
+        return "\n".join(json.dumps(record, ensure_ascii=False) for record in records)
 
     async def _fail(self, problem: str, answer: Records) -> None:
         """Note why the rest of the chunk is missing; a retry asks for the answer again."""
@@ -300,10 +321,6 @@ class Conversation:
 def _length(messages: Iterable[Message]) -> int:
     """The number of characters in a conversation."""
     return sum(len(turn.content) for turn in messages)
-
-
-def _json_lines(records: Iterable[object]) -> str:
-    return "\n".join(json.dumps(record, ensure_ascii=False) for record in records)
 
 
 def _lost_records(answer: Records, *, is_first: bool) -> str:

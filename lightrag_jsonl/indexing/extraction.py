@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lightrag_jsonl.core.aio import abandonable
-from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.languages import known_language
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
 LEAST_ANSWER = 1_024  # tokens that every answer may have, however short the chunk is
 ANSWER_PER_TOKEN = 4  # tokens of an answer for each token of the chunk; real answers have two
+LEAST_NAMES = 128  # tokens that a list of names may have; names are less than half of a text
 LONG_CHUNK = 600  # tokens; models miss records of such chunks, also if every name has one
 LEAST_RECORDS = 100  # that every chunk may have, however short it is
 
@@ -66,7 +66,8 @@ class LLMExtractor:
         self._names_in = names_in
         self._window = window
         self._grounded = grounded
-        types = options.entity_types or ENTITY_TYPES[known_language(language)]
+        self._language = known_language(language)
+        types = options.entity_types or ENTITY_TYPES[self._language]
         variables: dict[str, object] = {
             "entity_types": list(types),
             "language": LANGUAGE_NAMES.get(language, language),
@@ -78,10 +79,11 @@ class LLMExtractor:
 
     @property
     def name(self) -> str:
-        """The prompt with the revision, and the model."""
+        """The prompt with the revision, and the model; also whether descriptions are quotes of the text."""
         prompt = self._options.extraction
         revision = self._client.prompts.prompt(prompt).revision
-        return f"{prompt} {revision}/{self._client.model('extract').name}"
+        quoting = ", descriptions quoted" if prompt == SMALL_PROMPT else ""
+        return f"{prompt} {revision}/{self._client.model('extract').name}{quoting}"
 
     async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
         """Ask about a chunk; if the model fails, the extraction has an `error`, and nothing is raised.
@@ -123,12 +125,10 @@ class LLMExtractor:
             variables["background"] = chunk.background
         if "date" in self._inputs:
             variables["date"] = chunk.date
-        # In Chinese, small models then write names, not passages, at the ends; in English fewer records.
-        if "names" in self._inputs and has_cjk(chunk.whole_text):
-            variables["names"] = list(self._names_in(chunk.whole_text))
         collector = MentionCollector(
             text=chunk.whole_text,
             prompt=options.extraction,
+            language=self._language,
             ontology=self._ontology,
             limits=options.limits,
             examples=self._examples,
@@ -146,7 +146,11 @@ class LLMExtractor:
             collector=collector,
             messages=[*self._client.prompts.render(options.extraction, variables)],
             most_records=max(LEAST_RECORDS, int(chunk.tokens * options.limits.records_per_token)),
-            max_tokens=answer_limit(chunk.tokens, ceiling=options.max_extract_tokens),
+            max_tokens=answer_limit(
+                chunk.tokens,
+                ceiling=options.max_extract_tokens,
+                names_only=options.extraction == SMALL_PROMPT,
+            ),
         )
 
     @cached_property
@@ -154,7 +158,7 @@ class LLMExtractor:
         """The statements of the prompt's own examples, in whatever set of prompts."""
         prompt = self._options.extraction
         variables = dict(self._variables)
-        for name in ("text", "background", "date", "names"):
+        for name in ("text", "background", "date"):
             if name in self._inputs:
                 variables[name] = ""
         messages = self._client.prompts.render(prompt, variables)
@@ -166,9 +170,11 @@ class LLMExtractor:
         )
 
 
-def answer_limit(tokens: int, *, ceiling: int | None) -> int:
+def answer_limit(tokens: int, *, ceiling: int | None, names_only: bool = False) -> int:
     """The most tokens of an answer about a chunk of so many tokens; never more than the `ceiling`."""
     limit = max(LEAST_ANSWER, ANSWER_PER_TOKEN * tokens)
+    if names_only:
+        limit = max(LEAST_NAMES, tokens)
     return limit if ceiling is None else min(limit, ceiling)
 
 

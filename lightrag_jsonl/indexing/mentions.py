@@ -3,7 +3,6 @@
 import html
 import itertools
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,10 +11,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import clean_name, folded_text, name_key
 from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.stop_words import is_grammatical
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import (
     UNKNOWN_TYPE,
@@ -29,6 +27,7 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.indexing.examples import Examples, TextWords, names_any
 from lightrag_jsonl.llm.reader import rejected_text
+from lightrag_jsonl.providers.offline import extract_names, name_problem
 
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
@@ -36,13 +35,7 @@ if TYPE_CHECKING:
 RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
-SMALL_PROMPT = "extract-small"  # asks for relations only: one kind of record for small models
-CLAUSE_MARKS = re.compile(r"[，。；：！？]|[;:!?] |, | \. ")  # in no name
-LEAST_CLAUSE_WORDS = 4  # "that he went home"
-CLAUSE_OPENERS = words(
-    "he she it they i we you that which who when where while if because so but there"
-)
-LEAST_QUOTED = 0.6  # of the words of a copied description; names may stand for pronouns
+SMALL_PROMPT = "extract-small"  # asks small models for names; sentences of the text tell of them
 PRONOUNS = frozenset(
     {"I", "You", "He", "She", "It", "We", "They", "Him", "Her", "Them"}
     | {"我", "你", "您", "他", "她", "它", "我们", "你们", "他们", "她们", "它们", "咱们", "自己"}
@@ -68,6 +61,7 @@ class MentionCollector:
 
     text: str
     prompt: str = GRAPH_PROMPT
+    language: Language = "en"
     ontology: "Ontology | None" = None
     limits: Limits = Limits()
     examples: Examples = Examples()
@@ -97,8 +91,12 @@ class MentionCollector:
         """The mentions in the order in which the names occur in the text, in whatever order the
         records came.
 
-        An end of a relation without an entity becomes an entity of unknown type.
+        An end of a relation without an entity becomes an entity of unknown type. The names of a small
+        model join those of the rules of the language; sentences of the text describe all.
         """
+        if self.prompt == SMALL_PROMPT:
+            names = [entity.name for entity in self.entities]
+            return extract_names(self.text, names, self.language)
         relations = sorted(self.relations, key=self._order)
         keys = {name_key(entity.name) for entity in self.entities}
         ends = ((relation.source, relation.target) for relation in relations)
@@ -149,6 +147,8 @@ class MentionCollector:
         """The ends of relations and the names of entities as records, without what is said of them."""
         pairs = dict.fromkeys((relation.source, relation.target) for relation in self.relations)
         names = dict.fromkeys(entity.name for entity in self.entities)
+        if self.prompt == SMALL_PROMPT:
+            return [json.dumps(name, ensure_ascii=False) for name in names]
         records: list[Record] = []
         for source, target in pairs:
             records.append({"type": "relationship", "source": source, "target": target})
@@ -171,10 +171,10 @@ class MentionCollector:
         for part in filter(None, own_parts):
             problem: RecordProblem | None = None
             match part.get("type"):
+                case "entity" if self.prompt == SMALL_PROMPT:
+                    problem = self._add_name(part)
                 case "entity":
                     problem = self._add_entity(part)
-                case "relationship" if self.prompt == SMALL_PROMPT:
-                    problem = self._add_statement(line, part)
                 case "relationship":
                     problem = self._add_relation(line, part)
                 case "content_keywords":
@@ -268,36 +268,13 @@ class MentionCollector:
             return self._too_long("kept without a keyword that")
         return None
 
-    def _add_statement(self, line: int, record: Record) -> RecordProblem | None:
-        """Add a small model's relation, or what it is about if the description names one end only.
-
-        Such models copy sentences well, but join them with names that happen to be near, or write a
-        sentence in place of a name. What is no copy is made up.
-        """
-        description = _plain_text(record.get("description"))
-        ends = [clean_name(_plain_text(record.get(field))) for field in ("source", "target")]
-        names = [end for end in ends if end and not _is_clause(end)]
-        described = [name for name in names if names_any(description, [name_key(name)])]
-        if described and description.endswith((":", "：")):
-            return "unsupported", "the description ends before what is said"
-        if described and not self._is_quoted(description):
-            return "unsupported", "the prompt asks for a copy, and the text has other words"
-        if len(described) == 2:
-            return self._add_relation(line, record)
-        if len(described) == 1:
-            return self._add_entity({"name": described[0], "description": description})
-        return "unnamed_ends", UNNAMED_ENDS.removeprefix("kept, but ")
-
-    def _is_quoted(self, description: str) -> bool:
-        """Whether most words of a description, but for those of grammar, are in the text.
-
-        A description in another script than the text's is a translation.
-        """
-        if has_cjk(description) != has_cjk(self.text):
-            return True
-        terms = [term for term in search_terms(description) if not is_grammatical(term)]
-        quoted = [term for term in terms if self._source_words.has_word(term)]
-        return len(quoted) >= LEAST_QUOTED * len(terms)
+    def _add_name(self, record: Record) -> RecordProblem | None:
+        """Add a name that a small model read, unless the text does not have it, or it is none."""
+        name = clean_name(_plain_text(record.get("name")))
+        problem = name_problem(name, self.text) if name else ""
+        if problem:
+            return "unsupported", problem
+        return self._add_entity({"name": name})
 
     def _is_too_long(self, text: str) -> bool:
         return len(text) > self.limits.name_characters
@@ -337,16 +314,6 @@ def _is_pronoun(name: str, type: str) -> bool:
     """Whether a person's name is a pronoun; in capitals, as IT, it is an abbreviation."""
     form = name.capitalize() if name.islower() else name
     return type in PERSONS and form in PRONOUNS
-
-
-def _is_clause(name: str) -> bool:
-    """Whether a model wrote a clause in place of a name; titles have capitals."""
-    if CLAUSE_MARKS.search(name):
-        return True
-    first, *following = name.split()
-    has_lower_case = any(word.islower() and not is_grammatical(word) for word in following)
-    is_long = len(following) >= LEAST_CLAUSE_WORDS - 1
-    return is_long and has_lower_case and first.casefold() in CLAUSE_OPENERS
 
 
 def graph_records(record: Record) -> Iterator[Record]:

@@ -97,6 +97,14 @@ def repair_graph_record(record: Record) -> tuple[Record, ...]:
     return tuple(repaired_records)
 
 
+def name_records(record: Record) -> tuple[Record, ...]:
+    """The entities in an object that is asked for names: whatever else the object says does not count."""
+    return tuple(
+        {"type": "entity", "name": normalized["name"]} if "name" in normalized else normalized
+        for normalized in repair_graph_record(record)
+    )
+
+
 def _with_folded_keys(record: Record) -> Record:
     """The record, and those in its lists, with the usual keys in lower case."""
     folded: Record = {}

@@ -179,29 +179,38 @@ def read_prompt(path: Path) -> Prompt:
     """The prompt of a Markdown file with YAML front matter, not yet checked.
 
     `PromptError` for a file in another form. Only `# system` and `# user` begin a part; further
-    headings belong to the part around them.
+    headings belong to the part around them. An unchanged file is parsed once.
     """
     if path.exists() and not path.is_file():  # a pipe would be read for ever
         raise PromptError(f"{path}: is not a regular file")
     try:
-        file = _PROMPT_FILE.match(path.read_text(encoding="utf-8-sig") + "\n")
-        if file is None:
-            raise PromptError(f"{path}: must begin with YAML front matter between two lines of ---")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise PromptError(f"{path}: cannot be read: {error}") from error
+    return _parsed_prompt(text, str(path))
+
+
+@lru_cache(256)
+def _parsed_prompt(text: str, origin: str) -> Prompt:
+    file = _PROMPT_FILE.match(text + "\n")
+    if file is None:
+        raise PromptError(f"{origin}: must begin with YAML front matter between two lines of ---")
+    try:
         settings = yaml.load(file["settings"], Loader=_YAML_LOADER)
-    except (OSError, yaml.YAMLError, ValueError, IndexError, RecursionError) as error:
-        raise PromptError(f"{path}: the front matter cannot be read: {error}") from error
+    except (yaml.YAMLError, ValueError, IndexError, RecursionError) as error:
+        raise PromptError(f"{origin}: the front matter cannot be read: {error}") from error
     if not isinstance(settings, dict) or {"prompt", "system"} & settings.keys():
         raise PromptError(
-            f"{path}: front matter: must hold `key: value` lines; `prompt` and `system` are parts"
+            f"{origin}: front matter: must hold `key: value` lines; `prompt` and `system` are parts"
         )
     before, *parts = _PART_HEADING.split(file["body"])
     if before.strip() or parts[::2] not in (["user"], ["system", "user"]):
         raise PromptError(
-            f"{path}: needs one part `# user`, before it at most one `# system`; other text before "
+            f"{origin}: needs one part `# user`, before it at most one `# system`; other text before "
             "these belongs to no part"
         )
     texts = [text.strip() for text in parts[1::2]]
-    return make_prompt({**settings, "prompt": texts.pop(), "system": "".join(texts)}, str(path))
+    return make_prompt({**settings, "prompt": texts.pop(), "system": "".join(texts)}, origin)
 
 
 # ── templates ───────────────────────────────────────────────────────────────────

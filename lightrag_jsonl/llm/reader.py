@@ -5,9 +5,11 @@ same line (`{"a":1} // note`) makes the line malformed, except in an array witho
 object ends at the next line that can only be a new record; objects nested inside are no records.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -232,7 +234,7 @@ class JsonlReader:
         """Read objects side by side, or refuse the part if it holds other text."""
         start = self._at
         if scalar := _SCALAR.match(self._text, start):
-            self._reject(self._line, scalar[0], "not_object")
+            self._read_scalar(scalar[0])
             self._at = scalar.end()
             return
         objects = yield from self._read_objects()
@@ -251,6 +253,15 @@ class JsonlReader:
             else:
                 repaired = part.result.fault == "repaired"
                 self._accept(part.line, part.text, record, repaired=repaired)
+
+    def _read_scalar(self, scalar: str) -> None:
+        """Read a text in place of a record with one text; refuse any other value that is no object."""
+        text_field = self._schema.only_text_field if self._schema else ""
+        if text_field and scalar.startswith('"'):
+            with suppress(ValueError):
+                self._accept(self._line, scalar, {text_field: json.loads(scalar)})
+                return
+        self._reject(self._line, scalar, "not_object")
 
     def _read_objects(self) -> Generator[None, None, list["_ReadObject"]]:
         """The objects up to a separator, or up to an object over several lines."""

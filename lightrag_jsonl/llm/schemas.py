@@ -11,6 +11,7 @@ from jsonschema_rs import Draft202012Validator
 from lightrag_jsonl.core.errors import PromptError
 from lightrag_jsonl.core.text import cut
 from lightrag_jsonl.core.types import Json, Record
+from lightrag_jsonl.core.validation import only_text_field
 
 _MAX_FAULTS = 3  # named in one message
 _MAX_LENGTH = 200  # characters of one fault
@@ -22,7 +23,10 @@ _REQUIRED_WORDS = ("required", "primary", "primary_key", "primary-key")
 
 
 class Schema:
-    """A compiled JSON Schema; `PromptError` if it is not valid, or refers to another one."""
+    """A compiled JSON Schema; `PromptError` if it is not valid, or refers to another one.
+
+    `only_text_field` names the field of a record with one text, which may stand for the record; or is "".
+    """
 
     def __init__(self, source: Mapping[str, Json]) -> None:
         if not isinstance(source, Mapping):
@@ -33,6 +37,7 @@ class Schema:
         except (ValueError, TypeError, RecursionError) as error:
             reason = getattr(error, "message", "") or str(error)
             raise PromptError(f"not a valid JSON Schema: {_short(reason)}") from error
+        self.only_text_field = only_text_field(self.source)
         self._branches = _branches(self.source)
         self._list_limits = _list_limits(self.source, self._branches)
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from lightrag_jsonl.core.types import Json
+from lightrag_jsonl.core.validation import only_text_field
 
 NAME_FIELDS = frozenset({"name", "source", "target", "entity", "subject", "object"})
 LIST_ITEMS = 10  # of a list in a constrained answer whose schema sets no limit
@@ -19,10 +20,12 @@ _RECORD_DECODER = json.JSONDecoder()
 def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None) -> Json:
     """The `response_format` of an answer in records of a `schema`; see `limited_schema`.
 
-    Definitions are moved to the top, the target of references.
+    Definitions are moved to the top, the target of references. Records with one text are texts.
     """
     record = limited_schema(schema, names)
     definitions = record.pop("$defs")
+    if text_field := only_text_field(schema):
+        record = record["properties"][text_field]
     wrapped: Json = {
         "type": "object",
         "properties": {"records": {"type": "array", "items": record}},

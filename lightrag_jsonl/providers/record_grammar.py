@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lightrag_jsonl.core.types import Json
+from lightrag_jsonl.core.validation import only_text_field
 from lightrag_jsonl.providers.record_format import limited_schema
 
 MOST_ALTERNATIVES = 100  # integers between bounds that are alternatives of a rule
@@ -37,17 +38,23 @@ def record_grammar(schema: Mapping[str, Json], names: Sequence[str] | None = Non
     """The grammar of an answer in records of a `schema`, or None if the schema asks for more than
     fixed fields with texts, numbers, constants, lists and objects.
 
-    A record of the type "done" ends the answer. With `names`, fields for names of entities hold one of the list. Integers keep to narrow bounds;
-    other bounds of numbers are checked when the answer is read.
+    A record of the type "done" ends the answer. Records with one text are a JSON array of the texts. With
+    `names`, fields for names of entities hold one of the list. Integers keep to narrow bounds; other
+    bounds of numbers are checked when the answer is read.
     """
     limited = limited_schema(schema, names)
     grammar = _Grammar(limited.pop("$defs", {}))
     last_records = [part for part in limited.get("oneOf", []) if _is_last(part)]
     if last_records:
         limited["oneOf"] = [part for part in limited["oneOf"] if part not in last_records]
+    text_field = only_text_field(schema)
     try:
-        record = grammar.rule(limited)
-        root = f'({record} ("\\n" {record})* "\\n"?)?'
+        if text_field:
+            record = grammar.rule(limited["properties"][text_field])
+            root = f'"[" ({record} ("," {record})*)? "]"'
+        else:
+            record = grammar.rule(limited)
+            root = f'({record} ("\\n" {record})* "\\n"?)?'
         if last_records:
             last_record = grammar.rule({"oneOf": last_records})
             root = f'({record} "\\n")* ({last_record} "\\n"?)?'

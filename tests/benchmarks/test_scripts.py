@@ -3,7 +3,6 @@
 import gzip
 import json
 import multiprocessing.util
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,6 @@ from benchmarks.referee.sessions import Arena
 from benchmarks.scale import _rows as scale_rows
 from benchmarks.tables import put
 from lightrag_jsonl.testing import HashEmbedder
-from tests.cluster.kit import QUICK
 from tests.kit import entity, jsonl
 from tests.processes import run_module_here, session_here
 from tests.servers import ScriptedServer, chat_reply
@@ -186,25 +184,6 @@ def test_another_checkout_is_measured_by_the_scripts_of_this_one(
     (tmp_path / "other" / "benchmarks" / "speed.py").write_text("raise SystemExit(1)\n", "utf-8")
     monkeypatch.setattr(compare, "CHECKOUT", tmp_path / "here")
     assert [*compare._measured(tmp_path / "other", "speed", [])] == [("speed/10", 7.0)]
-
-
-@pytest.mark.ray
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_a_cluster_loses_a_node(data: Path) -> None:
-    """In a process of its own, since Ray's processes meet at this machine's own address."""
-    pytest.importorskip("ray", reason="needs the extra: pip install 'lightrag-jsonl[ray]'")
-    tiny = "--passages 5 0 --seconds 0.05 --characters 60"
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.cluster", *tiny.split()],
-        cwd=CHECKOUT,
-        env={**os.environ, **QUICK, "LIGHTRAG_JSONL_DATA": str(data)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["node"]["graph_equal"]
 
 
 def test_every_script_is_tested() -> None:

@@ -1,6 +1,9 @@
 """Indexing on a Ray cluster of two nodes on this machine, of which one is killed."""
 
+import gzip
+import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import cluster as benchmark
 from lightrag_jsonl import Document, IndexOptions, LightRAG
 from lightrag_jsonl.cluster import insert_on_ray, shards
 from lightrag_jsonl.indexing.progress import Progress
@@ -31,15 +35,21 @@ def only_loopback() -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """A head that works on nothing; each test adds its nodes."""
+    """A head that works on nothing; each test takes or adds its nodes."""
     from ray.cluster_utils import Cluster
 
     os.environ.update(QUICK)
-    head = {"num_cpus": 0, "include_dashboard": False}
+    head = {"num_cpus": 0, "include_dashboard": False, "include_log_monitor": False}
     found = Cluster(initialize_head=True, head_node_args=head)
     yield found
     ray.shutdown()
     found.shutdown()
+
+
+def nodes_of(cluster: Any, count: int) -> list[Any]:
+    """So many working nodes: those that are there, and new ones, which take seconds to start."""
+    nodes = [*cluster.worker_nodes]
+    return nodes + [cluster.add_node(num_cpus=1) for _ in range(count - len(nodes))]
 
 
 def calls(server: ScriptedServer) -> Counter[str]:
@@ -62,7 +72,7 @@ def test_a_killed_node_costs_its_shard_only(tmp_path: Path, cluster: Any) -> Non
     is not read again, and a changed document replaces its earlier version.
     """
     given = documents("en", 24)
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    nodes = nodes_of(cluster, 2)
     seen: list[Progress] = []
 
     def kill(progress: Progress) -> None:
@@ -89,7 +99,30 @@ def test_a_killed_node_costs_its_shard_only(tmp_path: Path, cluster: Any) -> Non
         changed = Document("Ann0 met Eve.", id="d0")
         assert inserted(rag, changed, cluster, server).documents == ("d0",)
         assert "Eve" in rag.graph and problems(tmp_path / "all") == []
-    cluster.remove_node(nodes.pop(), allow_graceful=False)
+
+
+def test_the_benchmark_measures_a_lost_node(
+    tmp_path: Path,
+    cluster: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It prints one JSON object: the index of a cluster that lost a node equals one made at once."""
+    corpus = tmp_path / "bench-2wiki-corpus" / "corpus.json.gz"
+    corpus.parent.mkdir()
+    texts = [{"title": one.id, "text": one.text} for one in documents("en", 5)]
+    corpus.write_bytes(gzip.compress(json.dumps(texts).encode()))
+    monkeypatch.setenv("LIGHTRAG_JSONL_DATA", str(tmp_path))
+    nodes = iter(nodes_of(cluster, 2))
+    monkeypatch.setattr("ray.cluster_utils.Cluster", lambda *_, **__: cluster)
+    monkeypatch.setattr(cluster, "add_node", lambda **_: next(nodes))
+    monkeypatch.setattr(cluster, "shutdown", lambda: None)  # further tests use it
+    tiny = "--passages 5 0 --seconds 0.05 --characters 60"
+    monkeypatch.setattr(sys, "argv", ["cluster", *tiny.split()])
+    benchmark.main()
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["benchmark"] == "cluster" and figures["node"]["passages"] == 5
+    assert figures["node"]["graph_equal"] and len(cluster.worker_nodes) == 1
 
 
 def test_summaries_that_a_lost_driver_owed_are_written(tmp_path: Path, cluster: Any) -> None:
@@ -109,7 +142,7 @@ def test_the_command_line_names_the_cluster(
     tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A Chinese index by `insert --ray`; what cannot be reached, or combined with it, is an error."""
-    node = cluster.add_node(num_cpus=1)
+    nodes_of(cluster, 1)
     text = tmp_path / "三国.txt"
     text.write_text("刘备见了关羽。关羽见了张飞。", encoding="utf-8")
     with ScriptedServer(respond=answer) as server:
@@ -121,7 +154,6 @@ def test_the_command_line_names_the_cluster(
         assert "no Ray cluster" in run(*given, "127.0.0.1:1").stderr
         assert run(*given, cluster.address, "--sync").exit_code == 2
     assert problems(tmp_path / "kb") == []
-    cluster.remove_node(node, allow_graceful=False)
 
 
 def test_documents_are_dealt_by_their_size() -> None:

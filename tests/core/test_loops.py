@@ -93,3 +93,19 @@ def test_a_record_that_comes_back_ends_an_answer() -> None:
     assert not repeats_a_record(f"{record}\n{other}\n{record}\n")
     assert not repeats_a_record('  "entity_type": "person",\n' * 9 + "{\n" * 9 + "{}\n" * 9)
     assert repeats_a_record(f"{record},\n" * 4)
+
+
+def test_a_list_of_names_that_begins_again_is_ended() -> None:
+    """After three names in a row that were there before, however the list is laid out; one name twice, and
+    the texts inside of objects, are no reason.
+    """
+    counter = RecordCounter()
+    ended = [
+        counter.feed(piece)
+        for piece in '```json\n["乔峰", "阿朱", "乔峰",\n "阿朱", "乔峰", "段誉"]'
+    ]
+    assert True in ended
+    assert repeats_a_record('["a","b","a","a","a"')
+    assert repeats_a_record('"a"\n"b"\n' * 3)
+    assert not repeats_a_record('["a","b","a","c","b","d","a"]')
+    assert not repeats_a_record('{\n  "keywords": ["a",\n "a",\n "a",\n "a"]\n}\n' * 3)

@@ -113,7 +113,7 @@ async def test_the_order_of_answers_does_not_matter(tmp_path: Path, ill: bool) -
     first = await outcome(tmp_path / "one", 0, 1, ill=ill)
     assert first[3] == [one.id for one in documents()], "documents stand in the order given"
     assert first[1][1] > 0 and len(first[0]["commits"]) > 1
-    for seed in (1, 2):
+    for seed in (1,) if ill else (1, 2):
         other = await outcome(tmp_path / str(seed), seed, 16, ill=ill)
         for left, right in zip(first, other, strict=True):
             assert left == right

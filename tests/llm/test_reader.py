@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lightrag_jsonl.core.types import JsonlResult, Record
+from lightrag_jsonl.core.types import Json, JsonlResult, Record
 from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
 
 
@@ -307,6 +307,26 @@ def test_normalize_runs_before_the_schema() -> None:
     assert result.records == ({"n": 1}, {"n": 3}, {"n": 4})
     assert result.line_numbers == (2, 2, 3)
     assert reasons(result) == [(2, "schema")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '["乔峰", "a\\nb"]',
+        '"乔峰"\n"a\\nb"\n',
+        '```json\n[\n "乔峰",\n "a\\nb"\n]\n```',
+        '{"name": "乔峰"}, "a\\nb"',
+        '["乔峰", "a\\nb", "段',
+    ],
+)
+def test_a_text_stands_for_a_record_with_one_text(text: str) -> None:
+    """In a list, on a line, beside objects, and up to a cut; other values are still no records."""
+    fields: dict[str, Json] = {"name": {"type": "string"}}
+    schema: dict[str, Json] = {"type": "object", "properties": fields, "required": ["name"]}
+    assert parse_jsonl(text, schema=schema).records == ({"name": "乔峰"}, {"name": "a\nb"})
+    assert not parse_jsonl("[3, null]", schema=schema).records
+    other_schema: dict[str, Json] = {"type": "object", "properties": fields}
+    assert not parse_jsonl('["乔峰"]', schema=other_schema).records
 
 
 def test_a_record_is_there_as_soon_as_its_line_is() -> None:

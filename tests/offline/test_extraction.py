@@ -15,7 +15,7 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.providers.offline import OfflineExtractor
-from lightrag_jsonl.providers.offline.extraction import extract_text, text_names
+from lightrag_jsonl.providers.offline.extraction import extract_names, extract_text, text_names
 from tests.kit import unzipped
 
 ENGLISH = (
@@ -468,3 +468,61 @@ def test_a_statement_outweighs_common_mentions_of_its_names(tmp_path: Path) -> N
         "Nord Line",
     )
     assert relation.reverse_keywords == ()
+
+
+def test_a_description_holds_the_name() -> None:
+    """Also of a name far back in a long sentence, and both names of a relation; of names too far apart
+    nothing is said.
+    """
+    filler = ", ".join(["and the long road went over hills and through dark woods"] * 6)
+    text = f"Ann Lee walked to the mill, {filler}, until Bob Carter met Cara Quill at the bridge."
+    extraction = extract_text(text, "en")
+    for entity in extraction.entities:
+        assert entity.name in entity.description
+    pairs = {(relation.source, relation.target): relation for relation in extraction.relations}
+    assert ("Ann Lee", "Cara Quill") not in pairs and ("Cara Quill", "Ann Lee") not in pairs
+    (relation,) = [relation for ends, relation in pairs.items() if "Cara Quill" in ends]
+    assert relation.description == "…until Bob Carter met Cara Quill at the bridge."
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "name", "description"),
+    [
+        (
+            "'Good day,' said Ann Lee. 'Who was that?' asked Ann Lee. Ann Lee keeps the mill of the village.",
+            "en",
+            "Ann Lee",
+            "Ann Lee keeps the mill of the village.",
+        ),
+        (
+            "何敏曰：“好。”何敏为何来？何敏看守石桥镇的旧磨坊。",
+            "zh",
+            "何敏",
+            "何敏看守石桥镇的旧磨坊。",
+        ),
+    ],
+)
+def test_sentences_that_tell_something_come_first(
+    text: str, language: Language, name: str, description: str
+) -> None:
+    """A line of speech or a question describes a name only where there is nothing else."""
+    (entity,) = [entity for entity in extract_text(text, language).entities if entity.name == name]
+    assert entity.description == description
+
+
+def test_names_from_elsewhere_join_those_of_the_rules() -> None:
+    """In all spellings of capitals, spaces and characters, as the text writes them; where they overlap, the
+    longer of two such names counts, and any of them more than a name by rules.
+    """
+    text = "The old mill of Ann\nLee stands at Marsh End. Lee’s Bridge is near. Bob Carter came."
+    names = ["Ann Lee", "marsh end", "Lee's Bridge", "Lee", "Annab", "the old mill", "Bob"]
+    extraction = extract_names(text, names, "en")
+    assert {entity.name for entity in extraction.entities} == {
+        *("Ann Lee", "Marsh End", "Lee’s Bridge", "old mill", "Bob")
+    }
+    assert extract_names(text, [], "en") == extract_text(text, "en")
+    chinese = extract_names(
+        "臺灣大學在臺北，用Kafka通信。１２号楼很高。🙂", ["台湾大学", "Kafka"], "zh"
+    )
+    assert [entity.name for entity in chinese.entities] == ["臺灣大學", "臺北", "Kafka"]
+    assert chinese.entities[0].type == "组织"

@@ -128,3 +128,19 @@ def test_a_grammar_lets_nothing_follow_the_last_record() -> None:
     record, last_record = re.findall(r"rule-\d+", root)
     assert root == f'root ::= ({record} "\\n")* ({last_record} "\\n"?)?'
     assert without_end.split("\n")[0].count("rule-") == 2
+
+
+def test_records_with_one_text_are_a_list_of_texts() -> None:
+    """In a grammar and in a schema; names limit the texts, and the list is read text by text."""
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {"name": {"type": "string", "maxLength": 9}},
+        "required": ["name"],
+    }
+    grammar = record_grammar(schema)
+    assert grammar is not None
+    assert re.match(r'root ::= "\[" \((rule-\d+) \("," \1\)\*\)\? "\]"\n', grammar)
+    limited = wrapped_schema(schema, ["乔峰"])
+    assert is_allowed(limited, "乔峰") and not is_allowed(limited, "阿朱")
+    assert not is_allowed(wrapped_schema(schema), {"name": "乔峰"})
+    assert unwrap_records('{"records": ["乔峰", "阿朱", "段') == '"乔峰"\n"阿朱"\n"段'

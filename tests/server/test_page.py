@@ -41,6 +41,12 @@ from tests.server.running import (
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a browser
 
 HOSTILE = "<img src=x onerror=document.title='owned'>"
+QUIET = (
+    "--ignore-scripts",
+    "--prefer-offline",
+    "--no-audit",
+    "--no-fund",
+)  # no more requests than needed
 OFFLINE = re.compile("ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH")
 TOKEN = "a-token-for-this-test"
 # Collects the names that a drawing writes on its canvas, with their places, in `window.written`.
@@ -59,13 +65,17 @@ CanvasRenderingContext2D.prototype.clearRect = function (...place) {
 """
 # The elements of a kind with a text, in one request: drivers take several for each element.
 VISIBLE = """
-const [selector, text] = arguments;
+const [selector, text, done] = arguments;
 const box = (element) => element.closest("select") ?? element;
-return [...document.querySelectorAll(selector)].filter((element) =>
+const visible = () => [...document.querySelectorAll(selector)].filter((element) =>
   box(element).checkVisibility({opacityProperty: true, visibilityProperty: true}) &&
   [...box(element).getClientRects()].some((place) => place.width && place.height) &&
   (element.innerText ?? element.textContent).includes(text));
 """
+ALL = f"{VISIBLE} return visible();"
+# Waiting is the page's work: a request for each look costs three processes ten times as much.
+FIRST = f"{VISIBLE} (function look() {{ visible()[0] ? done(visible()[0]) : setTimeout(look, 20); }})();"
+NONE = f"{VISIBLE} (function look() {{ visible()[0] ? setTimeout(look, 20) : done(true); }})();"
 LETTERS = 10  # pixels, at most, of the height that names of two lines need
 TWO_LINES = 60  # the pixels of a button whose label is broken into two lines
 
@@ -83,18 +93,22 @@ class Page:
 
     def all(self, selector: str) -> list[WebElement]:
         """What there is of a kind at the moment, and can be seen."""
-        elements: list[WebElement] = self.driver.execute_script(VISIBLE, selector, "")
+        elements: list[WebElement] = self.driver.execute_script(ALL, selector, "")
         return elements
 
     def wait(self, selector: str, text: str = "") -> WebElement:
         """The first visible element of a kind with this text, once it is there."""
+        element: WebElement = self._waited(FIRST, selector, text)
+        return element
 
-        def look(driver: webdriver.Chrome) -> WebElement | None:
-            return next(iter(driver.execute_script(VISIBLE, selector, text)), None)
+    def _waited(self, script: str, selector: str, text: str) -> Any:
+        """The value of a script that waits, started again where another page has come meanwhile."""
+
+        def look(driver: webdriver.Chrome) -> Any:
+            return driver.execute_async_script(script, selector, text)
 
         waiting = WebDriverWait(self.driver, SECONDS, 0.05, [Exception])
-        found: WebElement = waiting.until(look, f"{selector} {text!r}")
-        return found
+        return waiting.until(look, f"{selector} {text!r}")
 
     def click(self, selector: str, text: str, button: str) -> None:
         """Click a button inside an element, which the page may replace at any time."""
@@ -108,9 +122,7 @@ class Page:
 
     def gone(self, selector: str) -> None:
         """Wait until no element of a kind can be seen."""
-        WebDriverWait(self.driver, SECONDS, 0.05, [Exception]).until_not(
-            lambda _: self.all(selector), selector
-        )
+        self._waited(NONE, selector, "")
 
     def press(self, *keys: str) -> None:
         """Press keys, where the focus is."""
@@ -140,10 +152,12 @@ def _browser() -> Iterator[webdriver.Chrome]:
     options.binary_location = browser
     arguments = ["headless=new", "no-sandbox", "disable-dev-shm-usage", "lang=en-US"]
     arguments += ["use-angle=swiftshader", "enable-unsafe-swiftshader", "window-size=1400,900"]
+    arguments += ["disable-gpu-compositing"]  # the pages; what they draw by WebGL still is
     for argument in arguments:
         options.add_argument(f"--{argument}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     with webdriver.Chrome(options, Service(driver)) as chrome:
+        chrome.set_script_timeout(SECONDS)
         yield chrome
 
 
@@ -163,7 +177,7 @@ def test_the_built_files_are_those_of_the_sources(tmp_path: Path) -> None:
     if npm is None or not sources.is_dir():
         pytest.skip("needs node, npm and the page's sources")
     shutil.copytree(sources, tmp_path / "page", ignore=shutil.ignore_patterns("node_modules"))
-    for command in (["ci", "--ignore-scripts"], ["run", "build"]):
+    for command in (["ci", *QUIET], ["run", "build"]):
         done = subprocess.run(
             [npm, *command], cwd=tmp_path / "page", capture_output=True, encoding="utf-8"
         )

@@ -14,6 +14,7 @@ from lightrag_jsonl.core.types import Chunk, Extraction, Json
 from lightrag_jsonl.storage.filters import OPPOSITES, Condition, parse_where
 from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.storage.store import Store
 
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     **{"=": operator.eq, "!=": operator.eq, "<": operator.lt},
@@ -32,7 +33,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> SQLiteStore:
     return SQLiteStore(tmp_path_factory.mktemp("filters"))
 
 
-def put(store: SQLiteStore, documents: Documents, *, deleted: Iterable[int] = ()) -> None:
+def put(store: Store, documents: Documents, *, deleted: Iterable[int] = ()) -> None:
     """Store documents of one chunk each, with row ids from 1, in place of all others; `title` and
     `text` are their own, all other fields metadata.
     """
@@ -60,7 +61,7 @@ def put(store: SQLiteStore, documents: Documents, *, deleted: Iterable[int] = ()
         transaction.delete_documents(deleted)
 
 
-def matching(store: SQLiteStore, documents: Documents, *conditions: Condition) -> set[int]:
+def matching(store: Store, documents: Documents, *conditions: Condition) -> set[int]:
     """The numbers of the documents whose chunks a store finds."""
     put(store, documents)
     with store.view() as view:
@@ -115,19 +116,27 @@ conditions = st.builds(
 )
 
 
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(documents, st.lists(conditions, max_size=2))
-def test_the_database_agrees_with_python(
-    store: SQLiteStore, contents: Documents, all_conditions: list[Condition]
-) -> None:
-    """Any conditions find the same documents as their evaluation in Python."""
+condition_lists = st.lists(conditions, max_size=2)
+
+
+def check_conditions(store: Store, contents: Documents, all_conditions: list[Condition]) -> None:
+    """The conditions find the same documents in the database as by their evaluation in Python."""
     expected = {
         row
         for row, fields in enumerate(contents, start=1)
         if all(meets(fields, condition) for condition in all_conditions)
     }
     assert matching(store, contents, *all_conditions) == expected
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
+@given(documents, condition_lists)
+def test_the_database_agrees_with_python(
+    store: Store, contents: Documents, all_conditions: list[Condition]
+) -> None:
+    """Whatever the conditions and the documents are."""
+    check_conditions(store, contents, all_conditions)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +162,7 @@ def test_the_database_agrees_with_python(
     ],
 )
 def test_values_are_compared_with_those_of_their_kind(
-    store: SQLiteStore, condition: Json, matching_years: set[Json]
+    store: Store, condition: Json, matching_years: set[Json]
 ) -> None:
     """No text is greater than any number; an absent field meets no comparison, not even "$ne"."""
     years: list[Json] = [2020, "2021", None, 2022]
@@ -161,7 +170,7 @@ def test_values_are_compared_with_those_of_their_kind(
     assert {years[row - 1] for row in rows} == matching_years
 
 
-def test_own_fields_hold_texts(store: SQLiteStore) -> None:
+def test_own_fields_hold_texts(store: Store) -> None:
     """A number is compared with a title, date, source or id as the text that it is written as."""
     documents: Documents = [{"title": "2020"}, {"title": "2021", "date": 1}, {}]
     cases: list[tuple[Json, set[int]]] = [(2020, {1}), ({"$gt": 2020}, {2}), ([None, 2021], {2, 3})]
@@ -198,13 +207,12 @@ WORDS = [
 passages = st.lists(st.sampled_from([*WORDS, " ", "，", ". "]), max_size=8).map(" ".join)
 
 
-@pytest.mark.slow
-@settings(max_examples=100, deadline=None)
-@given(st.lists(passages, max_size=6), st.sets(st.integers(1, 6)), st.booleans())
-def test_each_term_finds_its_chunks(
-    store: SQLiteStore, given_texts: list[str], deleted: set[int], rebuilt: bool
-) -> None:
-    """Also the beginnings of terms, some of the chunks only, and after deletions."""
+passage_lists = st.lists(passages, max_size=6)
+deleted_rows = st.sets(st.integers(1, 6))
+
+
+def check_terms(store: Store, given_texts: list[str], deleted: set[int], rebuilt: bool) -> None:
+    """Each term finds its chunks, also by its beginning and among some of the chunks only."""
     put(store, [{"text": text} for text in given_texts], deleted=deleted)
     if rebuilt:
         with store.transaction() as transaction:
@@ -233,7 +241,17 @@ def test_each_term_finds_its_chunks(
             assert snapshot.term_counts([query])[1] == {query: len(rows)}
 
 
-def test_the_rarer_term_weighs_more(store: SQLiteStore) -> None:
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
+@given(passage_lists, deleted_rows, st.booleans())
+def test_each_term_finds_its_chunks(
+    store: Store, given_texts: list[str], deleted: set[int], rebuilt: bool
+) -> None:
+    """Also after deletions, and when all terms were made anew."""
+    check_terms(store, given_texts, deleted, rebuilt)
+
+
+def test_the_rarer_term_weighs_more(store: Store) -> None:
     """The ranking is that of BM25; equal chunks are in the order of their row ids."""
     texts = ("ann bob", "bob cid", "ann bob", "dan eve", "dan eve")
     put(store, [{"text": text} for text in texts])
@@ -243,7 +261,7 @@ def test_the_rarer_term_weighs_more(store: SQLiteStore) -> None:
         assert snapshot.search_terms(["bob", "cid"], 1) == hits[:1]
 
 
-def test_no_term_is_taken_for_a_query(store: SQLiteStore) -> None:
+def test_no_term_is_taken_for_a_query(store: Store) -> None:
     """Whatever is looked for, it is a term and no operator of the query language."""
     put(store, [{"text": "ann"}, {"text": "bob"}])
     with store.snapshot() as snapshot:

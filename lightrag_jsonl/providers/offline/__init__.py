@@ -4,17 +4,21 @@ from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer, is_ab
 from lightrag_jsonl.providers.offline.embedder import HashEmbedder
 from lightrag_jsonl.providers.offline.extraction import (
     OfflineExtractor,
+    extract_names,
     extract_text,
     text_names,
 )
 from lightrag_jsonl.providers.offline.keywords import OfflineKeywords
+from lightrag_jsonl.providers.offline.listed_names import name_problem
 
 __all__ = [
     "ExtractiveAnswerer",
     "HashEmbedder",
     "OfflineExtractor",
     "OfflineKeywords",
+    "extract_names",
     "extract_text",
     "is_abstention",
+    "name_problem",
     "text_names",
 ]

@@ -1,7 +1,8 @@
 """Finds entities and relations by language rules, without any model."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -19,6 +20,7 @@ from lightrag_jsonl.providers.offline.sentences import (
     Sentence,
     find_phrases,
     find_sentences,
+    sentences_with_names,
 )
 from lightrag_jsonl.providers.offline.statements import find_statements
 from lightrag_jsonl.providers.offline.tagging import check_tagger
@@ -26,10 +28,16 @@ from lightrag_jsonl.providers.offline.tagging import check_tagger
 RULES_VERSION = 11  # part of the extractor's name: another number means that texts are read anew
 _THREADS = 2  # they compute, and more of them would hold up the event loop
 _QUOTED_SENTENCES = 2  # of an entity's description
+_TELLING_WORDS = 4  # names, verbs and nouns of a sentence that tells something
 _DESCRIPTION_CHARACTERS = 320
 _NAMES_PER_SENTENCE = 8  # that are related to each other
+_END_OF_CLAUSE = re.compile(r"[,;:，；：](?:\s+|(?<=[，；：]))")
 _RELATIONS_PER_ENTITY = 3
 _PREDICATES = 3  # of a relation
+_TYPE_NAMES: Mapping[str, Mapping[str, str]] = {
+    language: dict(zip(ENTITY_TYPES["en"], names, strict=True))
+    for language, names in ENTITY_TYPES.items()
+}
 _STRONGEST = 10.0
 _STATED_STRENGTH = 5.0  # of a relation that one sentence states
 _TOGETHER_STRENGTH = 1.0  # of names in common sentences that state no relation
@@ -73,7 +81,17 @@ class _NamedPlaces:
 
 def extract_text(text: str, language: Language, tagger: Tagger = "rules") -> Extraction:
     """The entities and relations of a text."""
-    sentences = find_sentences(text, language, tagger=tagger)
+    return _extraction_of(text, find_sentences(text, language, tagger=tagger), language)
+
+
+def extract_names(text: str, names: Iterable[str], language: Language) -> Extraction:
+    """The entities and relations of a text, with some names that somebody else read, besides those that the
+    rules find elsewhere.
+    """
+    return _extraction_of(text, sentences_with_names(text, names, language), language)
+
+
+def _extraction_of(text: str, sentences: Sequence[Sentence], language: Language) -> Extraction:
     places_by_key = _places_by_key(sentences)
     if not places_by_key:
         return Extraction(state="empty")
@@ -116,7 +134,7 @@ def _entity(
     type = _most_voted_type(places.phrases)
     return EntityMention(
         name=_most_frequent_spelling(places.phrases),
-        type=ENTITY_TYPES[language][ENTITY_TYPES["en"].index(type)],
+        type=_TYPE_NAMES[language].get(type, type),
         description=_entity_description(text, sentences, places),
     )
 
@@ -134,22 +152,56 @@ def _most_voted_type(phrases: Sequence[Phrase]) -> str:
 
 
 def _entity_description(text: str, sentences: Sequence[Sentence], places: _NamedPlaces) -> str:
-    """Sentences that define a name, or else name it first; headings only if there is nothing else."""
+    """Sentences that define a name, or else tell of it, or else name it first; headings only if there is
+    nothing else.
+    """
     defining = [
         number
         for number, phrase in zip(places.sentence_numbers, places.phrases, strict=True)
         if is_defined(text, phrase.start, phrase.end)
     ]
-    numbers = list(dict.fromkeys([*defining, *places.sentence_numbers]))
+    telling = [number for number in places.sentence_numbers if _tells(text, sentences[number])]
+    numbers = list(dict.fromkeys([*defining, *telling] or places.sentence_numbers))
     prose = [number for number in numbers if not HEADING.match(text, sentences[number].start)]
-    quotes = [_quote(text, sentences[number]) for number in (prose or numbers)[:_QUOTED_SENTENCES]]
+    key = name_key(places.phrases[0].name)
+    quotes = [
+        _quote(text, sentences[number], [key]) for number in (prose or numbers)[:_QUOTED_SENTENCES]
+    ]
     if len("".join(quotes)) >= _DESCRIPTION_CHARACTERS:
         quotes = quotes[:1]
     return ("" if has_cjk(quotes[0][-2:]) else " ").join(quotes)
 
 
-def _quote(text: str, sentence: Sentence) -> str:
-    return quoted_line(text[sentence.start : sentence.end], _DESCRIPTION_CHARACTERS)
+def _tells(text: str, sentence: Sentence) -> bool:
+    """Whether a sentence says something: "'Good afternoon,' said Ann." does not, nor does a question."""
+    is_question = text[: sentence.end].rstrip("\"'”’」）) ").endswith(("?", "？"))
+    return not is_question and len(sentence.words) + len(sentence.phrases) >= _TELLING_WORDS
+
+
+def _best_sentence(text: str, sentences: Sequence[Sentence]) -> Sentence:
+    """The first sentence that tells something, or the first of all."""
+    return next((sentence for sentence in sentences if _tells(text, sentence)), sentences[0])
+
+
+def _quote(text: str, sentence: Sentence, keys: Iterable[str]) -> str:
+    """A sentence, cut if it is long; where some names, given as keys, would be cut off, from their clause on."""
+    start, end = _span_of_names(sentence, keys)
+    if end - sentence.start <= _DESCRIPTION_CHARACTERS:
+        return quoted_line(text[sentence.start : sentence.end], _DESCRIPTION_CHARACTERS)
+    clauses = _END_OF_CLAUSE.finditer(text, sentence.start, start)
+    clause_start = max((clause.end() for clause in clauses), default=start)
+    return "…" + quoted_line(text[clause_start : sentence.end], _DESCRIPTION_CHARACTERS)
+
+
+def _span_of_names(sentence: Sentence, keys: Iterable[str]) -> tuple[int, int]:
+    """From the first to the last of some names in a sentence, given as keys, each at its first place."""
+    places: dict[str, tuple[int, int]] = {}
+    for phrase in sentence.subject_and_phrases:
+        places.setdefault(name_key(phrase.name), (phrase.start, phrase.end))
+    spans = [places[key] for key in keys if key in places]
+    if not spans:
+        return sentence.start, sentence.start
+    return min(start for start, _ in spans), max(end for _, end in spans)
 
 
 def _relations(
@@ -177,7 +229,7 @@ def _relations(
             source=entities[source].name,
             target=entities[target].name,
             keywords=relation.keywords,
-            description=_quote(text, relation.sentences[0]),
+            description=_quote(text, _best_sentence(text, relation.sentences), [source, target]),
             strength=relation.strength,
         )
 
@@ -248,6 +300,9 @@ def _sentences_by_pair(
         names = [*title, *(phrase.name for phrase in sentence.subject_and_phrases)]
         keys = [key for key in dict.fromkeys(map(name_key, names)) if key in entities]
         for source, target in combinations(keys[:_NAMES_PER_SENTENCE], 2):
+            start, end = _span_of_names(sentence, (source, target))
+            if end - start > _DESCRIPTION_CHARACTERS:  # no quote would hold both
+                continue
             pair = (target, source) if (target, source) in shared else (source, target)
             shared.setdefault(pair, []).append(sentence)
     return shared

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lightrag_jsonl.core.cjk import has_cjk, is_cjk
@@ -12,6 +12,7 @@ from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.providers.offline.chinese import chinese_phrases
 from lightrag_jsonl.providers.offline.english import english_names, english_phrases
+from lightrag_jsonl.providers.offline.listed_names import with_listed_names
 from lightrag_jsonl.providers.offline.markup import without_addresses, without_markup
 from lightrag_jsonl.providers.offline.phrases import ContentWord, Phrase, PhrasesAndWords, Spans
 
@@ -53,23 +54,36 @@ def find_sentences(
     text: str, language: Language, *, question: bool = False, tagger: Tagger = "rules"
 ) -> list[Sentence]:
     """The sentences of a text; in a Chinese `question`, nouns of one character count as words."""
-    plain = without_markup(text)
-    spans = sentence_spans(plain)
-    plain = without_addresses(plain)
+    plain, spans = _plain_and_spans(text)
     if written_in(plain, language) == "zh":
         phrases = chinese_phrases(plain, spans, question=question, tagger=tagger)
         return _with_content(text, spans, phrases)
     return _with_content(text, spans, english_phrases(plain, spans))
 
 
+def sentences_with_names(text: str, names: Iterable[str], language: Language) -> list[Sentence]:
+    """The sentences of a text by the rules, but with some names in place of phrases that overlap them."""
+    plain, spans = _plain_and_spans(text)
+    if written_in(plain, language) == "zh":
+        by_rules = chinese_phrases(plain, spans, question=False, tagger="rules")
+    else:
+        by_rules = english_phrases(plain, spans)
+    phrases = with_listed_names(plain, names, by_rules.phrases)
+    return _with_content(text, spans, PhrasesAndWords(phrases, by_rules.words))
+
+
 def find_phrases(text: str, language: Language) -> list[Phrase]:
     """The names and noun phrases of a text, in order, without all else that `find_sentences` finds."""
-    plain = without_markup(text)
-    spans = sentence_spans(plain)
-    plain = without_addresses(plain)
+    plain, spans = _plain_and_spans(text)
     if written_in(plain, language) == "zh":
         return chinese_phrases(plain, spans, question=False, tagger="rules").phrases
     return english_names(plain, spans)
+
+
+def _plain_and_spans(text: str) -> tuple[str, Spans]:
+    """A text without markup and addresses, of the same length, and its sentences."""
+    plain = without_markup(text)
+    return without_addresses(plain), sentence_spans(plain)
 
 
 def written_in(text: str, default: Language) -> Language:

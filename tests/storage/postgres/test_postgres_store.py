@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli import main
@@ -23,6 +25,7 @@ from lightrag_jsonl.core.errors import (
     StorageError,
     VersionError,
 )
+from lightrag_jsonl.storage.filters import Condition
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
@@ -35,11 +38,16 @@ from tests.storage.contract import StoreContract, put_sample, stored_content
 from tests.storage.older import put_claims
 from tests.storage.postgres.conftest import PASSWORD
 from tests.storage.test_matching import (  # noqa: F401
+    Documents,
+    check_conditions,
+    check_terms,
+    condition_lists,
+    deleted_rows,
+    documents,
+    passage_lists,
     put,
-    test_each_term_finds_its_chunks,
     test_no_term_is_taken_for_a_query,
     test_own_fields_hold_texts,
-    test_the_database_agrees_with_python,
     test_the_rarer_term_weighs_more,
     test_values_are_compared_with_those_of_their_kind,
 )
@@ -82,6 +90,27 @@ def psql(address: str, *statements: str) -> list[Any]:
         for statement in statements:
             cursor = connection.execute(statement)
         return cursor.fetchall() if cursor.description else []
+
+
+few_examples = settings(max_examples=40, deadline=None)  # SQLite's tests have more
+
+
+@few_examples
+@given(documents, condition_lists)
+def test_the_database_agrees_with_python(
+    store: Store, contents: Documents, all_conditions: list[Condition]
+) -> None:
+    """Whatever the conditions and the documents are."""
+    check_conditions(store, contents, all_conditions)
+
+
+@few_examples
+@given(passage_lists, deleted_rows, st.booleans())
+def test_each_term_finds_its_chunks(
+    store: Store, given_texts: list[str], deleted: set[int], rebuilt: bool
+) -> None:
+    """Also after deletions, and when all terms were made anew."""
+    check_terms(store, given_texts, deleted, rebuilt)
 
 
 def test_words_have_the_scores_that_sqlite_gives_them(store: Store, tmp_path: Path) -> None:

@@ -1,0 +1,153 @@
+"""Names that somebody else read in a text: whether they are names, and where they stand."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from lightrag_jsonl.core.cjk import CJK, has_cjk, simplified
+from lightrag_jsonl.core.names import clean_name
+from lightrag_jsonl.core.stop_words import is_grammatical
+from lightrag_jsonl.core.text import words
+from lightrag_jsonl.core.types import UNKNOWN_TYPE
+from lightrag_jsonl.providers.offline import words as tables
+from lightrag_jsonl.providers.offline.phrases import Phrase, without_overlap
+from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segmented
+
+CLAUSE = "a clause or a list, not a name"
+COMMON_WORD = "a common word, not a name"
+_LETTER_OF_WORD = rf"[^\W_{CJK}]"  # of a word written with spaces
+_LEADING_ARTICLE = re.compile(
+    r"^(?:the|an?) ", re.IGNORECASE
+)  # the rules leave it out of names, too
+_LEAST_CHINESE_NAME = 2  # characters: single ones are parts of many words
+_CLAUSE_MARKS = re.compile(r"[，。；：！？、…]|[;:!?] |, | \. ")
+_CLAUSE_ENDS = re.compile(r"[.,;:!?]$(?<!\w\.)|[两几数二三四五六七八九十百千万]人$|曰$|之人$")
+_LONGEST_ENGLISH_NAME = 8  # words
+_INNER_WORDS = words("of the a an and for in on de du da di la le von van der den el al bin")
+_IS_TERM = re.compile(  # after a term: it is defined, not only told of
+    r"['\"”’]?\s*(?:\([^()]{0,160}\))?,?\s+(?:(?:is|are)\s+(?:an?|the|one\s+of)|means|refers\s+to)\s"
+)
+_NO_NAME_WORDS = words(
+    "he she it they i we you him her them his their its my your our who which that"
+)
+# Parts of speech of the segmenter: first of verbs, then first letters of those of adverbs, pronouns,
+# prepositions, particles, times and conjunctions.
+_VERB_TAGS = ("v", "vg", "vd", "ad", "zg")
+_CLAUSE_TAGS = "drpuytc"
+_NO_NAME_TAGS = ("v", "d", "r", "p", "u", "y", "t", "c", "a", "m", "q", "f")
+
+
+def name_problem(name: str, text: str) -> str:
+    """Why a phrase is not the name of anything in a text, or "".
+
+    A name stands in the text, is no clause, and is more than a common word: a term in lower case counts
+    if the text defines it or, if it has several words, repeats it.
+    """
+    places = _spans_of_name(name, text)
+    if not places:
+        return "the text does not have this name"
+    if _CLAUSE_MARKS.search(name) or _CLAUSE_ENDS.search(name):
+        return CLAUSE
+    if has_cjk(name):
+        return _chinese_problem(simplified(name), len(places))
+    return _english_problem(text, places)
+
+
+def with_listed_names(
+    text: str, names: Iterable[str], phrases_by_rules: Sequence[Phrase]
+) -> list[Phrase]:
+    """All places of some names in a text, the longer one of two that overlap, and the phrases that the
+    rules of the language found elsewhere.
+
+    The type of a name is that of the rules' phrase at its place.
+    """
+    phrases: list[Phrase] = []
+    for name in names:
+        for start, end in _spans_of_name(_LEADING_ARTICLE.sub("", name, count=1), text):
+            phrases.append(_typed_phrase(text, start, end, phrases_by_rules))
+    listed = without_overlap(phrases)
+    taken = {at for phrase in listed for at in range(phrase.start, phrase.end)}
+    further_phrases = [
+        phrase for phrase in phrases_by_rules if taken.isdisjoint(range(phrase.start, phrase.end))
+    ]
+    return without_overlap([*listed, *further_phrases])
+
+
+def _typed_phrase(text: str, start: int, end: int, phrases: Iterable[Phrase]) -> Phrase:
+    """A name as it stands in a text, with the type of the phrase that covers most of the place, if any."""
+    name = clean_name(text[start:end])
+    best = Phrase(start=start, end=end, name=name, type=UNKNOWN_TYPE, sure=False)
+    most_shared = 0
+    for phrase in phrases:
+        shared = min(end, phrase.end) - max(start, phrase.start)
+        if shared > most_shared:
+            most_shared = shared
+            best = Phrase(start=start, end=end, name=name, type=phrase.type, sure=phrase.sure)
+    return best
+
+
+def _spans_of_name(name: str, text: str) -> list[tuple[int, int]]:
+    """Where a name stands in a text, also over a line break and in other characters; in other
+    capitals only if nowhere as it is written.
+    """
+    parts = [re.escape(part) for part in simplified(name).split()]
+    if not parts:
+        return []
+    space = r"\s*" if has_cjk(name) else r"\s+"
+    pattern = re.sub("['’]", "['’]", space.join(parts))
+    if not has_cjk(name):
+        pattern = rf"(?<!{_LETTER_OF_WORD}){pattern}(?!{_LETTER_OF_WORD})"
+    plain = simplified(text)
+    for flags in (0, re.IGNORECASE):
+        places = [match.span() for match in re.finditer(pattern, plain, flags)]
+        if places:
+            return places
+    return []
+
+
+# ── kinds of phrases that are no names ──────────────────────────────────────────
+
+
+def _english_problem(text: str, places: Sequence[tuple[int, int]]) -> str:
+    start, end = places[0]
+    written = " ".join(text[start:end].split())
+    name_words = written.casefold().replace("’", "'").split()
+    if name_words[0] in _NO_NAME_WORDS or len(name_words) > _LONGEST_ENGLISH_NAME:
+        return CLAUSE
+    inner_words = [word for word in name_words[1:] if is_grammatical(word)]
+    if is_grammatical(name_words[-1]) or not _INNER_WORDS.issuperset(inner_words):
+        return CLAUSE
+    if any(char.isupper() or char.isdigit() for char in written.removeprefix("The ")):
+        return ""
+    noun = name_words[-1]
+    if noun in tables.RELATIVES or tables.TYPES.get(noun) == "person":
+        return COMMON_WORD
+    has_several_words = sum(not is_grammatical(word) for word in name_words) > 1
+    if has_several_words and len(places) > 1:
+        return ""
+    return "" if any(_IS_TERM.match(text, end) for _, end in places) else COMMON_WORD
+
+
+def _chinese_problem(name: str, count: int) -> str:
+    if len(name) < _LEAST_CHINESE_NAME:
+        return "a single character, not a name"
+    if name in tables.GENERIC_NOUNS:
+        return COMMON_WORD
+    parts = [*segmented(name)]
+    if len("".join(part.text for part in parts)) < len(name):
+        return CLAUSE  # 玄德笑: the segmenter leaves the verb out
+    if len(parts) == 1:
+        is_word = parts[0].in_dictionary and parts[0].tag in _NO_NAME_TAGS
+        return COMMON_WORD if is_word else ""
+    return CLAUSE if count == 1 and _has_clause_words(parts) else ""
+
+
+def _has_clause_words(parts: Sequence[SegmentedWord]) -> bool:
+    """Whether Chinese words are more than nouns: with a verb, or something else of a clause."""
+    tags = [part.tag for part in parts if has_cjk(part.text)]
+    has_adjective_inside = "a" in tags[1:]
+    ends_with_place = tags[-1:] == ["f"]  # 帐下
+    return (
+        has_adjective_inside
+        or ends_with_place
+        or any(tag in _VERB_TAGS or tag[0] in _CLAUSE_TAGS for tag in tags)
+    )
