@@ -190,7 +190,7 @@ def _duplicate(
     minor, major = [names[id] for id in _by_fame(snapshot, pair, names)]
     all_evidence = list(evidence)
     score = 1.0 - prod(1.0 - sign.score for sign in evidence)
-    if not minor.may_be(major):
+    if not (minor.may_shorten(major) or major.may_shorten(minor)):
         types = " and ".join([names[id].row.type for id in pair])
         all_evidence.append(Evidence("types", types, 0.0))
         score *= OTHER_TYPE
@@ -355,7 +355,8 @@ def _parts(
             continue
         for candidate in longer:
             nearness = shared_places.nearness(id, candidate)
-            may_be_common = nearness == 1.0 and name.ends(names[candidate])
+            is_alike = name.ends(names[candidate]) and name.may_be(names[candidate])
+            may_be_common = nearness == 1.0 and is_alike
             if nearness and (may_be_common or not _is_word_of_passages(snapshot, name)):
                 score = round(PART * nearness, 4)
                 yield _id_pair(id, candidate), Evidence("part", "a part of the longer name", score)

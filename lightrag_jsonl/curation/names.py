@@ -23,6 +23,7 @@ NO_PART = LEFT_OUT | frozenset(
     EPITHETS.split()
 )  # of people; do not make one name a part of another
 UNTYPED = {"", UNKNOWN_TYPE, "other", "未知", "其他"}
+CONCEPTS = {"concept", "概念"}  # also what a name is taken for that says nothing about its bearer
 PEOPLE = {"person", "people", "character", "human", "creature", "人物", "人", "角色", "生物"}
 # An office or a school is a place for one reader and an organization for another.
 PLACES = {
@@ -60,6 +61,7 @@ GHOST = "ghost|spirit|spectre|specter|soul|shade"  # in which a dead person appe
 GHOST_OF = re.compile(rf"^(?:the )?(?:{GHOST}) of (.*)|^(.*)['’]s (?:{GHOST})$")
 OWNER = re.compile(r"^.*\w['’]s?\s+(?=\w)")  # "Scrooge's nephew" is no longer name of Scrooge
 CJK_TITLE = re.compile(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
+POSSESSIVES = frozenset({"of", "de", "di", "du", "for", "in"})
 REVERSED_NAME = re.compile(r"^([^,]+),\s*([^,]+)$")  # "Smith, John"
 DOTTED = re.compile(r"\b(?:[a-z]\.){2,}")  # u.s., j.r.r.
 ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
@@ -141,15 +143,17 @@ class ComparedName:
         words.
         """
         has_other_owner = bool(self.owner and longer.owner and self.owner != longer.owner)
-        if has_other_owner or not (self.may_be(longer) or self._is_place_of_owner(longer)):
+        if has_other_owner or not (self.may_shorten(longer) or self._is_place_of_owner(longer)):
             return False
         if self.cjk or longer.cjk:
             ends = longer.core.endswith(self.core) and longer.is_person and len(self.core) > 1
             return ends and self.core != longer.core
         if "and" in longer.words or not self.words or not set(self.words) <= set(longer.words):
             return False
-        if not (self.is_person and longer.is_person):
-            return self.words == longer.words[-len(self.words) :]
+        if not (self.may_be(longer) or POSSESSIVES.isdisjoint(longer.plain_words)):
+            return False  # in "Airports of Thailand", Thailand is an owner
+        if not longer.is_person or not (self.is_person or len(self.words) > 1):
+            return self.ends(longer) and (longer.is_proper or not longer.is_person)
         return longer.is_proper or set(self.words) == set(longer.words)
 
     def is_plural_of(self, other_name: "ComparedName") -> bool:
@@ -185,6 +189,16 @@ class ComparedName:
         """Whether the types of both entities allow the same entity."""
         types = {self.row.type.casefold(), other_name.row.type.casefold()}
         return len(types) == 1 or not types.isdisjoint(UNTYPED)
+
+    def may_shorten(self, longer: "ComparedName") -> bool:
+        """Whether the types allow a shorter name of the same entity: "Ashdown", alone in its sentence, is
+        often read as a concept.
+        """
+        if self.may_be(longer):
+            return True
+        is_concept = self.row.type.casefold() in CONCEPTS and not self.cjk
+        is_specific = longer.is_person or len(self.words) > 1 or self.has_initials
+        return is_concept and is_specific
 
     @property
     def title_start(self) -> int | None:

@@ -16,7 +16,9 @@ from lightrag_jsonl.core.types import Chunk, Excerpt
 # Tuned on A Christmas Carol and on notes about anaesthesia (`python -m benchmarks.overview`), and measured
 # on two other texts.
 TERM_WEIGHT = 0.05  # of a word, where the name of an entity has 1
-QUESTION_GAIN = 4.0  # how much more a sentence counts with all words of the question
+# How much more a sentence counts with all words of the question; 4 or 12, chosen on A Christmas Carol and on
+# this project's documentation.
+QUESTION_GAIN = 12.0
 NEIGHBOR_WEIGHT = 0.3  # how much more a sentence counts beside a chosen one: texts read better
 SECTION_SENTENCES = 3  # on average chosen from each section of equal length
 LONGEST_SENTENCE = 600  # characters; a longer sentence is a table or a list

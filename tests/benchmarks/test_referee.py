@@ -20,8 +20,12 @@ from benchmarks.referee.faults import (
     small_material,
 )
 from benchmarks.referee.formats import FORMATS, Kind, Prompt, filtered_facts
-from benchmarks.referee.material import Question, read_material
-from benchmarks.referee.own_corpus import is_index, material_of_index
+from benchmarks.referee.material import Material, Question, read_material
+from benchmarks.referee.own_corpus import (
+    is_index,
+    material_of_index,
+    material_of_whole_text,
+)
 from benchmarks.referee.page import page
 from benchmarks.referee.quality import averages
 from benchmarks.referee.records import Records
@@ -182,6 +186,32 @@ def test_an_index_of_ones_own_becomes_a_set(tmp_path: Path) -> None:
     assert {"Ida Holm", "Port Varen"} <= {row.get("name") for row in rows}
 
 
+def test_texts_of_an_overview_become_a_material(tmp_path: Path) -> None:
+    """The chunks of the index with what was read in them, and both groups of questions with key points."""
+    folder = tmp_path / "docs"
+    with LightRAG(folder, llm="none", embedder=HashEmbedder()) as rag:
+        rag.insert(OurDocument("Ada Fenn founded Port Works. 😀", id="d"))
+    material = material_of_whole_text(folder, "docs")
+    assert [document.text for document in material.documents] == ["Ada Fenn founded Port Works. 😀"]
+    ((_, rows),) = material.readings
+    assert {"Ada Fenn", "Port Works"} <= {row.get("name") for row in rows}
+    assert [question.group for question in material.questions] == ["tuned"] * 5 + ["fresh"] * 5
+    assert all(question.points and question.themes for question in material.questions)
+
+
+def test_overlapping_texts_give_each_row_to_its_own_text() -> None:
+    """The sentence that two texts share brings no rows of the second into a prompt with the first."""
+    shared = "Ada Fenn founded Port Works in Leith."
+    first = f"It rained for a whole week there. {shared}"
+    second = f"{shared} Bo Lind was a cook of Ada Fenn."
+    row = {"type": "entity", "name": "Ada Fenn", "entity_type": "person"}
+    readings = ((first, ({**row, "description": "1"},)), (second, ({**row, "description": "2"},)))
+    records = Records()
+    records.add(Material("overlap", "en", (), readings))
+    assert [row["description"] for row in records.rows_about(first)] == ["1"]
+    assert [row["description"] for row in records.rows_about(shared)] == ["1", "2"]
+
+
 # ── the report ──────────────────────────────────────────────────────────────────
 
 
@@ -197,6 +227,11 @@ def _set(way: str, recall: float) -> dict[str, Any]:
     return {"ways": {way: figures}, "default": way, "best": way}
 
 
+def _coverage(way: str, percents: dict[str, float]) -> dict[str, Any]:
+    groups = {group: {way: {"4000": percent}} for group, percent in percents.items()}
+    return {"groups": groups, "default": way}
+
+
 FIGURES: dict[str, Any] = {
     "commands": {"sets": "python -m benchmarks.referee --measures sets"},
     "versions": {
@@ -205,7 +240,14 @@ FIGURES: dict[str, Any] = {
     },
     "sets": {"set": {"ours": _set("mix", 0.5), "nano": _set("local", 0.75)}},
     "published": {"set": {"Nano by its authors": averages(_scores(0.25))}},
-    "whole": {},
+    "whole": {
+        "book": {
+            "beginning": _coverage("first pages", {"tuned": 10.0, "fresh": 20.0}),
+            "ours": _coverage("overview", {"tuned": 50.0, "fresh": 40.0}),
+            "nano": _coverage("local", {"tuned": 30.0, "fresh": 60.0}),
+        },
+        "notes": {"ours": _coverage("overview", {"tuned": 70.0, "fresh": 60.0})},
+    },
     "sizes": {
         "200": {
             "ours": {"cpu_ms_per_chunk": 3.0, "bytes_written": 2e6},
@@ -231,6 +273,20 @@ def test_the_report_begins_with_where_others_are_ahead(language: str) -> None:
     assert "Nano by its authors" in tables
     assert "Nano 2, equal file names: insert: it broke" in tables
     assert "Nano 2: 3" in tables
+
+
+def test_whole_texts_stand_in_a_table_for_each_group_of_questions() -> None:
+    """Texts side by side, with the mean where all were measured; who covers more on fresh questions comes
+    first, and the beginning of a text is no peer with a version.
+    """
+    text = Report(FIGURES, "en").markdown()
+    ahead, _, tables = text.partition("\n\n### ")
+    assert "book (fresh questions), 4000: Nano 2 (local) 60.0" in ahead
+    assert "tuned" not in ahead
+    assert "| questions tuned on | way | book | notes | mean |" in tables
+    assert "| here | overview (default) | 50.0 | 70.0 | 60.0 |" in tables
+    assert "| Nano 2 | local (default, scripted) | 60.0 | – | – |" in tables
+    assert "| the text | first pages (default) | 20.0 | – | – |" in tables
 
 
 def test_the_page_is_whole_and_draws_intervals() -> None:
