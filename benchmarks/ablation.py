@@ -25,6 +25,7 @@ from benchmarks.datasets import Dataset, load
 from benchmarks.retrieval import BUDGET, DATA, DEFAULT_EMBEDDER
 from benchmarks.tables import line
 from lightrag_jsonl import AsyncLightRAG, Context, LightRAG, QueryParam
+from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.retrieval import full_text, hits, pagerank, ranking, reranking, walk_graph
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tools.evaluation import (
@@ -89,7 +90,9 @@ NUMBERS = (
     Number(pagerank, "NEAR_WEIGHT_OF_BIGRAMS", off=0.0),
     Number(walk_graph, "LEXICAL_WEIGHT_OF_WORDS", off=0.0),
     Number(ranking, "FREQUENT_NAME", off=10**9),
+    Number(ranking, "SEVERAL_NAMES"),
     Number(ranking, "NEAREST_RELATIONS", off=0),
+    Number(ranking, "NEAREST_SHARE", off=-1.0),
     Number(walk_graph, "CHUNK_LIMITS"),
     Number(walk_graph, "FREQUENT", off=0),
     Number(walk_graph, "SYNONYM_COSINE", off=2.0),
@@ -123,7 +126,7 @@ def main() -> None:
     parser.add_argument("--embedder", choices=("minilm", "hash"), help="default by language")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes there")
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N of each set")
-    parser.add_argument("--mode", default="mix", choices=("local", "global", "hybrid", "mix"))
+    parser.add_argument("--mode", default="mix", choices=GRAPH_MODES)
     parser.add_argument("--numbers", nargs="+", metavar="NAME", help="only these numbers")
     parser.add_argument("--no-tokens", action="store_true", help="without the tokens of contexts")
     arguments = parser.parse_args()

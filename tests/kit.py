@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -224,6 +224,19 @@ def _terms(snapshot: Snapshot) -> dict[str, Any]:
         term: (counts[term], sorted((chunks[row].id, round(s, 9)) for row, s in found[term]))
         for term in terms
     }
+
+
+def unset_fields(value: Any) -> list[str]:
+    """The fields of a dataclass that have their default values: those that a test would not miss."""
+    return [
+        field.name
+        for field in fields(value)
+        if getattr(value, field.name) == field.default
+        or (
+            field.default_factory is not MISSING
+            and getattr(value, field.name) == field.default_factory()
+        )
+    ]
 
 
 # ── what must always hold ───────────────────────────────────────────────────────

@@ -406,6 +406,22 @@ def test_every_format_is_listed(page: str, extra: str) -> None:
     assert sorted(re.findall(names, others)) == suffixes(with_extra)
 
 
+@pytest.mark.parametrize(
+    ("separators", "end"),
+    [(", | and ", " need no extra"), ("、| 和 ", " 不需要可选依赖")],
+    ids=["en", "zh"],
+)
+def test_the_guide_to_files_says_which_formats_need_no_extra(separators: str, end: str) -> None:
+    """Those whose reader imports no package of the extra, by their usual suffixes."""
+    guide = (DOCS / "files.md").read_text(encoding="utf-8")
+    suffix = r"`\.[a-z]+`"
+    listed = re.search(rf"{suffix}(?:(?:{separators}){suffix})+{end}", " ".join(guide.split()))
+    assert listed
+    without_extra = [format for format in FILE_FORMATS if not format.needs_extra]
+    expected = sorted([*suffixes(without_extra), ".jsonl", *TSV])
+    assert sorted(re.findall(r"\.[a-z]+", listed[0])) == expected
+
+
 @pytest.mark.parametrize("language", [0, 1], ids=["en", "zh"])
 def test_every_format_has_a_row_in_the_guide_to_files(language: int) -> None:
     """With all its suffixes; the page of a server lists its name."""

@@ -67,6 +67,22 @@ def test_the_reading_order_names_what_there_is() -> None:
     assert [name for name in named if not any((folder / name).exists() for folder in folders)] == []
 
 
+def test_contributing_names_what_there_is() -> None:
+    """Every function, class and constant that CONTRIBUTING names stands somewhere in the code."""
+    path = CHECKOUT / "CONTRIBUTING.md"
+    if not (path.is_file() and PACKAGE.is_dir()):
+        pytest.skip("the sources are away")
+    names = set(re.findall(r"`([A-Za-z_]\w+)`", path.read_text(encoding="utf-8")))
+    words: set[str] = set()
+    for folder in ("lightrag_jsonl", "tests", "benchmarks"):
+        for pattern in ("*.py", "*.sql", "server/page/*.js"):
+            for source in (CHECKOUT / folder).rglob(pattern):
+                words.update(re.findall(r"\w+", source.read_text(encoding="utf-8")))
+
+    assert len(names) > 60
+    assert names - words == set()
+
+
 @pytest.mark.slow
 def test_the_wheel_has_every_file_of_the_package_and_the_prompts(wheel: zipfile.ZipFile) -> None:
     """Code, `py.typed`, samples, styles and scripts as they are built, and both prompt sets."""

@@ -1,14 +1,25 @@
 """Records to mentions: the checks on each mention, and their order."""
 
+from dataclasses import MISSING, fields, replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.types import Chunk, Extraction, Record, RelationMention
+from lightrag_jsonl.core.types import (
+    Chunk,
+    Extraction,
+    Record,
+    RelationMention,
+    entity_record,
+    relation_record,
+)
 from lightrag_jsonl.indexing.examples import Examples
 from lightrag_jsonl.indexing.mentions import MentionCollector
 from lightrag_jsonl.indexing.provided_records import provided_extractions
-from tests.kit import entity, prompts, relation
+from tests.kit import entity, prompts, relation, unset_fields
+from tests.storage.contract import FULL_ENTITY, FULL_RELATION
 
 
 def extraction(*records: Record, text: str = "Ann met Bob.") -> Extraction:
@@ -76,6 +87,33 @@ def test_mentions_stand_in_the_order_of_the_text_each_once() -> None:
     found, turned = extraction(*records), extraction(*reversed(records), *records)
     assert (found.entities, found.relations) == (turned.entities, turned.relations)
     assert [m.name for m in found.entities] == ["Ann", "Ann", "Bob", "Zoe"]
+
+
+def test_records_of_mentions_give_the_mentions_again() -> None:
+    """No field is lost in an export of records or a copy; the samples leave none at its default."""
+    entity_mention = replace(FULL_ENTITY, grounded=True)
+    assert unset_fields(entity_mention) == ["grounded"]  # by the text, not by the record
+    assert unset_fields(FULL_RELATION) == []
+    records = [entity_record(entity_mention), relation_record(FULL_RELATION)]
+    again = extraction(*records, text="Ann, called 安, met Bob.")
+    assert entity_mention in again.entities
+    assert again.relations == (FULL_RELATION,)
+
+
+@pytest.mark.parametrize(
+    ("name", "default"),
+    [
+        (field.name, field.default)
+        for field in fields(RelationMention)
+        if field.default is not MISSING
+    ],
+)
+def test_mentions_that_differ_in_one_field_have_an_order(name: str, default: Any) -> None:
+    """Also where one of them leaves the field at its default."""
+    further = replace(FULL_RELATION, **{name: default})
+    for mentions in ([FULL_RELATION, further], [further, FULL_RELATION]):
+        collector = MentionCollector("Ann met Bob.", relations=dict.fromkeys(mentions))
+        assert set(collector.extraction().relations) == set(mentions)
 
 
 def test_a_relation_without_keywords_or_strength_counts_one() -> None:

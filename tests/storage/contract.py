@@ -21,6 +21,7 @@ from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.vector_index import NO_VECTOR
 from lightrag_jsonl.storage.views import Transaction
+from tests.kit import unset_fields
 
 TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
 SHORTEST_SECRET = 16  # characters that nobody guesses
@@ -33,6 +34,27 @@ CURIE = t.EntityMention("Curie", "person", "a chemist", attributes=BORN, aliases
 RADIUM = t.EntityMention("radium", "element", "an element", grounded=False)
 DISCOVERY = t.RelationMention(
     "Curie", "radium", ("discovery",), "she found it", 2.0, valid_from="1898"
+)
+
+# Every field has another value than its default.
+FULL_ENTITY = t.EntityMention(
+    name="Ann",
+    type="person",
+    description="Ann sings.",
+    grounded=False,
+    attributes=(("born", "1867"),),
+    aliases=("安",),
+    valid_from="1901",
+    valid_to="1902-03",
+)
+FULL_RELATION = t.RelationMention(
+    source="Ann",
+    target="Bob",
+    keywords=("knows", "认识"),
+    description="Ann knows Bob.",
+    strength=2.5,
+    valid_from="1901",
+    valid_to="1902-03",
 )
 
 
@@ -241,6 +263,33 @@ class StoreContract:
             assert len(snapshot.rejections()) == 4 and not snapshot.entity_mentions()
             assert not snapshot.relation_mentions() and not len(snapshot.graph.all_mentions[0])
             assert snapshot.term_counts(["curie"]) == (2, {"curie": 2})
+
+    def test_every_field_is_read_as_it_was_stored(self, tmp_path: Path) -> None:
+        """Of mentions and of merged rows; the samples leave no field at its default."""
+        store = self.filled(tmp_path, 1)
+        entity = replace(sample_entities()[0], edited={"type": "人物"})
+        relation = replace(
+            sample_relation(),
+            backward=1,
+            summary="their summary",
+            summarized_to=3,
+            summarized_mentions=2,
+            reversed=True,
+            edited={"weight": 5},
+        )
+        entity_mention = r.MentionRow(1, 1, 1, 1000, FULL_ENTITY)
+        relation_mention = r.MentionRow(1, 1, 1, 1000, FULL_RELATION, forward=False)
+        for value in (entity, relation, FULL_ENTITY, FULL_RELATION, relation_mention):
+            assert unset_fields(value) == [], type(value)
+        with store.transaction() as transaction:
+            transaction.put_mentions([entity_mention], [relation_mention])
+            transaction.put_graph_rows("entity", [entity])
+            transaction.put_graph_rows("relation", [relation])
+        with store.view() as view:
+            assert view.entity_mentions(chunks=[1])[0] == entity_mention
+            assert view.relation_mentions(chunks=[1])[0] == relation_mention
+            assert view.entity_rows(ids=[1]) == {1: entity}
+            assert view.relation_rows(ids=[1]) == {1: relation}
 
     def test_waiting_documents_are_kept_in_order(self, tmp_path: Path) -> None:
         """A document waits, with all it was given, until it is deleted or replaced."""
