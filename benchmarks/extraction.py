@@ -149,7 +149,7 @@ class Reading:
         return [
             (names, description)
             for names, description in (*entities, *relations)
-            if description and all(name_key(name) in written for name in names)
+            if description and all(_is_written(name, written) for name in names)
         ]
 
     @property
@@ -289,6 +289,11 @@ def _is_supported(description: str, names: Iterable[str], words: frozenset[str])
     own_words = _stems(description).difference(*map(_stems, names))
     present = own_words & words
     return len(own_words) > 0 and len(present) >= LEAST_SHARE * len(own_words)
+
+
+def _is_written(name: str, answers: str) -> bool:
+    """Whether a model wrote a name as the text of a field or of a list, also with an article."""
+    return any(f'"{article}{name_key(name)}"' in answers for article in ("", "the "))
 
 
 def _stems(text: str) -> frozenset[str]:

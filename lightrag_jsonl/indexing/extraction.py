@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 LEAST_ANSWER = 1_024  # tokens that every answer may have, however short the chunk is
 ANSWER_PER_TOKEN = 4  # tokens of an answer for each token of the chunk; real answers have two
-LEAST_NAMES = 128  # tokens that a list of names may have; names are less than half of a text
+LEAST_NAMES = 128  # tokens of a list of names; long ones have a fifth of the tokens of the chunk
 LONG_CHUNK = 600  # tokens; models miss records of such chunks, also if every name has one
 LEAST_RECORDS = 100  # that every chunk may have, however short it is
 
@@ -174,7 +174,7 @@ def answer_limit(tokens: int, *, ceiling: int | None, names_only: bool = False) 
     """The most tokens of an answer about a chunk of so many tokens; never more than the `ceiling`."""
     limit = max(LEAST_ANSWER, ANSWER_PER_TOKEN * tokens)
     if names_only:
-        limit = max(LEAST_NAMES, tokens)
+        limit = max(LEAST_NAMES, tokens // 3)
     return limit if ceiling is None else min(limit, ceiling)
 
 

@@ -97,6 +97,7 @@ async def test_all_forms_of_a_list_are_read(tmp_path: Path, answer: str) -> None
         ("Ann Lee keeps the mill at", "a clause"),
         ("it was a gift", "does not have this name"),
         ("turbidity meter was", "a clause"),
+        ("of Bob Carter", "a clause"),
         ("Ah!", "does not have this name"),
         ("mill", "a common word"),
         ("the wheel", "a common word"),

@@ -14,7 +14,7 @@ from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.types import Chunk
-from lightrag_jsonl.providers.offline import OfflineExtractor
+from lightrag_jsonl.providers.offline import OfflineExtractor, name_problem
 from lightrag_jsonl.providers.offline.extraction import extract_names, extract_text, text_names
 from tests.kit import unzipped
 
@@ -526,3 +526,28 @@ def test_names_from_elsewhere_join_those_of_the_rules() -> None:
     )
     assert [entity.name for entity in chinese.entities] == ["臺灣大學", "臺北", "Kafka"]
     assert chinese.entities[0].type == "组织"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "is_name"),
+    [
+        ("She read Of Mice and Men twice.", "Of Mice and Men", True),
+        ("It was led by the hand of Ann Lee.", "the hand of Ann Lee", True),
+        ("In 1902 Ann Lee came.", "In 1902", False),
+        ("He spoke of Ann Lee.", "of Ann Lee", False),
+        ("He came under the rule of Ann Lee.", "under the rule of Ann Lee", False),
+        ("The E.U. met.", "E.U.", True),
+        ("北京大学在北京。", "北京大学", True),
+        ("司马懿大怒，北征匈奴。", "司马懿大怒", False),
+        ("他们在帐上帐下听令。", "帐上帐下", False),
+        ("他写下《两都赋》。", "两都赋", True),
+        ("他的妹妹进了监狱。妹妹病了。", "妹妹", False),
+        ("他的妹妹进了监狱。", "监狱", False),
+        ("监狱在城外，监狱很大。", "监狱", True),
+        ("守兵万人来了。", "守兵万人", False),
+        ("第二次世界大战结束了。", "第二次世界大战", True),
+    ],
+)
+def test_clauses_are_told_from_names(text: str, name: str, is_name: bool) -> None:
+    """A word of grammar begins a title only; Chinese names hold no verb and no number of people."""
+    assert (name_problem(name, text) == "") == is_name

@@ -80,7 +80,7 @@ def test_a_check_before_each_round_costs_a_call(tmp_path: Path) -> None:
 
 
 def test_small_models_are_asked_once_a_chunk(tmp_path: Path) -> None:
-    """With the shorter prompt, and without gleaning."""
+    """With the shorter prompt, without gleaning, and for names only."""
     text = "".join(f"Marie Curie met Person{number} in Paris. " for number in range(40))
     usages: dict[str, Usage] = {}
     for extraction in ("extract-graph", "extract-small"):
@@ -91,3 +91,4 @@ def test_small_models_are_asked_once_a_chunk(tmp_path: Path) -> None:
             chunks = estimated.chunks
     assert usages["extract-small"].calls == chunks
     assert usages["extract-small"].input_tokens < usages["extract-graph"].input_tokens
+    assert 0 < usages["extract-small"].output_tokens < usages["extract-graph"].output_tokens / 2

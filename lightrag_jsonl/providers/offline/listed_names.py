@@ -26,13 +26,11 @@ _INNER_WORDS = words("of the a an and for in on de du da di la le von van der de
 _IS_TERM = re.compile(  # after a term: it is defined, not only told of
     r"['\"”’]?\s*(?:\([^()]{0,160}\))?,?\s+(?:(?:is|are)\s+(?:an?|the|one\s+of)|means|refers\s+to)\s"
 )
-_NO_NAME_WORDS = words(
-    "he she it they i we you him her them his their its my your our who which that"
-)
 # Parts of speech of the segmenter: first of verbs, then first letters of those of adverbs, pronouns,
 # prepositions, particles, times and conjunctions.
 _VERB_TAGS = ("v", "vg", "vd", "ad", "zg")
 _CLAUSE_TAGS = "drpuytc"
+_NOUN_TAGS = ("n", "l", "ng")
 _NO_NAME_TAGS = ("v", "d", "r", "p", "u", "y", "t", "c", "a", "m", "q", "f")
 
 
@@ -40,7 +38,7 @@ def name_problem(name: str, text: str) -> str:
     """Why a phrase is not the name of anything in a text, or "".
 
     A name stands in the text, is no clause, and is more than a common word: a term in lower case counts
-    if the text defines it or, if it has several words, repeats it.
+    if the text defines it or, if it has several words, repeats it; a Chinese noun if the text repeats it.
     """
     places = _spans_of_name(name, text)
     if not places:
@@ -48,7 +46,8 @@ def name_problem(name: str, text: str) -> str:
     if _CLAUSE_MARKS.search(name) or _CLAUSE_ENDS.search(name):
         return CLAUSE
     if has_cjk(name):
-        return _chinese_problem(simplified(name), len(places))
+        is_work = f"《{simplified(name)}》" in simplified(text)
+        return "" if is_work else _chinese_problem(simplified(name), len(places))
     return _english_problem(text, places)
 
 
@@ -109,14 +108,16 @@ def _spans_of_name(name: str, text: str) -> list[tuple[int, int]]:
 
 def _english_problem(text: str, places: Sequence[tuple[int, int]]) -> str:
     start, end = places[0]
-    written = " ".join(text[start:end].split())
+    written = _LEADING_ARTICLE.sub("", " ".join(text[start:end].split()))
     name_words = written.casefold().replace("’", "'").split()
-    if name_words[0] in _NO_NAME_WORDS or len(name_words) > _LONGEST_ENGLISH_NAME:
+    if not name_words or len(name_words) > _LONGEST_ENGLISH_NAME:
+        return CLAUSE
+    if is_grammatical(name_words[0]) and not _is_title(written):  # of Ann Lee, In 1902
         return CLAUSE
     inner_words = [word for word in name_words[1:] if is_grammatical(word)]
     if is_grammatical(name_words[-1]) or not _INNER_WORDS.issuperset(inner_words):
         return CLAUSE
-    if any(char.isupper() or char.isdigit() for char in written.removeprefix("The ")):
+    if any(char.isupper() or char.isdigit() for char in written):
         return ""
     noun = name_words[-1]
     if noun in tables.RELATIVES or tables.TYPES.get(noun) == "person":
@@ -127,17 +128,23 @@ def _english_problem(text: str, places: Sequence[tuple[int, int]]) -> str:
     return "" if any(_IS_TERM.match(text, end) for _, end in places) else COMMON_WORD
 
 
+def _is_title(name: str) -> bool:
+    """Whether a name that begins with a word of grammar has capitals as titles have: Of Mice and Men."""
+    first_word, *other_words = name.split()
+    return first_word[0].isupper() and any(word[0].isupper() for word in other_words)
+
+
 def _chinese_problem(name: str, count: int) -> str:
     if len(name) < _LEAST_CHINESE_NAME:
         return "a single character, not a name"
-    if name in tables.GENERIC_NOUNS:
+    if name in tables.GENERIC_NOUNS | tables.CHINESE_RELATIVES:
         return COMMON_WORD
     parts = [*segmented(name)]
     if len("".join(part.text for part in parts)) < len(name):
         return CLAUSE  # 玄德笑: the segmenter leaves the verb out
     if len(parts) == 1:
-        is_word = parts[0].in_dictionary and parts[0].tag in _NO_NAME_TAGS
-        return COMMON_WORD if is_word else ""
+        is_common = parts[0].tag in _NO_NAME_TAGS or (parts[0].tag in _NOUN_TAGS and count == 1)
+        return COMMON_WORD if parts[0].in_dictionary and is_common else ""
     return CLAUSE if count == 1 and _has_clause_words(parts) else ""
 
 
