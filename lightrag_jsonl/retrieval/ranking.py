@@ -9,10 +9,10 @@ was more than chance on these sets.
 All were measured again on six sets (musique-a, hotpotqa-train, 2wiki-101-a with MiniLM; zh-cmrc2018 and
 both of dragonball by words only; 40 to 80 questions each). Switched off, halved or doubled, these moved a
 recall by more than chance: SURE_NAME_COSINE, QUESTION_WEIGHT, NAMED_END, BOTH_ENDS, OFTEN_MENTIONED,
-FREQUENT_NAME, NEAREST_RELATIONS, RANK_OFFSET, START_RELATION_COSINE, SHARPNESS, DAMPING,
-NEAR_WEIGHT_OF_WORDS, LEXICAL_WEIGHT_OF_WORDS, SYNONYM_COSINE, CHUNK_LIMITS, FREQUENT, POSTINGS,
-WRITTEN_OTHERWISE. The others bound the time, or decide the order of what is shown; three that did
-neither are gone.
+FREQUENT_NAME, RANK_OFFSET, SHARPNESS, DAMPING, NEAR_WEIGHT_OF_WORDS, LEXICAL_WEIGHT_OF_WORDS,
+SYNONYM_COSINE, CHUNK_LIMITS, FREQUENT, POSTINGS, COMMON_FUNCTION_WORD; before FREQUENT_NAME also
+START_RELATION_COSINE and WRITTEN_OTHERWISE. NEAREST_RELATIONS decides what is shown beside the passages. The
+others bound the time, or decide the order of what is shown; three that did neither are gone.
 """
 
 from collections.abc import Mapping, Sequence
