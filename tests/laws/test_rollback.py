@@ -3,6 +3,8 @@
 import asyncio
 import random
 import tempfile
+from dataclasses import replace
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import AsyncLightRAG
-from lightrag_jsonl.storage.store import Store
+from lightrag_jsonl.storage.store import Store, write
 from lightrag_jsonl.storage.tables.kept_rows import KEPT_TABLES
 from tests.indexing.libraries import Step, change, edit, edits, slow, steps
 from tests.kit import index, problems, view
@@ -96,3 +98,21 @@ async def test_a_graph_in_memory_follows_a_rollback(tmp_path: Path) -> None:
         await rag.query("Who is Dan?")
         assert problems(tmp_path, rag.engine.store) == []
         assert await rag.entities.list() == before
+
+
+async def test_a_rollback_restores_the_order_of_votes(tmp_path: Path) -> None:
+    """A row that is written with equal votes in another order has changed, too."""
+    async with index(tmp_path) as rag:
+        await rag.insert("Ann knows Bob.")
+        store = rag.engine.store
+        with store.view() as snapshot:
+            row = next(iter(snapshot.entity_rows().values()))
+        votes = replace(row, names={"Ann": 2, "ANN": 1})
+        votes_in_another_order = replace(row, names={"ANN": 1, "Ann": 2})
+        await write(store, methodcaller("put_graph_rows", "entity", [votes]))
+        await rag.admin.snapshot("before")
+        before = all_rows(store)
+        await write(store, methodcaller("put_graph_rows", "entity", [votes_in_another_order]))
+        assert all_rows(store) != before
+        await rag.admin.rollback("before")
+        assert all_rows(store) == before

@@ -253,14 +253,18 @@ class GraphWrites(GraphReads, KeepingTables):
         self.touched[kind].update({row.id for row in rows})
 
     def _keep_changing_rows(self, kind: Kind, rows: Sequence[EntityRow | RelationRow]) -> None:
-        """Keep the entities or relations that change."""
+        """Keep the entities or relations that change, if only in the order of their votes."""
         if self.newest_state is None:
             return
         ids = [row.id for row in rows]
         stored: Mapping[int, EntityRow | RelationRow] = self.relation_rows(ids=ids)
         if kind == "entity":
             stored = self.entity_rows(ids=ids)
-        changing = [row.id for row in rows if stored.get(row.id) != row]
+        changing = [
+            row.id
+            for row in rows
+            if row.id not in stored or _columns(stored[row.id]) != _columns(row)
+        ]
         self.keep(TABLE_NAMES[kind], changing)
 
     def _put_stated_aliases(self, entities: Sequence[EntityRow]) -> None:
@@ -328,6 +332,10 @@ def _attribute_votes(votes: Mapping[str, int]) -> dict[tuple[str, str], int]:
         name, _, value = key.partition(SEPARATOR)
         attributes[name, value] = count
     return attributes
+
+
+def _columns(row: EntityRow | RelationRow) -> dict[str, object]:
+    return _entity_columns(row) if isinstance(row, EntityRow) else _relation_columns(row)
 
 
 def _entity_columns(row: EntityRow) -> dict[str, object]:
