@@ -60,41 +60,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return bool(SLOW_FILE.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """A process more than cores: slow tests also wait for browsers, servers and other processes."""
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return cores if is_quick(config) else cores + 1
-
-
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs PyTorch comes first: so one of several test processes imports it, and no other.
-
-    Each of several processes begins with slow files, dealt one after the other, and ends with quick
-    tests: so none is left alone with a slow one. pytest-xdist cuts the list into equal parts.
-    """
+    """What needs PyTorch comes first: so one of several test processes imports it, and no other."""
     items.sort(key=lambda item: item.get_closest_marker("torch") is None)
-    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if processes == 1:
-        return
-    slow_files: dict[Path | None, list[pytest.Item]] = {}  # what needs PyTorch counts as one file
-    quick_items: list[pytest.Item] = []
-    for item in items:
-        if item.get_closest_marker("torch"):
-            slow_files.setdefault(None, []).append(item)
-        elif item.get_closest_marker("slow"):
-            slow_files.setdefault(item.path, []).append(item)
-        else:
-            quick_items.append(item)
-    quick, share = iter(quick_items), len(items) // processes
-    dealt: list[pytest.Item] = []
-    for number in range(processes):
-        files = [*slow_files.values()][number::processes]
-        part = [item for file in files for item in file]
-        dealt += [*part, *itertools.islice(quick, max(0, share - len(part)))]
-    items[:] = [*dealt, *quick]
 
 
 @pytest.hookimpl(tryfirst=True)

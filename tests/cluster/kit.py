@@ -14,7 +14,7 @@ from tests.tools.test_merging import read_all
 
 # Half a second, so that a lost node is soon noticed; no workers that nobody has asked for.
 QUICK = {f"RAY_health_check_{one}_ms": "500" for one in ("initial_delay", "period", "timeout")}
-QUICK |= {"RAY_health_check_failure_threshold": "2", "RAY_USAGE_STATS_ENABLED": "0"}
+QUICK |= {"RAY_health_check_failure_threshold": "4", "RAY_USAGE_STATS_ENABLED": "0"}
 QUICK |= {"RAY_prestart_worker_first_driver": "0"}
 
 

@@ -39,6 +39,7 @@ def test_there_are_none_in_a_pipe_or_if_turned_off(
 ) -> None:
     """Logs are not filled with bars."""
     monkeypatch.setattr(sys, "stderr", Terminal() if terminal else io.StringIO())
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # of a test of notebooks
     with progress_bars(given) as show:
         assert show is None
     assert sys.stderr.getvalue() == ""
