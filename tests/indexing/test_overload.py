@@ -1,6 +1,7 @@
 """Servers that cannot do as many calls at a time, or a minute, as would be sent."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,20 @@ TEXTS = [f"Ada wrote letter {number}." for number in range(20)]
 def equal_vectors(request: Request) -> Reply:
     """A vector for each text, all the same."""
     return embedding_reply([[1.0] * 8 for _ in request.json["input"]])
+
+
+async def embed_forty_names(
+    folder: Path, respond: Callable[[Request], Reply], *, batch_size: int
+) -> None:
+    """Insert forty entities with vectors from a server, each of which must come within a second."""
+    records = [entity(f"Person{number}") for number in range(40)]
+    options = IndexOptions(embed_batch_size=batch_size)
+    with ScriptedServer(respond=respond) as server:
+        embedder = OpenAIEmbedder("m", dim=8, base_url=server.base_url, timeout=1.0)
+        async with index(folder, embedder=embedder, options=options) as rag:
+            await rag.insert_records(Document("All walk.", id="x"), records)
+    with reading(folder) as reader:
+        assert len(reader.vectors("entity", list(reader.entity_rows()))) == len(records)
 
 
 class OneSlot:
@@ -70,16 +85,7 @@ async def test_an_embedding_server_with_one_slot_embeds_everything(tmp_path: Pat
             pause.wait(0.05)
         return equal_vectors(request)
 
-    names = [f"Person{number}" for number in range(40)]
-    options = IndexOptions(embed_batch_size=1)
-    with ScriptedServer(respond=respond) as server:
-        embedder = OpenAIEmbedder("m", dim=8, base_url=server.base_url, timeout=1.0)
-        async with index(tmp_path, embedder=embedder, options=options) as rag:
-            await rag.insert_records(
-                Document("All walk.", id="x"), [entity(name) for name in names]
-            )
-    with reading(tmp_path) as reader:
-        assert len(reader.vectors("entity", list(reader.entity_rows()))) == len(names)
+    await embed_forty_names(tmp_path, respond, batch_size=1)
 
 
 @pytest.mark.slow
@@ -94,16 +100,7 @@ async def test_a_batch_that_takes_too_long_is_halved(tmp_path: Path) -> None:
             never.wait(2.0)
         return equal_vectors(request)
 
-    names = [f"Person{number}" for number in range(40)]
-    options = IndexOptions(embed_batch_size=16)
-    with ScriptedServer(respond=respond) as server:
-        embedder = OpenAIEmbedder("m", dim=8, base_url=server.base_url, timeout=1.0)
-        async with index(tmp_path, embedder=embedder, options=options) as rag:
-            await rag.insert_records(
-                Document("All walk.", id="x"), [entity(name) for name in names]
-            )
-    with reading(tmp_path) as reader:
-        assert len(reader.vectors("entity", list(reader.entity_rows()))) == len(names)
+    await embed_forty_names(tmp_path, respond, batch_size=16)
     assert max(sizes[-5:]) <= 4
 
 
