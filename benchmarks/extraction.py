@@ -1,8 +1,8 @@
 """What a model writes about a text: python -m benchmarks.extraction --base-url http://127.0.0.1:8080/v1
 
 Reads the first chunks of some chapters of a book in English (A Christmas Carol) and in Chinese (三国演义):
-with the usual prompt, constrained output off and on, and with the prompt for small models. Every cell of the
-table has the same chunks. `--held-out` takes chapters on which no prompt was chosen, `--chapters` any others,
+with the usual prompt and with the prompt for small models, each with constrained output off and on. Every cell
+of the table has the same chunks, none across the end of a chapter (so many chunks are a whole chapter). `--held-out` takes chapters on which no prompt was chosen, `--chapters` any others,
 and `--skip` begins within a chapter. Prints one JSON object;
 `--answers FOLDER` keeps the model's answers and the records, to be read; `--cache FOLDER` keeps every answer
 by its request, so that a run which was ended goes on where it was.
@@ -72,7 +72,8 @@ BOOKS: Mapping[Language, Book] = {
 CELLS: Mapping[str, Settings] = {
     "usual": ("extract-graph", "off"),
     "usual-constrained": ("extract-graph", "auto"),
-    "small": ("extract-small", "auto"),
+    "small": ("extract-small", "off"),
+    "small-constrained": ("extract-small", "auto"),
 }
 
 
@@ -263,17 +264,21 @@ def _chunk_texts(language: Language, arguments: argparse.Namespace) -> Iterable[
     book = BOOKS[language]
     raw = (arguments.data / "text" / f"{book.file}.txt.gz").read_bytes()
     text = re.sub(r"</?p>|\r|\[Illustration[^\]]*\]", "", gzip.decompress(raw).decode())
-    starts = [match.end() for match in re.finditer(book.heading, text, re.MULTILINE)]
+    headings = [*re.finditer(book.heading, text, re.MULTILINE)]
+    ends = [*[heading.start() for heading in headings[1:]], len(text)]
     divisor = 1 if language == "en" else 3  # a Chinese text says as much in a third
     size = arguments.characters // divisor
     skipped = arguments.skip // divisor
     default_chapters = book.held_out if arguments.held_out else book.chapters
     for chapter in arguments.chapters or default_chapters:
-        position = text.index("\n", starts[chapter - 1]) + 1
+        position = text.index("\n", headings[chapter - 1].end()) + 1
+        chapter_end = ends[chapter - 1]
         if skipped:
             position = _sentence_end(text, position + skipped)
         for _ in range(arguments.chunks):
-            end = _sentence_end(text, position + size)
+            if not text[position:chapter_end].strip():
+                break
+            end = min(_sentence_end(text, position + size), chapter_end)
             yield text[position:end].strip()
             position = end
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -123,6 +124,13 @@ def only_own_settings(config_folders: Iterator[Path]) -> Iterator[None]:
 def own_config_folder(config_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test saves as settings, no other reads."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(next(config_folders)))
+
+
+@pytest.fixture(autouse=True)
+def own_environment() -> Iterator[None]:
+    """What one test puts into the environment, no other sees, whatever their order."""
+    with mock.patch.dict(os.environ):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -209,11 +209,13 @@ def test_a_model_is_measured_by_what_it_writes(
     with ScriptedServer(respond=lambda request: chat_reply(records)) as server:
         arguments = ["--base-url", server.base_url, "--languages", "en", "--data", str(tmp_path)]
         arguments += ["--characters", "10", "--answers", str(tmp_path / "answers")]
+        arguments += ["--chunks", "9"]  # more than a chapter has
         monkeypatch.setattr(sys, "argv", ["extraction", *arguments])
         import_module("benchmarks.extraction").main()
     figures = json.loads(capsys.readouterr().out)
     cells = figures["cells"]
-    assert list(cells) == ["en usual", "en usual-constrained", "en small"]
+    settings = ["usual", "usual-constrained", "small", "small-constrained"]
+    assert list(cells) == [f"en {name}" for name in settings]
     assert cells["en usual"]["supported"] < cells["en usual"]["described"] == 8
     assert cells["en usual"]["per_1000"] > 0
     kept = json.loads((tmp_path / "answers" / "local-en usual.json").read_text(encoding="utf-8"))

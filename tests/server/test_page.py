@@ -47,6 +47,15 @@ QUIET = (
     "--no-audit",
     "--no-fund",
 )  # no more requests than needed
+HOLD_OVERVIEW = """
+    window.held = {};
+    const fetched = window.fetch;
+    const going = new Promise((go) => { held.go = go; });
+    window.fetch = async (url, ...rest) => {
+      if (String(url).includes("/overview")) await going;
+      return fetched(url, ...rest);
+    };
+"""
 OFFLINE = re.compile("ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH")
 TOKEN = "a-token-for-this-test"
 # Collects the names that a drawing writes on its canvas, with their places, in `window.written`.
@@ -848,6 +857,24 @@ def insert_namesakes(folder: Path) -> None:
             text = f"Ida Moe was born in 1901 in Leith. {id}"
             records = [entity("Ida Moe", text, "person"), relation("Ida Moe", "Leith", text)]
             rag.insert_records(Document(text, id=id), records)
+
+
+def test_a_late_answer_does_not_cover_what_was_asked_for_after_it(
+    tmp_path: Path, page: Page
+) -> None:
+    """The overview, which comes to begin with, is drawn; beside it stands what was clicked meanwhile."""
+    insert_namesakes(tmp_path / "kb")
+    with serving(tmp_path / "kb") as server:
+        page.open(server)
+        page.driver.execute_script(HOLD_OVERVIEW)
+        page.wait("nav a", "Graph").click()
+        page.wait("#graph button", "Namesakes").click()
+        page.wait("#graph aside h3", "Ada Gale")
+        page.driver.execute_script("held.go();")
+        page.wait("#graph .chip")
+        assert page.wait("#graph aside h2").text == "Namesakes"
+        page.wait("#graph button", "Overview").click()
+        page.wait("#graph aside h2", "Overview")
 
 
 def test_namesakes_are_listed_separated_and_rejoined(tmp_path: Path, page: Page) -> None:

@@ -17,6 +17,7 @@ const MOST_HOMONYMS = 500; // likewise
 let parts;
 let drawing;
 let searched = 0;
+let told = 0;
 
 export function startGraph() {
   parts = {
@@ -29,7 +30,7 @@ export function startGraph() {
     about: h("aside", { class: "side" }),
   };
   const clear = h("button", { t: "clear", onclick: reset });
-  const overview = h("button", { t: "overview", onclick: showOverview });
+  const overview = h("button", { t: "overview", onclick: () => showOverview() });
   const conflicts = h("button", { t: "conflicts", onclick: showConflicts });
   const homonyms = h("button", { t: "homonyms", onclick: () => showHomonyms() });
   $("#graph").replaceChildren(
@@ -42,23 +43,26 @@ export function startGraph() {
 }
 
 export const showGraph = guarded(async () => {
+  const round = told;
   const counts = Object.entries(await get(indexPath("/types")));
   const options = counts.map(([type, n]) => h("option", { value: type }, `${type} (${format(n)})`));
   const chosen = parts.type.value;
   parts.type.replaceChildren(h("option", { value: "", t: "all_types" }), ...options);
   parts.type.value = chosen;
   await find();
-  if (!drawing.types().length) await showOverview(); // to begin with
+  if (!drawing.types().length) await showOverview(round); // to begin with
 });
 
 // The communities of the graph, drawn with their central entities.
-const showOverview = guarded(async () => {
+const showOverview = guarded(async (round = ++told) => {
   const { communities, entities, relations, reports_missing: missing } = await get(indexPath("/overview"));
-  drawing.clear();
-  drawing.add(entities, relations);
-  showLegend();
-  if (!entities.length) return reset();
-  parts.about.replaceChildren(
+  if (round === told || !drawing.types().length) {
+    drawing.clear();
+    drawing.add(entities, relations);
+    showLegend();
+  }
+  if (!entities.length) return tell(round, chooseEntity());
+  tell(round,
     h("h2", { t: "overview" }),
     h("p", { class: "soft", t: communities.length ? "communities_hint" : "choose_entity" }),
     h("ul", { class: "list" }, communities.map(({ title, names, entities: n, passages, summary }) =>
@@ -69,8 +73,9 @@ const showOverview = guarded(async () => {
 
 // What was said about an entity, as a line of time.
 const showHistory = guarded(async (name) => {
+  const round = ++told;
   const claims = await get(indexPath("/history"), { name });
-  parts.about.replaceChildren(
+  tell(round,
     h("h2", { t: "history_of", n: name }),
     h("p", { class: "soft", t: "history_hint" }),
     h("ol", { class: "timeline" }, claims.map((claim) => h("li", {}, claimLine(claim)))),
@@ -80,9 +85,10 @@ const showHistory = guarded(async (name) => {
 
 // Pairs of claims that cannot both hold; a person settles one by deleting a relation.
 const showConflicts = guarded(async () => {
+  const round = ++told;
   const conflicts = await get(indexPath("/conflicts"));
   const side = (claim) => h("li", {}, claimLine(claim), claim.kind === "relation" && settleButton(claim, () => showConflicts()));
-  parts.about.replaceChildren(
+  tell(round,
     h("h2", { t: "conflicts" }),
     h("p", { class: "soft", t: conflicts.length ? "conflicts_hint" : "conflicts_none" }),
     ...conflicts.map(({ subject, predicate, first, second }) =>
@@ -92,10 +98,11 @@ const showConflicts = guarded(async () => {
 
 // Names with perhaps several bearers, or one of them: why, the bearers with their passages, and a separation.
 const showHomonyms = guarded(async (name = "") => {
+  const round = ++told;
   const all = await get(indexPath("/homonyms"), { limit: MOST_HOMONYMS });
   const homonyms = name ? all.filter((homonym) => homonym.name === name) : all;
   const none = name ? "homonym_none" : "homonyms_none";
-  parts.about.replaceChildren(
+  tell(round,
     h("h2", { t: "homonyms" }),
     h("p", { class: "soft", t: homonyms.length ? "homonyms_hint" : none, n: name }),
     ...homonyms.map(homonymCard),
@@ -149,7 +156,14 @@ const writeReports = guarded(async () => {
 function reset() {
   drawing.clear();
   parts.legend.replaceChildren();
-  parts.about.replaceChildren(h("p", { class: "soft", t: "choose_entity" }));
+  tell(++told, chooseEntity());
+}
+
+const chooseEntity = () => h("p", { class: "soft", t: "choose_entity" });
+
+// What stands beside the drawing: the answer to the last request, also when an earlier one takes longer.
+function tell(round, ...nodes) {
+  if (round === told) parts.about.replaceChildren(...nodes);
 }
 
 const find = guarded(async () => {
@@ -164,6 +178,7 @@ const find = guarded(async () => {
 });
 
 const choose = guarded(async (name, limit = AROUND) => {
+  const round = ++told;
   const { entity, relations, neighbours, total } = await get(indexPath("/neighbourhood"), { name, limit });
   const center = { name: entity.name, type: entity.type, degree: total };
   const drawn = relations.map((one) => ({ ...one, predicate: listed(one.keywords) }));
@@ -171,7 +186,7 @@ const choose = guarded(async (name, limit = AROUND) => {
   showLegend();
   const items = drawn.map((one) => line(() => choose(one.source === entity.name ? one.target : one.source), relationWords(one)));
   const more = Math.min(limit + AROUND, MOST_AROUND);
-  parts.about.replaceChildren(
+  tell(round,
     h("h2", {}, entity.name),
     h("p", { class: "row" }, chip(entity.type),
       h("button", { class: "link", t: "sources", onclick: () => openSources({ entity: entity.name }) }),
