@@ -65,7 +65,15 @@ def on_disk(folder: Path) -> int:
 
 
 def peak_mb() -> int:
-    """The peak memory of this process, in MB (on Linux)."""
+    """The peak memory of this process, in MB (on Linux).
+
+    The peak that `getrusage` knows is at least that of the process which started this one.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        if "VmHWM" in fields:
+            return int(fields["VmHWM"].split()[0]) // 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 

@@ -87,7 +87,8 @@ Step = Reply | Callable[[Request], Reply]
 class ScriptedServer:
     """An HTTP server on loopback that answers from a script, then by `respond`.
 
-    Every request is kept in `requests`. At the end of the script it answers 500, not to be retried.
+    Every request is kept in `requests`, but for those of its list of `models`. At the end of the script
+    it answers 500, not to be retried.
     """
 
     def __init__(
@@ -95,7 +96,9 @@ class ScriptedServer:
         replies: Iterable[Step] = (),
         *,
         respond: Callable[[Request], Reply] | None = None,
+        models: Reply | None = None,
     ) -> None:
+        self.models = models or error_reply(404, "no list of models")
         self.requests: list[Request] = []
         self._replies = list(replies)
         self._respond = respond
@@ -137,13 +140,16 @@ class ScriptedServer:
         return step(request) if callable(step) else step
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        answer, closing = self._answer, self._closing
+        answer, closing, models = self._answer, self._closing, self.models
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def log_message(self, format: str, *args: object) -> None:
                 """Write nothing."""
+
+            def do_GET(self) -> None:
+                _send(self, models)
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))

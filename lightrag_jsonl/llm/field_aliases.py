@@ -152,7 +152,10 @@ def _list_records(record: Record, lists: list[str]) -> Iterator[Record]:
 
 
 def normalize_keywords(value: Json) -> Json:
-    """The two keyword lists of an answer, one may be empty; an answer without any stays as it is."""
+    """The two keyword lists of an answer, one may be empty; an answer without any stays as it is.
+
+    An optional field of another type is left out, so that it does not cost the keywords.
+    """
     if not isinstance(value, dict):
         return value
     lists: dict[str | None, Json] = {}
@@ -162,12 +165,26 @@ def normalize_keywords(value: Json) -> Json:
         return value
     names = dict.fromkeys(_KEYWORD_LISTS.values())
     keywords: Record = {name: split_keywords(lists.get(name) or []) for name in names}
-    keywords |= {key: value[key] for key in ("whole",) if isinstance(value.get(key), bool)}
-    keywords |= {key: value[key] for key in ("list",) if isinstance(value.get(key), dict)}
+    if isinstance(value.get("whole"), bool):
+        keywords["whole"] = value["whole"]
+    listed = _texts_alone(value.get("list"))
+    if listed:
+        keywords["list"] = listed
     for key in _QUESTION_KEYS:
-        if value.get(key) is not None:
+        if isinstance(value.get(key), str):
             return {**keywords, "question": value[key]}
     return keywords
+
+
+def _texts_alone(value: Json) -> Record:
+    """The fields of an object of texts, without null; none if another type is among them."""
+    given: Record = {}
+    for name, field in value.items() if isinstance(value, dict) else ():
+        if isinstance(field, str):
+            given[name] = field
+        elif field is not None:
+            return {}
+    return given
 
 
 def split_keywords(value: Json) -> Json:

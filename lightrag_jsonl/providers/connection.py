@@ -2,6 +2,8 @@
 
 import asyncio
 import ipaddress
+import json
+import logging
 import os
 import re
 import time
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 OPENAI_URL = "https://api.openai.com/v1"
 SECONDS_TO_CONNECT = 10.0
+LISTING_SECONDS = 5.0  # for a list of models, which is small
+LLAMA_CPP = "llama.cpp"
+OLLAMA = "ollama"
+OLLAMA_OWNER = "library"  # of all its models
 NOT_ABOUT_THE_TEXT = frozenset({401, 402, 404, 405, 407, 408, 409, 425, 429})  # refusals of HTTP
 MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
 HTTP_TOO_MANY_REQUESTS = 429
@@ -29,6 +35,9 @@ SHORTEST_KEY = 8  # characters of a header that may be a key, and is not shown
 JSON_WEB_TOKEN = "eyJ"  # how a token begins, unlike a key
 AZURE_DEPLOYMENT = "/openai/deployments/"
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +170,24 @@ class ServerConnection:
         if is_in_own_network(self.url):
             return FIRST_CALLS_IN_OWN_NETWORK
         return FIRST_CALLS_OF_A_PROVIDER
+
+    async def program(self) -> str:
+        """The program behind an address in one's own network, by its list of models: "llama.cpp",
+        "ollama", or "" for any other, and where there is no list.
+        """
+        if not is_in_own_network(self.url):
+            return ""
+        client = self.client().with_options(timeout=LISTING_SECONDS)
+        try:
+            with self.failures():
+                answer = await client.models.with_raw_response.list()
+                owners = {model.get("owned_by") for model in json.loads(answer.content)["data"]}
+        except (LLMError, AttributeError, KeyError, TypeError) as error:
+            log.debug("%s: no list of models: %s", self.host, error)
+            return ""
+        if LLAMA_CPP in answer.headers.get("server", ""):
+            return LLAMA_CPP
+        return OLLAMA if owners == {OLLAMA_OWNER} else ""
 
     def client(self) -> "openai.AsyncOpenAI":
         """The client; a new event loop gets a new client, since connections belong to a loop."""

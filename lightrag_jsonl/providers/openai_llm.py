@@ -17,7 +17,7 @@ from lightrag_jsonl.core.types import Completion, Finish, Json, Message, Picture
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
 from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
-from lightrag_jsonl.providers.connection import ServerConnection
+from lightrag_jsonl.providers.connection import LLAMA_CPP, OLLAMA, ServerConnection
 from lightrag_jsonl.providers.context_window import WindowCheck
 from lightrag_jsonl.providers.openai_batches import OpenAIBatches
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
@@ -124,6 +124,7 @@ class OpenAILLM:
         self._window_check = WindowCheck(self.name)
         self._streams_only = False  # whether the model refuses to answer in one piece
         self._has_system_role = True  # whether the model's chat template takes a system message
+        self._program: str | None = None  # that serves the model; None before it was looked for
         self._is_llama_cpp = False  # whether an answer came from llama.cpp, which takes grammars
         self._watches_loops = False  # whether the server stops writing when a stream is closed
 
@@ -172,6 +173,7 @@ class OpenAILLM:
     ) -> Completion:
         """Like `complete` for JSONL, with records forced to follow `schema`, and `names` if grounded."""
         body = self.request_body(messages, max_tokens=max_tokens)
+        await self._recognize_server()
         if self.constrain != "off":
             allowed_names = names if self.constrain == "grounded" else None
             body |= self._constraint(schema, allowed_names)
@@ -216,10 +218,18 @@ class OpenAILLM:
             body["reasoning_effort"] = self._reasoning_effort
         return body | self._extra_body
 
+    async def _recognize_server(self) -> None:
+        """Before the first answer, which may be endless as any other, learn whether it can be ended."""
+        if self._program is None:
+            self._program = await self._connection.program()
+            self._is_llama_cpp = self._program == LLAMA_CPP
+            self._watches_loops = self._program in (LLAMA_CPP, OLLAMA)
+
     async def _complete(self, body: JsonObject, *, in_records: bool) -> Completion:
         """The whole answer; from a stream, if the model writes in no other way, or if it is a local
         model: an answer that repeats itself can then be ended early.
         """
+        await self._recognize_server()
         if self._streams_only or self._watches_loops:
             return await self._streamed_completion(body, in_records=in_records)
         try:
@@ -230,7 +240,7 @@ class OpenAILLM:
             log.warning("%s: asking for a stream from now on", error)
             self._streams_only = True
             return await self._streamed_completion(body, in_records=in_records)
-        self._is_llama_cpp = "llama.cpp" in response.headers.get("server", "")
+        self._is_llama_cpp = LLAMA_CPP in response.headers.get("server", "")
         self._connection.check_length(response.content)
         with self._connection.failures():
             answer = json.loads(response.content)

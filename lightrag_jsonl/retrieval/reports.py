@@ -18,6 +18,8 @@ from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.answers import Community, CommunityReport, Finding
 from lightrag_jsonl.core.errors import LightRAGError
 from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.stop_words import is_grammatical
+from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import on_one_line
 from lightrag_jsonl.core.types import Chunk, Completion, Json, Record
 from lightrag_jsonl.core.usage import Usage
@@ -39,6 +41,7 @@ FRAMING_TOKENS = 8  # added by the chat format to the two messages
 NAMES_LISTED = 40  # of entities, listed in the prompt
 LEAST_ENTITIES = 3  # of a community; its passages say as much as a report on fewer
 
+_LETTER = re.compile(r"[^\W\d_]")
 _PASSAGE_NUMBER = re.compile(r"\d{1,6}")
 _CITED = re.compile(r"\s*[\[［【][\d\s,，、;；-]{1,80}[\]］】]")
 
@@ -146,14 +149,21 @@ async def write_reports(
     meter = UsageMeter()
     failures: list[str] = []
 
+    example = _content_words("\n".join(client.prompts.prompt(REPORT_PROMPT).example_lines))
+
     async def write_report(report_task: ReportTask) -> Community | None:
         variables = _prompt_variables(report_task, language)
+        read_words = _content_words("\n".join(report_task.passages))
         try:
             value = await client.json(
                 REPORT_PROMPT,
                 variables,
                 meter,
-                normalize=partial(normalized_report, passages=len(report_task.chunk_ids)),
+                normalize=partial(
+                    normalized_report,
+                    passages=len(report_task.chunk_ids),
+                    foreign_words=example - read_words,
+                ),
                 document=report_task.document,
             )
             written = msgspec.convert(value, WrittenReport)
@@ -226,20 +236,42 @@ def _report_key(community: Community) -> bytes:
 # ── what the model wrote ────────────────────────────────────────────────────────
 
 
-def normalized_report(value: Json, passages: int) -> Json:
+def normalized_report(
+    value: Json, passages: int, foreign_words: frozenset[str] = frozenset()
+) -> Json:
     """A report as the schema has it: findings as objects, each with numbers of the `passages` read; a
-    finding without such a number is left out.
+    finding without such a number, or without words, is left out. A single passage needs no number.
+
+    `foreign_words` are those of the prompt's example that no passage has: texts made of them are
+    copies, which small models write, and are left out.
     """
     if not isinstance(value, dict):
         return value
+    report = {
+        name: field
+        for name, field in value.items()
+        if not (isinstance(field, str) and _is_copied(field, foreign_words))
+    }
     findings = value.get("findings")
     if not isinstance(findings, list):
-        return value
+        return report
     normalized_findings = [_normalized_finding(finding, passages) for finding in findings]
-    return {
-        **value,
-        "findings": [finding for finding in normalized_findings if finding["passages"]],
-    }
+    report["findings"] = [
+        finding
+        for finding in normalized_findings
+        if finding["passages"] and not _is_copied(str(finding["text"]), foreign_words)
+    ]
+    return report
+
+
+def _is_copied(text: str, foreign_words: frozenset[str]) -> bool:
+    """Whether most of the content words are foreign."""
+    words = _content_words(text)
+    return 2 * len(words & foreign_words) > len(words)
+
+
+def _content_words(text: str) -> frozenset[str]:
+    return frozenset(word for word in search_terms(text) if not is_grammatical(word))
 
 
 def _normalized_finding(finding: Json, passages: int) -> Record:
@@ -248,10 +280,15 @@ def _normalized_finding(finding: Json, passages: int) -> Record:
     text = fields.get("text")
     if not isinstance(text, str):
         return {"text": "", "passages": []}
+    words = on_one_line(_CITED.sub("", text).strip())
+    if not _LETTER.search(words):
+        return {"text": "", "passages": []}
     in_text = " ".join(_CITED.findall(text))
     digits = _PASSAGE_NUMBER.findall(f"{fields.get('passages', '')} {in_text}")
     numbers = [number for number in map(int, digits) if 0 < number <= passages]
-    return {"text": on_one_line(_CITED.sub("", text).strip()), "passages": [*numbers]}
+    if passages == 1 and not digits:
+        numbers = [1]
+    return {"text": words, "passages": [*numbers]}
 
 
 def _report(written: WrittenReport, chunk_ids: Sequence[str]) -> CommunityReport:

@@ -114,6 +114,29 @@ def test_keywords_under_other_names_are_read(answer: Json, high: Json, low: Json
 
 
 @pytest.mark.parametrize(
+    "field",
+    [
+        {"list": {"items": ["mills", "fires"], "of": "Ann"}},
+        {"list": ["mills"]},
+        {"list": {"items": None}},
+        {"whole": "no"},
+        {"question": ["Who is Ann?"]},
+    ],
+)
+def test_an_optional_field_of_another_type_costs_no_keywords(field: Record) -> None:
+    """Small models write lists where one text is asked for."""
+    keywords: Record = {"high_level_keywords": ["fire"], "low_level_keywords": ["Ann"]}
+    assert normalize_keywords({**keywords, **field}) == keywords
+
+
+def test_what_is_to_be_listed_is_kept_without_empty_fields() -> None:
+    """Null is written for what there is not."""
+    answer: Record = {"low_level_keywords": ["Ann"], "list": {"items": "mills", "of": None}}
+    found = normalize_keywords(answer)
+    assert isinstance(found, dict) and found["list"] == {"items": "mills"}
+
+
+@pytest.mark.parametrize(
     ("value", "strength"),
     [
         (5, 5.0),

@@ -7,6 +7,7 @@ import pytest
 
 from lightrag_jsonl.core.tokens import TiktokenTokenizer
 from lightrag_jsonl.core.types import Json
+from lightrag_jsonl.llm.pair_review import PAIRS_AT_ONCE
 from lightrag_jsonl.llm.prompt import Prompt
 from lightrag_jsonl.llm.prompt_manager import PromptManager, prompt_folder
 
@@ -164,3 +165,10 @@ def _bare(schema: object) -> Json:
     if isinstance(schema, dict):
         return {key: _bare(value) for key, value in schema.items() if key != "description"}
     return [_bare(item) for item in schema] if isinstance(schema, list) else schema  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("prompt", ["review-claims", "review-names"])
+def test_a_copied_example_judges_no_pair(manager: PromptManager, prompt: str) -> None:
+    """Its ids are those of no pair, since small models copy examples."""
+    records = [json.loads(line) for line in manager.prompt(prompt).example_lines]
+    assert records and all(int(record["id"]) > PAIRS_AT_ONCE for record in records)

@@ -95,11 +95,8 @@ async def test_every_record_of_a_random_model_is_valid(tiny_llama: str) -> None:
 
 
 async def test_constrained_records_have_no_white_space_between_tokens(tiny_llama: str) -> None:
-    """After the first answer, which shows that the server is llama.cpp: a record a line, written as
-    compactly as JSON can be, and valid.
-    """
+    """A record a line, written as compactly as JSON can be, and valid, from the first answer on."""
     llm = model(tiny_llama, banned=(*OVERLONG, END_OF_TURN))
-    await llm.complete_records(QUESTION, schema=schema(40), max_tokens=1)
     answers = [
         await llm.complete_records(QUESTION, schema=schema(40), names=NAMES, max_tokens=400)
         for _ in range(12)

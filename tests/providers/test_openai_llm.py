@@ -489,6 +489,30 @@ async def test_llama_cpp_gets_a_grammar_instead_of_a_schema() -> None:
     assert sent == [schema_only, ["grammar"], schema_only, ["grammar"], [], schema_only]
 
 
+@pytest.mark.parametrize(
+    ("owner", "headers"), [("llamacpp", {"Server": "llama.cpp"}), ("library", {})]
+)
+async def test_the_first_answer_of_a_local_model_is_stopped_too(
+    owner: str, headers: dict[str, str]
+) -> None:
+    """A list of models tells before the first answer which program is asked."""
+    models = Reply({"object": "list", "data": [{"id": "m", "owned_by": owner}]}, headers=headers)
+    endless = stream_reply(["one more time, "] * 5_000)
+    with ScriptedServer([endless], models=models) as server:
+        looping = await model(server).complete(QUESTION)
+    assert looping.finish == "length" and len(looping.text) < 20_000
+
+
+@pytest.mark.parametrize(
+    "body", ["no JSON", {"data": 5}, {"data": ["m"]}, {"data": [{"owned_by": "vllm"}]}, [], {}]
+)
+async def test_another_list_of_models_changes_nothing(body: Json) -> None:
+    """Also a broken one: the first answer is asked for in one piece."""
+    with ScriptedServer([chat_reply("yes")], models=Reply(body)) as server:
+        assert (await model(server).complete(QUESTION)).text == "yes"
+    assert "stream" not in server.bodies[0] or not server.bodies[0]["stream"]
+
+
 @pytest.mark.parametrize("server_name", ["llama.cpp", "Ollama"])
 async def test_a_local_model_that_repeats_itself_is_stopped(server_name: str) -> None:
     """The stream is closed, which ends the model's work; the answer counts as cut off, and costs about

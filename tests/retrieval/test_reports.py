@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Document
+from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.retrieval.reports import normalized_report
 from lightrag_jsonl.testing import Request, ScriptedLLM
+from tests.conftest import CHECKOUT
 from tests.kit import entity, index, reading, relation
 
 CREWS = {
@@ -176,6 +179,50 @@ def test_findings_in_other_shapes_are_read() -> None:
         {"text": "堤坝溃决。", "passages": [2]},
         {"text": "Plain.", "passages": [3, 5]},
     ]
+
+
+@pytest.mark.parametrize("text", ["…", "", "[1]", "1, 4."])
+def test_a_finding_without_words_is_left_out(text: str) -> None:
+    """Such as a copy of the form that the prompt shows."""
+    findings = [{"text": text, "passages": [1]}, {"text": "A dam broke.", "passages": [1]}]
+    value = normalized_report({"title": "t", "summary": "s", "findings": findings}, passages=2)
+    assert isinstance(value, dict)
+    assert value["findings"] == findings[1:]
+
+
+@pytest.mark.parametrize("finding", ["A dam broke.", {"text": "A dam broke.", "passages": []}])
+def test_the_only_passage_read_needs_no_number(finding: Json) -> None:
+    """Nothing else can have said what was found; a number that there is not is invented, though."""
+    wrong: Json = {"text": "The dam held.", "passages": [7]}
+    report: Json = {"title": "t", "summary": "s", "findings": [finding, wrong]}
+    value = normalized_report(report, passages=1)
+    assert isinstance(value, dict)
+    assert value["findings"] == [{"text": "A dam broke.", "passages": [1]}]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_a_copy_of_the_example_is_no_report(tmp_path: Path, language: str) -> None:
+    """Small models cite a passage for the example's facts: these are left out, and a report of nothing
+    else is named as a failure. What a passage says may be in the example, too.
+    """
+    prompt = (CHECKOUT / f"prompts_{language}" / "community-report.md").read_text(encoding="utf-8")
+    example = json.loads(yaml.safe_load(prompt.split("---")[1])["examples"])
+    copied = [{**finding, "passages": [1]} for finding in example["findings"]]
+    own = {"text": "Petrel 😀 Ostrom", "passages": [1]}
+    replies = [example, example, {"title": "t", "summary": "s", "findings": [*copied, own]}]
+    answers = iter([json.dumps(reply, ensure_ascii=False) for reply in replies])
+
+    async with index(
+        tmp_path, ScriptedLLM(lambda request: next(answers)), language=language
+    ) as rag:
+        await _insert(rag, "sea")
+        assert len((await rag.communities.report()).failures) == 1
+        (community,) = (await rag.communities.report()).communities
+    assert community.report is not None
+    assert [finding.text for finding in community.report.findings] == [own["text"]]
+    said = normalized_report(replies[-1], passages=1)
+    assert isinstance(said, dict)
+    assert said["findings"] == [*copied, own]  # no word is foreign
 
 
 async def test_edits_by_hand_renew_no_report(tmp_path: Path) -> None:
