@@ -178,13 +178,13 @@ def normalize_keywords(value: Json) -> Json:
 
 def _texts_alone(value: Json) -> Record:
     """The fields of an object of texts, without null; none if another type is among them."""
-    given: Record = {}
+    texts: Record = {}
     for name, field in value.items() if isinstance(value, dict) else ():
         if isinstance(field, str):
-            given[name] = field
+            texts[name] = field
         elif field is not None:
             return {}
-    return given
+    return texts
 
 
 def split_keywords(value: Json) -> Json:
