@@ -36,7 +36,7 @@ from benchmarks.referee.own_corpus import (
     material_of_index,
     material_of_whole_text,
 )
-from benchmarks.referee.page import page
+from benchmarks.referee.page import TITLES, page
 from benchmarks.referee.published import published
 from benchmarks.referee.quality import coverage, retrieval
 from benchmarks.referee.records import Records
@@ -307,7 +307,7 @@ def _write(figures: Figures, arguments: argparse.Namespace) -> None:
         _write_json(figures, arguments.out)
         for language, name in {"en": "report.md", "zh": "report.zh.md"}.items():
             text = Report(figures, language).markdown(level=2)
-            (arguments.out / name).write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
+            (arguments.out / name).write_text(f"# {TITLES[language]}\n\n{text}\n", encoding="utf-8")
         (arguments.out / "report.html").write_text(page(figures), encoding="utf-8")
     for language, name in DOCS.items() if arguments.docs else ():
         put(CHECKOUT / name, "referee", Report(figures, language).markdown())

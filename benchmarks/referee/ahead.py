@@ -69,18 +69,18 @@ def _leaders(
 
 def ahead_in_coverage(
     texts: Mapping[str, Figures],
-) -> Iterator[tuple[str, str, str, str, str, float]]:
-    """Text, group of questions, budget, contestant, way and percent, where a way covers more than the
-    overview of this package.
+) -> Iterator[tuple[str, str, str, str, str, float, float]]:
+    """Text, group of questions, budget, contestant, its best way, the percent that this way covers and
+    the percent of this package's overview, where the latter is less.
     """
     for name, contestants in texts.items():
         for contestant, figures in contestants.items():
             for group, ways in figures.get("groups", {}).items() if contestant != OURS else ():
-                ours = contestants.get(OURS, {}).get("groups", {}).get(group, {})
-                for way, by_budget in ways.items():
-                    for budget, percent in by_budget.items():
-                        if percent > ours.get(OVERVIEW, {}).get(budget, 100.0):
-                            yield name, group, budget, contestant, way, percent
+                ours = contestants.get(OURS, {}).get("groups", {}).get(group, {}).get(OVERVIEW, {})
+                for budget, percent in ours.items():
+                    best = max(ways, key=lambda way: float(ways[way][budget]))
+                    if ways[best][budget] > percent:
+                        yield name, group, budget, contestant, best, ways[best][budget], percent
 
 
 def ahead_in_faults(faults: Mapping[str, Figures]) -> Iterator[tuple[str, str]]:

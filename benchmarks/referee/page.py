@@ -47,8 +47,10 @@ def page(figures: Figures) -> str:
 def _part(figures: Figures, language: str) -> str:
     report = Report(figures, language)
     plots = "\n".join([*_recall_plots(report), *_cost_plots(report)])
-    text = markup(report.markdown(level=3))
-    return f'<section lang="{language}"><h1>{TITLES[language]}</h1>\n{plots}\n{text}</section>'
+    text = markup(report.markdown(level=2, with_ahead=False))
+    ahead = markup(report.ahead(level=2))
+    body = "\n".join([f"<h1>{TITLES[language]}</h1>", ahead, plots, text])
+    return f'<section lang="{language}">{body}</section>'
 
 
 # ── plots ───────────────────────────────────────────────────────────────────────
@@ -125,7 +127,9 @@ def _logarithmic_bars(values: Sequence[tuple[str, bool, float]]) -> str:
         length = room * (0.1 + 0.9 * (logarithms[number] - least) / span)
         lines.append(_bar(number, label, is_ours=is_ours, length=length))
         middle = number * LINE + LINE // 2
-        lines.append(f'<text x="{LABELS + length + 6:.1f}" y="{middle + 5}">{value:,.4g}</text>')
+        lines.append(
+            f'<text x="{LABELS + length + 6:.1f}" y="{middle + 5}">{_number(value)}</text>'
+        )
     return _svg(lines, len(values))
 
 
@@ -178,3 +182,8 @@ def _table(lines: Sequence[str]) -> str:
         cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
         rows.append("".join([f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells]))
     return "<table>" + "".join([f"<tr>{row}</tr>" for row in rows]) + "</table>"
+
+
+def _number(value: float) -> str:
+    """A figure with what digits can be read beside a bar."""
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.4g}"

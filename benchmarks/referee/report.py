@@ -28,10 +28,14 @@ class Report:
         self.language = language
         self.words = WORDS[language]
 
-    def markdown(self, *, level: int = 3) -> str:
+    def ahead(self, *, level: int) -> str:
+        """Where others are ahead, under a heading of this level."""
+        return "\n".join([f"{'#' * level} {self.words['ahead']}", "", *self._ahead()])
+
+    def markdown(self, *, level: int = 3, with_ahead: bool = True) -> str:
         """All sections, each under a heading of this level; where others are ahead comes first."""
         sections = {
-            "ahead": self._ahead(),
+            "ahead": self._ahead() if with_ahead else [],
             "recall": self._recall(),
             "whole": self._whole(),
             "costs": self._costs(),
@@ -70,25 +74,47 @@ class Report:
     # ── where others are ahead ──────────────────────────────────────────────────
 
     def _ahead(self) -> list[str]:
+        figures = self.figures
         lines = [
-            f"- {name}, {self._metric(metric)}: {self.title(contestant)} ({way}) {_signed(lead)}"
-            for name, metric, contestant, way, lead in ahead_in_quality(self.figures["sets"])
-        ]
-        for row, size, contestant, value, ours in ahead_in_costs(self.figures["sizes"]):
-            theirs = self.cost(row, {row.key: value})
-            here = self.cost(row, {row.key: ours})
-            size_title = self.words["chunks"].format(size)
-            lines.append(
-                f"- {row.title(self.language)}, {size_title}: {self.title(contestant)} "
-                f"{theirs}, {self.words['ours']} {here}"
+            self._ahead_line(
+                [name, self._metric(metric)], f"{self.title(peer)} ({way})", _signed(lead)
             )
-        whole = self.figures["whole"]
-        for name, group, budget, contestant, way, percent in ahead_in_coverage(whole):
-            cell = f"{name} ({self.words[group]}), {budget}"
-            lines.append(f"- {cell}: {self.title(contestant)} ({way}) {percent}")
-        for fault, contestant in ahead_in_faults(self.figures["faults"]):
-            lines.append(f"- {self._fault_title(fault)}: {self.title(contestant)}")
+            for name, metric, peer, way, lead in ahead_in_quality(figures["sets"])
+        ]
+        for row, size, peer, value, ours in ahead_in_costs(figures["sizes"]):
+            lines.append(
+                self._ahead_line(
+                    [row.title(self.language), self.words["chunks"].format(size)],
+                    self.title(peer),
+                    self.cost(row, {row.key: value}),
+                    here=self.cost(row, {row.key: ours}),
+                )
+            )
+        for name, group, budget, peer, way, percent, ours in ahead_in_coverage(figures["whole"]):
+            lines.append(
+                self._ahead_line(
+                    [name, self.words[group], self.words["budget"].format(f"{int(budget):,}")],
+                    f"{self.title(peer)} ({way})",
+                    f"{percent} %",
+                    here=f"{ours} %",
+                )
+            )
+        for fault, peer in ahead_in_faults(figures["faults"]):
+            lines.append(
+                self._ahead_line(
+                    [self._fault_title(fault)],
+                    self.title(peer),
+                    self._fault(fault, figures["faults"][fault][peer]),
+                    here=self._fault(fault, figures["faults"][fault][OURS]),
+                )
+            )
         return lines or [self.words["nobody"]]
+
+    def _ahead_line(self, cell: Sequence[str], peer: str, figure: str, *, here: str = "") -> str:
+        """A line of the list: what was measured, who is ahead with which figure, and the figure here."""
+        comma = self.words["comma"]
+        line_ = f"- {comma.join(cell)}{self.words['colon']}{peer} {figure}"
+        return f"{line_}{comma}{self.words['ours']} {here}" if here else line_
 
     def _metric(self, metric: str) -> str:
         """The title of a metric, which is its name for most."""
@@ -145,7 +171,7 @@ class Report:
             marks.append(self.words["best"])
         if (contestant, way) in SCRIPTED_WAYS:
             marks.append(self.words["scripted"])
-        return f"{way} ({', '.join(marks)})" if marks else way
+        return f"{way} ({self.words['comma'].join(marks)})" if marks else way
 
     def _published_lines(self, name: str) -> Iterator[str]:
         for system, means in self.figures["published"].get(name, {}).items():
