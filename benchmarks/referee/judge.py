@@ -15,6 +15,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import numpy as np
 
 from lightrag_jsonl import Message, OpenAILLM
 from lightrag_jsonl.core.protocols import LLM
+from lightrag_jsonl.core.retrying import MAX_RETRIES, with_retries
 from lightrag_jsonl.tools.evaluation import interval
 
 LIMIT = 12_000  # characters of a context that is answered
@@ -126,7 +128,9 @@ async def _verdict(llm: LLM, question: str, first: str, second: str) -> float:
 
 
 async def _reply(llm: LLM, text: str) -> str:
-    completion = await llm.complete([Message("user", text)])
+    """The model's reply, asked for again after an error that passes."""
+    ask = partial(llm.complete, [Message("user", text)])
+    completion = await with_retries(ask, retries=MAX_RETRIES)
     return completion.text
 
 

@@ -27,7 +27,6 @@ from lightrag_jsonl.llm.requests import (
     Records,
 )
 from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, QUESTION
-from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import without_prompted_thinking
 
 SEE_PROMPT = "see-picture"
@@ -186,7 +185,7 @@ class ModelClient:
             messages=tuple(messages) or self.prompts.render(prompt, variables),
             response_type="jsonl",
             max_tokens=max_tokens,
-            schema=None if schema is None else self._enforced_schema(prompt, schema),
+            schema=None if schema is None else schema.source,
             names=names,
             priority=priority,
             document=document,
@@ -195,14 +194,6 @@ class ModelClient:
         answer = without_prompted_thinking(reply.text)
         result = parse_jsonl(answer, schema=schema, normalize=normalize)
         return Records(reply=reply, result=result)
-
-    def _enforced_schema(self, prompt: str, schema: Schema) -> Mapping[str, Json] | None:
-        """The schema for a server that forces the form of answers; None if nobody asks for that."""
-        calls = self._calls_for(TASKS.get(prompt, "extract"))
-        is_left_to_prompts = getattr(calls.llm, "constrain", "auto") is None
-        if is_left_to_prompts and not self.prompts.prompt(prompt).constrained:
-            return None
-        return schema.source
 
     async def chat(
         self,

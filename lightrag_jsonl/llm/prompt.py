@@ -39,7 +39,6 @@ class Prompt(
       may name a variable with the description of a table (see `row_schema`).
     - `declared_inputs`: the variables that callers must give; by default all in the templates.
     - `examples`: lines of model output, shown as `{{ examples }}`.
-    - `constrained`: for small models, whose server should force the form of the answer by default.
     - `origin`: the name of the prompt in errors.
     """
 
@@ -51,7 +50,6 @@ class Prompt(
     declared_inputs: Sequence[str] | None = None
     schema_input: str = ""
     examples: str = ""
-    constrained: bool = False
     revision: str | int | float = 1
     aliases: Sequence[str] = ()
     origin: str = "prompt"

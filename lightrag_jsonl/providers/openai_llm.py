@@ -64,8 +64,7 @@ class OpenAILLM:
       keeps; tokens are those of requests and answers.
     - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, by which the
       server forces the format of the answer, unless the server refuses; llama.cpp gets a grammar
-      without white space instead. "grounded" also limits the names of entities to a list. None is
-      "auto" for prompts made for small models (`extract-small`), and "off" for the others.
+      without white space instead. "grounded" also limits the names of entities to a list.
     - `max_answer_bytes`: a longer answer is not read to its end, and fails; in a stream an event.
     - `name`: part of cache keys; two configurations of a model need different ones.
 
@@ -88,11 +87,11 @@ class OpenAILLM:
         reasoning_effort: str | None = None,
         extra_body: Mapping[str, Json] | None = None,
         extra_headers: Mapping[str, str] | None = None,
-        constrain: Literal["auto", "off", "grounded"] | None = None,
+        constrain: Literal["auto", "off", "grounded"] = "off",
         max_answer_bytes: int = 4_000_000,
         name: str | None = None,
     ) -> None:
-        if constrain not in (None, "auto", "off", "grounded"):
+        if constrain not in ("auto", "off", "grounded"):
             raise ConfigError(f"constrain must be 'auto', 'off' or 'grounded', not {constrain!r}")
         self.model = model
         self.name = name or model

@@ -185,16 +185,16 @@ async def test_quoted_records_are_stored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "settings", "is_forced"),
     [
-        (SMALL, {}, True),
-        (SMALL, {"constrain": "off"}, False),
+        (SMALL, {}, False),
+        (SMALL, {"constrain": "auto"}, True),
         (IndexOptions(), {}, False),
         (IndexOptions(), {"constrain": "auto"}, True),
     ],
 )
-async def test_the_form_is_forced_by_default_for_small_models_only(
+async def test_the_form_is_forced_on_request_only(
     tmp_path: Path, options: IndexOptions, settings: dict[str, Any], is_forced: bool
 ) -> None:
-    """A list of texts for small models; a setting of the user's decides."""
+    """A list of texts for small models."""
 
     def respond(request: Request) -> Reply:
         return chat_reply('{"records": ["mill race", "turbidity meter"]}')
