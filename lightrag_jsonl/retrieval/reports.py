@@ -41,7 +41,7 @@ FRAMING_TOKENS = 8  # added by the chat format to the two messages
 NAMES_LISTED = 40  # of entities, listed in the prompt
 LEAST_ENTITIES = 3  # of a community; its passages say as much as a report on fewer
 
-_LETTER = re.compile(r"[^\W\d_]")
+_ANY_LETTER = re.compile(r"[^\W\d_]")
 _PASSAGE_NUMBER = re.compile(r"\d{1,6}")
 _CITED = re.compile(r"\s*[\[［【][\d\s,，、;；-]{1,80}[\]］】]")
 
@@ -149,11 +149,11 @@ async def write_reports(
     meter = UsageMeter()
     failures: list[str] = []
 
-    example = _content_words("\n".join(client.prompts.prompt(REPORT_PROMPT).example_lines))
+    example = _telling_words("\n".join(client.prompts.prompt(REPORT_PROMPT).example_lines))
 
     async def write_report(report_task: ReportTask) -> Community | None:
         variables = _prompt_variables(report_task, language)
-        read_words = _content_words("\n".join(report_task.passages))
+        read_words = _telling_words("\n".join(report_task.passages))
         try:
             value = await client.json(
                 REPORT_PROMPT,
@@ -266,11 +266,11 @@ def normalized_report(
 
 def _is_copied(text: str, foreign_words: frozenset[str]) -> bool:
     """Whether most of the content words are foreign."""
-    words = _content_words(text)
+    words = _telling_words(text)
     return 2 * len(words & foreign_words) > len(words)
 
 
-def _content_words(text: str) -> frozenset[str]:
+def _telling_words(text: str) -> frozenset[str]:
     return frozenset(word for word in search_terms(text) if not is_grammatical(word))
 
 
@@ -281,7 +281,7 @@ def _normalized_finding(finding: Json, passages: int) -> Record:
     if not isinstance(text, str):
         return {"text": "", "passages": []}
     words = on_one_line(_CITED.sub("", text).strip())
-    if not _LETTER.search(words):
+    if not _ANY_LETTER.search(words):
         return {"text": "", "passages": []}
     in_text = " ".join(_CITED.findall(text))
     digits = _PASSAGE_NUMBER.findall(f"{fields.get('passages', '')} {in_text}")
