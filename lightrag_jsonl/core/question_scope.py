@@ -8,6 +8,8 @@ from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import words
 
+YEAR = re.compile(r"(?<![\d.,．，])(?:1\d{3}|20\d{2})(?![.,．]?\d)")  # in any text
+
 
 def content_words(question: str) -> list[str]:
     """The words that carry the subject of a question: words of scripts with spaces, and the runs of
@@ -22,8 +24,11 @@ def content_words(question: str) -> list[str]:
 def asks_about_everything(question: str) -> bool:
     """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？").
 
-    All content words of such a question name a text, a part of every text, or a use of texts.
+    All content words of such a question name a text, a part of every text, or a use of texts. What
+    happened in a year is told in some places only.
     """
+    if YEAR.search(question):
+        return False
     content = [word for word in content_words(question) if not word.isdigit()]
     return bool(content) and all(map(is_of_any_text, content))
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.question_scope import YEAR
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.providers.offline.question import COUNT_OR_NUMBER, analyze_question
 from lightrag_jsonl.providers.offline.quotes import Quote, content_terms
@@ -185,6 +186,8 @@ class AnswerEvidence:
             if word and _presence(word, quote) < 1:
                 return False
         if any(_has_another_number(word, quote) for word in self._words):
+            return False
+        if _tells_of_other_years(question.text, quote.text):
             return False
         if self._verb_is_used and _presence(question.object_verb, quote) < 1:
             return False
@@ -410,6 +413,11 @@ def _names_any(names: Sequence[str], quote: Quote) -> bool:
 
 _TIMES_AND_PLACES = "时日夜年月间后前中上下里内外"
 _SPOKEN = re.compile("[你我俺吾汝他她其]")
+_ASKS_BESIDE_YEAR = re.compile(
+    r"\b(?:after|before|since|until|till|by|from|between|than)\s+(?:the\s+)?(?:year\s+)?\d{4}"
+    r"|\d{4}年?(?:(?:之|以)?[前后来]|[至到起])|[从自到至]\s?\d{4}",
+    re.IGNORECASE,
+)
 _NUMBERED_NAME = re.compile(r"(?P<letters>[^\W\d_]+)\d+")
 _CAPITALIZED_ASCII_WORD = re.compile(r"\b[A-Z][a-z]{2,}")
 _CLOSE_WORDS = 5  # words of English between two words that belong together
@@ -444,6 +452,18 @@ def _has_another_number(word: str, quote: Quote) -> bool:
     letters = numbered["letters"]
     matches = [_NUMBERED_NAME.fullmatch(term) for term in quote.terms]
     return any(match is not None and match["letters"] == letters for match in matches)
+
+
+def _tells_of_other_years(question: str, sentence: str) -> bool:
+    """Whether a sentence names years, but not one that the question names, and no span around it.
+
+    "After 1931" and the like ask for other years.
+    """
+    asked_years = {int(year) for year in YEAR.findall(question)}
+    years = {int(year) for year in YEAR.findall(sentence)}
+    if not asked_years or not years or _ASKS_BESIDE_YEAR.search(question):
+        return False
+    return not any(min(years) <= year <= max(years) for year in asked_years)
 
 
 def _is_in(word: str, clause: str) -> bool:

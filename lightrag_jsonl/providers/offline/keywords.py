@@ -10,6 +10,7 @@ from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.cjk import has_cjk, is_lone, simplified
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.question_scope import YEAR
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Message
@@ -68,6 +69,8 @@ def offline_keywords(question: str, history: Sequence[Message], language: Langua
     words = _distinct_words([*own.words, *earlier.words])
     all_names = " ".join(names).casefold()
     themes = [word for word in words if word not in all_names]
+    if not names:
+        names = YEAR.findall(question)
     if not names:
         names = themes or _distinct_words(_remaining_words(question))
         themes = []

@@ -7,6 +7,7 @@ from functools import cache
 
 from lightrag_jsonl.core.cjk import is_cjk, simplified
 from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.core.question_scope import YEAR
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.providers.offline.quotes import content_terms
@@ -70,6 +71,14 @@ _ASKS_FOR_MATERIAL = re.compile(r"\bmade\s+(?:up\s+)?(?:of|from)\b", re.IGNORECA
 _ASKS_FOR_DESTINATION = re.compile(
     r"[去到往][了过]?(?:哪[里儿个些]?|什么地方|何处)|\bwhere\b.*\bgo\b", re.IGNORECASE
 )
+_ASKS_FOR_FAME = re.compile(
+    r"\b(?:known|famous|noted|renowned)\s+for\b|(?:以|因为?)(?:什么|何)[^，。]{0,4}?(?:闻名|著称|出名|著名|知名)",
+    re.IGNORECASE,
+)
+_FAME = re.compile(
+    r"\b(?:known|famous|noted|renowned|celebrated|famed)\b|闻名|著称|出名|著名|有名|知名|驰名",
+    re.IGNORECASE,
+)
 _STYLE_NAME = re.compile("(?P<person>[^\\W的]{2,4})的?表?字(?:什么|谁|何|叫)")
 _COLORS = "black|white|red|green|blue|yellow|brown|gray|grey|pink|purple|orange|violet|scarlet|crimson|golden|silver"
 _CHINESE_COLORS = "[黑白红绿蓝黄棕褐灰粉紫橙青赤朱]"
@@ -96,9 +105,10 @@ _LIGHT_WORDS = words(  # verbs that an answer says in another way, and forms of 
     "get gets mean means take takes do make have has want need call called happen happened give gives"
     " happens name named mr mrs ms"
 )
-_LIGHT_CHINESE = frozenset("是有去来给要会能让请叫在到把被使得说想做当用换成为等了过着")
+_LIGHT_CHINESE = frozenset([*"是有去来给要会能让请叫在到把被使得说想做当用换成为等了过着", "发生"])
 _ASKED_AND_SHOWN = (
     (_ASKS_FOR_OTHER_NAME, re.compile("[原旧本又别亦改也](?:名|称|叫|号|唤)|唤[做作]")),
+    (_ASKS_FOR_FAME, _FAME),
     (_ASKS_FOR_MATERIAL, re.compile(r"\bmade\W+(?:\w+\W+){0,2}?(?:of|from)\b", re.IGNORECASE)),
     (
         _ASKS_FOR_DESTINATION,
@@ -248,7 +258,7 @@ def _words(question: str, language: Language) -> Sequence[str]:
     if written_in(question, language) == "en":
         terms = content_terms(plain) - _light_stems()
         return sorted(terms - FUNCTION_WORDS or content_terms(question))
-    listed: list[str] = []
+    listed = YEAR.findall(plain)
     for sentence in find_sentences(plain, language, question=True):
         listed += [phrase.name for phrase in sentence.phrases]
         listed += [word.text for word in sentence.words]
@@ -258,7 +268,8 @@ def _words(question: str, language: Language) -> Sequence[str]:
             listed.append(segment.text)
         elif _is_unknown_name(segment) or _MONTH_OR_DAY.fullmatch(segment.text):
             listed.append(segment.text.strip("由把被"))
-    meaningful = [word for word in listed if word not in FUNCTION_WORDS | _MODAL_WORDS]
+    light_words = FUNCTION_WORDS | _MODAL_WORDS | _LIGHT_CHINESE
+    meaningful = [word for word in listed if word not in light_words]
     whole = [
         word
         for word in dict.fromkeys(meaningful)
