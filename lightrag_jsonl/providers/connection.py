@@ -173,7 +173,7 @@ class ServerConnection:
 
     async def program(self) -> str:
         """The program behind an address in one's own network, by its list of models: "llama.cpp",
-        "ollama", or "" for any other, and where there is no list.
+        "ollama", or "" for another program and without a list.
         """
         if not is_in_own_network(self.url):
             return ""

@@ -218,7 +218,7 @@ class OpenAILLM:
         return body | self._extra_body
 
     async def _recognize_server(self) -> None:
-        """Before the first answer, which may be endless as any other, learn whether it can be ended."""
+        """Learn before the first answer whether endless answers can be ended."""
         if self._program is None:
             self._program = await self._connection.program()
             self._is_llama_cpp = self._program == LLAMA_CPP

@@ -455,7 +455,7 @@ def _has_another_number(word: str, quote: Quote) -> bool:
 
 
 def _tells_of_other_years(question: str, sentence: str) -> bool:
-    """Whether a sentence names years, but not one that the question names, and no span around it.
+    """Whether a sentence names years, but no year of the question, and no span around such a year.
 
     "After 1931" and the like ask for other years.
     """
