@@ -70,9 +70,8 @@ def offline_keywords(question: str, history: Sequence[Message], language: Langua
     all_names = " ".join(names).casefold()
     themes = [word for word in words if word not in all_names]
     if not names:
-        names = YEAR.findall(question)
-    if not names:
-        names = themes or _distinct_words(_remaining_words(question))
+        subjects = themes or _distinct_words(_remaining_words(question))
+        names = _distinct_words([*YEAR.findall(question), *subjects])
         themes = []
     searched_question = ""
     if additions := [*earlier.names, *earlier.words]:
