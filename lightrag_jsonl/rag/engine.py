@@ -197,7 +197,7 @@ class Engine:
             cite=resolve_citations,
             likeness=LikenessScale(self.embedder, self.language),
             secret_marks=self.new_id is random_id,
-            claims=ClaimMemory(functional_kinds(self.options)),
+            claims=ClaimMemory(self.functional_kinds),
             processes=self.processes,
         )
 
@@ -205,6 +205,13 @@ class Engine:
     def report_totals(self) -> ReportTotals:
         """The sums of the extraction reports, for the status."""
         return ReportTotals()
+
+    @property
+    def functional_kinds(self) -> tuple[str, ...]:
+        """The relations and attributes with one value at a time, by the options and by the ontology; a
+        question does not need the file of the ontology.
+        """
+        return _functional_kinds(self.options)
 
     @cached_property
     def answers(self) -> AnswerCache:
@@ -436,7 +443,7 @@ def open_engine(
     expected = _expected_settings(chosen_embedder, tokenizer, language)
     processes = None
     if search_processes:
-        processes = SearchProcesses(address, search_processes, functional_kinds(options))
+        processes = SearchProcesses(address, search_processes, _functional_kinds(options))
     return Engine(
         working_dir=address,
         store=_open_store(address, expected, create=create),
@@ -458,10 +465,7 @@ def open_engine(
     )
 
 
-def functional_kinds(options: IndexOptions) -> tuple[str, ...]:
-    """The relations and attributes with one value at a time, by the options and by the ontology; a
-    question does not need the file of the ontology.
-    """
+def _functional_kinds(options: IndexOptions) -> tuple[str, ...]:
     kinds = list(options.functional_kinds)
     if options.ontology is not None:
         with suppress(ConfigError):
