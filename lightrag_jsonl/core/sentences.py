@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from unicodedata import east_asian_width
 
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.cjk import CJK, is_cjk
@@ -12,8 +13,9 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     """The sentences as (start, end) in characters, for English and Chinese.
 
     The spans are in order and cover all but white space; closing quotes and footnote marks belong to
-    the sentence. Blank lines end a sentence, single line breaks only beside CJK text, a very long
-    line, a list item or a row of a table. A full-width point (．) ends a sentence only in a text without 。: otherwise
+    the sentence. Blank lines end a sentence, single line breaks only beside a line that was not wrapped, a
+    list item or a row of a table; in CJK text, where most lines are paragraphs, a line was wrapped if it ends
+    with a comma, or if it is full and goes on in prose. A full-width point (．) ends a sentence only in a text without 。: otherwise
     the point separates names.
     """
     spans = []
@@ -55,7 +57,14 @@ _TABLE_ROW = re.compile(r"[^\S\n]*\|")
 _LIST_ITEM = re.compile(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
 )
-_UNWRAPPED = 120  # characters; longer lines are not hard-wrapped, so their line breaks are meant
+# In characters: a line break beside a longer line is meant, ...
+_USUAL_WRAPPED = 120  # ... unless the first word behind it would not have fitted before it
+_LONGEST_WRAPPED = 200
+_FIRST_WORD = re.compile(r"[^\S\n]*\S+")
+# In columns: what a wrapped line of CJK text has, and how ragged its edge may be.
+_LEAST_COLUMNS, _MOST_COLUMNS = 40, 240
+_MARGIN = 6
+_INSIDE_PROSE = re.compile("[，。；]")
 _WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _ENDS_WITH_UNIT = re.compile(r"(?:[/°][^\W\d_]|\d[^\S\n]?[a-z])$")  # 32 km/h, 5 m, 30 °C
@@ -115,17 +124,41 @@ def _after(closers: re.Pattern[str], text: str, position: int) -> int:
 def _line_ends(text: str, stop: re.Match[str]) -> bool:
     before = text[stop.start() - 1 : stop.start()]
     after = text[stop.end() : stop.end() + 1]
-    if is_cjk(before) or is_cjk(after) or before in tuple("，：；、”」』》"):
+    line = text[max(0, stop.start() - _LONGEST_WRAPPED) : stop.start()].rpartition("\n")[2]
+    next_line = text[stop.end() : stop.end() + _LONGEST_WRAPPED].partition("\n")[0]
+    is_wide = is_cjk(before) or is_cjk(after) or before in tuple("，：；、”」』》")
+    if not (_is_wrapped_cjk(line, next_line) if is_wide else _is_wrapped(line, next_line)):
         return True
-    ahead = text[stop.end() : stop.end() + _UNWRAPPED]
-    behind = text[max(0, stop.start() - _UNWRAPPED) : stop.start()]
-    if any(len(line) == _UNWRAPPED and "\n" not in line for line in (ahead, behind)):
+    if _TABLE_ROW.match(line) and _TABLE_ROW.match(next_line):
         return True
-    line_start = behind.rfind("\n") + 1
-    if _TABLE_ROW.match(behind, line_start) and _TABLE_ROW.match(text, stop.end()):
+    return _HEADING.match(line) is not None or _LIST_ITEM.match(next_line) is not None
+
+
+def _is_wrapped(line: str, next_line: str) -> bool:
+    """Whether the break between two lines may only keep them short."""
+    longest = max(len(line), len(next_line))
+    if longest < _USUAL_WRAPPED:
         return True
-    heading = _HEADING.match(behind, line_start)
-    return heading is not None or _LIST_ITEM.match(text, stop.end()) is not None
+    first_word = _FIRST_WORD.match(next_line)
+    is_full = first_word is not None and len(line) + 1 + first_word.end() > longest
+    return is_full and longest < _LONGEST_WRAPPED
+
+
+def _is_wrapped_cjk(line: str, next_line: str) -> bool:
+    """Whether the break between two lines, one of them of CJK text, only keeps them short."""
+    width = _columns(line)
+    if not _LEAST_COLUMNS <= width <= _MOST_COLUMNS:
+        return False
+    if line.endswith(("，", "、")):
+        return True
+    is_prose = "，" in line and _INSIDE_PROSE.search(next_line) is not None
+    is_full = width + _MARGIN >= _columns(next_line[:_LONGEST_WRAPPED])
+    return is_prose and is_full and (is_cjk(line[-1]) or line[-1].isalnum())
+
+
+def _columns(text: str) -> int:
+    """The width of a text in columns: two for each wide character."""
+    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:

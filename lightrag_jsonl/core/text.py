@@ -28,8 +28,10 @@ def clipped(text: str, limit: int, *, ending: int = 0) -> str:
 
 
 def clipped_at_word(text: str, limit: int) -> str:
-    """The text on one line, cut like `clipped`, but not within a word of letters with spaces around."""
-    line = " ".join(text.split())
+    """The text on one line, cut like `clipped`, but not within a word of letters with spaces around; wrapped
+    lines of Chinese are joined without a space.
+    """
+    line = " ".join(_BREAK_IN_CHINESE.sub("", text).split())
     if len(line) > limit and line[limit].isalnum():
         half_word = _HALF_WORD.search(line, max(limit - _LONGEST_CUT_WORD, 0), limit)
         if half_word:
@@ -57,5 +59,9 @@ def words(listed: str) -> frozenset[str]:
 
 
 _LONGEST_CUT_WORD = 24  # characters: longer ones are cut
+_UNSPACED = r"[\u3001-\u303f\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff65]"
+_BREAK_IN_CHINESE = re.compile(
+    rf"(?<={_UNSPACED})[^\S\n]*\n\s*(?={_UNSPACED})|(?<=[，、；：])[^\S\n]*\n\s*"
+)
 _HALF_WORD = re.compile(r"(?<=\s)[A-Za-zÀ-ɏ0-9'’-]+$")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

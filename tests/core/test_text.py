@@ -98,6 +98,10 @@ def test_sentences_cover_the_text_in_order(text: str) -> None:
     assert not text[end:].strip()
 
 
+WIDE_LINE = "Nils" + " rowed past" * 12  # 136 columns
+CHINESE_LINE = "老周在河边修了三十年的船，手艺传给了儿子和两个徒弟"  # 50 columns
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -134,6 +138,14 @@ def test_sentences_cover_the_text_in_order(text: str) -> None:
         ("见下。[链接](https://a.org)", ["见下。", "[链接](https://a.org)"]),
         ("皮埃尔．居里去世。", ["皮埃尔．居里去世。"]),
         ("重３．５克．他笑了．“好．”完", ["重３．５克．", "他笑了．", "“好．”", "完"]),
+        (f"{WIDE_LINE} the\nLee yard lay. Boats.", [f"{WIDE_LINE} the\nLee yard lay.", "Boats."]),
+        (f"A list of all\n{WIDE_LINE}.", ["A list of all", f"{WIDE_LINE}."]),
+        (f"{WIDE_LINE}{WIDE_LINE}\nLee lay.", [f"{WIDE_LINE}{WIDE_LINE}", "Lee lay."]),
+        (f"{CHINESE_LINE}，\n他卖船。", [f"{CHINESE_LINE}，\n他卖船。"]),
+        (f"{CHINESE_LINE}又\n卖船，走了。", [f"{CHINESE_LINE}又\n卖船，走了。"]),
+        (f"{CHINESE_LINE}又\n三月五日", [f"{CHINESE_LINE}又", "三月五日"]),
+        (f"{CHINESE_LINE}又\n- 卖船，走了。", [f"{CHINESE_LINE}又", "- 卖船，走了。"]),
+        ("床前明月光，\n疑是地上霜。", ["床前明月光，", "疑是地上霜。"]),
     ],
 )
 def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) -> None:
@@ -225,6 +237,8 @@ def test_first_words_are_cut_between_words() -> None:
         ("Ann Lee, sings", 7, "Ann Lee…"),
         ("沈若兰住在临川👻", 5, "沈若兰住在…"),
         ("x" * 40, 30, "x" * 30 + "…"),
+        ("老周修船，\n1935年\n卖了\n船", 30, "老周修船，1935年卖了船"),
+        ("배를 팔고\n떠났다", 30, "배를 팔고 떠났다"),
     ],
 )
 def test_a_quote_is_cut_between_words(text: str, limit: int, line: str) -> None:

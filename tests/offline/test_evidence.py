@@ -25,7 +25,8 @@ def first_line(question: str, given: Context) -> str:
 
 
 def is_abstention(line: str) -> bool:
-    return "No sentence clearly answers" in line or "没有哪一句能明确回答" in line
+    """Whether no sentence is quoted as an answer."""
+    return "No sentence clearly answers" in line or "没有" in line
 
 
 @pytest.mark.parametrize(
@@ -125,3 +126,45 @@ def test_who_somebody_is_begins_with_the_entry_under_the_name() -> None:
     text = "# Ida Moor\n\nIda Moor was born in Vale. She kept bees. Ida Moor died in 1902."
     given = replace(context(text), documents={"d": "Ida Moor"})
     assert first_line("Who was Ida Moor?", given).startswith("Ida Moor was born in Vale.")
+
+
+FAQ_EN = """**May I bring a bicycle?** Yes. It travels in the last car.
+Q: Where are tickets sold? At the kiosk.
+
+Is there a toilet?
+Behind the shed."""
+FAQ_ZH = "**可以带自行车吗？** 可以，放在最后一节车厢。\n**储物柜在哪里？** 在候车室东侧。\n问：几点发车？\n答：上午九点。"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "quoted"),
+    [
+        ("May I bring a bicycle?", FAQ_EN, "Yes. [1] It travels in the last car."),
+        ("Where are tickets sold?", FAQ_EN, "At the kiosk."),
+        ("Is there a toilet?", FAQ_EN, "Behind the shed."),
+        ("可以带自行车吗？", FAQ_ZH, "可以，放在最后一节车厢。"),
+        ("储物柜在哪里？", FAQ_ZH, "在候车室东侧。"),
+        ("几点发车？", FAQ_ZH, "答：上午九点。"),
+        ("What did Eva Dahl sell?", "Eva Dahl moved. She sold two boats.", "She sold two boats."),
+        ("What did Eva Dahl buy?", "Eva Dahl bought a mill.", "Eva Dahl bought a mill."),
+        ("What did Eva Dahl claim?", "Eva Dahl claimed that it sank.", "Eva Dahl claimed that"),
+    ],
+)
+def test_forms_of_verbs_and_questions_in_the_text_lead_to_the_answer(
+    question: str, text: str, quoted: str
+) -> None:
+    """A question of an FAQ counts for the sentence under it; "bought" answers what somebody did buy."""
+    assert first_line(question, context(text)).startswith(quoted)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("停车场在哪里？", "大桥通车以后，渡船停开，船工在茶馆说书。"),
+        ("What did Eva Dahl lose?", "Eva Dahl was the treasurer. Jon Vik left."),
+        ("What did Eva Dahl sell?", "Eva Dahl had a boat. Eva Dahl sold it in May."),
+    ],
+)
+def test_scattered_characters_and_names_alone_are_no_answer(question: str, text: str) -> None:
+    """The characters of a word, or the names without the verb, may stand in any sentence."""
+    assert is_abstention(first_line(question, context(text)))

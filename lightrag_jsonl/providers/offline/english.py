@@ -26,7 +26,7 @@ _CAPITALIZED = (
 _WORD_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
 _CAPITALIZED_NAME = regex.compile(
     rf"(?<![\p{{L}}\p{{N}}'’]){_CAPITALIZED}"
-    rf"(?:{_WORD_GAP}(?:(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&){_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b))*"
+    rf"(?:{_WORD_GAP}(?:(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&){_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
 )
 _YEAR_WITH_ERA = re.compile(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
 _ENGLISH_WORD = regex.compile(r"(?<![\p{L}\p{N}'’-])\p{L}[\p{L}\p{N}'’-]*[\p{L}\p{N}]")

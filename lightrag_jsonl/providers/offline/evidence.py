@@ -9,10 +9,12 @@ from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.question_scope import YEAR
 from lightrag_jsonl.core.stop_words import STOP_WORDS
+from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.providers.offline.question import COUNT_OR_NUMBER, analyze_question
-from lightrag_jsonl.providers.offline.quotes import Quote, content_terms
+from lightrag_jsonl.providers.offline.quotes import Quote, content_terms, terms_with_characters
 from lightrag_jsonl.providers.offline.segmentation import segmented
 from lightrag_jsonl.providers.offline.sentences import find_sentences
+from lightrag_jsonl.providers.offline.words import VERB_BASES
 
 # The shares were set on own questions about two novels, READMEs and notes (`benchmarks.offline --labels offline`). On
 # sixty others (`offline-held`) 22 answers were right and 3 wrong.
@@ -56,12 +58,17 @@ _SHOWN: Mapping[str, re.Pattern[str]] = {  # by `kind` of a question
     ),
     "number": re.compile(COUNT_OR_NUMBER, re.IGNORECASE),
     "place": re.compile(
-        r"\b(?:in|at|near|behind|under|above|beside|to|from)\s+(?:(?:the|an?|his|her)\s|[A-Z])|[在从到往于至住去]|[里内外上下旁]"
+        r"\b(?i:in|at|near|behind|under|above|beside|to|from)\s+(?:(?:the|an?|his|her)\s|[A-Z])|[在从到往于至住去]|[里内外上下旁]"
     ),
 }
 
 
 _PLACE_WORDS = "in|at|near|behind|under|above|beside|to|from|on|into|over|across|with|by|here|there"
+# "bought it in 1931" does not say what was bought, "said that he came" and "taught her Latin" say what was.
+_PRONOUN_ALONE = (
+    r"(?:it|them|that|this|him|her)\b(?=\s*(?:[.,;:!?)\]—–-]|$)"
+    rf"|\s+(?:{_PLACE_WORDS}|and|or|but|for|of|when|while|as|because|since|after|before|again)\b)"
+)
 _NAMED = ("person", "organization", "place")
 
 
@@ -93,6 +100,8 @@ class AnswerEvidence:
     def answering(self, quotes: Sequence[Quote]) -> list[Quote]:
         """The quotes in answer to the question, best first: each alone, or two together."""
         alone = [quote for quote in quotes if self.answers(quote)]
+        if below_question := [quote for quote in alone if self._is_asked_above(quote)]:
+            return below_question
         if alone:
             return self._with_completing(self._about_names(alone), quotes)
         pair = list(quotes[:2])
@@ -102,6 +111,12 @@ class AnswerEvidence:
         """The answers with a name of the question, if there are any; otherwise all."""
         with_name = [quote for quote in answers if _names_any(self._question.named_parties, quote)]
         return with_name or answers
+
+    def _is_asked_above(self, quote: Quote) -> bool:
+        """Whether a sentence stands under a question with all words of this one, as in an FAQ."""
+        asked_terms = terms_with_characters(quote.heading)
+        words = content_terms(self._question.text)
+        return quote.heading.strip("*_ ").endswith(("?", "？")) and words <= asked_terms
 
     def _answer_together(self, pair: Sequence[Quote]) -> bool:
         """Whether two sentences answer the question, joined by a name."""
@@ -189,7 +204,8 @@ class AnswerEvidence:
             return False
         if _tells_of_other_years(question.text, quote.text):
             return False
-        if self._verb_is_used and _presence(question.object_verb, quote) < 1:
+        has_verb = not question.object_verb or _presence(question.object_verb, quote) == 1
+        if not has_verb and (self._verb_is_used or self._has_names_only(quote)):
             return False
         if not self._shows_pattern(quote) or not self._is_about_a_name(quote):
             return False
@@ -209,15 +225,20 @@ class AnswerEvidence:
             return question.object_verb in simplified(quote.text) and (
                 question.kind != "person" or self._is_beside_name(question.object_verb, quote)
             )
-        pronoun = rf"\b{re.escape(question.object_verb)}\w*\s+(?:it|them|that|this|him|her)\b"
+        pronoun = rf"{_forms(question.object_verb)}\s+{_PRONOUN_ALONE}"
         return not (question.object_verb and re.search(pronoun, quote.text, re.IGNORECASE))
+
+    def _has_names_only(self, quote: Quote) -> bool:
+        """Whether a sentence has no word of the question but the words of its names."""
+        names = frozenset[str]().union(*map(content_terms, self._question.named_parties))
+        return all(_presence(word, quote) == 0 or word in names for word in self._words)
 
     def _leads_to_place(self, quote: Quote) -> bool:
         """Whether a place follows the verb of an English sentence, one of many: "lived in the mill"."""
         verb = self._question.object_verb
         if not (verb and self._is_among_many):
             return True
-        place = rf"\b{re.escape(verb)}\w*\s+(?:\w+\s+){{0,5}}?(?:{_PLACE_WORDS})\b"
+        place = rf"{_forms(verb)}\s+(?:\w+\s+){{0,5}}?(?:{_PLACE_WORDS})\b"
         return has_cjk(verb) or re.search(place, quote.text, re.IGNORECASE) is not None
 
     def _shows_pattern(self, quote: Quote) -> bool:
@@ -434,14 +455,22 @@ def _presence(word: str, quote: Quote) -> float:
         is_akin = any(term.startswith(root) for term in terms)  # "discoverer" and "discovered"
         agents = {f"{word}er", f"{word}or"}  # "owns" and "owner"
         return float(word in terms or is_akin or not agents.isdisjoint(terms))
-    if word in simplified(quote.text) or word in terms:
+    if word in terms or word in simplified(f"{quote.heading} {quote.text}"):
         return 1.0
     if len(word) == 2 and word[0] in _KINSHIP and word[0] in terms:
         return 1.0
     share = sum(char in terms for char in word) / len(word)
     if share == 1:
         return _ALL_CHARACTERS
-    return _IN_PARTS if share >= _IN_PARTS else 0.0
+    pairs = {word[at : at + 2] for at in range(len(word) - 1)}
+    has_part = len(word) == 2 or not pairs.isdisjoint(terms)  # not 停 and 车 apart for 停车场
+    return _IN_PARTS if has_part and share >= _IN_PARTS else 0.0
+
+
+def _forms(verb: str) -> str:
+    """A pattern of the forms of an English verb, given by its stem."""
+    irregular = [form for form, base in VERB_BASES.items() if stem(base) == verb]
+    return rf"\b(?:{'|'.join([*irregular, re.escape(verb) + '[a-z]*'])})\b"
 
 
 def _has_another_number(word: str, quote: Quote) -> bool:

@@ -15,11 +15,18 @@ from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.types import Relation
 from lightrag_jsonl.providers.offline.definitions import defines
 from lightrag_jsonl.providers.offline.markup import HEADING, quoted_line, without_markup
+from lightrag_jsonl.providers.offline.words import VERB_BASES
 
 LONGEST_QUOTE = 400  # characters of one sentence
 _EARLY = 10  # a pronoun among so many first words may be the sentence's subject
 _PRONOUN = re.compile(r"(?:he|she|they|it|his|her|their|its)\W?", re.IGNORECASE)
 _CHINESE_PRONOUN = re.compile("(?:后来|此后|当时|随后|[^，。]{1,12}[年月日]，?)?[他她它](?!们)")
+_FAQ_QUESTION = re.compile(
+    r"(?:[-*•]\s+|\d{1,3}[.)、]\s*)?"
+    r"(?:(?:\*\*|__|(?:Q|问题?)\d{0,3}\s?[:：.、])[^\n]{1,200}?[?？](?:\*\*|__)?"
+    r"|(?![“\"‘'「『—-])[^\n“”\"「」]{1,200}?[?？](?=[^\S\n]*(?:\n|\Z)))"
+)
+_SHORT = 10  # characters of a sentence that answers with a word
 _THIS_IS = re.compile(r"(?:This|It) is an? ")
 _NOTE_MARK = re.compile(rf" ?{CITATION_MARKER.pattern}")
 _WORD_JOINER = "\u2060"  # an invisible character, which keeps a bracket from being a citation
@@ -128,17 +135,30 @@ def _quotes(items: Iterable[_Item], *, first_number: int) -> list[Quote]:
 
 
 def _headed_lines(item: _Item) -> Iterator[tuple[str, str]]:
-    """The sentences of an item on a line each; a heading counts for the sentence under it."""
+    """The sentences of an item on a line each; a heading, or a question that the text itself answers,
+    counts for the sentence under it, and with a short one ("Yes.") also for the next.
+    """
     heading = item.heading
     spans = sentence_spans(without_markup(item.text))
     for number, (start, end) in enumerate(spans, start=1):
         line = _citable_line(item.text[start:end])
-        is_heading = HEADING.match(item.text, start) or line == item.title
+        is_heading = (
+            HEADING.match(item.text, start)
+            or line == item.title
+            or _is_answered_below(item.text, start, end)
+        )
         if is_heading and number < len(spans):
             heading += f" {line}"
         else:
             yield heading, line
-            heading = ""
+            heading = heading if len(line) < _SHORT else ""
+
+
+def _is_answered_below(text: str, start: int, end: int) -> bool:
+    """Whether a sentence is a question of an FAQ: bold, after "Q:", or on a line of its own."""
+    question = _FAQ_QUESTION.match(text, start)
+    is_at_line_start = not text[:start].rpartition("\n")[2].strip()
+    return is_at_line_start and question is not None and question.end() >= end
 
 
 def _refers_back(sentence: str) -> bool:
@@ -166,10 +186,12 @@ def _without_note(mark: re.Match[str]) -> str:
 
 
 def content_terms(text: str) -> frozenset[str]:
-    """The terms of a text, without their endings, except function words; all if there are no others."""
+    """The terms of a text except function words, or all if there are no others: verbs in their base form
+    ("wrote" meets "write"), and without endings.
+    """
     terms = search_terms(text)
     content = [term for term in terms if term not in _function_terms()]
-    return frozenset(stem(term) for term in content or terms)
+    return frozenset(stem(VERB_BASES.get(term, term)) for term in content or terms)
 
 
 def terms_with_characters(text: str) -> frozenset[str]:

@@ -40,6 +40,28 @@ IRREGULAR_PARTICIPLES = words(
     overcome overseen overtaken overthrown paid read ridden run seen sent set sold shot shown slain spent
     spoken stolen struck sung taken taught thrown told torn undertaken won worn written"""
 )
+# The base form of each irregular form, for verbs of the content; forms of two verbs (found, lay) and those
+# that are mostly other words (bit, bore, born, wound) are left out.
+VERB_BASES: Mapping[str, str] = {
+    form: verb
+    for verb, *forms in map(
+        str.split,
+        """beat beaten\nblow blew blown\nbreak broke broken\nbreed bred\nbring brought\nbuild built\nbuy bought
+        catch caught\nchoose chose chosen\ncreep crept\ndig dug\ndraw drew drawn\ndream dreamt\ndrink drank drunk
+        drive drove driven\neat ate eaten\nfall fell fallen\nfeed fed\nfeel felt\nfight fought\nflee fled
+        fly flew flown\nforbid forbade forbidden\nforget forgot forgotten\nforgive forgave forgiven
+        freeze froze frozen\ngrow grew grown\nhang hung\nhear heard\nhide hid hidden\nhold held\nlead led
+        learn learnt\nleave left\nlend lent\nlight lit\nlose lost\nmeet met\novercome overcame
+        oversee oversaw overseen\novertake overtook overtaken\nride rode ridden\nring rang rung\nrise rose risen
+        run ran\nseek sought\nsell sold\nsend sent\nshake shook shaken\nshine shone\nshoot shot\nsing sang sung
+        sink sank sunk\nsit sat\nslay slew slain\nsleep slept\nspeak spoke spoken\nspend spent\nstand stood
+        steal stole stolen\nstick stuck\nstrike struck\nswear swore sworn\nsweep swept\nswim swam swum
+        swing swung\nteach taught\ntear tore torn\ntell told\nthink thought\nthrow threw thrown
+        understand understood\nundergo underwent undergone\nundertake undertook undertaken\nwake woke woken
+        wear wore worn\nweep wept\nwin won\nwithdraw withdrew withdrawn\nwrite wrote written""".splitlines(),
+    )
+    for form in forms
+}
 NO_PAST_FORMS = words(
     "based indeed hundred limited united related alleged supposed beloved naked sacred"
 )
