@@ -40,7 +40,7 @@ _NOT_APPLICABLE = re.compile(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
 _FIXED_SENTENCES = frozenset(
     sentence
     for words in FIXED_WORDS.values()
-    for sentence in (words.selected, words.no_sentence, words.no_words)
+    for sentence in (words.selected, words.no_sentence, words.no_words, words.nothing_found)
 )
 
 
@@ -294,9 +294,8 @@ class Answer:
 
     def __str__(self) -> str:
         text = with_invented_marked(self.text, self.invented)
-        if not self.citations:
-            return text
-        return "\n".join([text, "", *self._lines()])
+        lines = list(self._lines())
+        return "\n".join([text, "", *lines]) if lines else text
 
     def _repr_html_(self) -> str:
         text = with_invented_marked(self.text, self.invented)
@@ -334,11 +333,10 @@ def _letters(text: str) -> str:
 
 def answer_lines(answer: Answer) -> Iterator[str]:
     """The sources of an answer, a line each, and the claims without support or without a source."""
-    if answer.citations:
-        language = answer.context.language
-        yield from source_lines(answer.citations, language)
-        yield from unsupported_lines(answer.text, answer.claims, language)
-        yield from uncited_lines(answer.text, language)
+    language = answer.context.language
+    yield from source_lines(answer.citations, language)
+    yield from unsupported_lines(answer.text, answer.claims, language)
+    yield from uncited_lines(answer)
 
 
 def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterator[str]:
@@ -391,15 +389,22 @@ def with_invented_marked(text: str, invented: Iterable[int]) -> str:
     return CITATION_MARKER.sub(mark, text) if numbers else text
 
 
-def uncited_lines(text: str, language: str = "en") -> Iterator[str]:
-    """The statements of an answer without a citation, but for headings, questions and fixed sentences."""
-    words = FIXED_WORDS[known_language(language)]
+def uncited_lines(answer: Answer) -> Iterator[str]:
+    """The statements of an answer without a citation, but for headings, questions and fixed sentences; of
+    an answer that cites nothing a single line. An answer from nothing found has no source to cite.
+    """
+    words = FIXED_WORDS[known_language(answer.context.language)]
+    text = answer.text
     statements = [
         " ".join(text[start:end].split())
         for start, end in sentence_spans(text)
         if not _MARKER_BEHIND.match(text, end)
     ]
     uncited = [statement for statement in statements if _lacks_citation(statement)]
+    if not answer.citations:
+        if uncited and not answer.context.empty:
+            yield words.cites_nothing
+        return
     for statement in uncited[:_MOST_UNCITED]:
         plain = without_marks(_LEADING_MARKERS.sub("", statement)).strip(_CLAIM_BORDER)
         yield words.uncited.format(clipped_at_word(plain, QUOTE_LENGTH))

@@ -45,11 +45,13 @@ class FixedWords:
     partly_unsupported: str
     unsupported_claim: str
     uncited: str
+    cites_nothing: str
     selected: str
     no_sentence: str
     parts: str
     names_mentioned_most: str
     no_words: str
+    nothing_found: str
     conflicts: str
     conflict: str
     as_of: str
@@ -86,11 +88,13 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         partly_unsupported=" (another claim that cites this is unsupported)",
         unsupported_claim="(!) not supported by {}: “{}”",
         uncited="(!) no source given: “{}”",
+        cites_nothing="(!) This answer cites no source.",
         selected="These sentences were selected from the sources; no model wrote them.",
         no_sentence="No sentence clearly answers this question.",
         parts="Parts: ",
         names_mentioned_most="Names mentioned most: ",
         no_words="The model gave no answer in words.",
+        nothing_found="Nothing about this was found in the sources.",
         conflicts="Contradictions",
         conflict="The sources contradict each other on {}: {} / {}",
         as_of="As of {}: what did not hold then is left out.",
@@ -125,11 +129,13 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         partly_unsupported="（另有引用此处的说法未获支持）",
         unsupported_claim="(!) {}不支持此说法：“{}”",
         uncited="(!) 未注明来源：“{}”",
+        cites_nothing="(!) 这个回答没有引用任何来源。",
         selected="以上句子选自资料原文，并非由模型撰写。",
         no_sentence="没有哪一句能明确回答这个问题。",
         parts="各部分：",
         names_mentioned_most="提到最多的名称：",
         no_words="模型没有写出答案。",
+        nothing_found="资料中没有找到与此相关的内容。",
         conflicts="矛盾之处",
         conflict="关于“{}”，来源相互矛盾：{} / {}",
         as_of="截至 {} 的情况：当时不成立的内容已略去。",

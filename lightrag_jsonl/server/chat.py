@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from lightrag_jsonl.core.answers import Answer, Context, source_lines
+from lightrag_jsonl.core.answers import Answer, Context, answer_lines
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.core.modes import DEFAULT_MODE, FORMER_MODES, MODES
 from lightrag_jsonl.core.options import QueryParam
@@ -146,14 +146,13 @@ async def _stream_parts(
 
 
 async def _answer_from(index: Index, question: str, param: QueryParam) -> AnswerPieces:
-    """The answer of an index, followed by the list of its sources."""
+    """The answer of an index, followed by its sources and by the claims without one."""
     async with contextlib.aclosing(index.ask(question, param)) as events:
         async for event in events:
             if isinstance(event, AnswerChunk) and event.text:
                 yield event.text
             elif isinstance(event, Answer):
-                if event.citations:
-                    lines = source_lines(event.citations, event.context.language)
+                if lines := list(answer_lines(event)):
                     yield SOURCES_SEPARATOR + "".join(f"- {line}\n" for line in lines)
                 yield event
 

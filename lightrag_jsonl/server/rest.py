@@ -188,7 +188,8 @@ Question = msgspec.defstruct("Question", _question_fields(), forbid_unknown_fiel
 
 
 class AnswerBody(Struct):
-    """An answer; `sources` has a line for each cited number.
+    """An answer; `sources` has a line for each cited number, `uncited` one for each statement without a
+    citation.
 
     The `claims` are the cited numbers in the text: whether the source supports the claim before the
     number, and by which of the `citations`.
@@ -197,6 +198,7 @@ class AnswerBody(Struct):
     text: str
     citations: tuple[answers.Citation, ...]
     sources: list[str]
+    uncited: list[str]
     trace_id: str | None
     usage: Usage
     invented: tuple[int, ...]
@@ -233,6 +235,7 @@ def answer_body(answer: answers.Answer) -> AnswerBody:
         text=answer.text,
         citations=answer.citations,
         sources=list(answers.source_lines(answer.citations, answer.context.language)),
+        uncited=list(answers.uncited_lines(answer)),
         trace_id=answer.trace_id,
         usage=answer.usage,
         invented=answer.invented,

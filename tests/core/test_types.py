@@ -6,6 +6,7 @@ import pytest
 
 from lightrag_jsonl.core.answers import Answer, Citation, CitedClaim, Context, source_lines
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
+from lightrag_jsonl.core.types import Chunk
 
 CITED = Citation(1, "chunk", "[1]", "d1", "红楼梦", 2, "c", 10, 24, "黛玉自幼多病。👻")
 
@@ -101,6 +102,27 @@ def test_statements_without_a_source_are_marked(language: str, text: str, lines:
     answer = Answer(f"{text}\n\n{fixed}", (CITED,), Context(language=language))
 
     assert [line for line in str(answer).split("\n") if line.startswith("(!)")] == lines
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "line"),
+    [
+        (
+            "en",
+            "The lamp burns oil. It hangs in the old tower.",
+            "(!) This answer cites no source.",
+        ),
+        ("zh", "灯用油点亮，挂在旧塔上。", "(!) 这个回答没有引用任何来源。"),
+    ],
+)
+def test_an_answer_that_cites_nothing_says_so(language: str, text: str, line: str) -> None:
+    """In one line; but not where there was nothing to cite, or nothing is stated."""
+    found = Context(language=language, chunks=(Chunk("c", "d", 0, 1, 0, 3, "Oil"),))
+    words = FIXED_WORDS[known_language(language)]
+
+    assert str(Answer(text, (), found)).split("\n") == [text, "", line]
+    assert str(Answer(text, (), Context(language=language))) == text
+    assert str(Answer(words.nothing_found, (), found)) == words.nothing_found
 
 
 def test_invented_numbers_do_not_look_like_citations() -> None:

@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from lightrag_jsonl.core.answers import Community, Context, Keywords, uncited_lines
+from lightrag_jsonl.core.answers import (
+    Answer,
+    Citation,
+    Community,
+    Context,
+    Keywords,
+    uncited_lines,
+)
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
@@ -389,10 +396,12 @@ def test_an_overview_names_the_parts_and_the_central_names_without_being_marked_
     community = Community("Ilse Moor", entities=("Wend", "Ilse Moor", "Nobody"))
     excerpts = {chunk.id: ((0, len(text)),) for chunk in chunks}
     book = Context(chunks=chunks, excerpts=excerpts, communities=(community,))
-    lines = answer("Summarize the book.", book).split("\n\n")
+    overview = answer("Summarize the book.", book)
+    lines = overview.split("\n\n")
     assert lines[0] == "Parts: Day 0; Day 1; Day 2"
     assert lines[1] == "Names mentioned most: Wend; Ilse Moor"
-    assert not [*uncited_lines(answer("Summarize the book.", book))]
+    citation = Citation(1, "chunk", "0", "log", "The log", 1, "0", 0, len(text), text)
+    assert not [*uncited_lines(Answer(overview, (citation,), book))]
 
     letters = tuple(replace(chunk, document_id=f"letter {chunk.id}") for chunk in chunks)
     titles = {f"letter {number}": f"Letter {number}" for number in range(3)}

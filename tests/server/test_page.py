@@ -446,13 +446,15 @@ def test_answers_say_which_citations_have_no_support_and_show_markdown(
 
 def test_a_claim_without_support_says_so_on_hover_and_by_keyboard(kb: Path, page: Page) -> None:
     """In words beside its number, and in a line below the answer; a supported claim has no such mark."""
-    llm = PacedLLM(["Marie Curie was born in Warsaw [1]. She swam to Mars [1]."])
+    claims = "Marie Curie was born in Warsaw [1]. She swam to Mars [1]."
+    llm = PacedLLM([f"{claims} Her boat was built by penguins."])
     llm.turns.release(9)
     with serving_model(kb, llm) as server:
         page.open(server)
         page.ask("Where was Marie Curie born?")
         mark = page.wait(".answer .weak")
         page.wait("#ask .foot .soft", "question mark")
+        page.wait("#ask .foot .warn", "no source given: “Her boat was built by penguins”")
         assert not page.all("#tip") and len(page.all(".answer .number:not(.weak)")) == 1
         webdriver.ActionChains(page.driver).move_to_element(mark).perform()
         page.wait("#tip", "No sentence here supports this claim: “She swam to Mars”")

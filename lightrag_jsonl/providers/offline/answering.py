@@ -40,10 +40,6 @@ _NAME_GAPS = 3  # so many characters may stand between those of a name
 _NEAREST = 3  # sentences that are shown where none answers
 _MOST_DEFINING = 3  # sentences of the answer to "What is …?"
 
-_NO_ANSWER: Mapping[Language, str] = {
-    "en": "Nothing about this was found in the sources.",
-    "zh": "资料中没有找到与此相关的内容。",
-}
 _WHOLE_TEXT: Mapping[Language, str] = {
     "en": "No single sentence answers this question about the whole text. The passages found begin "
     "as follows:",
@@ -125,13 +121,14 @@ def select_answer(question: str, context: Context, language: Language) -> str:
         beginnings = _beginnings(context, language)[: limit or _MOST_SENTENCES]
         answer = "\n".join([f"{_WHOLE_TEXT[question_language]}\n", *beginnings])
     else:
-        return _NO_ANSWER[question_language]
+        return FIXED_WORDS[question_language].nothing_found
     return answer if limit else f"{answer}\n\n{FIXED_WORDS[question_language].selected}"
 
 
 def is_abstention(answer: str) -> bool:
     """Whether an answer of the rules says that no sentence of the sources answers the question."""
-    openings = (*_NO_ANSWER.values(), *_NO_SENTENCE.values(), *_WHOLE_TEXT.values())
+    nothing_found = [words.nothing_found for words in FIXED_WORDS.values()]
+    openings = (*nothing_found, *_NO_SENTENCE.values(), *_WHOLE_TEXT.values())
     return answer.startswith(openings)
 
 

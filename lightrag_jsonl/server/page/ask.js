@@ -158,6 +158,7 @@ function finish(question, turn, answer) {
     line(() => openCitations(shownFirst(cited)), h("span", { class: numberClass(cited) }, number),
       h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), cited.map(({ text, supported }) => supported && ` ${text}`), unsupportedClaims(answer, number))));
   if (sources.length) turn.foot.append(h("h3", { t: "sources" }), h("ul", { class: "list" }, sources));
+  turn.foot.append(...(answer.uncited ?? []).map((line) => h("p", { class: "warn" }, line)));
   const trace = { href: answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`), target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
   const evidence = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence) };
   turn.foot.append(h("p", { class: "row" }, copyButton(answer), sourceButton(turn, answer), h("button", evidence), trace.href && h("a", trace)));
@@ -165,7 +166,7 @@ function finish(question, turn, answer) {
 
 // The answer with the list of its sources, for the clipboard.
 function copyButton(answer) {
-  const text = [answer.text, answer.sources.join("\n")].filter(Boolean).join("\n\n");
+  const text = [answer.text, [...answer.sources, ...(answer.uncited ?? [])].join("\n")].filter(Boolean).join("\n\n");
   const button = h("button", { class: "link", t: "copy" });
   const say = (key) => {
     button.dataset.t = key;
