@@ -22,6 +22,8 @@ from lightrag_jsonl.cli.options import (
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_async
 
+SERVER_PACKAGES = ("prometheus_client", "starlette", "uvicorn")
+
 
 @command(
     click.argument("folders", nargs=-1, required=True, type=DIRECTORY, metavar="DIR..."),
@@ -76,11 +78,7 @@ def serve_command(
         from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, ServerLimits
         from lightrag_jsonl.server.security import Access
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in (
-            "prometheus_client",
-            "starlette",
-            "uvicorn",
-        ):
+        if (error.name or "").partition(".")[0] not in SERVER_PACKAGES:
             raise
         raise ConfigError("the server is an extra: pip install 'lightrag-jsonl[server]'") from error
     access = Access(host=host, token=_token(token_file), hosts=hosts)

@@ -62,8 +62,9 @@ _USUAL_WRAPPED = 120  # ... unless the first word behind it would not have fitte
 _LONGEST_WRAPPED = 200
 _FIRST_WORD = re.compile(r"[^\S\n]*\S+")
 # In columns: what a wrapped line of CJK text has, and how ragged its edge may be.
-_LEAST_COLUMNS, _MOST_COLUMNS = 40, 240
-_MARGIN = 6
+_LEAST_COLUMNS = 40
+_MOST_COLUMNS = 240
+_RAGGED_COLUMNS = 6
 _INSIDE_PROSE = re.compile("[，。；]")
 _WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
@@ -146,17 +147,17 @@ def _is_wrapped(line: str, next_line: str) -> bool:
 
 def _is_wrapped_cjk(line: str, next_line: str) -> bool:
     """Whether the break between two lines, one of them of CJK text, only keeps them short."""
-    width = _columns(line)
+    width = _display_width(line)
     if not _LEAST_COLUMNS <= width <= _MOST_COLUMNS:
         return False
     if line.endswith(("，", "、")):
         return True
     is_prose = "，" in line and _INSIDE_PROSE.search(next_line) is not None
-    is_full = width + _MARGIN >= _columns(next_line[:_LONGEST_WRAPPED])
+    is_full = width + _RAGGED_COLUMNS >= _display_width(next_line[:_LONGEST_WRAPPED])
     return is_prose and is_full and (is_cjk(line[-1]) or line[-1].isalnum())
 
 
-def _columns(text: str) -> int:
+def _display_width(text: str) -> int:
     """The width of a text in columns: two for each wide character."""
     return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
 

@@ -211,7 +211,7 @@ class Engine:
         """The relations and attributes with one value at a time, by the options and by the ontology; a
         question does not need the file of the ontology.
         """
-        return _functional_kinds(self.options)
+        return _kinds_of_one_value(self.options)
 
     @cached_property
     def answers(self) -> AnswerCache:
@@ -443,7 +443,7 @@ def open_engine(
     expected = _expected_settings(chosen_embedder, tokenizer, language)
     processes = None
     if search_processes:
-        processes = SearchProcesses(address, search_processes, _functional_kinds(options))
+        processes = SearchProcesses(address, search_processes, _kinds_of_one_value(options))
     return Engine(
         working_dir=address,
         store=_open_store(address, expected, create=create),
@@ -465,7 +465,7 @@ def open_engine(
     )
 
 
-def _functional_kinds(options: IndexOptions) -> tuple[str, ...]:
+def _kinds_of_one_value(options: IndexOptions) -> tuple[str, ...]:
     kinds = list(options.functional_kinds)
     if options.ontology is not None:
         with suppress(ConfigError):

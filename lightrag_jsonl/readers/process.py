@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from lightrag_jsonl.core.child_process import read_message, start_python, write_message
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.pipes import read_message, write_message
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers import FileContent, Readers, is_read_here, read_file
@@ -23,7 +23,6 @@ START_SECONDS: Final = 120.0  # an empty process needs 0.2, but the machine may 
 EXIT_SECONDS: Final = 5.0  # for a process whose pipes are closed
 # Variables with these words in their names are not for what reads files.
 NAMES_OF_KEYS: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
-ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each takes memory
 # The package itself is not imported: it would load what indexing needs, for a second or more.
 CODE: Final = """
 import sys, types
@@ -188,16 +187,7 @@ def _start() -> subprocess.Popen[bytes]:
         for name, text in os.environ.items()
         if not any(secret in name.upper() for secret in NAMES_OF_KEYS)
     }
-    creation_flags = 0
-    if sys.platform == "win32":
-        creation_flags = subprocess.CREATE_NO_WINDOW
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", CODE, str(Path(__file__).parent.parent)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**inherited, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        creationflags=creation_flags,
-    )
+    return start_python(CODE, str(Path(__file__).parent.parent), environment=inherited)
 
 
 def _close(stream: Any) -> None:

@@ -18,8 +18,8 @@ from typing import Final
 
 import msgspec
 
+from lightrag_jsonl.core.child_process import read_message, write_message
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.pipes import read_message, write_message
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.readers import FileContent, read_file
 from lightrag_jsonl.readers.limits import FileLimits, advice

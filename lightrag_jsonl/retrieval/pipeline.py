@@ -60,7 +60,7 @@ from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
-from lightrag_jsonl.retrieval.searching import SearchMemory, SearchRequest, find, holding_at
+from lightrag_jsonl.retrieval.searching import SearchMemory, SearchRequest, findings, holding_at
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Store, read, search
@@ -88,7 +88,7 @@ class QueryPipeline:
 
     `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
     an answer, and the cited numbers outside the prompt. `likeness` is the scale of the
-    embedder's cosines, `communities` keeps the communities of the graph, `claims` the claims. With `processes`, these search. Without `secret_marks`, equal
+    embedder's cosines, `communities` keeps the communities of the graph, `claims` the claims. With `processes`, the processes search. Without `secret_marks`, equal
     content has equal marks in the prompts of every index.
     """
 
@@ -275,11 +275,11 @@ class QueryPipeline:
         request = SearchRequest(
             query=query, context=context, param=param, chunk_limit=param.chunk_top_k * factor
         )
-        # One process finds the communities of a graph, which may take seconds, and keeps them.
+        # The communities of a graph, which may take seconds, are found and kept in one process.
         if self.processes is not None and not request.for_overview:
             return await self.processes.find(request)
         memory = SearchMemory(self.claims, self.communities)
-        return await search(self.store, lambda snapshot: find(snapshot, request, memory))
+        return await search(self.store, lambda snapshot: findings(snapshot, request, memory))
 
     def _as_of(self, view: StoreView, param: QueryParam) -> StoreView:
         """The view as of the moment of the question, if any."""

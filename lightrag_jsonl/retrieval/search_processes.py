@@ -5,26 +5,22 @@ import logging
 import os
 import pickle
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from typing import Final
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import in_thread
+from lightrag_jsonl.core.child_process import read_message, start_python, write_message
 from lightrag_jsonl.core.errors import ConfigError, StorageError
-from lightrag_jsonl.core.pipes import read_message, write_message
 from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.communities import CommunityMemory
-from lightrag_jsonl.retrieval.searching import SearchMemory, SearchRequest, find
+from lightrag_jsonl.retrieval.searching import SearchMemory, SearchRequest, findings
 from lightrag_jsonl.retrieval.task import SearchResult
 from lightrag_jsonl.storage.opening import open_store
 
-CODE: Final = (
-    "from lightrag_jsonl.retrieval.search_processes import answer_requests; answer_requests()"
+SEARCHING_CODE: Final = (
+    "from lightrag_jsonl.retrieval.search_processes import answer_searches; answer_searches()"
 )
-# The processes share the cores; threads of numeric libraries would only wait for each other.
-ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +28,8 @@ log = logging.getLogger(__name__)
 class SearchProcesses:
     """At most `count` processes that search the index at an address, each one request at a time.
 
-    Each starts when all before it are busy, and ends with `close` or with this process. `functional_kinds`
-    are those of `ClaimMemory`. Use from one event loop.
+    A request starts a further process if all are busy; the processes end with `close` or with this
+    process. `functional_kinds` are those of `ClaimMemory`. Use from one event loop.
     """
 
     def __init__(self, address: Address, count: int, functional_kinds: Sequence[str]) -> None:
@@ -48,7 +44,7 @@ class SearchProcesses:
     async def find(self, request: SearchRequest) -> SearchResult:
         """The findings of the latest state of the index.
 
-        If a process ends during a request, another one gets the request; if that ends, too,
+        If a process ends during a request, another process gets the request; if that process ends, too,
         `StorageError`.
         """
         async with self._free_slots:
@@ -96,17 +92,7 @@ class _SearchProcess:
     """A process that searches the index at an address."""
 
     def __init__(self, address: Address, functional_kinds: Sequence[str]) -> None:
-        search_path = os.pathsep.join(filter(None, sys.path))
-        creation_flags = 0
-        if sys.platform == "win32":
-            creation_flags = subprocess.CREATE_NO_WINDOW
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", CODE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **ONE_THREAD, "PYTHONPATH": search_path},
-            creationflags=creation_flags,
-        )
+        self._process = start_python(SEARCHING_CODE, environment=os.environ)
         self._first_message: bytes | None = pickle.dumps((address, functional_kinds))
 
     @property
@@ -134,12 +120,12 @@ class _SearchProcess:
         return outcome
 
     def end(self) -> None:
-        """End the process, which has nothing to lose; ending it twice is no error."""
+        """End the process, which has nothing to lose; a second call is no error."""
         self._process.kill()
         self._process.communicate()
 
 
-def answer_requests() -> None:
+def answer_searches() -> None:
     """Answer requests until their stream ends: the first message says where the index is."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
     requests = os.fdopen(os.dup(0), "rb")
@@ -156,7 +142,7 @@ def answer_requests() -> None:
         try:
             store = store or open_store(address, create=False)
             with store.snapshot() as snapshot:
-                outcome = find(snapshot, pickle.loads(message), memory)
+                outcome = findings(snapshot, pickle.loads(message), memory)
         except Exception as error:  # noqa: BLE001 - it is raised where the request came from
             outcome = error
         write_message(responses, pickle.dumps(outcome))

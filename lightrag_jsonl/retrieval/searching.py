@@ -45,7 +45,7 @@ class SearchMemory:
     communities: CommunityMemory
 
 
-def find(snapshot: Snapshot, request: SearchRequest, memory: SearchMemory) -> SearchResult:
+def findings(snapshot: Snapshot, request: SearchRequest, memory: SearchMemory) -> SearchResult:
     """The findings of one state of the index."""
     context = request.context
     task = SearchTask(

@@ -114,7 +114,7 @@ async def test_a_killed_process_is_replaced(
             started[1].kill()
             await asyncio.sleep(0.01)
         assert "Horten" in (await asked).prompt
-        monkeypatch.setattr(search_processes, "CODE", "raise SystemExit")
+        monkeypatch.setattr(search_processes, "SEARCHING_CODE", "raise SystemExit")
         started[-1].kill()
         started[-1].wait()
         with pytest.raises(StorageError, match="search_processes=0"):
