@@ -441,9 +441,6 @@ def open_engine(
     if task_models.get("answer", chosen_llm) is None:
         answerer = answerer or offline.ExtractiveAnswerer(rules)
     expected = _expected_settings(chosen_embedder, tokenizer, language)
-    processes = None
-    if search_processes:
-        processes = SearchProcesses(address, search_processes, _kinds_of_one_value(options))
     return Engine(
         working_dir=address,
         store=_open_store(address, expected, create=create),
@@ -461,8 +458,12 @@ def open_engine(
         answerer=answerer,
         clock=Clock(clock),
         new_id=new_id,
-        processes=processes,
+        processes=_processes(address, search_processes, options),
     )
+
+
+def _processes(address: Address, count: int, options: IndexOptions) -> SearchProcesses | None:
+    return SearchProcesses(address, count, _kinds_of_one_value(options)) if count else None
 
 
 def _kinds_of_one_value(options: IndexOptions) -> tuple[str, ...]:
