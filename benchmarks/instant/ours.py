@@ -19,10 +19,12 @@ class Ours:
 
     modes: Sequence[Any] = ("mix", "naive", "local", "global", "hybrid")
 
-    def __init__(self, folder: Path, material: Material) -> None:
+    def __init__(self, folder: Path, material: Material, *, search_processes: int = 0) -> None:
         replies = Replies(material, lambda rows: "\n".join(map(json.dumps, rows)))
         embedder = _Embedder(WordVectors(material.clock))
-        self._rag = LightRAG(folder, llm=_Model(replies), embedder=embedder)
+        self._rag = LightRAG(
+            folder, llm=_Model(replies), embedder=embedder, search_processes=search_processes
+        )
 
     def insert(self, papers: Iterable[Paper]) -> None:
         self._rag.insert([Document("", id=paper.id, pages=paper.pages) for paper in papers])

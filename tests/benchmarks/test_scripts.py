@@ -25,7 +25,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 SURROUNDINGS = {"HTTPS_PROXY": "http://127.0.0.1:9"}  # no token ranks from the network
 SCRIPTS = {  # their arguments, and the figures that must be there
     "index": ("--sizes 10 --cold 1", "sizes"),
-    "query": ("--sizes 10 --answers 4", "sizes"),
+    "query": ("--sizes 10 --answers 4 --search-processes 1", "sizes"),
     "compare": (". --sizes 10 --rounds 1 --cold 0 --answers 1", "figures"),
     "corpus": ("--questions 4", "entities bytes_on_disk mix"),
     "jsonl": ("--lines 400", "kept read_s"),
