@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli import main
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.errors import ConfigError, StorageError
@@ -188,3 +189,15 @@ def test_a_copy_that_ends_early_leaves_nothing(url: Url, unbroken: Path, tmp_pat
             assert store.is_empty()
         assert main(["copy", str(unbroken), target], standalone_mode=False) is not None
         assert view(target) == view(unbroken)
+
+
+def test_search_processes_find_the_same(url: Url) -> None:
+    """The address reaches them with its password, and they see what was committed before the question."""
+    question = "Who bought the paper mill?"
+    with LightRAG(url("searched")) as rag:
+        rag.insert("Anna Berg sold the paper mill to Otto Lind in 1931.")
+        expected = rag.retrieve(question).prompt
+    with LightRAG(url("searched"), search_processes=1) as rag:
+        assert rag.retrieve(question).prompt == expected
+        rag.insert("Karl Moe bought the paper mill in 1977.")
+        assert "Karl Moe" in rag.retrieve(question).prompt
