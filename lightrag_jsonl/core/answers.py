@@ -350,8 +350,7 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
     quotes_by_place: dict[tuple[int, str], dict[str, None]] = {}  # "" for an unsupported citation
     for citation in ordered:
         place = _place(citation, labels[citation.document_id], words)
-        sentence = " ".join(without_marks(citation.text).split())
-        text = clipped_at_word(sentence, QUOTE_LENGTH)
+        text = clipped_at_word(without_marks(citation.text), QUOTE_LENGTH)
         quote = words.quote.format(text) if citation.supported else ""
         quotes_by_place.setdefault((citation.number, place), {})[quote] = None
     numbers_by_line: dict[str, list[int]] = {}

@@ -21,13 +21,19 @@ def content_words(question: str) -> list[str]:
     return [*dict.fromkeys([*(word for word in spaced if word not in EMPTY_WORDS), *pieces])]
 
 
+_NOUN_AS_VERB = re.compile(
+    r"\b(?:to|i|we|you|they|he|she|can|could|may|must|should)\s+(?:book|text|page|file)\b",
+    re.IGNORECASE,
+)
+
+
 def asks_about_everything(question: str) -> bool:
     """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？").
 
     All content words of such a question name a text, a part of every text, or a use of texts. What
-    happened in a year is told in some places only.
+    happened in a year is told in some places only, and who asks how to book asks about no book.
     """
-    if YEAR.search(question):
+    if YEAR.search(question) or _NOUN_AS_VERB.search(question):
         return False
     content = [word for word in content_words(question) if not word.isdigit()]
     return bool(content) and all(map(is_of_any_text, content))

@@ -375,7 +375,15 @@ def test_questions_about_everything(question: str) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    [*ELSEWHERE, *CHINESE_ELSEWHERE, "Summarize the rise of Rome.", "总结安史之乱", "１２ 🌍", ""],
+    [
+        *ELSEWHERE,
+        *CHINESE_ELSEWHERE,
+        "Summarize the rise of Rome.",
+        "Do I need to book?",
+        "总结安史之乱",
+        "１２ 🌍",
+        "",
+    ],
 )
 def test_questions_about_something(question: str) -> None:
     """A single further word says what they are about; a greeting is about nothing."""

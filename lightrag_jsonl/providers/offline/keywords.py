@@ -63,14 +63,15 @@ class _NamesAndWords(NamedTuple):
 def offline_keywords(question: str, history: Sequence[Message], language: Language) -> Keywords:
     """The low- and high-level keywords of a question, each in the order of the text."""
     question = sanitize(question)
-    own = _names_and_words(question, language)
+    subject = question.replace("多少钱", "多少")  # it asks how much, and not about money
+    own = _names_and_words(subject, language)
     earlier = _from_history(question, own, history, language)
     names = _distinct_words([*own.names, *earlier.names])
     words = _distinct_words([*own.words, *earlier.words])
     all_names = " ".join(names).casefold()
     themes = [word for word in words if word not in all_names]
     if not names:
-        subjects = themes or _distinct_words(_remaining_words(question))
+        subjects = themes or _distinct_words(_remaining_words(subject))
         names = _distinct_words([*YEAR.findall(question), *subjects])
         themes = []
     searched_question = ""
