@@ -29,6 +29,7 @@ from lightrag_jsonl.server.app import STATIC
 from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, relation
+from tests.processes import installed_browser
 from tests.server.running import (
     SECONDS,
     PacedLLM,
@@ -154,12 +155,12 @@ class Page:
 
 @pytest.fixture(scope="module")
 def _browser() -> Iterator[webdriver.Chrome]:
-    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    browser, driver = installed_browser(), shutil.which("chromedriver")
     if browser is None or driver is None:
         pytest.skip("no browser: apt-get install chromium chromium-driver")
     options = webdriver.ChromeOptions()
     options.binary_location = browser
-    arguments = ["headless=new", "no-sandbox", "disable-dev-shm-usage", "lang=en-US"]
+    arguments = ["headless", "no-sandbox", "disable-dev-shm-usage", "lang=en-US"]
     arguments += ["use-angle=swiftshader", "enable-unsafe-swiftshader", "window-size=1400,900"]
     # Pages are composed without WebGL, in one process for all servers: half of the work.
     arguments += ["disable-gpu-compositing", "renderer-process-limit=1"]
@@ -520,8 +521,8 @@ def test_an_answer_is_copied_and_shown_as_it_was_written(kb: Path, page: Page) -
     llm.turns.release(9)
     with serving_model(kb, llm) as server:
         page.open(server)
-        permission = {"permission": {"name": "clipboard-read"}, "setting": "granted"}
-        page.driver.execute_cdp_cmd("Browser.setPermission", permission)
+        permissions = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+        page.driver.execute_cdp_cmd("Browser.grantPermissions", permissions)
         page.ask("Where was Marie Curie born?")
         page.wait("#ask .foot button", "Copy").click()
         page.wait("#ask .foot button", "Copied")
