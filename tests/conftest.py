@@ -61,6 +61,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return bool(SLOW_FILE.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """A process more than cores for the whole suite, whose slow tests wait for servers and browsers."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return cores if is_quick(config) else cores + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs PyTorch comes first: so one of several test processes imports it, and no other."""
     items.sort(key=lambda item: item.get_closest_marker("torch") is None)
