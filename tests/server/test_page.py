@@ -48,12 +48,14 @@ QUIET = (
     "--no-audit",
     "--no-fund",
 )  # no more requests than needed
-HOLD_OVERVIEW = """
+# Requests to addresses with this part wait until `held.go()`.
+HOLD = """
+    const [part] = arguments;
     window.held = {};
     const fetched = window.fetch;
     const going = new Promise((go) => { held.go = go; });
     window.fetch = async (url, ...rest) => {
-      if (String(url).includes("/overview")) await going;
+      if (String(url).includes(part)) await going;
       return fetched(url, ...rest);
     };
 """
@@ -331,6 +333,20 @@ def test_documents_are_uploaded_and_deleted(server: Running, page: Page, tmp_pat
             question.dismiss()
         page.wait("#documents .facts", f"Documents: {documents}")
     assert {one["id"] for one in server.get("/indexes/kb/documents")["items"]} == {"curie", "张骞"}
+
+
+def test_what_a_job_has_done_is_shown_however_soon_it_ends(server: Running, page: Page) -> None:
+    """Also where it ends between the page's requests for the documents and for the jobs."""
+    page.open(server, "documents")
+    page.wait("#documents .rows .card b", "Curie")
+    page.driver.execute_script(HOLD, "/jobs")
+    deleted = "#documents .rows .card:has([data-label=delete_one])"
+    page.click(deleted, "Curie", "[data-label=delete_one]")
+    page.driver.switch_to.alert.accept()
+    wait_for(lambda: server.get("/indexes/kb/documents")["total"] == 1)
+    wait_for(lambda: server.get("/indexes/kb/jobs")["items"][0]["ended_at"])
+    page.driver.execute_script("held.go();")
+    page.wait("#documents .facts", "Documents: 1")
 
 
 def test_data_never_becomes_markup(kb: Path, page: Page) -> None:
@@ -867,7 +883,7 @@ def test_a_late_answer_does_not_cover_what_was_asked_for_after_it(
     insert_namesakes(tmp_path / "kb")
     with serving(tmp_path / "kb") as server:
         page.open(server)
-        page.driver.execute_script(HOLD_OVERVIEW)
+        page.driver.execute_script(HOLD, "/overview")
         page.wait("nav a", "Graph").click()
         page.wait("#graph button", "Namesakes").click()
         page.wait("#graph aside h3", "Ada Gale")
