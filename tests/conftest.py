@@ -9,6 +9,8 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
@@ -125,6 +127,17 @@ def only_own_settings(config_folders: Iterator[Path]) -> Iterator[None]:
         for name in [*os.environ]:
             if SETTING.match(name) and name != DATA:
                 patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_read_once() -> Iterator[None]:
+    """Each client of HTTP reads the machine's certificates for 20 ms, though no test speaks TLS."""
+    with pytest.MonkeyPatch.context() as patch:
+        if find_spec("httpcore2") is not None:
+            import httpcore2
+
+            patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
         yield
 
 
