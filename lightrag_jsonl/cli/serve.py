@@ -1,6 +1,7 @@
 """`serve` and `mcp`: answer the questions of programs."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from lightrag_jsonl.cli.options import (
     reranker,
 )
 from lightrag_jsonl.providers.settings import Setup
+from lightrag_jsonl.rag.opening import open_async
 
 
 @command(
@@ -36,6 +38,12 @@ from lightrag_jsonl.providers.settings import Setup
     option("--max-upload", "The largest upload in MB (default 100).", POSITIVE, default=100),
     option("--max-job-hours", "The longest job in hours (default 24).", POSITIVE, default=24),
     option("--max-questions", "Questions answered at once (default 16).", POSITIVE, default=16),
+    option(
+        "--search-processes",
+        "Processes for each index that search for its questions, to use several cores (default 0: the server searches).",
+        click.IntRange(0),
+        default=0,
+    ),
 )
 def serve_command(
     setup: Setup,
@@ -47,6 +55,7 @@ def serve_command(
     max_upload: int,
     max_job_hours: int,
     max_questions: int,
+    search_processes: int,
 ) -> CommandOutput:
     """Serve indexes by HTTP, each under its folder's name.
 
@@ -80,7 +89,8 @@ def serve_command(
         questions=max_questions,
         job_seconds=max_job_hours * 3_600.0,
     )
-    indexes = Indexes(limits, setup)
+    opener = partial(open_async, setup=setup, search_processes=search_processes)
+    indexes = Indexes(limits, setup, opener=opener)
     indexes.open(folders)
     uvicorn.run(
         create_app(indexes, access),

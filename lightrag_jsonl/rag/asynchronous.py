@@ -75,7 +75,9 @@ class AsyncLightRAG:
     `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
     model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
     (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
-    every run. Use an instance from one event loop. `engine` is the `Engine` with the parts of the
+    every run. `search_processes` further processes search for questions that come at the same time, so that
+    these use several cores; with 0 this process searches. Use an instance
+    from one event loop. `engine` is the `Engine` with the parts of the
     index: store, models and pipelines.
 
     Raises `StorageError` if the folder cannot be used, or with `create=False` holds no
@@ -101,6 +103,7 @@ class AsyncLightRAG:
         answerer: protocols.Answerer | None = None,
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = random_id,
+        search_processes: int = 0,
         create: bool = True,
     ) -> None:
         self.engine: Engine = open_engine(
@@ -119,6 +122,7 @@ class AsyncLightRAG:
             answerer=answerer,
             clock=clock,
             new_id=new_id,
+            search_processes=search_processes,
             create=create,
         )
         self.working_dir: Address = self.engine.working_dir

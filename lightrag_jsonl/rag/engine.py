@@ -58,6 +58,7 @@ from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
+from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import ReportTotals
@@ -113,6 +114,7 @@ class Engine:
     - `extractor`, `keyword_extractor`, `answerer`: the user's replacements for the model in a single
       step, or `None`; without a model, language rules take all three places.
     - `clock`: the time; `new_id`: the ids of traces.
+    - `processes`: the processes that search the index, or `None`, where this process searches.
 
     Pipelines, made at first use:
 
@@ -147,6 +149,7 @@ class Engine:
     answerer: Answerer | None = None
     clock: Clock = Clock(time.time)
     new_id: Callable[[], str] = random_id
+    processes: SearchProcesses | None = None
 
     def __repr__(self) -> str:
         return f"Engine({str(self.working_dir)!r})"
@@ -195,6 +198,7 @@ class Engine:
             likeness=LikenessScale(self.embedder, self.language),
             secret_marks=self.new_id is random_id,
             claims=ClaimMemory(self.functional_kinds),
+            processes=self.processes,
         )
 
     @cached_property
@@ -207,11 +211,7 @@ class Engine:
         """The relations and attributes with one value at a time, by the options and by the ontology; a
         question does not need the file of the ontology.
         """
-        kinds = list(self.options.functional_kinds)
-        if self.options.ontology is not None:
-            with suppress(ConfigError):
-                kinds += Ontology.load(self.options.ontology).functional_kinds
-        return tuple(kinds)
+        return _functional_kinds(self.options)
 
     @cached_property
     def answers(self) -> AnswerCache:
@@ -394,6 +394,8 @@ class Engine:
 
     def close(self) -> None:
         """Close the store; further calls raise `StorageError`."""
+        if self.processes is not None:
+            self.processes.close()
         self.store.close()
 
 
@@ -414,6 +416,7 @@ def open_engine(
     answerer: Answerer | None = None,
     clock: Callable[[], float] = time.time,
     new_id: Callable[[], str] = random_id,
+    search_processes: int = 0,
     create: bool = True,
 ) -> Engine:
     """The engine of an index, with parts from the arguments or else from the recorded settings.
@@ -438,6 +441,9 @@ def open_engine(
     if task_models.get("answer", chosen_llm) is None:
         answerer = answerer or offline.ExtractiveAnswerer(rules)
     expected = _expected_settings(chosen_embedder, tokenizer, language)
+    processes = None
+    if search_processes:
+        processes = SearchProcesses(address, search_processes, _functional_kinds(options))
     return Engine(
         working_dir=address,
         store=_open_store(address, expected, create=create),
@@ -455,7 +461,16 @@ def open_engine(
         answerer=answerer,
         clock=Clock(clock),
         new_id=new_id,
+        processes=processes,
     )
+
+
+def _functional_kinds(options: IndexOptions) -> tuple[str, ...]:
+    kinds = list(options.functional_kinds)
+    if options.ontology is not None:
+        with suppress(ConfigError):
+            kinds += Ontology.load(options.ontology).functional_kinds
+    return tuple(kinds)
 
 
 def _choose_prompts(

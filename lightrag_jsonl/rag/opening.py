@@ -89,12 +89,15 @@ def open_index(
     return rag
 
 
-def open_async(folder: Path, setup: Setup | None = None) -> AsyncLightRAG:
+def open_async(
+    folder: Path, setup: Setup | None = None, *, search_processes: int = 0
+) -> AsyncLightRAG:
     """Open an existing index with the recorded parts and options, for use in an event loop.
 
     Models of a `setup` replace the recorded ones.
     """
-    return AsyncLightRAG(**index_arguments(replace(setup or Setup(), working_dir=folder)))
+    arguments = index_arguments(replace(setup or Setup(), working_dir=folder))
+    return AsyncLightRAG(**arguments, search_processes=search_processes)
 
 
 def completed(setup: Setup, recorded: Mapping[str, str] | None) -> Setup:

@@ -1,7 +1,6 @@
 """The process that reads files: answers one request after another.
 
-A message is a length, as eight bytes, and so many bytes of MessagePack. Every import here delays
-the first file.
+Messages are MessagePack. Every import here delays the first file.
 """
 
 import contextlib
@@ -15,16 +14,16 @@ import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import IO, Final
+from typing import Final
 
 import msgspec
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.pipes import read_message, write_message
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.readers import FileContent, read_file
 from lightrag_jsonl.readers.limits import FileLimits, advice
 
-LENGTH: Final = 8  # bytes, before each message
 LATE_SECONDS: Final = 10.0  # after the limit, this process ends itself
 
 
@@ -66,23 +65,6 @@ def answer_requests() -> None:
         write_message(responses, msgspec.msgpack.encode(response))
         if response.final:
             break
-
-
-def write_message(stream: IO[bytes], message: bytes) -> None:
-    """Write a message at once."""
-    stream.write(len(message).to_bytes(LENGTH, "big"))
-    stream.write(message)
-    stream.flush()
-
-
-def read_message(stream: IO[bytes], longest: int | None = None) -> bytes | None:
-    """The next message; None at the end of the stream, and for a message beyond `longest` bytes."""
-    head = stream.read(LENGTH)
-    length = int.from_bytes(head, "big")
-    if len(head) < LENGTH or (longest is not None and length > longest):
-        return None
-    message = stream.read(length)
-    return message if len(message) == length else None
 
 
 def _limit_memory(memory: int) -> None:

@@ -41,29 +41,27 @@ from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.sentences import written_in
-from lightrag_jsonl.retrieval import ranking
 from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
 from lightrag_jsonl.retrieval.conflicts import (
     appended_conflicts,
     find_conflicts,
     with_conflict_section,
-    with_conflicts,
 )
 from lightrag_jsonl.retrieval.context import context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
 from lightrag_jsonl.retrieval.graph_state import GraphState, read_state
-from lightrag_jsonl.retrieval.holding import Holding, HoldingView, find_holding
+from lightrag_jsonl.retrieval.holding import HoldingView
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
-from lightrag_jsonl.retrieval.listing import appended_listing, find_listing, with_listing
-from lightrag_jsonl.retrieval.overview import find_overview
+from lightrag_jsonl.retrieval.listing import appended_listing, with_listing
 from lightrag_jsonl.retrieval.overview_context import fit_overview
 from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
-from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
+from lightrag_jsonl.retrieval.scope import LikenessScale
+from lightrag_jsonl.retrieval.search_processes import SearchProcesses
+from lightrag_jsonl.retrieval.searching import SearchMemory, SearchRequest, find, holding_at
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
-from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Store, read, search
 from lightrag_jsonl.storage.views import Snapshot, StoreView
@@ -90,7 +88,7 @@ class QueryPipeline:
 
     `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
     an answer, and the cited numbers outside the prompt. `likeness` is the scale of the
-    embedder's cosines, `communities` keeps the communities of the graph, `claims` the claims. Without `secret_marks`, equal
+    embedder's cosines, `communities` keeps the communities of the graph, `claims` the claims. With `processes`, these search. Without `secret_marks`, equal
     content has equal marks in the prompts of every index.
     """
 
@@ -107,6 +105,7 @@ class QueryPipeline:
     secret_marks: bool = True
     communities: CommunityMemory = field(default_factory=CommunityMemory)
     claims: ClaimMemory = field(default_factory=ClaimMemory)
+    processes: SearchProcesses | None = None
 
     async def retrieve(
         self, question: str, param: QueryParam, observer: QueryObserver = NO_OBSERVER
@@ -273,43 +272,18 @@ class QueryPipeline:
         """The findings of the index on the question, within a single snapshot."""
         query = await self._query(context, param)
         factor = RERANKED if self._reranker(param) else 1
-
-        def find(snapshot: Snapshot) -> SearchResult:
-            task = SearchTask(
-                snapshot=snapshot,
-                query=query,
-                mode=MODES[param.mode],
-                param=param,
-                chunk_limit=param.chunk_top_k * factor,
-                holding=self._holding(snapshot, param),
-            )
-            if asks_for_overview(task.mode, param, query.question, context.keywords):
-                result = find_overview(task, context, self.communities)
-            else:
-                result = ranking.find(task, context)
-                contradicted = with_conflicts(snapshot, self.claims, result.context)
-                result = replace(result, context=contradicted)
-            if not task.mode.graph:
-                return result
-            listing = find_listing(task, query.question, context.keywords)
-            return replace(result, listing=listing)
-
-        return await search(self.store, find)
-
-    def _holding(self, view: StoreView, param: QueryParam) -> Holding | None:
-        """The out-of-date part of the index, by the documents that the filter lets through; None for a
-        question without a moment.
-        """
-        if not param.as_of:
-            return None
-        claims = self.claims.claims(view)
-        if param.where:
-            claims = claims.visible_in(set(view.matching_chunks(parse_where(param.where))))
-        return find_holding(view, param.as_of, claims)
+        request = SearchRequest(
+            query=query, context=context, param=param, chunk_limit=param.chunk_top_k * factor
+        )
+        # One process finds the communities of a graph, which may take seconds, and keeps them.
+        if self.processes is not None and not request.for_overview:
+            return await self.processes.find(request)
+        memory = SearchMemory(self.claims, self.communities)
+        return await search(self.store, lambda snapshot: find(snapshot, request, memory))
 
     def _as_of(self, view: StoreView, param: QueryParam) -> StoreView:
         """The view as of the moment of the question, if any."""
-        holding = self._holding(view, param)
+        holding = holding_at(view, param, self.claims)
         return view if holding is None else HoldingView(view.dialect, holding)
 
     def _reranker(self, param: QueryParam) -> Reranker | None:

@@ -181,12 +181,16 @@ def test_broken_off_uploads_leave_nothing(kb: Path) -> None:
 
 
 def test_token_of_the_environment_is_needed_and_not_logged(kb: Path) -> None:
-    """`serve` takes the token from LIGHTRAG_JSONL_TOKEN; its log does not have it."""
+    """`serve` takes the token from LIGHTRAG_JSONL_TOKEN; its log does not have it. Ctrl-C also ends a
+    process that searches: it would keep the log open.
+    """
     token = "a-token-that-is-long"
-    with process_serving(kb, token=token) as (server, client):
+    with process_serving(kb, "--search-processes", 1, token=token) as (server, client):
         bare = httpx2.get(client.base_url.join("/indexes"), trust_env=False)
         assert bare.status_code == 401 and client.get("/indexes").json() == ["kb"]
         client.get("/indexes/other")
+        asked = client.post("/indexes/kb/retrieve", json={"question": "What is in the documents?"})
+        asked.raise_for_status()
         server.send_signal(signal.SIGINT)
         log, _ = server.communicate(timeout=SECONDS)
     assert b"Uvicorn running" in log and token.encode() not in log

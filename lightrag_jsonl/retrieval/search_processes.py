@@ -1,0 +1,162 @@
+"""Searches an index in further processes: in one process, Python runs one search at a time."""
+
+import asyncio
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.aio import in_thread
+from lightrag_jsonl.core.errors import ConfigError, StorageError
+from lightrag_jsonl.core.pipes import read_message, write_message
+from lightrag_jsonl.retrieval.claims import ClaimMemory
+from lightrag_jsonl.retrieval.communities import CommunityMemory
+from lightrag_jsonl.retrieval.searching import SearchMemory, SearchRequest, find
+from lightrag_jsonl.retrieval.task import SearchResult
+from lightrag_jsonl.storage.opening import open_store
+
+CODE: Final = (
+    "from lightrag_jsonl.retrieval.search_processes import answer_requests; answer_requests()"
+)
+# The processes share the cores; threads of numeric libraries would only wait for each other.
+ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+log = logging.getLogger(__name__)
+
+
+class SearchProcesses:
+    """At most `count` processes that search the index at an address, each one request at a time.
+
+    Each starts when all before it are busy, and ends with `close` or with this process. `functional_kinds`
+    are those of `ClaimMemory`. Use from one event loop.
+    """
+
+    def __init__(self, address: Address, count: int, functional_kinds: Sequence[str]) -> None:
+        if count < 1:
+            raise ConfigError(f"search_processes is {count}: it must be 0 or more")
+        self._address = address
+        self._functional_kinds = tuple(functional_kinds)
+        self._free_slots = asyncio.Semaphore(count)
+        self._idle: list[_SearchProcess] = []
+        self._is_closed = False
+
+    async def find(self, request: SearchRequest) -> SearchResult:
+        """The findings of the latest state of the index.
+
+        If a process ends during a request, another one gets the request; if that ends, too,
+        `StorageError`.
+        """
+        async with self._free_slots:
+            outcome = await self._outcome(request)
+            if outcome is None:
+                log.warning("%s: a search process ended, another one is started", self._address)
+                outcome = await self._outcome(request)
+        if outcome is None:
+            raise StorageError(
+                f"the processes that search {self._address} end by themselves: is there enough memory? "
+                "With search_processes=0 this process searches"
+            )
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def close(self) -> None:
+        """End the processes: idle ones now, others after the request that they answer."""
+        self._is_closed = True
+        while self._idle:
+            self._idle.pop().end()
+
+    async def _outcome(self, request: SearchRequest) -> SearchResult | Exception | None:
+        """The findings, or the error of the search; None if the process has ended."""
+        process = self._idle_process() or _SearchProcess(self._address, self._functional_kinds)
+        try:
+            return await in_thread(process.outcome, request)
+        finally:
+            if self._is_closed or not process.is_running:
+                process.end()
+            else:
+                self._idle.append(process)
+
+    def _idle_process(self) -> "_SearchProcess | None":
+        """A running process without a request, if there is one."""
+        while self._idle:
+            process = self._idle.pop()
+            if process.is_running:
+                return process
+            process.end()
+        return None
+
+
+class _SearchProcess:
+    """A process that searches the index at an address."""
+
+    def __init__(self, address: Address, functional_kinds: Sequence[str]) -> None:
+        search_path = os.pathsep.join(filter(None, sys.path))
+        creation_flags = 0
+        if sys.platform == "win32":
+            creation_flags = subprocess.CREATE_NO_WINDOW
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", CODE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": search_path},
+            creationflags=creation_flags,
+        )
+        self._first_message: bytes | None = pickle.dumps((address, functional_kinds))
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def outcome(self, request: SearchRequest) -> SearchResult | Exception | None:
+        """The findings, or the error of the search; None if the process has ended."""
+        requests = self._process.stdin
+        responses = self._process.stdout
+        assert requests is not None and responses is not None
+        try:
+            if self._first_message is not None:
+                write_message(requests, self._first_message)
+                self._first_message = None
+            write_message(requests, pickle.dumps(request))
+            response = read_message(responses)
+        except OSError:
+            response = None
+        if response is None:
+            self.end()
+            return None
+        outcome: SearchResult | Exception = pickle.loads(response)
+        return outcome
+
+    def end(self) -> None:
+        """End the process, which has nothing to lose; ending it twice is no error."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def answer_requests() -> None:
+    """Answer requests until their stream ends: the first message says where the index is."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
+    requests = os.fdopen(os.dup(0), "rb")
+    responses = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # the output of libraries is no response
+    first_message = read_message(requests)
+    if first_message is None:
+        return
+    address, functional_kinds = pickle.loads(first_message)
+    memory = SearchMemory(ClaimMemory(functional_kinds), CommunityMemory())
+    store = None
+    while message := read_message(requests):
+        outcome: SearchResult | Exception
+        try:
+            store = store or open_store(address, create=False)
+            with store.snapshot() as snapshot:
+                outcome = find(snapshot, pickle.loads(message), memory)
+        except Exception as error:  # noqa: BLE001 - it is raised where the request came from
+            outcome = error
+        write_message(responses, pickle.dumps(outcome))
