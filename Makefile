@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# A worker for each core, since the suite is long; `pytest` alone runs in one process, for debuggers.
+# `auto` is a process for each core, for the whole suite one more (tests/conftest.py); `pytest` alone runs in one
+# process, for debuggers.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal
 
 # uv does not read pip's settings; the ones that pip takes from the environment are handed on.

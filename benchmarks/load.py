@@ -26,6 +26,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
+from multiprocessing.managers import SyncManager
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -76,14 +78,17 @@ def main() -> None:
         folder = Path(scratch, "kb")
         with opened(dataset, make_embedder(options.embedder), folder) as rag:
             figures["chunks"] = rag.status().chunks
+        processes = multiprocessing.get_context("spawn")
+        manager = servers.enter_context(processes.Manager())
+        pool = servers.enter_context(processes.Pool(options.readers + 1))
         if "postgres" in options.stores:
             server = options.url or servers.enter_context(started(Path(scratch, "postgres")))
             url = f"{server}{'&' if '?' in server else '?'}index={INDEX}"
             copy_index(folder, url)
             servers.callback(drop_index, url)
-            figures["postgres"] = run_load(url, options, questions)
+            figures["postgres"] = run_load(url, options, questions, manager, pool)
         if "sqlite" in options.stores:
-            figures["sqlite"] = run_load(str(folder), options, questions)
+            figures["sqlite"] = run_load(str(folder), options, questions, manager, pool)
     print(json.dumps(figures, indent=2, ensure_ascii=False))
     if any(figures[store]["faults"] or figures[store]["problems"] for store in options.stores):
         sys.exit(1)
@@ -96,25 +101,27 @@ def reopened(location: str, embedder: str) -> LightRAG:
 
 
 def run_load(
-    location: str, options: argparse.Namespace, questions: Sequence[str]
+    location: str,
+    options: argparse.Namespace,
+    questions: Sequence[str],
+    manager: SyncManager,
+    pool: Pool,
 ) -> dict[str, Any]:
-    """The figures of one store. The lag of a commit in a reader is the time until it sees that.
+    """The figures of one store, by the processes of the pool, one for the writer and one for each reader.
 
-    `BrokenBarrierError` or `TimeoutError` on a machine that is too busy for so many processes.
+    The lag of a commit in a reader is the time until it sees that. `BrokenBarrierError` or
+    `TimeoutError` on a machine that is too busy for so many processes.
     """
-    processes = multiprocessing.get_context("spawn")
-    with processes.Manager() as manager, processes.Pool(options.readers + 1) as pool:
-        states = manager.dict()  # of the writer's documents, by number
-        common = (location, options.embedder, options.seconds)
-        ready = manager.Barrier(options.readers + 1, None, START_SECONDS)
-        writing = pool.apply_async(write, (*common, ready, states))
-        reading = [
-            pool.apply_async(ask, (*common, ready, states, questions))
-            for _ in range(options.readers)
-        ]
-        end = time.monotonic() + START_SECONDS + options.seconds + END_SECONDS
-        logs = [log.get(timeout=max(0.0, end - time.monotonic())) for log in reading]
-        commits = writing.get(timeout=END_SECONDS)
+    states = manager.dict()  # of the writer's documents, by number
+    common = (location, options.embedder, options.seconds)
+    ready = manager.Barrier(options.readers + 1, None, START_SECONDS)
+    writing = pool.apply_async(write, (*common, ready, states))
+    reading = [
+        pool.apply_async(ask, (*common, ready, states, questions)) for _ in range(options.readers)
+    ]
+    end = time.monotonic() + START_SECONDS + options.seconds + END_SECONDS
+    logs = [log.get(timeout=max(0.0, end - time.monotonic())) for log in reading]
+    commits = writing.get(timeout=END_SECONDS)
     with reopened(location, options.embedder) as rag:
         problems = list(rag.admin.check(full=True))
         problems += [

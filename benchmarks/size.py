@@ -122,6 +122,8 @@ def _imported_modules(node: ast.AST) -> Iterator[str]:
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
     elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
+    elif isinstance(node, ast.expr):
+        return  # imports are statements
     for child in ast.iter_child_nodes(node):
         yield from _imported_modules(child)
 

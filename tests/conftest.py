@@ -9,6 +9,8 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
@@ -59,6 +61,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not is_quick(config) or collection_path.suffix != ".py":
         return None
     return bool(SLOW_FILE.search(collection_path.read_text(encoding="utf-8"))) or None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """A process more than cores for the whole suite, whose slow tests wait for servers and browsers."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return cores if is_quick(config) else cores + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -117,6 +127,17 @@ def only_own_settings(config_folders: Iterator[Path]) -> Iterator[None]:
         for name in [*os.environ]:
             if SETTING.match(name) and name != DATA:
                 patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_read_once() -> Iterator[None]:
+    """Each client of HTTP reads the machine's certificates for 20 ms, though no test speaks TLS."""
+    with pytest.MonkeyPatch.context() as patch:
+        if find_spec("httpcore2") is not None:
+            import httpcore2
+
+            patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
         yield
 
 

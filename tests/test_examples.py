@@ -105,6 +105,7 @@ def test_a_celery_worker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESULTS", "cache+memory://")
     (folder / "notes.md").write_text("Ada Wren founded Northwind in Bristol.", encoding="utf-8")
     tasks = runpy.run_path(str(EXAMPLES / "celery_tasks.py"))
+    tasks["app"].conf.broker_transport_options = {"polling_interval": 0.05}
     with start_worker(tasks["app"], pool="solo", perform_ping_check=False, shutdown_timeout=60):
         report = tasks["insert"].delay("notes.md").get(timeout=120)
         answer = tasks["ask"].delay("Who founded Northwind?").get(timeout=120)

@@ -108,6 +108,7 @@ def index(folder: Path) -> Iterator[AsyncLightRAG]:
     rag.engine.store.close()
 
 
+@pytest.mark.slow
 async def test_results_keep_their_budget_and_lead_on(index: AsyncLightRAG) -> None:
     """What is cut off can be read by calling again, as the note says."""
     count = index.engine.tokenizer.count

@@ -67,6 +67,7 @@ def test_the_reading_order_names_what_there_is() -> None:
     assert [name for name in named if not any((folder / name).exists() for folder in folders)] == []
 
 
+@pytest.mark.slow
 def test_contributing_names_what_there_is() -> None:
     """Every function, class and constant that CONTRIBUTING names stands somewhere in the code."""
     path = CHECKOUT / "CONTRIBUTING.md"

@@ -22,6 +22,7 @@ from lightrag_jsonl.server.job_files import Busy, Job, JobContent, JobFiles, Job
 from lightrag_jsonl.server.messages import without_folders
 
 ATTEMPTS: Final = 3  # of a job whose process dies; then the job itself is to blame
+IDLE_SECONDS: Final = 10.0  # before a process without jobs ends; a new one needs a second to start
 JOB_SECONDS: Final = 24 * 3_600.0  # a book takes a day with a model that reads a chunk a minute
 MOST_JOBS: Final = 1_000  # that wait
 MOST_BYTES: Final = 1_000 << 20  # of all jobs, with their contents and reports
@@ -165,7 +166,7 @@ class JobQueue:
                     self._end(waiting[0], error=f"the indexing process failed: {error}")
 
     async def _run_child(self) -> None:
-        """Do the waiting jobs in a new process; returns early if the process dies."""
+        """Do the jobs in a new process until none comes for a while; returns early if the process dies."""
         environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         child = await asyncio.create_subprocess_exec(
@@ -184,8 +185,8 @@ class JobQueue:
         assert child.stdin is not None and child.stdout is not None
         self._child = child
         try:
-            while child.returncode is None and (waiting := self.waiting):
-                job = self._current = waiting[0]
+            while await self._has_next_job() and child.returncode is None:
+                job = self._current = self.waiting[0]
                 job.state = "running"
                 job.attempts += 1
                 self._files.save(job)
@@ -208,6 +209,15 @@ class JobQueue:
             if child.returncode is None:
                 _kill(child)
             await child.wait()
+
+    async def _has_next_job(self) -> bool:
+        """Whether a job waits, or comes within `IDLE_SECONDS`."""
+        if not self.waiting:
+            self._current = None
+            self._wake.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
+        return bool(self.waiting)
 
     async def _follow(self, job: Job, messages: asyncio.StreamReader) -> bool:
         """Note the messages about a job; returns whether the process can do another job."""

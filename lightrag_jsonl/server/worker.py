@@ -1,7 +1,7 @@
 """The child process of a server: reads jobs from stdin, and reports on stdout.
 
-The process ends with its stdin, even in the middle of a job: when the server has no more jobs, or was
-killed.
+The process ends with its stdin, even in the middle of a job: when the server has had no jobs for a
+while, or was killed.
 """
 
 import asyncio

@@ -6,13 +6,14 @@ import multiprocessing.util
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import compare
+from benchmarks import compare, versions
 from benchmarks.referee.sessions import Arena
 from benchmarks.scale import _rows as scale_rows
 from benchmarks.tables import put
@@ -116,13 +117,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SMALLER = {  # what no argument makes small
     "benchmarks.instant.material.QUESTIONS": 4,
     "benchmarks.kill_server.LONGEST": 1.0,
-    "benchmarks.kill_server.PARAGRAPHS": 40,
+    "benchmarks.kill_server.PARAGRAPHS": 10,
     "benchmarks.overview.BUDGETS": (4_000,),
     "benchmarks.overview.DOCUMENTATION": ("mcp",),
     "benchmarks.overview.make_embedder": lambda name: HashEmbedder(),
+    "benchmarks.scale.QUESTIONS": 5,
     "benchmarks.usage.LOOP_LENGTH": 1_000,
     "benchmarks.versions.AGREEING": 1,
     "benchmarks.versions.CONTRADICTED": 1,
+    "benchmarks.versions.NAMES": replace(
+        versions.NAMES, towns=versions.NAMES.towns[:2], provinces=versions.NAMES.provinces[:2]
+    ),
     "benchmarks.versions.SUBJECTS": 2,
 }
 run_in_a_process = subprocess.run

@@ -22,6 +22,7 @@ from tests.conftest import CHECKOUT
 from tests.kit import entity, view
 
 
+@pytest.mark.slow
 def test_the_command_to_undo_a_merge_works(kb: Path) -> None:
     """If one of the names is the one they all get, it is not among those to unmerge."""
     before = view(kb)
@@ -74,6 +75,7 @@ def test_reports_are_estimated_before_they_are_paid(kb: Path) -> None:
     assert view(kb) == before
 
 
+@pytest.mark.slow
 def test_a_sound_index(kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """doctor finds nothing, and says what will be used and where; it never shows a key, and makes no
     index. Cache and disk can be cleared without a change to what is stored.

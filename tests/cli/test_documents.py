@@ -100,6 +100,7 @@ def test_one_unreadable_file_of_several(texts: Path, tmp_path: Path) -> None:
     assert "bad.txt" in result.stderr and "no such file" in result.stderr
 
 
+@pytest.mark.slow
 def test_status_documents_and_delete(kb: Path) -> None:
     """The same for people and programs; columns begin at the same position, Chinese names or not. A
     deleted document is gone with all that it alone stated; an unknown id removes nothing.

@@ -100,6 +100,7 @@ def test_list_and_show(asked: Path, example: Example) -> None:
     assert run_json("explain", "gc", "-w", asked, "--keep", "0") == {"deleted": 1}
 
 
+@pytest.mark.slow
 def test_edge_and_documents(asked: Path, example: Example) -> None:
     """From an edge up to its documents and queries, and from a document down to its edges. What is
     printed names it, too; a name of several documents is an error.
@@ -136,6 +137,7 @@ def changed_text(packed: bytes) -> bytes:
     return packed_text(f"x{zlib.decompress(packed).decode()}")
 
 
+@pytest.mark.slow
 def test_verify_finds_what_is_wrong(asked: Path) -> None:
     """Exit status 0 and 1, with the list."""
     assert run_json("explain", "verify", "-w", asked) == {"traces": 1, "problems": []}

@@ -12,10 +12,16 @@ from tests.servers import Reply, chat_reply
 from tests.servers import Request as Posted
 from tests.tools.test_merging import read_all
 
-# Half a second, so that a lost node is soon noticed; no workers that nobody has asked for.
-QUICK = {f"RAY_health_check_{one}_ms": "500" for one in ("initial_delay", "period", "timeout")}
-QUICK |= {"RAY_health_check_failure_threshold": "4", "RAY_USAGE_STATS_ENABLED": "0"}
-QUICK |= {"RAY_prestart_worker_first_driver": "0"}
+# A node that is gone is noticed after a second; one that a busy machine keeps waiting has half a minute.
+# No workers that nobody has asked for.
+QUICK = {
+    "RAY_health_check_initial_delay_ms": "500",
+    "RAY_health_check_period_ms": "200",
+    "RAY_health_check_timeout_ms": "6000",
+    "RAY_health_check_failure_threshold": "5",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_prestart_worker_first_driver": "0",
+}
 
 
 def answer(posted: Posted) -> Reply:

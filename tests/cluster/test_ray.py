@@ -23,7 +23,6 @@ from tests.kit import problems, view
 from tests.servers import ScriptedServer
 from tests.tools.test_merging import documents
 
-ray = pytest.importorskip("ray", reason="needs the extra: pip install 'lightrag-jsonl[ray]'")
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
 OPTIONS = IndexOptions(summarize_fragments=3, max_gleanings=0)
 
@@ -36,6 +35,7 @@ def only_loopback() -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A head that works on nothing; each test takes or adds its nodes."""
+    ray = pytest.importorskip("ray", reason="needs the extra: pip install 'lightrag-jsonl[ray]'")
     from ray.cluster_utils import Cluster
 
     os.environ.update(QUICK)

@@ -57,6 +57,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from([IndexOptions, QueryParam]), st.data())
 def test_untrusted_mappings_raise_nothing_but_config_errors(
     kind: type[IndexOptions | QueryParam], data: st.DataObject

@@ -103,6 +103,7 @@ def test_fitted_options_leave_room(window: int) -> None:
     assert fitted_options(IndexOptions(), extract=None, summarize=None) == IndexOptions()
 
 
+@pytest.mark.slow
 async def test_the_context_of_a_question_fits_the_window(tmp_path: Path) -> None:
     """Although many more passages were found."""
     window = 3_000

@@ -126,6 +126,7 @@ def test_a_name_that_is_only_spelt_anew_stays_so(tmp_path: Path) -> None:
     assert problems(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_undoing_a_merge_gives_back_what_was_merged_before(tmp_path: Path) -> None:
     """Each merge is undone by unmerging the names that it was called with, the last one first."""
     names = ["Ann", "Bob", "Cid", "Dot", "Eve"]

@@ -78,6 +78,7 @@ def test_what_does_not_contradict_is_not_proposed(
         assert rag.entities.homonyms() == ()
 
 
+@pytest.mark.slow
 def test_two_bearers_of_two_firms_are_separated_and_joined_again(tmp_path: Path) -> None:
     """Each with the relations and documents of one firm; joined again, all is as it was."""
     two_firms(tmp_path)

@@ -348,6 +348,7 @@ async def test_a_slow_document_does_not_let_memory_grow(tmp_path: Path) -> None:
     assert taken == len(report.documents) == 2 * AHEAD
 
 
+@pytest.mark.slow
 async def test_the_room_of_waiting_documents_serves_again(tmp_path: Path) -> None:
     """After an insert no page of the file is free: what waited makes room for what is stored of it."""
     texts = [

@@ -46,6 +46,7 @@ def test_the_folder_of_an_index_is_skipped_among_others(tmp_path: Path) -> None:
         list(load_documents(tmp_path / "kb"))
 
 
+@pytest.mark.slow
 def test_a_folder_gives_its_texts_in_order(tmp_path: Path) -> None:
     """Those of its folders too, each with its title and source; other files are skipped."""
     for name in ("b/same.txt", "a/same.txt", "c.MD", "d.png", "e.jsonl"):

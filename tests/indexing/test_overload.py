@@ -56,6 +56,7 @@ class OneSlot:
         return chat_reply(RECORDS)
 
 
+@pytest.mark.slow
 async def test_a_server_with_one_slot_finishes_all(tmp_path: Path) -> None:
     """Sixteen calls at a time would wait behind each other until they time out. However slow the
     machine of this test is, no document fails for it.

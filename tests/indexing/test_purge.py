@@ -85,6 +85,7 @@ async def test_no_word_is_left_in_any_file(tmp_path: Path) -> None:
     assert view(tmp_path / "kb") == view(tmp_path / "again")
 
 
+@pytest.mark.slow
 async def test_what_a_plain_deletion_leaves(tmp_path: Path) -> None:
     """The files still hold the word, as the README says; a later purge without ids removes it."""
     llm = ScriptedLLM(answer)
@@ -98,6 +99,7 @@ async def test_what_a_plain_deletion_leaves(tmp_path: Path) -> None:
     assert left_in(tmp_path / "kb", *WORDS) == []
 
 
+@pytest.mark.slow
 async def test_what_was_paid_for_other_documents_stays(tmp_path: Path) -> None:
     """Readings of the chunks of other documents are not paid again after a purge."""
     llm = ScriptedLLM(answer)

@@ -101,6 +101,7 @@ async def test_deleting_what_was_refused_leaves_nothing(tmp_path: Path) -> None:
         assert [reader.refused_rows(kind) for kind in ("chunk", "entity", "relation")] == [[]] * 3
 
 
+@pytest.mark.slow
 async def test_what_was_refused_stays_so_in_other_indexes(tmp_path: Path) -> None:
     """A merge takes it over as it is, and the other index's retry embeds it. An index that moves to
     another embedder is as sound."""

@@ -118,6 +118,7 @@ async def test_two_long_descriptions_need_a_summary(tmp_path: Path) -> None:
     assert hub(tmp_path)[1] is not None and llm.requests
 
 
+@pytest.mark.slow
 async def test_relations_are_summarized_too(tmp_path: Path) -> None:
     """By their ends' names, which stand alike whichever end came first."""
     llm = ScriptedLLM(read_names)

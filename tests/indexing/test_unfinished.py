@@ -58,6 +58,7 @@ def turn_of(request: Request) -> int:
     return sum(message.role == "assistant" for message in request.messages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["retry", "insert"])
 @pytest.mark.parametrize(
     ("turn", "cut"),

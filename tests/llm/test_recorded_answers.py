@@ -58,6 +58,7 @@ def read_both_ways(text: str) -> JsonlResult:
     return result
 
 
+@pytest.mark.slow
 def test_json_test_suite(suite: dict[str, str]) -> None:
     """What must be accepted yields its objects, and complains of nothing but scalars; what must be
     refused gives no record, except for three small faults, which are reported as repaired; nothing

@@ -27,6 +27,7 @@ def names(text: str, tagger: str) -> dict[str, str]:
     return {entity.name: entity.type for entity in extraction.entities}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("lac")
 def test_names_that_no_rule_finds() -> None:
     """A monk has no surname: the rules miss him, the tagger does not. What the rules find by written

@@ -66,6 +66,7 @@ async def test_two_snapshots_and_two_indexes_are_compared(tmp_path: Path) -> Non
                 await rag.admin.diff(*arguments[:2], index=arguments[2] if arguments else None)
 
 
+@pytest.mark.slow
 async def test_a_model_is_asked_for_answers_only_if_wanted(tmp_path: Path) -> None:
     """The evidence is compared without a model, and the estimate covers the calls."""
     llm = ScriptedLLM(reply)

@@ -44,6 +44,7 @@ def test_networkx_writes_the_graph_as_it_is(rag: LightRAG, tmp_path: Path) -> No
     assert nx.utils.graphs_equal(nx.read_graphml(tmp_path / "h.xml"), read)
 
 
+@pytest.mark.slow
 def test_every_format_holds_every_name(rag: LightRAG, tmp_path: Path) -> None:
     """Each is what its suffix says, with the odd characters of names and texts; all in UTF-8."""
     for suffix in (".csv", ".json", ".jsonl", ".cypher"):

@@ -58,6 +58,7 @@ def letter(*styles: bytes) -> bytes:
     return replaced(data, "word/document.xml", lambda part: part.replace(b"<w:sectPr", own, 1))
 
 
+@pytest.mark.slow
 def test_styles_based_on_each_other_are_no_headings() -> None:
     """A circle of styles ends, also one of a style with itself."""
     for styles in (
@@ -68,6 +69,7 @@ def test_styles_based_on_each_other_are_no_headings() -> None:
         assert read(letter(*styles), "a.docx").text == "# Report\n\n张骞出使西域。\n\nAda"
 
 
+@pytest.mark.slow
 def test_a_style_inherits_the_level_of_a_heading() -> None:
     """Through a chain of any length."""
     chain = [style(f"C{number}", f"C{number + 1}") for number in range(3_000)]
@@ -128,6 +130,7 @@ def test_a_chapter_is_read_once() -> None:
     assert read(replaced(book, "OEBPS/book.opf", change), "a.epub").pages == ("第一章", "Two")
 
 
+@pytest.mark.slow
 def test_every_kind_has_a_limit_of_characters_and_pages() -> None:
     """Long texts and many pages of each format are refused."""
     text = "word " * 400

@@ -272,6 +272,7 @@ def test_who_wrote_a_mail_can_be_asked(tmp_path: Path) -> None:
     assert "From: 张三" in chunk.text and chunk.title == "Café"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "unit"),
     [("a.org", "["), ("a.rst", ":a"), ("a.org", "`"), ("a.md", "`"), ("a.md", "[")],

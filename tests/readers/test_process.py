@@ -193,6 +193,7 @@ def test_an_insert_reads_the_other_files(tmp_path: Path) -> None:
 
 def test_messages_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that answers with more than a document can be is ended."""
+    monkeypatch.setattr(processes, "EXIT_SECONDS", 0.1)  # this one does not end by itself
     monkeypatch.setattr(
         processes,
         "CODE",

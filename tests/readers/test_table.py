@@ -28,6 +28,7 @@ def test_gzip_is_opened(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_gzip_file_may_be_broken_or_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is uncompression to its limit only."""
     path = PurePath("a.txt.gz")

@@ -60,6 +60,7 @@ def test_a_title_in_properties_counts_if_the_text_confirms_it(
     assert confirmed_title(title, text) == expected
 
 
+@pytest.mark.slow
 def test_office_and_pdf_files_have_their_own_titles() -> None:
     """A property that the text confirms, or else a title in the text; never a template's name."""
     docx = pytest.importorskip("docx")

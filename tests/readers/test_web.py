@@ -60,6 +60,7 @@ def test_a_page_of_links_is_its_links() -> None:
     assert "Chapter 39 of the log" in read(f"<h1>Log</h1><ul>{entries}</ul>", "a.html").text
 
 
+@pytest.mark.slow
 def test_a_large_page_is_read_in_full() -> None:
     """Where finding the main text would take minutes."""
     words = "words " * 200

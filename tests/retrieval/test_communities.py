@@ -62,6 +62,7 @@ async def test_groups_that_have_nothing_in_common_are_communities(tmp_path: Path
             assert len(community.chunk_ids) == len(set(community.chunk_ids)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_order_of_inserts_does_not_matter(tmp_path: Path, seed: int) -> None:
     """The same set of mentions gives the same communities."""

@@ -172,6 +172,7 @@ def test_forms_of_a_predicate_are_one_kind() -> None:
     assert kind_of("任局长") != kind_of("任校长")
 
 
+@pytest.mark.slow
 async def test_an_answer_that_rests_on_a_contradicted_claim_says_so(tmp_path: Path) -> None:
     """With both sentences, their dates and the numbers of both sources; other answers do not."""
     async with index(tmp_path) as rag:
@@ -188,6 +189,7 @@ async def test_an_answer_that_rests_on_a_contradicted_claim_says_so(tmp_path: Pa
     assert "contradict" not in plain.text
 
 
+@pytest.mark.slow
 async def test_a_filter_hides_a_contradiction(tmp_path: Path) -> None:
     """Nothing is said of a document that the filter leaves out, or that is later than the date asked."""
     async with index(tmp_path) as rag:

@@ -165,6 +165,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["local", "hybrid", "mix"])
 async def test_the_asked_edge_of_a_hub_ranks_first(
     hub: Path, pipelines: Pipelines, mode: Mode

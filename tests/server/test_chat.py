@@ -30,6 +30,7 @@ def client(server: Running) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key="unused", max_retries=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "question", "expected"),
     [
@@ -102,6 +103,7 @@ def test_history_and_system_turns_reach_the_model_without_source_lists(kb: Path)
     assert "Answer in rhyme." in prompt and "---" not in prompt and "characters 0–9" not in prompt
 
 
+@pytest.mark.slow
 def test_ollama_chat_and_generate(server: Running) -> None:
     """NDJSON by default and one object on request; the last line is done and has the sources."""
     ask = {"model": "kb:latest", "messages": [{"role": "user", "content": "Where was Curie born?"}]}

@@ -25,7 +25,10 @@ REQUEST = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 @contextlib.contextmanager
 def connected(url: str, count: int, *, buffer: int | None = None) -> Iterator[list[socket.socket]]:
-    """So many connections, which have sent nothing."""
+    """So many connections, which have sent nothing.
+
+    Each is left a moment to be accepted: what a full queue drops, the kernel tries again after seconds.
+    """
     parts = urlsplit(url)
     with contextlib.ExitStack() as stack:
         sockets = []
@@ -35,6 +38,7 @@ def connected(url: str, count: int, *, buffer: int | None = None) -> Iterator[li
             if buffer is not None:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
             client.connect((parts.hostname, parts.port))
+            select.select([client], [], [], 0.005)
             sockets.append(client)
         yield sockets
 

@@ -12,6 +12,7 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 from lightrag_jsonl import ConfigError
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.rag.job_records import purge_ended_jobs
+from lightrag_jsonl.server import jobs
 from lightrag_jsonl.server.indexes import ServerLimits
 from lightrag_jsonl.server.job_files import Busy
 from lightrag_jsonl.server.jobs import JobQueue
@@ -19,7 +20,7 @@ from lightrag_jsonl.server.posted_documents import posted_documents
 from lightrag_jsonl.server.worker import LIST_BYTES, shortened_report
 from lightrag_jsonl.storage.opening import open_store
 from tests.cli.conftest import run
-from tests.server.running import serving, wait_for
+from tests.server.running import SECONDS, serving, wait_for
 
 SECRET = "Zanzibarium"
 
@@ -34,7 +35,24 @@ def queue_with_content(kb: Path, size: int, **limits: int) -> JobQueue:
     return queue
 
 
+@pytest.fixture
+def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that say after half a second, not after ten, that another one writes."""
+    module = tmp_path / "path" / "sitecustomize.py"
+    module.parent.mkdir()
+    module.write_text(
+        "from lightrag_jsonl.storage.sqlite import database\n"
+        "patient = database.FileLock\n"
+        "database.FileLock = lambda path, timeout, **options: patient(\n"
+        "    path, min(timeout, 0.5), **options\n"
+        ")\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(str(module.parent))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 def test_a_job_waits_for_another_writer(kb: Path) -> None:
     """While another process writes to the index, the job says so; then it is done, at one attempt."""
     with contextlib.closing(open_store(as_address(kb))) as store, serving(kb) as server:
@@ -46,6 +64,24 @@ def test_a_job_waits_for_another_writer(kb: Path) -> None:
             assert str(kb) not in waiting["error"]
         done = server.job(job)
         assert (done["state"], done["error"], done["attempts"]) == ("done", "", 1)
+
+
+@pytest.mark.slow
+def test_a_process_does_the_jobs_that_follow_soon_and_then_ends(
+    kb: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that comes after the last has ended, too; without any for a while, no process is left."""
+    monkeypatch.setattr(jobs, "IDLE_SECONDS", SECONDS)
+    with serving(kb) as server:
+        queue = server.indexes.get("kb").jobs
+        first = server.job(server.upload("a.txt", b"Ada met Bob."))
+        child = queue._child
+        monkeypatch.setattr(jobs, "IDLE_SECONDS", 0.1)
+        second = server.job(server.upload("b.txt", b"Bob met Cy."))
+        assert first["state"] == second["state"] == "done"
+        assert child is not None
+        assert f"process {child.pid} " in (kb / "writer.lock").read_text(encoding="utf-8")
+        wait_for(lambda: child.returncode is not None)
 
 
 @pytest.mark.slow

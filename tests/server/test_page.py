@@ -29,6 +29,7 @@ from lightrag_jsonl.server.app import STATIC
 from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, relation
+from tests.processes import installed_browser
 from tests.server.running import (
     SECONDS,
     PacedLLM,
@@ -47,12 +48,14 @@ QUIET = (
     "--no-audit",
     "--no-fund",
 )  # no more requests than needed
-HOLD_OVERVIEW = """
+# Requests to addresses with this part wait until `held.go()`.
+HOLD = """
+    const [part] = arguments;
     window.held = {};
     const fetched = window.fetch;
     const going = new Promise((go) => { held.go = go; });
     window.fetch = async (url, ...rest) => {
-      if (String(url).includes("/overview")) await going;
+      if (String(url).includes(part)) await going;
       return fetched(url, ...rest);
     };
 """
@@ -154,12 +157,12 @@ class Page:
 
 @pytest.fixture(scope="module")
 def _browser() -> Iterator[webdriver.Chrome]:
-    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    browser, driver = installed_browser(), shutil.which("chromedriver")
     if browser is None or driver is None:
         pytest.skip("no browser: apt-get install chromium chromium-driver")
     options = webdriver.ChromeOptions()
     options.binary_location = browser
-    arguments = ["headless=new", "no-sandbox", "disable-dev-shm-usage", "lang=en-US"]
+    arguments = ["headless", "no-sandbox", "disable-dev-shm-usage", "lang=en-US"]
     arguments += ["use-angle=swiftshader", "enable-unsafe-swiftshader", "window-size=1400,900"]
     # Pages are composed without WebGL, in one process for all servers: half of the work.
     arguments += ["disable-gpu-compositing", "renderer-process-limit=1"]
@@ -330,6 +333,20 @@ def test_documents_are_uploaded_and_deleted(server: Running, page: Page, tmp_pat
             question.dismiss()
         page.wait("#documents .facts", f"Documents: {documents}")
     assert {one["id"] for one in server.get("/indexes/kb/documents")["items"]} == {"curie", "张骞"}
+
+
+def test_what_a_job_has_done_is_shown_however_soon_it_ends(server: Running, page: Page) -> None:
+    """Also where it ends between the page's requests for the documents and for the jobs."""
+    page.open(server, "documents")
+    page.wait("#documents .rows .card b", "Curie")
+    page.driver.execute_script(HOLD, "/jobs")
+    deleted = "#documents .rows .card:has([data-label=delete_one])"
+    page.click(deleted, "Curie", "[data-label=delete_one]")
+    page.driver.switch_to.alert.accept()
+    wait_for(lambda: server.get("/indexes/kb/documents")["total"] == 1)
+    wait_for(lambda: server.get("/indexes/kb/jobs")["items"][0]["ended_at"])
+    page.driver.execute_script("held.go();")
+    page.wait("#documents .facts", "Documents: 1")
 
 
 def test_data_never_becomes_markup(kb: Path, page: Page) -> None:
@@ -522,8 +539,8 @@ def test_an_answer_is_copied_and_shown_as_it_was_written(kb: Path, page: Page) -
     llm.turns.release(9)
     with serving_model(kb, llm) as server:
         page.open(server)
-        permission = {"permission": {"name": "clipboard-read"}, "setting": "granted"}
-        page.driver.execute_cdp_cmd("Browser.setPermission", permission)
+        permissions = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+        page.driver.execute_cdp_cmd("Browser.grantPermissions", permissions)
         page.ask("Where was Marie Curie born?")
         page.wait("#ask .foot button", "Copy").click()
         page.wait("#ask .foot button", "Copied")
@@ -868,7 +885,7 @@ def test_a_late_answer_does_not_cover_what_was_asked_for_after_it(
     insert_namesakes(tmp_path / "kb")
     with serving(tmp_path / "kb") as server:
         page.open(server)
-        page.driver.execute_script(HOLD_OVERVIEW)
+        page.driver.execute_script(HOLD, "/overview")
         page.wait("nav a", "Graph").click()
         page.wait("#graph button", "Namesakes").click()
         page.wait("#graph aside h3", "Ada Gale")

@@ -18,6 +18,7 @@ from tests.server.running import Running, serving, serving_model
 QUESTIONS = [("Where was Marie Curie born?", "Warsaw"), ("谁派张骞联络大月氏？", "汉武帝")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "expected"), QUESTIONS)
 def test_question_is_answered_with_citations_and_a_trace(
     server: Running, question: str, expected: str
@@ -303,6 +304,7 @@ def test_communities_are_listed_and_reports_need_a_model(server: Running) -> Non
     assert job["state"] == "failed" and "model" in job["error"]
 
 
+@pytest.mark.slow
 async def test_the_overview_shows_reports(tmp_path: Path) -> None:
     """Their titles and summaries, in place of names; they stay without a model. Missing are those that a
     model could write.
@@ -332,6 +334,7 @@ async def test_the_overview_shows_reports(tmp_path: Path) -> None:
         assert community["report"]["findings"][0]["text"] == "x"
 
 
+@pytest.mark.slow
 def test_homonyms_are_listed_separated_and_rejoined(kb: Path) -> None:
     """A name with two bearers is told apart by a job, whose report says which names to rejoin."""
     with LightRAG(kb) as rag:

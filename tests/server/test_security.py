@@ -88,6 +88,7 @@ def test_pages_of_other_origins_are_refused(server: Running) -> None:
     assert own.status_code == 200
 
 
+@pytest.mark.slow
 def test_bodies_that_forms_can_send_are_refused(server: Running) -> None:
     """Only types that make a browser ask first are read, also without an Origin (CSRF)."""
     for path in POSTS:

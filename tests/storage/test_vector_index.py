@@ -53,6 +53,7 @@ def nearest(stored: dict[int, np.ndarray], query: np.ndarray, limit: int) -> lis
     return sorted(stored, key=lambda id: (-round(float(stored[id] @ query), 5), id))[:limit]
 
 
+@pytest.mark.slow
 @given(changes, ids_, st.integers(0, 12), tail_lengths)
 def test_it_agrees_with_a_look_at_every_vector(
     steps: list[tuple[str, list[int], int]], allowed: list[int], limit: int, longest_tail: int

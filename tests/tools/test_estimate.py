@@ -79,6 +79,7 @@ def test_a_check_before_each_round_costs_a_call(tmp_path: Path) -> None:
     assert checked.output_tokens == plain.output_tokens + 1
 
 
+@pytest.mark.slow
 def test_small_models_are_asked_once_a_chunk(tmp_path: Path) -> None:
     """With the shorter prompt, without gleaning, and for names only."""
     text = "".join(f"Marie Curie met Person{number} in Paris. " for number in range(40))

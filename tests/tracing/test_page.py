@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -19,6 +18,7 @@ from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.tracing.events import PromptItem
 from lightrag_jsonl.tracing.page import render_page
 from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace
+from tests.processes import installed_browser
 
 from .conftest import NOON, Events
 from .curie import ENGLISH, opened
@@ -134,7 +134,7 @@ def test_a_click_on_a_citation_opens_its_passage(
     trace: Trace, sources: Sources, tmp_path: Path
 ) -> None:
     """In a real browser, under the page's own policy, with the cited sentence marked."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    browser = installed_browser()
     if browser is None:
         pytest.skip("no browser: apt-get install chromium")
     page = render_page(trace, sources).replace("script-src ", f"script-src {hash_of(CLICK)} ")

@@ -37,11 +37,13 @@ export function startDocuments() {
   );
 }
 
-// Show everything, again and again while jobs change it; the list of jobs opens with a new one.
+// Show everything, again and again while jobs change it; the list of jobs opens with a new one. The jobs are asked for
+// first: what they have done is then in the other answers.
 export const showDocuments = guarded(async (isNew = false) => {
   parts.jobs.parentNode.open ||= isNew;
   clearTimeout(polling);
-  const [{ items }, , documents] = await Promise.all([get(indexPath("/jobs"), { limit: JOBS }), list(), status()]);
+  const { items } = await get(indexPath("/jobs"), { limit: JOBS });
+  const [, documents] = await Promise.all([list(), status()]);
   parts.noJobs.hidden = items.length > 0;
   parts.jobs.replaceChildren(...items.sort((a, b) => (b.state === "running") - (a.state === "running")).map(job));
   const busy = items.some(({ state }) => state === "waiting" || state === "running");
