@@ -160,7 +160,7 @@ def test_forms_of_verbs_and_questions_in_the_text_lead_to_the_answer(
 @pytest.mark.parametrize(
     ("question", "text"),
     [
-        ("停车场在哪里？", "大桥通车以后，渡船停开，船工在茶馆说书。"),
+        ("停车场在哪里？", "停车要排队。大桥通车以后，渡船停开，船工在茶馆说书。"),
         ("What did Eva Dahl lose?", "Eva Dahl was the treasurer. Jon Vik left."),
         ("What did Eva Dahl sell?", "Eva Dahl had a boat. Eva Dahl sold it in May."),
     ],

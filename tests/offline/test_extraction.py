@@ -551,3 +551,9 @@ def test_names_from_elsewhere_join_those_of_the_rules() -> None:
 def test_clauses_are_told_from_names(text: str, name: str, is_name: bool) -> None:
     """A word of grammar begins a title only; Chinese names hold no verb and no number of people."""
     assert (name_problem(name, text) == "") == is_name
+
+
+def test_a_number_with_separators_is_no_part_of_a_name() -> None:
+    """ "Apollo 11" is a name; in "Voltera 86,000 euros" and "Voltera 3.5 %" the number is counted."""
+    text = "Voltera asked 86,000 euros. Then Apollo 11 flew. With Voltera 79,500 euros were spent, and Voltera 3.5 % less."
+    assert text_names(text, "en") == ["Voltera", "Apollo 11"]
