@@ -13,10 +13,10 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     """The sentences as (start, end) in characters, for English and Chinese.
 
     The spans are in order and cover all but white space; closing quotes and footnote marks belong to
-    the sentence. Blank lines end a sentence, single line breaks only beside a line that was not wrapped, a
-    list item or a row of a table; in CJK text, where most lines are paragraphs, a line was wrapped if it ends
-    with a comma, or if it is full and goes on in prose. A full-width point (．) ends a sentence only in a text without 。: otherwise
-    the point separates names.
+    the sentence. Blank lines end a sentence, single line breaks only beside a line that was not wrapped,
+    a list item or a row of a table. In CJK text, where most lines are paragraphs, a line was wrapped if
+    it ends with a comma, or is full and goes on in prose. A full-width point (．) ends a sentence only in
+    a text without 。: otherwise the point separates names.
     """
     spans = []
     start = 0
@@ -57,8 +57,9 @@ _TABLE_ROW = re.compile(r"[^\S\n]*\|")
 _LIST_ITEM = re.compile(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
 )
-# In characters: a line break beside a longer line is meant, ...
-_USUAL_WRAPPED = 120  # ... unless the first word behind it would not have fitted before it
+# Characters. A break beside a line of `_USUAL_WRAPPED` or more keeps lines short only if the next word would not
+# have fitted, and a break beside one of `_LONGEST_WRAPPED` never.
+_USUAL_WRAPPED = 120
 _LONGEST_WRAPPED = 200
 _FIRST_WORD = re.compile(r"[^\S\n]*\S+")
 # In columns: what a wrapped line of CJK text has, and how ragged its edge may be.

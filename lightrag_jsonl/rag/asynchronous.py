@@ -75,9 +75,8 @@ class AsyncLightRAG:
     `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
     model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
     (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
-    every run. `search_processes` further processes search for questions that come at the same time, so that
-    these use several cores; with 0 this process searches. Use an instance
-    from one event loop. `engine` is the `Engine` with the parts of the
+    every run. With `search_processes`, so many further processes search, and questions at the same time
+    use several cores. Use an instance from one event loop. `engine` is the `Engine` with the parts of the
     index: store, models and pipelines.
 
     Raises `StorageError` if the folder cannot be used, or with `create=False` holds no

@@ -419,9 +419,8 @@ def open_engine(
     search_processes: int = 0,
     create: bool = True,
 ) -> Engine:
-    """The engine of an index, with parts from the arguments or else from the recorded settings.
-
-    See `AsyncLightRAG` for the arguments and the errors.
+    """The engine of an index, with parts from the arguments or else from the recorded settings; see
+    `AsyncLightRAG` for the arguments and the errors.
     """
     address = as_address(working_dir)
     setup = Setup(address)

@@ -40,28 +40,35 @@ IRREGULAR_PARTICIPLES = words(
     overcome overseen overtaken overthrown paid read ridden run seen sent set sold shot shown slain spent
     spoken stolen struck sung taken taught thrown told torn undertaken won worn written"""
 )
+
+
+def _base_by_form(table: str) -> Mapping[str, str]:
+    """The base form of each other form; each row of the table is a verb and its other forms."""
+    bases: dict[str, str] = {}
+    for row in table.split(";"):
+        base, *forms = row.split()
+        bases.update(dict.fromkeys(forms, base))
+    return bases
+
+
 # The base form of each irregular form, for verbs of the content; forms of two verbs (found, lay) and those
 # that are mostly other words (bit, bore, born, wound) are left out.
-VERB_BASES: Mapping[str, str] = {
-    form: verb
-    for verb, *forms in map(
-        str.split,
-        """beat beaten\nblow blew blown\nbreak broke broken\nbreed bred\nbring brought\nbuild built\nbuy bought
-        catch caught\nchoose chose chosen\ncreep crept\ndig dug\ndraw drew drawn\ndream dreamt\ndrink drank drunk
-        drive drove driven\neat ate eaten\nfall fell fallen\nfeed fed\nfeel felt\nfight fought\nflee fled
-        fly flew flown\nforbid forbade forbidden\nforget forgot forgotten\nforgive forgave forgiven
-        freeze froze frozen\ngrow grew grown\nhang hung\nhear heard\nhide hid hidden\nhold held\nlead led
-        learn learnt\nleave left\nlend lent\nlight lit\nlose lost\nmeet met\novercome overcame
-        oversee oversaw overseen\novertake overtook overtaken\nride rode ridden\nring rang rung\nrise rose risen
-        run ran\nseek sought\nsell sold\nsend sent\nshake shook shaken\nshine shone\nshoot shot\nsing sang sung
-        sink sank sunk\nsit sat\nslay slew slain\nsleep slept\nspeak spoke spoken\nspend spent\nstand stood
-        steal stole stolen\nstick stuck\nstrike struck\nswear swore sworn\nsweep swept\nswim swam swum
-        swing swung\nteach taught\ntear tore torn\ntell told\nthink thought\nthrow threw thrown
-        understand understood\nundergo underwent undergone\nundertake undertook undertaken\nwake woke woken
-        wear wore worn\nweep wept\nwin won\nwithdraw withdrew withdrawn\nwrite wrote written""".splitlines(),
-    )
-    for form in forms
-}
+VERB_BASES = _base_by_form(
+    """beat beaten; blow blew blown; break broke broken; breed bred; bring brought; build built; buy bought;
+    catch caught; choose chose chosen; creep crept; dig dug; draw drew drawn; dream dreamt;
+    drink drank drunk; drive drove driven; eat ate eaten; fall fell fallen; feed fed; feel felt;
+    fight fought; flee fled; fly flew flown; forbid forbade forbidden; forget forgot forgotten;
+    forgive forgave forgiven; freeze froze frozen; grow grew grown; hang hung; hear heard; hide hid hidden;
+    hold held; lead led; learn learnt; leave left; lend lent; light lit; lose lost; meet met;
+    overcome overcame; oversee oversaw overseen; overtake overtook overtaken; ride rode ridden;
+    ring rang rung; rise rose risen; run ran; seek sought; sell sold; send sent; shake shook shaken;
+    shine shone; shoot shot; sing sang sung; sink sank sunk; sit sat; slay slew slain; sleep slept;
+    speak spoke spoken; spend spent; stand stood; steal stole stolen; stick stuck; strike struck;
+    swear swore sworn; sweep swept; swim swam swum; swing swung; teach taught; tear tore torn; tell told;
+    think thought; throw threw thrown; understand understood; undergo underwent undergone;
+    undertake undertook undertaken; wake woke woken; wear wore worn; weep wept; win won;
+    withdraw withdrew withdrawn; write wrote written"""
+)
 NO_PAST_FORMS = words(
     "based indeed hundred limited united related alleged supposed beloved naked sacred"
 )
