@@ -7,8 +7,8 @@ modules and packages at the top level of the package, without `__init__` and `__
 the longest chain of imports among them, also inside functions, but not for type checkers only.
 `insert` is the second insertion of a document of one chunk, `query` the second question in the mode
 mix, `first_query` the first question, which loads the index, `delete` a deletion. Of each, `functions`
-counts the distinct functions of the package that run, in any thread, `files` their files, `names`
-these functions and all classes, constants, functions and aliases of the package that they refer to,
+counts the distinct functions of the package that run, in any thread, `files` their files, `lines`
+the lines of their code, `names` these functions and all classes, constants, functions and aliases of the package that they refer to,
 and `calls_across_rooms` the distinct pairs of a caller and a callee in different rooms.
 """
 
@@ -48,7 +48,7 @@ def main() -> None:
         print(json.dumps(run_figures()))
         return
     package = arguments.package.resolve()
-    figures = {"benchmark": "size", **static_figures(package), **_run_apart(package)}
+    figures = {"benchmark": "size", **static_figures(package), **run_apart(package)}
     print(json.dumps(figures, indent=2))
 
 
@@ -139,7 +139,7 @@ def _python_files(path: Path) -> list[Path]:
 # ── what runs ───────────────────────────────────────────────────────────────────
 
 
-def _run_apart(package: Path) -> dict[str, Any]:
+def run_apart(package: Path) -> dict[str, Any]:
     """`run_figures` in a process that imports this package."""
     environment = {**os.environ, "PYTHONPATH": str(package.parent)}
     command = [sys.executable, "-P", str(Path(__file__).resolve()), "--run"]
@@ -218,9 +218,15 @@ def _figures(calls: Collection[Call], package: Path) -> dict[str, int]:
     return {
         "functions": len([item for item in code if not item.co_name.startswith("<")]),
         "files": len({item.co_filename for item in code}),
+        "lines": sum(map(_code_lines, code)),
         "names": len(_names(code, package)),
         "calls_across_rooms": len(across_rooms),
     }
+
+
+def _code_lines(code: CodeType) -> int:
+    """The number of lines that hold a function's code: neither comments nor docstrings."""
+    return len({line for _, _, line in code.co_lines() if line is not None})
 
 
 def _room(code: CodeType | None, package: Path) -> str:
