@@ -15,6 +15,7 @@ from lightrag_jsonl import (
     QueryParam,
     StorageError,
 )
+from tests.processes import run_python
 
 RADIUM = Document("Marie Curie discovered radium in Paris.", id="d1", title="Radium")
 
@@ -22,13 +23,22 @@ RADIUM = Document("Marie Curie discovered radium in Paris.", id="d1", title="Rad
 def test_every_public_name_can_be_had() -> None:
     """All that `dir` lists resolves, late names and ports too; an unknown one is an AttributeError."""
     names = dir(lightrag_jsonl)
-    assert len(names) == len(set(names)) and {"LLM", "Embedder", *lightrag_jsonl.__all__} < set(
-        names
-    )
+    assert len(names) == len(set(names)) and {"LLM", "Embedder", "LightRAG"} < set(names)
     for name in names:
         assert getattr(lightrag_jsonl, name) is not None
     with pytest.raises(AttributeError, match="nonsense"):
         lightrag_jsonl.nonsense  # noqa: B018
+
+
+def test_the_package_loads_what_is_used() -> None:
+    """An import alone, and the reader of JSON Lines, load neither numpy nor the index."""
+    code = (
+        "import sys; import lightrag_jsonl; print(len(sys.modules));"
+        "lightrag_jsonl.parse_jsonl('{}'); print('numpy' in sys.modules, 'lightrag_jsonl.rag' in sys.modules)"
+    )
+    modules, loaded = run_python(code).stdout.splitlines()
+    assert int(modules) < 100
+    assert loaded == "False False"
 
 
 def test_it_works_inside_a_running_loop_until_it_is_closed(tmp_path: Path) -> None:
