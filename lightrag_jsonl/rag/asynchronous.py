@@ -35,9 +35,9 @@ from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import NO_MODEL, model_name
 from lightrag_jsonl.rag.admin import Admin
 from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
-from lightrag_jsonl.rag.export import network
 from lightrag_jsonl.rag.job_records import purge_ended_jobs
 from lightrag_jsonl.rag.namespaces import Communities, Entities, Traces
+from lightrag_jsonl.rag.network import store_network
 from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument, adopt_settings
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
 from lightrag_jsonl.readers import Readers
@@ -465,15 +465,16 @@ class AsyncLightRAG:
 
     @property
     def graph(self) -> "nx.Graph":
-        """A read-only networkx view: nodes by entity name, with all attributes as texts, and weights
-        as numbers, ready for networkx to write in any format.
+        """A read-only networkx graph of the index as it is now: nodes by entity name, with all attributes as
+        texts, and weights as numbers, ready for networkx to write in any format.
+
+        No copy is made: algorithms read the index in memory. Attributes are read from the store when they are
+        asked for, and only while the index is open; `rag.graph.copy()` is a graph of its own.
         """
         with self.engine.store.view() as view:
-            if self._network is None or self._network[0] != view.generation:
-                entities = view.entities(view.entity_rows())
-                relations = view.relations(view.relation_rows())
-                graph = network(entities.values(), relations.values())
-                self._network = (view.generation, graph)
+            generation = view.generation
+        if self._network is None or self._network[0] != generation:
+            self._network = generation, store_network(self.engine.store)
         return self._network[1]
 
     async def close(self) -> None:

@@ -305,7 +305,12 @@ class LightRAG(_Blocking):
 
     @property
     def graph(self) -> "nx.Graph":
-        """A read-only networkx view: nodes by entity name, with all attributes."""
+        """A read-only networkx graph of the index as it is now: nodes by entity name, with all attributes as
+        texts, and weights as numbers, ready for networkx to write in any format.
+
+        No copy is made: algorithms read the index in memory. Attributes are read from the store when they are
+        asked for, and only while the index is open; `rag.graph.copy()` is a graph of its own.
+        """
         self._loop.check_process()
         return self._twin.graph
 

@@ -4,11 +4,10 @@ import csv
 import io
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
 from importlib import resources
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -23,6 +22,8 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import clipped, sanitize
 from lightrag_jsonl.core.types import Entity, Record, Relation, entity_record, relation_record
 from lightrag_jsonl.indexing.overrides import mentioned_names
+from lightrag_jsonl.rag.network import EDGE_FIELDS, NODE_FIELDS, item_texts, network, xml_value
+from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import rdf
 
@@ -37,13 +38,7 @@ SUFFIXES: Mapping[str, GraphFormat] = {
     ".graphml": "graphml", ".xml": "graphml", ".json": "json", ".jsonl": "jsonl", ".csv": "csv",
     ".nq": "nquads", ".cypher": "cypher", ".html": "html",
 }  # fmt: skip
-NODE_FIELDS = ("description", "chunk_ids", "created_at", "attributes", "aliases")
-EDGE_FIELDS = (
-    "source", "target", "keywords", "reverse_keywords", "description", "weight", "chunk_ids",
-    "created_at",
-)  # fmt: skip
 CSV_COLUMNS = ("kind", "name", "entity_type", "attributes", "aliases", *EDGE_FIELDS)
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MOST_NODES = 499  # of a page; networkx lays out more only with scipy
 MOST_LABELS = 80
 LABEL_CHARACTERS = 40
@@ -77,30 +72,24 @@ def export_graph(view: StoreView, format: GraphFormat, *, language: str = "en") 
         raise ConfigError("a wiki is a folder of pages, and no text; export it to a folder")
     if format not in {*SUFFIXES.values()}:
         raise ConfigError(f"{format!r} is not a format; supported: {', '.join(SUFFIXES.values())}")
+    if format == "html":
+        return _web_page(_network_of(view), known_language(language))
+    if format == "graphml":
+        return _graphml(_network_of(view))
     entities = [*view.entities(view.listed("entity")).values()]
     relations = [*view.relations(view.listed("relation")).values()]
-    if format == "html":
-        return _web_page(entities, relations, known_language(language))
     return WRITERS[format](entities, relations)
 
 
-def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> "nx.Graph":
-    """A frozen networkx graph: nodes by entity name, with the attributes of `Entity` and `Relation`.
-
-    All attributes but weights are texts, for GraphML: lists are joined with "; ", pairs are
-    "name: value", times are in ISO form, and characters forbidden in XML are U+FFFD.
-    """
-    import networkx as nx
-
-    graph = nx.Graph()
-    for entity in entities:
-        attributes = {name: _xml_value(getattr(entity, name)) for name in NODE_FIELDS}
-        attributes["entity_type"] = _xml_value(entity.type)
-        graph.add_node(_xml_value(entity.name), **attributes)
-    for relation in relations:
-        attributes = {name: _xml_value(getattr(relation, name)) for name in EDGE_FIELDS}
-        graph.add_edge(attributes["source"], attributes["target"], **attributes)
-    return nx.freeze(graph)
+def _network_of(view: StoreView) -> "nx.Graph":
+    """The graph that a view shows; nodes in the order of their names."""
+    names = view.entity_names(view.entity_rows())
+    return network(
+        GraphIndex.of(view.graph_rows()),
+        dict(sorted(names.items(), key=itemgetter(1))),
+        read_entities=view.entities,
+        read_relations=view.relations,
+    )
 
 
 def records(view: StoreView) -> Iterator[Record]:
@@ -125,28 +114,10 @@ def records(view: StoreView) -> Iterator[Record]:
 # ── for programs ────────────────────────────────────────────────────────────────
 
 
-def _xml_value(value: object) -> Any:
-    """A value for GraphML."""
-    if isinstance(value, float):
-        return value
-    if isinstance(value, datetime):
-        value = value.isoformat()
-    if isinstance(value, tuple):
-        value = "; ".join(_item_texts(value))
-    if value is None:
-        value = ""
-    return NOT_XML.sub("\ufffd", str(value))
-
-
-def _item_texts(items: Iterable[str | tuple[str, ...]]) -> list[str]:
-    """The items as texts; a pair of a name and a value becomes "name: value"."""
-    return [item if isinstance(item, str) else ": ".join(item) for item in items]
-
-
-def _graphml(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
+def _graphml(graph: "nx.Graph") -> str:
     import networkx as nx
 
-    lines = nx.generate_graphml(network(entities, relations), named_key_ids=True)
+    lines = nx.generate_graphml(graph, named_key_ids=True)
     return "\n".join(('<?xml version="1.0" encoding="utf-8"?>', *lines, ""))
 
 
@@ -181,7 +152,7 @@ def _csv(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
 
 
 def _xml_values(fields: Mapping[str, object]) -> dict[str, Any]:
-    return {name: _xml_value(value) for name, value in fields.items()}
+    return {name: xml_value(value) for name, value in fields.items()}
 
 
 def _nquads(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
@@ -239,23 +210,22 @@ def _assigned(variable: str, fields: Mapping[str, object]) -> str:
 
 def _cypher_value(value: object) -> str:
     if isinstance(value, tuple):
-        value = _item_texts(value)
+        value = item_texts(value)
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 WRITERS: Mapping[str, Callable[[list[Entity], list[Relation]], str]] = {
-    "graphml": _graphml, "json": _json_text, "csv": _csv, "nquads": _nquads, "cypher": _cypher,
+    "json": _json_text, "csv": _csv, "nquads": _nquads, "cypher": _cypher,
 }  # fmt: skip
 
 
 # ── for people ──────────────────────────────────────────────────────────────────
 
 
-def _web_page(entities: list[Entity], relations: list[Relation], language: str) -> str:
+def _web_page(graph: "nx.Graph", language: str) -> str:
     """A self-contained page: the entities with most relations, drawn once."""
     from jinja2 import Environment
 
-    graph = network(entities, relations)
     by_degree = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))
     degrees = dict(by_degree[:MOST_NODES])
     drawn = graph.subgraph(degrees)
@@ -284,7 +254,7 @@ def _web_page(entities: list[Entity], relations: list[Relation], language: str) 
     page = environment.from_string(template).render(
         language=language,
         title=title,
-        shown=caption.format(len(nodes), len(entities), len(edges), len(relations)),
+        shown=caption.format(len(nodes), len(graph), len(edges), graph.number_of_edges()),
         colors=_type_colors(drawn),
         other_color=COLORS[-1],
         nodes=nodes,

@@ -110,6 +110,12 @@ class GraphIndex:
         return self._weights[np.searchsorted(self._relations[0], relations)]
 
     @property
+    def all_relations(self) -> Ids:
+        """All row ids of relations, ascending."""
+        rows: Ids = self._relations[0]
+        return rows
+
+    @property
     def all_ends(self) -> Ids:
         """The two entities of every relation, low first, in the order of the relations' ids."""
         return self._relations[1:].T

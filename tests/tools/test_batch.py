@@ -88,7 +88,7 @@ def test_rounds_of_files_make_what_an_insert_makes(shared_data: Path, tmp_path: 
             imported = rag.run(import_batch, [run_batch(path, answered_by(llm))])
             assert (imported.answered, imported.missing) == (export.requests, 0)
             given = []
-        batched, graph, left = rag.admin.export_text("jsonl"), rag.graph, rag.status()
+        batched, graph, left = rag.admin.export_text("jsonl"), rag.graph.copy(), rag.status()
     assert rounds[:2] == [("extraction", 12, 12), ("extraction", 12, 12)]
     assert {one[0] for one in rounds[2:]} == {"summaries"}
     assert left.documents == {"done": 12}

@@ -29,7 +29,7 @@ def imported(folder: Path, tmp_path: Path) -> tuple[ImportReport, nx.Graph]:
     with LightRAG(tmp_path / "kb") as rag:
         report = rag.run(import_index, folder)
         assert rag.admin.check() == []
-        return report, rag.graph
+        return report, rag.graph.copy()
 
 
 def unpacked(folder: Path, target: Path) -> Path:

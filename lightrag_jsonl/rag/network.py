@@ -1,0 +1,208 @@
+"""The graph of an index as a read-only networkx graph: its shape is the arrays in memory, and attributes are
+read when they are asked for.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from lightrag_jsonl.core.types import Entity, Relation
+from lightrag_jsonl.storage.graph_index import GraphIndex
+from lightrag_jsonl.storage.store import Store
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Attributes: TypeAlias = dict[str, Any]
+ReadEntities: TypeAlias = Callable[[Collection[int]], Mapping[int, Entity]]  # by row id
+ReadRelations: TypeAlias = Callable[[Collection[int]], Mapping[int, Relation]]
+
+NODE_FIELDS = ("description", "chunk_ids", "created_at", "attributes", "aliases")
+EDGE_FIELDS = (
+    "source", "target", "keywords", "reverse_keywords", "description", "weight", "chunk_ids",
+    "created_at",
+)  # fmt: skip
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+BLOCK = 256  # rows that are read together
+VISITED_NODES = 10_000  # whose neighbours are kept, for algorithms that come back to them
+
+
+def network(
+    index: GraphIndex,
+    names: Mapping[int, str],
+    *,
+    read_entities: ReadEntities,
+    read_relations: ReadRelations,
+) -> "nx.Graph":
+    """A frozen networkx graph over an index; nodes are the names of entities, by row id in `names`.
+
+    Algorithms read its shape and the weights of relations from the arrays. The other attributes are those of
+    `Entity` and `Relation` as texts, for GraphML: lists are joined with "; ", pairs are "name: value", times
+    are in ISO form, and characters forbidden in XML are U+FFFD.
+    """
+    import networkx as nx
+
+    names_in_xml = {row: xml_value(name) for row, name in names.items()}
+    entity_attributes = _in_blocks(index.entities, read_entities, _node_attributes)
+    relation_attributes = _in_blocks(index.all_relations, read_relations, _edge_attributes)
+    graph = nx.freeze(nx.Graph())
+    graph._node = _Nodes(names_in_xml, entity_attributes)  # as the views of networkx itself do
+    graph._adj = _Adjacency(index, names_in_xml, relation_attributes)
+    return graph
+
+
+def store_network(store: Store) -> "nx.Graph":
+    """The graph of a store as it is now; attributes of rows that are deleted later are empty."""
+
+    def read_entities(rows: Collection[int]) -> Mapping[int, Entity]:
+        with store.view() as view:
+            return view.entities(rows)
+
+    def read_relations(rows: Collection[int]) -> Mapping[int, Relation]:
+        with store.view() as view:
+            return view.relations(rows)
+
+    with store.snapshot() as snapshot:
+        return network(
+            snapshot.graph,
+            snapshot.entity_names(snapshot.graph.entities.tolist()),
+            read_entities=read_entities,
+            read_relations=read_relations,
+        )
+
+
+def xml_value(value: object) -> Any:
+    """A value for GraphML: a number as it is, all else as text."""
+    if isinstance(value, float):
+        return value
+    if isinstance(value, datetime):
+        value = value.isoformat()
+    if isinstance(value, tuple):
+        value = "; ".join(item_texts(value))
+    if value is None:
+        value = ""
+    return NOT_XML.sub("\ufffd", str(value))
+
+
+def item_texts(items: Iterable[str | tuple[str, ...]]) -> list[str]:
+    """The items as texts; a pair of a name and a value becomes "name: value"."""
+    return [item if isinstance(item, str) else ": ".join(item) for item in items]
+
+
+def _node_attributes(entity: Entity) -> Attributes:
+    fields = {name: xml_value(getattr(entity, name)) for name in NODE_FIELDS}
+    return {**fields, "entity_type": xml_value(entity.type)}
+
+
+def _edge_attributes(relation: Relation) -> Attributes:
+    return {name: xml_value(getattr(relation, name)) for name in EDGE_FIELDS}
+
+
+def _in_blocks(
+    rows: "np.ndarray[Any, Any]",
+    read: Callable[[Collection[int]], Mapping[int, Any]],
+    attributes_of: Callable[[Any], Attributes],
+) -> Callable[[int], Attributes]:
+    """A function from a row id to attributes; neighbouring rows are read together, each once."""
+
+    @cache
+    def block(number: int) -> dict[int, Attributes]:
+        block_rows = rows[number * BLOCK : (number + 1) * BLOCK].tolist()
+        return {row: attributes_of(item) for row, item in read(block_rows).items()}
+
+    def attributes(row: int) -> Attributes:
+        position = int(np.searchsorted(rows, row))
+        return block(position // BLOCK).get(row, {})
+
+    return attributes
+
+
+class _Nodes(Mapping[str, Attributes]):
+    """The attributes of each entity by name."""
+
+    def __init__(self, names: Mapping[int, str], attributes: Callable[[int], Attributes]) -> None:
+        self._rows = {name: row for row, name in names.items()}
+        self._attributes = attributes
+
+    def __getitem__(self, name: str) -> Attributes:
+        return self._attributes(self._rows[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class _Adjacency(Mapping[str, Mapping[str, "_EdgeAttributes"]]):
+    """The neighbours of each entity by name, and the attributes of the relations to them."""
+
+    def __init__(
+        self, index: GraphIndex, names: Mapping[int, str], attributes: Callable[[int], Attributes]
+    ) -> None:
+        self._index = index
+        self._names = names
+        self._rows = {name: row for row, name in names.items()}
+        self._attributes = attributes
+        self._neighbours = lru_cache(VISITED_NODES)(self._read_neighbours)
+
+    def __getitem__(self, name: str) -> Mapping[str, "_EdgeAttributes"]:
+        return self._neighbours(self._rows[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _read_neighbours(self, row: int) -> Mapping[str, "_EdgeAttributes"]:
+        _, relations = self._index.relations_of(np.array([row]))
+        ends = self._index.ends(relations).sum(axis=1) - row
+        weights = self._index.weights(relations)
+        return {
+            self._names[end]: _EdgeAttributes(relation, weight, self._attributes)
+            for end, relation, weight in zip(
+                ends.tolist(), relations.tolist(), weights.tolist(), strict=True
+            )
+            if end in self._names
+        }
+
+
+class _EdgeAttributes(Mapping[str, Any]):
+    """The attributes of a relation; its weight needs no reading."""
+
+    __slots__ = ("_attributes", "_row", "_weight")
+
+    def __init__(self, row: int, weight: float, attributes: Callable[[int], Attributes]) -> None:
+        self._row = row
+        self._weight = weight
+        self._attributes = attributes
+
+    def __getitem__(self, field: str) -> Any:
+        return self._weight if field == "weight" else self._attributes(self._row)[field]
+
+    def __contains__(self, field: object) -> bool:
+        return field in EDGE_FIELDS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(EDGE_FIELDS)
+
+    def __len__(self) -> int:
+        return len(EDGE_FIELDS)
+
+    def __repr__(self) -> str:
+        return repr(self.copy())
+
+    def copy(self) -> Attributes:
+        """A dictionary, as networkx asks for when it copies a graph."""
+        return dict(self)
