@@ -10,6 +10,7 @@ import numpy as np
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.fingerprints import Fingerprint
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import (
     PERSON,
@@ -199,6 +200,7 @@ def _alias_problems(view: StoreView, entities: Mapping[int, EntityRow]) -> Itera
 
 
 def _chunk_problems(view: StoreView, checked_chunks: Mapping[int, Chunk]) -> Iterator[str]:
+    fingerprints = view.fingerprints(checked_chunks)
     for document in view.documents({chunk.document_id for chunk in checked_chunks.values()}):
         pages = view.pages([document.id])
         texts = {page.number: page.text for page in pages}
@@ -208,6 +210,8 @@ def _chunk_problems(view: StoreView, checked_chunks: Mapping[int, Chunk]) -> Ite
         for row, chunk in chunks.items():
             if row in checked_chunks and not _is_text_of(chunk, texts, document):
                 yield f"chunk {chunk.id} is not the text of its document"
+            if row in checked_chunks and fingerprints[row] != Fingerprint.of(chunk.text):
+                yield f"chunk {chunk.id} has not the fingerprint of its text"
         yield from _position_problems(view, document, chunks, reports)
 
 

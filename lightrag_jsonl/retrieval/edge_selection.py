@@ -11,12 +11,12 @@ from dataclasses import replace
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.edges import Edge, EdgeSelection, candidate_edges
 from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.fingerprints import folded_passage
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.text import clipped
 from lightrag_jsonl.core.types import Chunk, JsonlResult, Rejection
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval.context_writer import readable_description
-from lightrag_jsonl.retrieval.passages import folded_passage
 from lightrag_jsonl.retrieval.task import SearchResult
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView

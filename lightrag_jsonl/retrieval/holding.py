@@ -13,6 +13,7 @@ import numpy as np
 
 from lightrag_jsonl.core.claims import statement_span
 from lightrag_jsonl.core.dates import first_day, last_day
+from lightrag_jsonl.core.fingerprints import Fingerprint
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.time_expressions import (
     find_time_expressions,
@@ -102,6 +103,14 @@ class HoldingReads(StoreView):
         """Chunks as in `DocumentReads.chunks`, with spaces in place of statements out of date."""
         chunks = super().chunks(rows, ids=ids, documents=documents)
         return {row: self._as_of(row, chunk) for row, chunk in chunks.items()}
+
+    def fingerprints(self, rows: RowIds = None) -> dict[int, Fingerprint]:
+        """The fingerprints as in `DocumentReads.fingerprints`, of the texts that hold."""
+        stored = super().fingerprints(rows)
+        texts = super().chunks(stored)
+        held = self.chunks(stored)
+        changed = {row: chunk for row, chunk in held.items() if chunk is not texts[row]}
+        return stored | {row: Fingerprint.of(chunk.text) for row, chunk in changed.items()}
 
     def entity_mentions(
         self, *, chunks: RowIds = None, entities: RowIds = None, deleted: bool = False

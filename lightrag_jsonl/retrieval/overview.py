@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from lightrag_jsonl.core.answers import Context, Keywords
-from lightrag_jsonl.core.front_matter import is_front_matter
 from lightrag_jsonl.core.question_scope import is_of_any_text
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
 from lightrag_jsonl.retrieval.communities import (
@@ -101,7 +100,7 @@ def _spread_chunks(task: SearchTask, cited_ids: Collection[str]) -> dict[int, Ch
     chunks_by_row = {
         row: stored_chunks[row] for row in ordered.tolist() if stored_chunks[row].text.strip()
     }
-    return _without_front_matter(chunks_by_row, cited_rows)
+    return _without_front_matter(task, chunks_by_row, cited_rows)
 
 
 def _chunk_scores(task: SearchTask, chunks: Ids) -> Floats:
@@ -125,9 +124,10 @@ def chunk_weights(chunks: Sequence[Chunk]) -> list[float]:
 
 
 def _without_front_matter(
-    chunks_by_row: Mapping[int, Chunk], cited_rows: Collection[int]
+    task: SearchTask, chunks_by_row: Mapping[int, Chunk], cited_rows: Collection[int]
 ) -> dict[int, Chunk]:
-    front_rows = {row for row, chunk in chunks_by_row.items() if is_front_matter(chunk.text)}
+    fingerprints = task.snapshot.fingerprints(chunks_by_row)
+    front_rows = {row for row in chunks_by_row if fingerprints[row].is_front_matter}
     front_rows -= set(cited_rows)
     if len(front_rows) > MOST_FRONT_MATTER * len(chunks_by_row):
         return dict(chunks_by_row)

@@ -1,41 +1,33 @@
 """Which of the passages found are shown: one of several copies, and front matter last."""
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 
-from lightrag_jsonl.core.cjk import has_cjk
-from lightrag_jsonl.core.front_matter import asks_for_front_matter, is_front_matter
+from lightrag_jsonl.core.fingerprints import Fingerprint, FoldedWords
+from lightrag_jsonl.core.front_matter import asks_for_front_matter
 from lightrag_jsonl.core.question_scope import TEXT_WORDS, content_words
 from lightrag_jsonl.core.terms import stem
-from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.hits import Hits, column
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.vector_index import Ids
 
 # Bounds by reason, not tuned on questions.
 SPARE_CHUNKS = 20  # found beyond the limit, to take the place of copies and of front matter
-ALIKE = 0.95  # share of words that near copies have in common, and of their lengths
 REPEATED = 3  # documents with the same passage, from which on the passage is boilerplate
-
-_NUMERAL = re.compile(r"[\d〇零一二三四五六七八九十百千万亿两]")
 
 
 @dataclass(frozen=True, slots=True)
 class Passages:
     """The passages of a search, each text once: by the walk and by text, and the copies of each by row.
 
-    Front matter stands last in both lists. `chunks` are those that were looked at.
+    Front matter stands last in both lists.
     """
 
     walked: Hits
     by_text: Hits
-    chunks: Mapping[int, Chunk]
     copies: Mapping[int, Sequence[int]]
 
 
@@ -50,24 +42,18 @@ def arrange_passages(task: SearchTask, walked: Hits, text_hits: Hits) -> Passage
         text_limit += task.chunk_limit
     leading = text_hits[:text_limit]
     rows = dict.fromkeys([*walked.ids.tolist(), *leading.ids.tolist()])
-    stored_chunks = task.snapshot.chunks(rows)
-    chunks = {row: stored_chunks[row] for row in rows if row in stored_chunks}
-    originals = find_originals(task, chunks)
+    stored = task.snapshot.fingerprints(rows)
+    fingerprints = {row: stored[row] for row in rows if row in stored}
+    originals = find_originals(task, fingerprints)
     rows_by_original: defaultdict[int, list[int]] = defaultdict(list)
     for row, original in originals.items():
         rows_by_original[original].append(row)
-    last_rows = column(_unasked_boilerplate(task.query.question, chunks, rows_by_original))
+    last_rows = column(_unasked_boilerplate(task, fingerprints, rows_by_original))
     return Passages(
         walked=_arranged(walked, originals, last_rows),
         by_text=_arranged(text_hits, originals, last_rows),
-        chunks=chunks,
         copies={original: rows[1:] for original, rows in rows_by_original.items()},
     )
-
-
-def folded_passage(text: str) -> str:
-    """The text as it is compared: without differences of white space and of case."""
-    return " ".join(text.casefold().split())
 
 
 def _arranged(hits: Hits, originals: Mapping[int, int], last_rows: Ids) -> Hits:
@@ -84,93 +70,94 @@ def _arranged(hits: Hits, originals: Mapping[int, int], last_rows: Ids) -> Hits:
 # ── copies ──────────────────────────────────────────────────────────────────────
 
 
-def find_originals(task: SearchTask, chunks: Mapping[int, Chunk]) -> dict[int, int]:
+def find_originals(task: SearchTask, fingerprints: Mapping[int, Fingerprint]) -> dict[int, int]:
     """For each row the first row with the same text; or with nearly the same words, the same numbers
     and the same entities.
     """
-    rows_by_numbers: defaultdict[str, list[int]] = defaultdict(list)
-    for row, chunk in chunks.items():
-        rows_by_numbers["".join(_NUMERAL.findall(chunk.text))].append(row)
-    originals = {row: row for row in chunks}
-    for rows in rows_by_numbers.values():
-        if len(rows) > 1:
-            texts = {row: folded_passage(chunks[row].text) for row in rows}
-            originals |= _originals_of_copies(task, texts)
-    return originals
-
-
-def _originals_of_copies(task: SearchTask, texts: Mapping[int, str]) -> dict[int, int]:
-    """For each row of some folded texts with the same numbers, the first row with the same text, or a
-    near copy.
-    """
+    first_rows: dict[str, int] = {}
+    for row, fingerprint in fingerprints.items():
+        first_rows.setdefault(fingerprint.text_digest, row)
+    near_originals = _originals_of_near_copies(task, fingerprints, [*first_rows.values()])
     originals: dict[int, int] = {}
-    rows_by_text: dict[str, int] = {}
-    first_rows: list[int] = []
-    for row, text in texts.items():
-        if text in rows_by_text:
-            originals[row] = originals[rows_by_text[text]]
-            continue
-        rows_by_text[text] = row
-        originals[row] = row
-        for first_row in first_rows:
-            if _is_alike(text, texts[first_row]) and _mention_the_same(task, row, first_row):
-                originals[row] = first_row
-                break
-        else:
-            first_rows.append(row)
+    for row, fingerprint in fingerprints.items():
+        first_row = first_rows[fingerprint.text_digest]
+        originals[row] = near_originals.get(first_row, first_row)
     return originals
 
 
-def _is_alike(text: str, further_text: str) -> bool:
-    """Whether two folded texts have nearly the same words."""
-    lengths = sorted((len(text), len(further_text)))
-    if lengths[0] < ALIKE * lengths[1]:
-        return False
-    words = _words_or_pairs(text)
-    further_words = _words_or_pairs(further_text)
-    return len(words & further_words) >= ALIKE * len(words | further_words)
+def _originals_of_near_copies(
+    task: SearchTask, fingerprints: Mapping[int, Fingerprint], rows: Sequence[int]
+) -> dict[int, int]:
+    """For each near copy among rows with different texts, the first row that it is like."""
+    groups: defaultdict[tuple[str, frozenset[int]], list[int]] = defaultdict(list)
+    for row, entities in _mentioned_entities(task, rows).items():
+        groups[fingerprints[row].numeral_digest, entities].append(row)
+    compared_rows = [row for group in groups.values() if len(group) > 1 for row in group]
+    if not compared_rows:
+        return {}
+    chunks = task.snapshot.chunks(compared_rows)
+    originals: dict[int, int] = {}
+    for group in groups.values():
+        first_texts: dict[int, FoldedWords] = {}
+        for row in group if len(group) > 1 else ():
+            text = FoldedWords.of(chunks[row].text)
+            like_rows = [
+                first for first, first_text in first_texts.items() if text.is_like(first_text)
+            ]
+            if like_rows:
+                originals[row] = like_rows[0]
+            else:
+                first_texts[row] = text
+    return originals
 
 
-@lru_cache(1_000)  # most are compared several times
-def _words_or_pairs(text: str) -> frozenset[str]:
-    """The words of a folded text; of a text in Chinese, pairs of characters."""
-    if has_cjk(text):
-        characters = "".join(filter(str.isalnum, text))
-        return frozenset(map("".join, pairwise(characters)))
-    return frozenset(text.split())
-
-
-def _mention_the_same(task: SearchTask, chunk: int, further_chunk: int) -> bool:
-    """Whether two chunks mention the same entities."""
-    _, entities = task.snapshot.graph.entities_of(column([chunk]))
-    _, further_entities = task.snapshot.graph.entities_of(column([further_chunk]))
-    return set(entities.tolist()) == set(further_entities.tolist())
+def _mentioned_entities(task: SearchTask, rows: Sequence[int]) -> dict[int, frozenset[int]]:
+    """The entities that each chunk mentions."""
+    positions, entities = task.snapshot.graph.entities_of(column(rows))
+    ends = np.searchsorted(positions, np.arange(len(rows)), side="right").tolist()
+    starts = [0, *ends]
+    return {
+        row: frozenset(entities[start:end].tolist())
+        for row, start, end in zip(rows, starts, ends, strict=False)
+    }
 
 
 # ── front matter ────────────────────────────────────────────────────────────────
 
 
 def _unasked_boilerplate(
-    question: str, chunks: Mapping[int, Chunk], rows_by_original: Mapping[int, Sequence[int]]
+    task: SearchTask,
+    fingerprints: Mapping[int, Fingerprint],
+    rows_by_original: Mapping[int, Sequence[int]],
 ) -> list[int]:
     """The rows of front matter and of passages that many documents repeat, unless asked for."""
+    question = task.query.question
     if asks_for_front_matter(question):
         return []
-    boilerplate: dict[int, str] = {}
-    proper_texts: list[str] = []
-    for original, rows in rows_by_original.items():
-        text = chunks[original].text
-        document_ids = {chunks[row].document_id for row in rows}
-        if len(document_ids) >= REPEATED or is_front_matter(text):
-            boilerplate[original] = text.casefold()
-        else:
-            proper_texts.append(text)
+    boilerplate = {
+        original
+        for original, rows in rows_by_original.items()
+        if fingerprints[original].is_front_matter or _is_repeated(task, rows)
+    }
     if not boilerplate:
         return []
+    chunks = task.snapshot.chunks(rows_by_original)
+    proper_texts = [chunks[row].text for row in rows_by_original if row not in boilerplate]
     missing_words = _missing_words(question, "\n".join(proper_texts).casefold())
     return [
-        row for row, text in boilerplate.items() if not any(word in text for word in missing_words)
+        row
+        for row in rows_by_original
+        if row in boilerplate
+        and not any(word in chunks[row].text.casefold() for word in missing_words)
     ]
+
+
+def _is_repeated(task: SearchTask, rows: Sequence[int]) -> bool:
+    """Whether copies of a passage stand in many documents."""
+    if len(rows) < REPEATED:
+        return False
+    documents = {document for document, _ in task.snapshot.chunk_documents(rows).values()}
+    return len(documents) >= REPEATED
 
 
 def _missing_words(question: str, text: str) -> list[str]:

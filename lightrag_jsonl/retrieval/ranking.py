@@ -412,9 +412,8 @@ def load_result(
     relations = load_relations(task, facts.relations.ids)
     degrees = visible_degrees(task, facts.entities.ids).tolist()
     rows = chunks.ids.tolist()
-    unread = [row for row in rows if row not in passages.chunks]
-    all_chunks = {**passages.chunks, **task.snapshot.chunks(unread)}
-    stored_chunks = {row: all_chunks[row] for row in rows}
+    stored_chunks = task.snapshot.chunks(rows)
+    stored_chunks = {row: stored_chunks[row] for row in rows}
     ranked_entities = {
         row: replace(entities[row], degree=degree, score=score, why=why)
         for (row, score, why), degree in zip(facts.entities.rows(), degrees, strict=True)
@@ -454,8 +453,7 @@ def _sources_of_copies(
 ) -> dict[str, tuple[str, ...]]:
     """The ids of the further documents with each of the chunks, by the id of the chunk."""
     rows = {row for original in chunks for row in passages.copies.get(original, ())}
-    unread = [row for row in rows if row not in passages.chunks]
-    copies = {**passages.chunks, **task.snapshot.chunks(unread)}
+    copies = task.snapshot.chunks(rows)
     sources: dict[str, tuple[str, ...]] = {}
     for original, chunk in chunks.items():
         ids = [copies[row].document_id for row in passages.copies.get(original, ())]

@@ -7,7 +7,7 @@ CREATE TABLE settings (
     name text COLLATE "C" PRIMARY KEY,
     value text COLLATE "C" NOT NULL
 );
-INSERT INTO settings VALUES ('format', '14');
+INSERT INTO settings VALUES ('format', '15');
 -- What no document can know: from it the marks in prompts are derived.
 INSERT INTO settings VALUES ('mark_secret', replace(gen_random_uuid()::text, '-', ''));
 
@@ -49,6 +49,9 @@ CREATE TABLE chunks (
     start bigint NOT NULL CHECK (start >= 0),
     stop bigint NOT NULL CHECK (stop >= start),
     tokens bigint NOT NULL CHECK (tokens >= 0),
+    front_matter boolean NOT NULL, -- this and the digests: the passage's fingerprint
+    text_digest text COLLATE "C" NOT NULL,
+    numeral_digest text COLLATE "C" NOT NULL,
     created_at double precision NOT NULL,
     state text COLLATE "C" NOT NULL CHECK (state IN ('ok', 'empty', 'partial', 'failed')),
     error text COLLATE "C" NOT NULL,

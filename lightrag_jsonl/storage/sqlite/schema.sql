@@ -3,7 +3,7 @@
 -- written in any order.
 
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO settings VALUES ('format', '14');
+INSERT INTO settings VALUES ('format', '15');
 -- What no document can know: from it the marks in prompts are derived.
 INSERT INTO settings VALUES ('mark_secret', lower(hex(randomblob(16))));
 
@@ -46,6 +46,9 @@ CREATE TABLE chunks (
     start INTEGER NOT NULL CHECK (start >= 0),
     stop INTEGER NOT NULL CHECK (stop >= start),
     tokens INTEGER NOT NULL CHECK (tokens >= 0),
+    front_matter INTEGER NOT NULL CHECK (front_matter IN (0, 1)), -- this and the digests: the passage's fingerprint
+    text_digest TEXT NOT NULL,
+    numeral_digest TEXT NOT NULL,
     created_at REAL NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('ok', 'empty', 'partial', 'failed')),
     error TEXT NOT NULL,

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from msgspec.json import Decoder
 
 from lightrag_jsonl.core.dates import iso_date
+from lightrag_jsonl.core.fingerprints import Fingerprint
 from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.filters import (
@@ -174,6 +175,18 @@ class DocumentReads(Tables):
         else:
             cursor = self._select(CHUNK, CHUNKS, "c.name", ids, order=TEXT_ORDER)
         return {row.id: _chunk(row) for row in by_name(cursor)}
+
+    def fingerprints(self, rows: RowIds = None) -> dict[int, Fingerprint]:
+        """What was noted of the texts of chunks when they were stored, by row id, all or some."""
+        columns = "id, front_matter, text_digest, numeral_digest"
+        return {
+            row.id: Fingerprint(
+                is_front_matter=bool(row.front_matter),
+                text_digest=row.text_digest,
+                numeral_digest=row.numeral_digest,
+            )
+            for row in by_name(self._select(columns, "chunks", "id", rows))
+        }
 
     def chunk_names(self, rows: RowIds = None) -> dict[int, str]:
         """The public ids of chunks by row id, all or some, in the order of time and text: documents
@@ -449,6 +462,7 @@ def _chunk_report(row: Any) -> ChunkReport:
 def _chunk_columns(stored: StoredChunk) -> dict[str, object]:
     chunk = stored.chunk
     extraction = stored.extraction
+    fingerprint = Fingerprint.of(chunk.text)
     return {
         "id": stored.row,
         "name": chunk.id,
@@ -458,6 +472,9 @@ def _chunk_columns(stored: StoredChunk) -> dict[str, object]:
         "start": chunk.start,
         "stop": chunk.end,
         "tokens": chunk.tokens,
+        "front_matter": fingerprint.is_front_matter,
+        "text_digest": fingerprint.text_digest,
+        "numeral_digest": fingerprint.numeral_digest,
         "created_at": stored.created_at,
         "state": extraction.state,
         "error": extraction.error,
