@@ -83,6 +83,7 @@ def incoming_document(pending: PendingDocument) -> IncomingDocument:
         source=document.source,
         date=document.date,
         metadata=document.metadata,
+        seen=pending.seen,
         content=content_digest(pending, texts),
         state="done",
         characters=sum(map(len, texts)),
@@ -122,7 +123,15 @@ def content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
     """
     document = pending.document
     names = [document.title, document.source] if document.id != _derived_id(texts) else []
-    content = [*names, document.date, document.metadata, pending.records, pending.chunks]
+    content: list[object] = [
+        *names,
+        document.date,
+        document.metadata,
+        pending.records,
+        pending.chunks,
+    ]
+    if pending.seen:
+        content.append(pending.seen)
     return digest(*texts, json.dumps(content, ensure_ascii=False, sort_keys=True))
 
 

@@ -134,7 +134,7 @@ class Insertion:
         if not self._client.has_model("see"):
             return replace(pending, document=replace(document, pictures=()))
         try:
-            document, notes = await read_pictures(document, self._client, self._budget)
+            pending, notes = await read_pictures(pending, self._client, self._budget)
         except BudgetError as error:
             self._budget.exhaust(error)
             name = document.id or document.source or ""
@@ -142,7 +142,7 @@ class Insertion:
             return None
         path = document.source or document.id or ""
         self._outcome.notes += [FileNote(path, note) for note in notes]
-        return replace(pending, document=document)
+        return pending
 
     async def _prepare(
         self, document: IncomingDocument, pending: PendingDocument

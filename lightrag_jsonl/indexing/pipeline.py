@@ -164,8 +164,7 @@ class IndexPipeline:
             for received in pending_documents:
                 readable = received
                 if received.document.pictures and self._client.has_model("see"):
-                    document, _ = await read_pictures(received.document, self._client, UsageMeter())
-                    readable = replace(received, document=document)
+                    readable, _ = await read_pictures(received, self._client, UsageMeter())
                 pending = outcome.storable_document(readable)
                 if pending is not None:
                     waiting.append(pending)

@@ -1,23 +1,26 @@
 """Has a model read the pictures of documents, before the documents are cut into chunks."""
 
+from dataclasses import replace
+
 from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.pictures import with_id, with_texts
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Document, Picture
+from lightrag_jsonl.core.types import Picture
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.storage.rows import PendingDocument
 
 NOTHING = "NOTHING"  # the answer about a picture without content
 
 
 async def read_pictures(
-    document: Document, client: ModelClient, meter: UsageMeter
-) -> tuple[Document, list[str]]:
+    pending: PendingDocument, client: ModelClient, meter: UsageMeter
+) -> tuple[PendingDocument, list[str]]:
     """The document with the texts of the pictures, and a note on each unread picture.
 
     `BudgetError` if the budget of the insert is used up.
     """
-    document = with_id(document)
+    document = with_id(pending.document)
     priority = client.next_priority()
 
     async def read_picture(picture: Picture) -> tuple[str, str]:
@@ -37,4 +40,5 @@ async def read_pictures(
         for picture, (_, reason) in zip(document.pictures, readings, strict=True)
         if reason
     ]
-    return with_texts(document, [text for text, _ in readings]), notes
+    document, seen = with_texts(document, [text for text, _ in readings])
+    return replace(pending, document=document, seen=seen), notes

@@ -1,11 +1,11 @@
 """Reads Markdown, and writes tables and characters as in Markdown."""
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime
-from typing import Any
+from datetime import date, datetime, time
 
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.limits import FileMeter
@@ -14,6 +14,15 @@ from lightrag_jsonl.readers.titles import heading_title
 LONGEST_FRONT_MATTER = 1 << 16  # characters
 MOST_BRACKETS = 500  # in YAML, which takes a time that grows with the square of their depth
 
+_WHOLE_NUMBERS = range(-(2**63), 2**64)  # of msgpack, and of most programs
+_ERRORS_OF_YAML = (  # what PyYAML raises for values that have not the form of their tags
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    OverflowError,
+    RecursionError,
+)
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)?\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _CODE = re.compile(
     r"^[ \t]*(?P<fence>`{3,}(?!`)|~{3,}(?!~))[^\n]*\n.*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`",
@@ -102,7 +111,7 @@ def _marked_heading(match: re.Match[str]) -> str:
     return f"{'#' * level} {match['title']}"
 
 
-def _divided(text: str) -> tuple[dict[str, Any], str]:
+def _divided(text: str) -> tuple[dict[str, Json], str]:
     """The fields of the front matter and the text below it; no fields if there is none."""
     match = _FRONT_MATTER.match(text)
     if match is None or match.end() > LONGEST_FRONT_MATTER:
@@ -114,7 +123,7 @@ def _divided(text: str) -> tuple[dict[str, Any], str]:
     return fields, text[match.end() :].lstrip("\n")
 
 
-def _yaml_fields(block: str) -> dict[str, Any] | None:
+def _yaml_fields(block: str) -> dict[str, Json] | None:
     """The fields of YAML; None for anything else, and for aliases, which can grow without bound."""
     import yaml
 
@@ -123,28 +132,48 @@ def _yaml_fields(block: str) -> dict[str, Any] | None:
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(block)):
             return None
-        value = yaml.safe_load(block)
-    except (yaml.YAMLError, ValueError, RecursionError):
+        return _plain_fields(yaml.safe_load(block))
+    except (yaml.YAMLError, *_ERRORS_OF_YAML):
         return None
-    return _plain_fields(value)
 
 
-def _toml_fields(block: str) -> dict[str, Any] | None:
+def _toml_fields(block: str) -> dict[str, Json] | None:
     try:
         return _plain_fields(tomllib.loads(block))
     except (ValueError, RecursionError):
         return None
 
 
-def _plain_fields(value: object) -> dict[str, Any] | None:
-    """The fields as plain JSON, dates as text; None unless all names are texts."""
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+def _plain_fields(value: object) -> dict[str, Json] | None:
+    """The fields as plain JSON, without those that are null; None for anything but fields."""
+    if not isinstance(value, Mapping):
         return None
-    fields: dict[str, Json] = json.loads(json.dumps(dict(value), default=_date_text))
+    fields = {_field_name(name): plain_json(content) for name, content in value.items()}
     return {name: content for name, content in fields.items() if content is not None}
 
 
-def _date_text(value: object) -> str:
-    if isinstance(value, datetime | date):
+def plain_json(value: object) -> Json:
+    """A value of YAML, TOML or Python as plain JSON: dates, numbers that JSON's readers do not hold, and
+    whatever else JSON has not, are texts; sets are sorted lists.
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return value if value in _WHOLE_NUMBERS else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {_field_name(name): plain_json(content) for name, content in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return [plain_json(item) for item in sorted(value, key=str)]
+    if isinstance(value, datetime | date | time):
         return value.isoformat()
-    return str(value)
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _field_name(name: object) -> str:
+    """The name of a field as text, where JSON allows nothing else."""
+    plain_name = plain_json(name)
+    return plain_name if isinstance(plain_name, str) else json.dumps(plain_name)

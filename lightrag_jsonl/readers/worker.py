@@ -23,6 +23,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.readers import FileContent, read_file
 from lightrag_jsonl.readers.limits import FileLimits, advice
+from lightrag_jsonl.readers.markdown import plain_json
 
 LATE_SECONDS: Final = 10.0  # after the limit, this process ends itself
 
@@ -128,7 +129,9 @@ def _storable(content: FileContent) -> FileContent:
         text=sanitize(document.text),
         title=document.title and sanitize(document.title),
         date=document.date and sanitize(document.date),
-        metadata=json.loads(sanitize(json.dumps(dict(document.metadata), ensure_ascii=False))),
+        metadata=json.loads(
+            sanitize(json.dumps(plain_json(document.metadata), ensure_ascii=False))
+        ),
         pages=document.pages and tuple(sanitize(page) for page in document.pages),
     )
     return FileContent(clean, tuple(map(sanitize, content.notes)))

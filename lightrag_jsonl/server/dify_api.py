@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.pictures import SEEN_PICTURES
 from lightrag_jsonl.core.types import Chunk, Json
 from lightrag_jsonl.server.chat import find_model
 from lightrag_jsonl.server.routing import DIFY_PATH, Call, Route
@@ -169,7 +168,7 @@ def _record(
     chunk: Chunk, score: float, document: StoredDocument, context: Context
 ) -> RetrievalRecord:
     properties: dict[str, Any] = {
-        **{name: value for name, value in document.metadata.items() if name != SEEN_PICTURES},
+        **document.metadata,
         "document_id": document.id,
         "chunk_id": chunk.id,
         "page": chunk.page,

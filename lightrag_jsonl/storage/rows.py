@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.dates import first_day, iso_date
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
+from lightrag_jsonl.core.pictures import SeenPicture
 from lightrag_jsonl.core.text import digest
 
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
@@ -32,7 +33,8 @@ NO_DAY = date.max.toordinal() + 1
 @dataclass(frozen=True, slots=True)
 class PendingDocument:
     """A document that was inserted and is not visible yet, with the records and chunks that the
-    caller provided; `chunk_size` is the (size, overlap) in tokens of the chunks in the records.
+    caller provided; `chunk_size` is the (size, overlap) in tokens of the chunks in the records, `seen`
+    the places of texts that a model has read on pictures.
     """
 
     document: t.Document
@@ -40,6 +42,7 @@ class PendingDocument:
     records: tuple[t.Record, ...] | None = None
     chunks: tuple[str, ...] | None = None
     chunk_size: tuple[int, int] | None = None
+    seen: tuple[SeenPicture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ class StoredDocument:
     state: t.DocumentState
     characters: int
     created_at: float
+    seen: tuple[SeenPicture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

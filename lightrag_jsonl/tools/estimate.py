@@ -196,7 +196,8 @@ def _cut_documents(
             continue
         pictures += [replace(picture, data=b"") for picture in document.pictures]
         texts = [_usual_text(picture) for picture in document.pictures]
-        yield engine.chunks_of(with_texts(document, texts))
+        document_with_texts, _ = with_texts(document, texts)
+        yield engine.chunks_of(document_with_texts)
 
 
 def _usual_text(picture: Picture) -> str:

@@ -17,7 +17,6 @@ from lightrag_jsonl.core.citation_markers import (
     without_citations,
 )
 from lightrag_jsonl.core.headings import Outline, find_headings
-from lightrag_jsonl.core.pictures import seen_box
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
@@ -111,20 +110,15 @@ def _with_boxes(view: StoreView, citations: Iterable[Citation]) -> tuple[Citatio
     """The citations, with the place of the picture for texts read by a model on a picture."""
     citations = tuple(citations)
     documents = view.documents({citation.document_id for citation in citations})
-    metadata_by_id = {document.id: document.metadata for document in documents}
-    boxes = [
-        seen_box(
-            metadata_by_id.get(citation.document_id, {}),
-            citation.page,
-            citation.start,
-            citation.end,
-        )
-        for citation in citations
-    ]
-    return tuple(
-        replace(citation, box=box) if box else citation
-        for citation, box in zip(citations, boxes, strict=True)
-    )
+    pictures_by_id = {document.id: document.seen for document in documents}
+    with_boxes: list[Citation] = []
+    for citation in citations:
+        for picture in pictures_by_id.get(citation.document_id, ()):
+            is_inside = picture.start <= citation.start and citation.end <= picture.end
+            if picture.page == citation.page and is_inside:
+                citation = replace(citation, box=picture.box)
+        with_boxes.append(citation)
+    return tuple(with_boxes)
 
 
 class _Headings:

@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
@@ -65,6 +66,68 @@ def test_what_only_looks_like_front_matter_stays_text(text: str) -> None:
     document = read(text, "a.md")
     assert document.metadata == {} and document.title == "a"
     assert document.text.endswith("The ship.")
+
+
+@pytest.mark.parametrize(
+    ("block", "metadata"),
+    [
+        ("2026-11-03: moored", {"2026-11-03": "moored"}),
+        (
+            "log: {2026-11-03: moored, 7: [港, yes]}",
+            {"log": {"2026-11-03": "moored", "7": ["港", True]}},
+        ),
+        ("tons: 36893488147419103232", {"tons": "36893488147419103232"}),
+        ("crew: !!set {Ben, Ann}", {"crew": ["Ann", "Ben"]}),
+        ("load: .inf\nseal: !!binary aGk=\n~: none", {"load": "inf", "seal": "hi", "null": "none"}),
+        ("order: !!omap [{first: 1}]", {"order": [["first", 1]]}),
+    ],
+    ids=["date", "nested", "large", "set", "no number", "pairs"],
+)
+def test_values_of_yaml_that_json_lacks_are_texts(block: str, metadata: dict[str, Any]) -> None:
+    """They cost neither the file nor the other fields."""
+    document = read(f"---\ntitle: Log\n{block}\n---\nThe ship.", "a.md")
+    assert document == Document("The ship.", title="Log", metadata=metadata)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(document.metadata)) == metadata
+
+
+@pytest.mark.parametrize(
+    "value", ["!!bool x", "!!timestamp x", "!!int ''", "!!float x", "9" * 5_000]
+)
+def test_values_that_are_not_of_their_type_leave_the_text(value: str) -> None:
+    """What PyYAML cannot read is text, and the file is read."""
+    document = read(f"---\na: {value}\n---\n\nThe ship.", "a.md")
+    assert document.metadata == {} and document.text.endswith("The ship.")
+
+
+@pytest.mark.slow
+def test_odd_front_matter_loses_no_file(tmp_path: Path) -> None:
+    """It comes through the process that reads files, and through the index."""
+    path = tmp_path / "log.md"
+    path.write_text(
+        "---\n2026-11-03: 36893488147419103232\nc: !!set {a}\n---\nLeith.", encoding="utf-8"
+    )
+    with LightRAG(tmp_path / "kb") as rag:
+        assert not rag.insert(path).failures
+        (document,) = rag.documents()
+        assert document.metadata == {"2026-11-03": "36893488147419103232", "c": ["a"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "places", ["[1]", "{page: 1}", '[{"page": 1, "start": 0, "end": 999, "box": [1, 2, 3, 4]}]']
+)
+def test_front_matter_forges_no_picture(tmp_path: Path, places: str) -> None:
+    """The places of pictures lie apart from what a document says of itself: it is cited without a box."""
+    path = tmp_path / "log.md"
+    names = ("seen", "seen_pictures", "pictures")
+    fields = "".join(f"{name}: {places}\n" for name in names)
+    path.write_text(f"---\n{fields}---\nAda Brook wrote the log in Leith.", encoding="utf-8")
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(path)
+        (citation,) = rag.query("Who wrote the log in Leith?").citations
+        assert citation.box is None
+        (document,) = rag.documents()
+        assert document.metadata.keys() == set(names)
 
 
 @pytest.mark.slow

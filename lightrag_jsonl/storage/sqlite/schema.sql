@@ -12,7 +12,7 @@ CREATE TABLE pending (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
     document TEXT NOT NULL CHECK (json_valid(document)),
-    provided TEXT NOT NULL CHECK (json_valid(provided)), -- [records, chunks, chunk size]
+    provided TEXT NOT NULL CHECK (json_valid(provided)), -- [records, chunks, chunk size, pictures]
     created_at REAL NOT NULL
 ) STRICT;
 
@@ -23,6 +23,7 @@ CREATE TABLE documents (
     source TEXT,
     date TEXT,
     metadata TEXT NOT NULL CHECK (json_valid(metadata)),
+    seen TEXT NOT NULL CHECK (json_valid(seen)), -- places of texts that a model has read on pictures
     content TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('done', 'partial', 'failed')),
     characters INTEGER NOT NULL CHECK (characters >= 0),

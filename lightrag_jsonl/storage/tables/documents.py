@@ -9,6 +9,7 @@ from msgspec.json import Decoder
 
 from lightrag_jsonl.core.dates import iso_date
 from lightrag_jsonl.core.fingerprints import Fingerprint
+from lightrag_jsonl.core.pictures import SeenPicture
 from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.filters import (
@@ -38,7 +39,7 @@ from lightrag_jsonl.storage.tables.base import (
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.kept_rows import CHUNK_TABLES, KeepingTables
 
-COLUMNS = "id, name, title, source, date, metadata, content, state, characters, created_at"
+COLUMNS = "id, name, title, source, date, metadata, seen, content, state, characters, created_at"
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
 CHUNK = """c.id, c.name, d.name AS document_id, c.position, c.page, c.start, c.stop,
@@ -59,10 +60,14 @@ REPORT_NUMBERS = tuple(
     ]
 )
 
-Provided: TypeAlias = tuple[  # records, chunks, and the size of the chunks
-    tuple[dict[str, Any], ...] | None, tuple[str, ...] | None, tuple[int, int] | None
+Provided: TypeAlias = tuple[  # records, chunks, the size of the chunks, and pictures
+    tuple[dict[str, Any], ...] | None,
+    tuple[str, ...] | None,
+    tuple[int, int] | None,
+    tuple[SeenPicture, ...],
 ]
 parse_metadata = Decoder(dict[str, Any]).decode
+parse_seen = Decoder(tuple[SeenPicture, ...]).decode
 parse_document = Decoder(Document).decode
 parse_provided = Decoder(Provided).decode
 parse_report = Decoder(ExtractionReport).decode
@@ -313,6 +318,7 @@ class DocumentWrites(DocumentReads, KeepingTables):
             "source": document.source,
             "date": document.date,
             "metadata": json_text(document.metadata),
+            "seen": json_text(document.seen),
             "content": document.content,
             "state": document.state,
             "characters": document.characters,
@@ -348,7 +354,9 @@ class DocumentWrites(DocumentReads, KeepingTables):
         row = {
             "name": pending.document.id,
             "document": json_text(pending.document),
-            "provided": json_text([pending.records, pending.chunks, pending.chunk_size]),
+            "provided": json_text(
+                [pending.records, pending.chunks, pending.chunk_size, pending.seen]
+            ),
             "created_at": pending.created_at,
         }
         self._put("pending", [row], key="name")
@@ -393,6 +401,7 @@ def _document(row: Any) -> StoredDocument:
         source=row.source,
         date=row.date,
         metadata=parse_metadata(row.metadata),
+        seen=parse_seen(row.seen),
         content=row.content,
         state=row.state,
         characters=row.characters,
@@ -401,13 +410,14 @@ def _document(row: Any) -> StoredDocument:
 
 
 def _pending(row: Any) -> PendingDocument:
-    records, chunks, chunk_size = parse_provided(row.provided)
+    records, chunks, chunk_size, seen = parse_provided(row.provided)
     return PendingDocument(
         document=parse_document(row.document),
         created_at=row.created_at,
         records=records,
         chunks=chunks,
         chunk_size=chunk_size,
+        seen=seen,
     )
 
 
