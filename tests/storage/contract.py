@@ -3,6 +3,7 @@
 docs/stores.md says how to write a store; its tests inherit `StoreContract`.
 """
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from lightrag_jsonl.core.types import Completion, Json, Kind, TraceSummary
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
+from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.vector_index import NO_VECTOR
 from lightrag_jsonl.storage.views import Transaction
@@ -714,6 +716,23 @@ class StoreContract:
             assert transaction.delete_traces(keep=1) == 2
             assert transaction.traces() == traces[2:]
             assert not transaction.trace_events(trace_id="t0")
+
+    def test_vacuum_leaves_a_copy_that_is_used(self, tmp_path: Path) -> None:
+        """Another process may compare it: vacuum says what it left, and whole it stays; when the other has
+        ended, nothing is left.
+        """
+        store = self.filled(tmp_path, 1)
+        second_store = self.make(tmp_path)
+        before = stored_content(store)
+        with store.temporary_copy() as address:
+            with second_store.transaction() as transaction:
+                transaction.delete_documents([1])
+            with pytest.raises(LockedError, match="run vacuum"):
+                second_store.vacuum()
+            with contextlib.closing(open_store(address, create=False)) as copy:
+                assert stored_content(copy) == before and copy.check() == []
+        second_store.vacuum()
+        assert not has_index(address)
 
     def test_what_is_closed_stays_closed(self, tmp_path: Path) -> None:
         """Closing twice does nothing; using a closed store raises; what was stored is still there."""

@@ -189,9 +189,15 @@ def test_nothing_is_left_after_vacuum(tmp_path: Path) -> None:
     content = stored_content(store)
     (tmp_path / FOLDER.format("0123456789abcdef")).mkdir()
     (tmp_path / FOLDER.format("0123456789abcdef") / "chunks.npy").write_bytes(b"left over")
+    (tmp_path / "copy-0123456789abcdef").mkdir()
+    (tmp_path / "copy-0123456789abcdef" / FILE_NAME).write_bytes(b"left over")
+    outside = tmp_path.parent / "outside"
+    outside.write_bytes(b"of somebody else")
+    (tmp_path / "copy-0123456789abcdef.lock").symlink_to(outside)
     size = store.size()
     store.vacuum()
     assert not folders(tmp_path) and store.size() < size
+    assert not [*tmp_path.glob("copy-*")] and outside.read_bytes() == b"of somebody else"
     assert stored_content(store) == content
     assert stored_content(SQLiteStore(tmp_path)) == content
 

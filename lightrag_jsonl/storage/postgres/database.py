@@ -33,6 +33,11 @@ WAIT_SECONDS = 30.0
 LONGEST_WAIT = 2**31 - 1  # milliseconds
 WRITER = 0x4C524A  # keys of advisory locks
 CREATOR = 0x4C524B  # one process creates an index at a time
+USER = 0x4C524C  # of a temporary copy
+COPY_IN_USE = (
+    "was written anew, but another process still compares a copy of an earlier state; when that has "
+    "ended, run vacuum"
+)
 NO_VECTOR = (
     "has no pgvector 0.8 or newer in its schema public ({}): install it, and run as a superuser: "
     "CREATE EXTENSION vector SCHEMA public"
@@ -51,6 +56,8 @@ TABLES_OF = """SELECT relname FROM pg_class WHERE relkind = 'r'
     AND relnamespace = to_regnamespace(quote_ident(%s))"""
 COPY_SCHEMA = "copy-"
 LOCK = "SELECT pg_advisory_lock($1, hashtext($2))"
+USE_COPY = "SELECT pg_advisory_lock(%s, hashtext(%s))"
+IS_UNUSED = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 LOCK_HOLDER = """SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
     WHERE l.locktype = 'advisory' AND l.granted AND (l.classid, l.objsubid) = ($1, 2)
     AND l.objid::int4 = hashtext($2)"""
@@ -212,29 +219,31 @@ class PostgresStore(Store):
         """The address of a copy in a schema of its own, beside that of the index."""
         self._check_open()
         address = self._address.beside(f"{self._copy_prefix}{secrets.token_hex(8)}")
-        with (
-            our_errors(address),
-            contextlib.closing(connect(address)) as connection,
-            connection.transaction(),
-        ):
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            _copy_tables(connection, self._address, address)
-        try:
-            yield address
-        finally:
-            self._drop_copies(address.index)
+        with our_errors(address), contextlib.closing(connect(address)) as connection:
+            connection.execute(USE_COPY, (USER, address.index))  # until the connection ends
+            with connection.transaction():
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                _copy_tables(connection, self._address, address)
+            try:
+                yield address
+            finally:
+                _drop(connection, address.index)
 
     @property
     def _copy_prefix(self) -> str:
         """How the names of the schemas with temporary copies of this index begin."""
         return f"{COPY_SCHEMA}{digest(self._address.index)}-"
 
-    def _drop_copies(self, prefix: str) -> None:
-        """Drop the temporary copies whose names begin so."""
+    def _drop_unused_copies(self) -> bool:
+        """Drop the temporary copies that no process uses; False if some are used."""
+        are_dropped = True
         with our_errors(self._address), contextlib.closing(connect(self._address)) as connection:
-            for schema in only_column(connection.execute(SCHEMAS, [prefix])):
-                statement = sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema))
-                connection.execute(statement)
+            for schema in only_column(connection.execute(SCHEMAS, [self._copy_prefix])):
+                (is_unused,) = only_column(connection.execute(IS_UNUSED, (USER, schema)))
+                if is_unused:
+                    _drop(connection, schema)
+                are_dropped = are_dropped and is_unused
+        return are_dropped
 
     def _problems(self, view: StoreView) -> list[str]:
         """PostgreSQL itself sees to references and checksums."""
@@ -247,10 +256,12 @@ class PostgresStore(Store):
         Temporary copies that a killed process left are dropped.
         """
         self._check_writable()
-        self._drop_copies(self._copy_prefix)
+        are_copies_dropped = self._drop_unused_copies()
         with our_errors(self._address), contextlib.closing(self._connect()) as connection:
             for table in only_column(connection.execute(TABLE_LIST)):
                 connection.execute(f"VACUUM (FULL, ANALYZE) {table}")
+        if not are_copies_dropped:
+            raise LockedError(f"{self._address} {COPY_IN_USE}")
 
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
@@ -315,6 +326,12 @@ def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
             f"lightrag-jsonl reads {FORMAT}: insert the documents again into a new index"
         )
     return True
+
+
+def _drop(connection: psycopg.Connection[Any], schema: str) -> None:
+    """Drop the schema of a temporary copy."""
+    statement = sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema))
+    connection.execute(statement)
 
 
 def _create(connection: psycopg.Connection[Any], address: DatabaseURL) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import socket
 import sqlite3
@@ -28,6 +29,7 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
 COPY_NAME = "copy-"  # the beginning of the name of a folder with a temporary copy
+COPY_LOCK = ".lock"  # the end of the name of the file beside a copy, locked while it is used
 FILE_NAMES = (FILE_NAME, *(f"{FILE_NAME}-{end}" for end in ("wal", "shm", "journal")), LOCK_NAME)
 PAGE_BYTES = 4096  # five vectors of 384 numbers; with 2,048, a fifth of their pages is empty
 BUSY_SECONDS = 30.0
@@ -164,9 +166,14 @@ class SQLiteStore(Store):
         """The folder of a copy: inside the folder of the index, where `vacuum` deletes what a killed
         process left, or among temporary files if the index can only be read.
         """
-        parent = None if self.read_only else self._folder
-        with tempfile.TemporaryDirectory(prefix=COPY_NAME, dir=parent) as name:
-            folder = Path(name)
+        with contextlib.ExitStack() as stack:
+            parent = self._folder
+            if self.read_only:
+                parent = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            folder = parent / f"{COPY_NAME}{secrets.token_hex(8)}"
+            stack.callback(_delete_unused_copy, folder)
+            stack.enter_context(_copy_lock(folder))
+            folder.mkdir()
             with (
                 self._errors(),
                 contextlib.closing(self._connect(query_only=True)) as source,
@@ -185,11 +192,11 @@ class SQLiteStore(Store):
             connection.execute("VACUUM")
             checkpoint = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             is_shrunk = not checkpoint[0]
-            for copy in self._folder.glob(f"{COPY_NAME}*"):
-                shutil.rmtree(copy, ignore_errors=True)
+            copies = [path for path in self._folder.glob(f"{COPY_NAME}*") if path.is_dir()]
+            are_copies_deleted = False not in [_delete_unused_copy(copy) for copy in copies]
             with contextlib.suppress(OSError):  # last: nobody sees an earlier state any more
                 self._memory_files.delete()
-        if not is_shrunk or self._memory_files.size():
+        if not (is_shrunk and are_copies_deleted) or self._memory_files.size():
             raise LockedError(f"{self._path} {IN_USE}", path=self._path)
 
     def close(self) -> None:
@@ -312,6 +319,25 @@ class SQLiteStore(Store):
         connection.execute("PRAGMA journal_mode = WAL")
         script = f"BEGIN; {schema_text()}; PRAGMA user_version = {FORMAT}; COMMIT;"
         connection.executescript(script)
+
+
+def _copy_lock(copy: Path) -> FileLock:
+    """What the process that uses a temporary copy holds; it ends with the process."""
+    return FileLock(copy.with_suffix(COPY_LOCK), timeout=0, thread_local=False)
+
+
+def _delete_unused_copy(copy: Path) -> bool:
+    """Delete a temporary copy that no process uses; False if one does."""
+    lock = copy.with_suffix(COPY_LOCK)
+    if lock.is_symlink():  # a prepared folder must not lead to another file
+        lock.unlink()
+    try:
+        with _copy_lock(copy):
+            shutil.rmtree(copy, ignore_errors=True)
+    except Timeout:
+        return False
+    lock.unlink(missing_ok=True)
+    return True
 
 
 def _format(connection: sqlite3.Connection) -> int:
