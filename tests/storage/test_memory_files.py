@@ -98,7 +98,9 @@ def test_files_are_written_anew_after_many_changes(
 
 
 @pytest.mark.parametrize("name", ["chunks.npy", "entity.faiss", "relation_ids.npy"])
-@pytest.mark.parametrize("damage", ["missing", "empty", "foreign", "cut", "longer", "header"])
+@pytest.mark.parametrize(
+    "damage", ["missing", "empty", "foreign", "cut", "longer", "header", "middle", "end"]
+)
 def test_damaged_files_are_ignored(tmp_path: Path, name: str, damage: str) -> None:
     """What is missing, empty, cut off or of another kind is made anew from the database."""
     store = SQLiteStore(tmp_path)
@@ -111,6 +113,7 @@ def test_damaged_files_are_ignored(tmp_path: Path, name: str, damage: str) -> No
     if damage != "missing":
         contents = {"empty": b"", "foreign": b"IxF2" + whole, "cut": whole[:-5]}
         contents |= {"longer": whole + b"\0", "header": changed_byte(whole, 20)}
+        contents |= {"middle": changed_byte(whole, len(whole) // 2), "end": changed_byte(whole, -1)}
         path.write_bytes(contents[damage])
     assert stored_content(SQLiteStore(tmp_path)) == content
 
@@ -122,11 +125,8 @@ def changed_byte(data: bytes, position: int) -> bytes:
     return bytes(changed)
 
 
-def test_a_check_finds_damage_in_the_middle_of_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Opening does not read whole files; `doctor` does. Without their folder, the files are made anew."""
-    monkeypatch.setattr("lightrag_jsonl.storage.sqlite.memory_files.BEGINNING", 16)
+def test_a_check_finds_damage_to_a_file_in_use(tmp_path: Path) -> None:
+    """Whoever opens the index later does not use it; `doctor` names it to whoever does already."""
     store = SQLiteStore(tmp_path)
     add_documents(store, 1, 2)
     content = stored_content(store)

@@ -38,8 +38,7 @@ GRAPH_COLUMNS = (
     "chunks_of",
     "entities_of",
 )
-CHECKSUMS = "checksums.json"  # of each file: length, checksum of the beginning, and of the whole
-BEGINNING = 4_096  # bytes, in which a file says what it holds
+CHECKSUMS = "checksums.json"  # of each file
 FAISS_KIND = b"IxSQ"  # how a file of a scalar quantizer begins; FAISS reads no other file
 
 
@@ -86,7 +85,7 @@ class MemoryFiles:
                 np.save(folder / f"{name}.npy", column)
             for kind, index in vectors.items():
                 _write_block(folder, kind, index.joined())
-            checksums = {path.name: _checksums(path) for path in folder.iterdir()}
+            checksums = {path.name: _checksum(path) for path in folder.iterdir()}
             (folder / CHECKSUMS).write_text(json.dumps(checksums), encoding="utf-8")
             for path in folder.iterdir():
                 _sync(path)
@@ -108,7 +107,7 @@ class MemoryFiles:
             for name, expected in checksums.items():
                 path = folder / name
                 with contextlib.suppress(FileNotFoundError):  # a file without which none is mapped
-                    if _checksums(path) != expected:
+                    if _checksum(path) != expected:
                         yield f"{folder.name}/{name}"
 
     def delete(self) -> None:
@@ -130,12 +129,13 @@ class MemoryFiles:
 
 
 def _read_folder(folder: Path, generation: int) -> SavedMemory | None:
-    """The graph and the vectors in the files of a folder; None for a missing file, or a file that is
-    damaged in its length or its beginning.
+    """The graph and the vectors in the files of a folder; None for a missing or damaged file.
+
+    All bytes are read once: at 3 GB a second, less than one search by vectors costs.
     """
     try:
-        for name, (length, beginning, _) in _stored_checksums(folder).items():
-            if _length_and_beginning(folder / name) != (length, beginning):
+        for name, checksum in _stored_checksums(folder).items():
+            if _checksum(folder / name) != checksum:
                 return None
         columns = {name: _mapped(folder / f"{name}.npy") for name in GRAPH_COLUMNS}
         vectors = {kind: VectorIndex.of(_read_block(folder, kind)) for kind in TABLE_NAMES}
@@ -144,30 +144,21 @@ def _read_folder(folder: Path, generation: int) -> SavedMemory | None:
     return SavedMemory(generation, GraphIndex(columns), vectors)
 
 
-def _stored_checksums(folder: Path) -> dict[str, tuple[int, int, int]]:
+def _stored_checksums(folder: Path) -> dict[str, int]:
     """The checksums of the files of a folder; `ValueError` if they are damaged themselves."""
     stored = json.loads((folder / CHECKSUMS).read_bytes())
     if not isinstance(stored, dict):
         raise ValueError(f"{folder / CHECKSUMS} holds no checksums")
-    checksums: dict[str, tuple[int, int, int]] = {}
-    for name, numbers in stored.items():
-        length, beginning, whole = numbers
-        checksums[name] = (length, beginning, whole)
-    return checksums
+    return {name: int(checksum) for name, checksum in stored.items()}
 
 
-def _checksums(path: Path) -> tuple[int, int, int]:
-    """The length of a file, and the checksums of its beginning and of the whole."""
-    whole = 0
+def _checksum(path: Path) -> int:
+    """The CRC-32 of a file."""
+    checksum = 0
     with path.open("rb") as file:
         while block := file.read(1 << 20):
-            whole = zlib.crc32(block, whole)
-    return (*_length_and_beginning(path), whole)
-
-
-def _length_and_beginning(path: Path) -> tuple[int, int]:
-    with path.open("rb") as file:
-        return path.stat().st_size, zlib.crc32(file.read(BEGINNING))
+            checksum = zlib.crc32(block, checksum)
+    return checksum
 
 
 def _write_block(folder: Path, kind: Kind, block: VectorBlock) -> None:
