@@ -8,7 +8,7 @@ from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.hits import Hits
-from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.retrieval.task import TIES, SearchTask
 from lightrag_jsonl.storage.tables.full_text import ANY_END
 from lightrag_jsonl.storage.views import Snapshot
 
@@ -31,12 +31,13 @@ def lexical_hits(task: SearchTask, limit: int) -> Hits:
     """The chunks that share words with the question."""
     terms = distinctive_terms(task.snapshot, task.query.question)
     allowed = None if task.filtered is None else task.filtered["chunk"].tolist()
-    scored_rows = task.snapshot.search_terms(terms, limit, allowed)
-    return Hits.of(
+    scored_rows = task.snapshot.search_terms(terms, limit + TIES, allowed)
+    hits = Hits.of(
         [row for row, _ in scored_rows],
         [score for _, score in scored_rows],
         "shares words with the question",
     )
+    return task.settled("chunk", hits, limit)
 
 
 def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:

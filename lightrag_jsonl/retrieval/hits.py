@@ -68,13 +68,14 @@ def fuse(
     weights: Sequence[float] | None = None,
     limit: int | None = None,
 ) -> Hits:
-    """The best hits of all lists, best first; ties by id. `why` joins the reasons of the lists.
+    """The best hits of all lists, best first; of equal ones the first in the lists. `why` joins the
+    reasons of the lists.
 
     "rrf" adds up weight / (60 + rank) over the lists, ranks from 1; "round_robin" takes the first
     hit of each list, then the second of each, and so on.
     """
     hits, ranks = concatenated(lists)
-    ids, groups = np.unique(hits.ids, return_inverse=True)
+    ids, first_places, groups = np.unique(hits.ids, return_index=True, return_inverse=True)
     if fusion == "rrf":
         list_weights = np.repeat(weights or [1.0] * len(lists), [len(hits) for hits in lists])
         votes = list_weights / (RANK_OFFSET + 1.0 + ranks)
@@ -82,7 +83,7 @@ def fuse(
     else:
         scores = _scores_by_turn(groups, ranks)
     fused = Hits.of(ids, scores, _joined_reasons(hits, groups, len(ids)))
-    return fused[np.argsort(-scores, kind="stable")[:limit]]
+    return fused[np.lexsort((first_places, -scores))[:limit]]
 
 
 def take_turns(lists: Sequence[Hits], limit: int) -> Hits:
@@ -90,7 +91,7 @@ def take_turns(lists: Sequence[Hits], limit: int) -> Hits:
     with the score and the reason of its first place.
     """
     hits, ranks = concatenated(lists)
-    hits = hits[np.lexsort((hits.ids, -hits.scores, ranks))]
+    hits = hits[np.lexsort((-hits.scores, ranks))]
     first_places = np.sort(np.unique(hits.ids, return_index=True)[1])
     return hits[first_places[:limit]]
 

@@ -89,8 +89,9 @@ def walk_around(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkHits:
     entity_count = len(graph.entities)
 
     limit = task.chunk_limit + SPARE_CHUNKS
-    visited = Hits.ranked(graph.chunks, shares[entity_count:], limit)
-    visited = visited[visited.scores > 0]
+    chunk_shares = shares[entity_count:]
+    is_visited = chunk_shares > 0
+    visited = task.ranked("chunk", graph.chunks[is_visited], chunk_shares[is_visited], limit)
     visits = visited.scores[: task.chunk_limit]
     is_covered = np.cumsum(visits) < task.param.coverage * visits.sum()
     chunk_count = max(LEAST_CHUNKS, int(is_covered.sum()) + 1)
@@ -115,8 +116,9 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     """
     weights = _shares_of_one(_entity_starts(task, graph, seeds))
     chunks = seeds.chunks[np.isin(seeds.chunks, graph.chunks)]
-    near_chunks = Hits.ranked(chunks, chunk_relevance(task, seeds, chunks), NEAR_CHUNKS)
-    near_chunks = near_chunks[near_chunks.scores > 0]
+    relevance = chunk_relevance(task, seeds, chunks)
+    is_near = relevance > 0
+    near_chunks = task.ranked("chunk", chunks[is_near], relevance[is_near], NEAR_CHUNKS)
     nodes = len(graph.entities) + graph.chunks.searchsorted(near_chunks.ids)
     preferences = sharpened(spread(near_chunks.scores))
     near_weight = NEAR_WEIGHT

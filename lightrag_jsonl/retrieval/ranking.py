@@ -50,7 +50,7 @@ from lightrag_jsonl.retrieval.question_names import (
     without_common_words,
 )
 from lightrag_jsonl.retrieval.scope import may_answer
-from lightrag_jsonl.retrieval.task import SearchResult, SearchTask, Seeds, Subgraph
+from lightrag_jsonl.retrieval.task import TIES, SearchResult, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -160,9 +160,9 @@ def nearest(
     if not task.query.embedded:
         return [NO_HITS] * len(reasons)
     allowed = None if task.filtered is None else task.filtered[kind]
-    ids, scores = task.snapshot.search_vectors(kind, vectors, limit, allowed)
+    ids, scores = task.snapshot.search_vectors(kind, vectors, limit + TIES, allowed)
     return [
-        Hits.of(row_ids, cosines, reason)
+        task.settled(kind, Hits.of(row_ids, cosines, reason), limit)
         for row_ids, cosines, reason in zip(ids, scores, reasons, strict=True)
     ]
 
@@ -232,8 +232,8 @@ def expand_relations(task: SearchTask, seeds: Seeds, limit: int) -> Hits:
     else:
         scores = relation_degrees(task, ids)
         direct_degrees = relation_degrees(task, seeds.relations.ids)
-        direct = seeds.relations[np.lexsort((seeds.relations.ids, -direct_degrees))]
-    around = Hits.ranked(ids, scores, limit, "of an entity found")
+        direct = seeds.relations[np.argsort(-direct_degrees, kind="stable")]
+    around = task.ranked("relation", ids, scores, limit, "of an entity found")
     relations = fuse([around, direct], task.param.fusion)
     if by_relevance:
         relations = _moved_to_front(relations, ids[named_ends > 1])
@@ -267,12 +267,13 @@ def expand_entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
     reached = Hits.of(
         ends[first_places], relations.scores[first_places // 2], "an end of a relation found"
     )
+    reached = task.settled("entity", reached)
     ids = distinct_rows(ends, seeds.entities.ids)
     scores = task.snapshot.vector_scores("entity", task.query.vectors[:1], ids)[0]
     scores += CONNECTED * np.log1p(task.snapshot.graph.degrees(ids))
     scores += np.isin(ids, seeds.named_rows)
     has_vector = ~np.isnan(scores)
-    relevant = Hits.ranked(ids[has_vector], scores[has_vector])
+    relevant = task.ranked("entity", ids[has_vector], scores[has_vector], len(ids))
     fused = fuse([seeds.entities, reached, relevant], task.param.fusion)
     return _moved_to_front(fused, seeds.named_rows)
 

@@ -14,10 +14,13 @@ from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.excerpts import CandidateSentence
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, distinct_rows
 from lightrag_jsonl.retrieval.holding import Holding
-from lightrag_jsonl.storage.vector_index import Ids
+from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
 
 Fact = TypeVar("Fact", Entity, Relation)
+
+EQUAL = 1e-6  # of a score: sums differ by less if their parts come in another order
+TIES = 20  # searched for beyond a limit, where equal scores may lie on both sides of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,28 @@ class SearchTask:
         return cls(
             snapshot=snapshot, query=query, mode=MODES[param.mode], param=param, chunk_limit=0
         )
+
+    def ranked(self, kind: Kind, ids: Ids, scores: Floats, limit: int, why: str = "") -> Hits:
+        """The rows (ascending ids) with the highest scores, best first, as `settled`."""
+        hits = Hits.ranked(ids, scores, None, why)
+        if len(hits) > limit > 0:
+            least = hits.scores[limit - 1]
+            hits = hits[hits.scores >= least - EQUAL * abs(least)]
+        return self.settled(kind, hits, limit)
+
+    def settled(self, kind: Kind, hits: Hits, limit: int | None = None) -> Hits:
+        """The best hits, with those of equal scores in the order of what they are, so that the order in
+        which documents came decides nothing.
+        """
+        is_tied = -np.diff(hits.scores) <= EQUAL * np.abs(hits.scores[:-1])
+        if is_tied.any():
+            groups = np.cumsum(np.append(False, ~is_tied)).tolist()
+            ids = hits.ids.tolist()
+            in_a_tie = np.append(is_tied, False) | np.append(False, is_tied)
+            names = self.snapshot.lasting_names(kind, hits.ids[in_a_tie].tolist())
+            keys = [(group, names.get(id, "")) for group, id in zip(groups, ids, strict=True)]
+            hits = hits[np.array(sorted(range(len(ids)), key=keys.__getitem__))]
+        return hits[:limit]
 
     def inside(self, kind: Kind, rows: Ids) -> Mask:
         """Whether the filter lets each row through."""

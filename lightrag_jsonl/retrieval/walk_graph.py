@@ -11,7 +11,7 @@ import numpy as np
 
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.filtering import entity_names
-from lightrag_jsonl.retrieval.hits import Hits, distinct_rows
+from lightrag_jsonl.retrieval.hits import distinct_rows
 from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -276,7 +276,9 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
     pull = pull_of_entity[positions[visible]] + np.isin(chunks, seeds.chunks)
     distinct_chunks, groups = np.unique(chunks, return_inverse=True)
     total_pull = np.bincount(groups, pull, len(distinct_chunks)).astype(np.float64)
-    return Hits.ranked(distinct_chunks, total_pull, limit).ids
+    if len(distinct_chunks) <= limit:
+        return distinct_chunks
+    return task.ranked("chunk", distinct_chunks, total_pull, limit).ids
 
 
 def _relation_edges(task: SearchTask, entities: Ids, core: Ids, subgraph: Subgraph) -> Ids:

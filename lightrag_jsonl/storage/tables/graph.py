@@ -87,6 +87,18 @@ class GraphReads(Tables):
             cursor = self._select(ENTITY, "entities", "key", keys)
         return {row.id: _entity_row(row) for row in by_name(cursor)}
 
+    def lasting_names(self, kind: Kind, rows: Collection[int]) -> dict[int, str]:
+        """What a row is, whatever its row id: the id of a chunk, the name key of an entity, both keys of a
+        relation.
+        """
+        if kind == "entity":
+            return self.entity_keys(rows)
+        if kind == "chunk":
+            return dict(self._select("id, name", "chunks", "id", rows))
+        tables = "relations r JOIN entities a ON a.id = r.low JOIN entities b ON b.id = r.high"
+        cursor = self._select("r.id, a.key, b.key AS further", tables, "r.id", rows, order="r.id")
+        return {row: "\n".join(sorted(keys)) for row, *keys in cursor}
+
     def entity_types(self) -> set[str]:
         """The types of all entities."""
         return set(only_column(self._execute("SELECT DISTINCT type FROM entities")))
