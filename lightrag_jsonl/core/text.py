@@ -53,6 +53,11 @@ def on_one_line(text: str) -> str:
     return text if text.isprintable() else " ".join(text.split())
 
 
+def folded_passage(text: str) -> str:
+    """A text as passages are compared: without differences of white space and of case."""
+    return " ".join(text.casefold().split())
+
+
 def words(listed: str) -> frozenset[str]:
     """The words of a list in a single string."""
     return frozenset(listed.split())

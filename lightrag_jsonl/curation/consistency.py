@@ -10,7 +10,6 @@ import numpy as np
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.core.fingerprints import Fingerprint
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import (
     PERSON,
@@ -32,6 +31,7 @@ from lightrag_jsonl.storage.rows import (
     ChunkReport,
     EntityMentionRow,
     EntityRow,
+    Fingerprint,
     GraphRow,
     PendingDocument,
     RelationMentionRow,

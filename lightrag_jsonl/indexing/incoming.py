@@ -135,12 +135,7 @@ def content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
     return digest(*texts, json.dumps(content, ensure_ascii=False, sort_keys=True))
 
 
-# ── compared with the stored version ────────────────────────────────────────────
-
-
-def stored_version(view: StoreView, document_id: str) -> StoredDocument | None:
-    """The stored document with an id, if there is one."""
-    return next(iter(view.documents([document_id])), None)
+# ── cut into chunks ────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +161,7 @@ class DocumentCutter:
 
         A new version has as many chunks of the stored version as possible.
         """
-        stored = stored_version(view, document.id)
+        stored = next(iter(view.documents([document.id])), None)
         if stored is not None and stored.content == document.document.content:
             return stored, document
         title = document.document.title or ""

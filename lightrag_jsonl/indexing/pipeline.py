@@ -20,7 +20,6 @@ from lightrag_jsonl.indexing.incoming import (
     DocumentCutter,
     incoming_document,
     storable,
-    stored_version,
     unfinished_chunks,
 )
 from lightrag_jsonl.indexing.insertion import Insertion
@@ -296,7 +295,7 @@ def _defer(waiting: Iterable[PendingDocument], transaction: Transaction) -> list
     unchanged: list[str] = []
     for pending in waiting:
         document = incoming_document(pending).document
-        stored = stored_version(transaction, document.id)
+        stored = next(iter(transaction.documents([document.id])), None)
         if stored is not None and stored.content == document.content:
             unchanged.append(document.id)
             transaction.delete_pending([document.id])

@@ -11,9 +11,8 @@ from dataclasses import replace
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.edges import Edge, EdgeSelection, candidate_edges
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.fingerprints import folded_passage
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.text import clipped
+from lightrag_jsonl.core.text import clipped, folded_passage
 from lightrag_jsonl.core.types import Chunk, JsonlResult, Rejection
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval.context_writer import readable_description

@@ -13,7 +13,6 @@ import numpy as np
 
 from lightrag_jsonl.core.claims import statement_span
 from lightrag_jsonl.core.dates import first_day, last_day
-from lightrag_jsonl.core.fingerprints import Fingerprint
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.time_expressions import (
     find_time_expressions,
@@ -23,7 +22,13 @@ from lightrag_jsonl.core.time_expressions import (
 from lightrag_jsonl.core.types import Chunk, EntityMention, Kind, RelationMention
 from lightrag_jsonl.retrieval.claims import Claim, ClaimIndex, is_same_value
 from lightrag_jsonl.storage.graph_index import PartialGraph
-from lightrag_jsonl.storage.rows import EntityMentionRow, Names, RelationMentionRow, RowIds
+from lightrag_jsonl.storage.rows import (
+    EntityMentionRow,
+    Fingerprint,
+    Names,
+    RelationMentionRow,
+    RowIds,
+)
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import Snapshot, StoreView

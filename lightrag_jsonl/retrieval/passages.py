@@ -3,19 +3,23 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from lightrag_jsonl.core.fingerprints import Fingerprint, FoldedWords
+from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.front_matter import asks_for_front_matter
 from lightrag_jsonl.core.question_scope import TEXT_WORDS, content_words
 from lightrag_jsonl.core.terms import stem
+from lightrag_jsonl.core.text import folded_passage
 from lightrag_jsonl.retrieval.hits import Hits, column
 from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.storage.rows import Fingerprint
 from lightrag_jsonl.storage.vector_index import Ids
 
 # Bounds by reason, not tuned on questions.
 SPARE_CHUNKS = 20  # found beyond the limit, to take the place of copies and of front matter
+ALIKE = 0.95  # share of words that near copies have in common, and of their lengths
 REPEATED = 3  # documents with the same passage, from which on the passage is boilerplate
 
 
@@ -120,6 +124,30 @@ def _mentioned_entities(task: SearchTask, rows: Sequence[int]) -> dict[int, froz
         row: frozenset(entities[start:end].tolist())
         for row, start, end in zip(rows, starts, ends, strict=False)
     }
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedWords:
+    """A folded text for comparisons: its length, and its words or, in Chinese, pairs of characters."""
+
+    length: int
+    words: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> "FoldedWords":
+        """The words of a text."""
+        folded = folded_passage(text)
+        if has_cjk(folded):
+            characters = "".join(filter(str.isalnum, folded))
+            return cls(len(folded), frozenset(map("".join, pairwise(characters))))
+        return cls(len(folded), frozenset(folded.split()))
+
+    def is_like(self, other: "FoldedWords") -> bool:
+        """Whether two texts have nearly the same words."""
+        shorter, longer = sorted((self.length, other.length))
+        if shorter < ALIKE * longer:
+            return False
+        return len(self.words & other.words) >= ALIKE * len(self.words | other.words)
 
 
 # ── front matter ────────────────────────────────────────────────────────────────

@@ -81,12 +81,10 @@ class SearchTask:
         """
         is_tied = -np.diff(hits.scores) <= EQUAL * np.abs(hits.scores[:-1])
         if is_tied.any():
-            groups = np.cumsum(np.append(False, ~is_tied)).tolist()
-            ids = hits.ids.tolist()
-            in_a_tie = np.append(is_tied, False) | np.append(False, is_tied)
-            names = self.snapshot.lasting_names(kind, hits.ids[in_a_tie].tolist())
-            keys = [(group, names.get(id, "")) for group, id in zip(groups, ids, strict=True)]
-            hits = hits[np.array(sorted(range(len(ids)), key=keys.__getitem__))]
+            names = self.snapshot.lasting_names(kind, hits.ids.tolist())
+            name_order = np.argsort([names.get(id, "") for id in hits.ids.tolist()])
+            groups = np.cumsum(np.append(False, ~is_tied))
+            hits = hits[name_order[np.argsort(groups[name_order], kind="stable")]]
         return hits[:limit]
 
     def inside(self, kind: Kind, rows: Ids) -> Mask:

@@ -3,6 +3,7 @@
 Row ids are positive integers, unique for each kind; ids and names for users are texts.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -10,15 +11,17 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.dates import first_day, iso_date
+from lightrag_jsonl.core.front_matter import is_front_matter
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
 from lightrag_jsonl.core.pictures import SeenPicture
-from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.core.text import digest, folded_passage
 
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
 Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
 Mention = TypeVar("Mention", t.EntityMention, t.RelationMention)
 Choice = TypeVar("Choice", str, tuple[str, str])
 
+_NUMERAL = re.compile(r"[\d〇零一二三四五六七八九十百千万亿两]")
 _STATING_NOTHING = frozenset(MENTIONED_TOGETHER.values())  # keywords that state nothing
 MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
@@ -70,6 +73,27 @@ class StoredDocument:
     characters: int
     created_at: float
     seen: tuple[SeenPicture, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """Whether a passage is front matter, and by what its copies are known.
+
+    Copies have the same `text_digest`; only passages with the same `numeral_digest` can be near copies.
+    """
+
+    is_front_matter: bool
+    text_digest: str
+    numeral_digest: str
+
+    @classmethod
+    def of(cls, text: str) -> "Fingerprint":
+        """The fingerprint of a text; a change of its rules needs a new `FORMAT` of the storage."""
+        return cls(
+            is_front_matter=is_front_matter(text),
+            text_digest=digest(folded_passage(text)),
+            numeral_digest=digest("".join(_NUMERAL.findall(text))),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,10 +136,14 @@ CREATE TABLE entity_mentions (
     description TEXT NOT NULL,
     grounded INTEGER NOT NULL CHECK (grounded IN (0, 1)),
     attributes TEXT CHECK (attributes IS NULL OR json_valid(attributes)),
-    aliases TEXT CHECK (aliases IS NULL OR json_valid(aliases))
+    aliases TEXT CHECK (aliases IS NULL OR json_valid(aliases)),
+    valid_from TEXT NOT NULL, -- from when and until when the mention holds: "2021", "2021-06",
+    valid_to TEXT NOT NULL -- "2021-06-15", or empty
 ) STRICT;
 CREATE INDEX entity_mentions_entity ON entity_mentions (entity, position, chunk);
 CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk, entity);
+CREATE INDEX entity_mentions_dated ON entity_mentions (chunk)
+    WHERE valid_from <> '' OR valid_to <> '';
 
 CREATE TABLE relation_mentions (
     id INTEGER PRIMARY KEY,
@@ -151,23 +155,14 @@ CREATE TABLE relation_mentions (
     keywords TEXT NOT NULL CHECK (json_valid(keywords)),
     description TEXT NOT NULL,
     strength REAL NOT NULL CHECK (strength >= 0),
-    forward INTEGER NOT NULL CHECK (forward IN (0, 1))
+    forward INTEGER NOT NULL CHECK (forward IN (0, 1)),
+    valid_from TEXT NOT NULL, -- from when and until when the mention holds: "2021", "2021-06",
+    valid_to TEXT NOT NULL -- "2021-06-15", or empty
 ) STRICT;
 CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
 CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
-
--- From when and until when a mention holds, if a text says so: "2021", "2021-06" or "2021-06-15".
-CREATE TABLE entity_dates (
-    mention INTEGER PRIMARY KEY REFERENCES entity_mentions ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
-    valid_from TEXT,
-    valid_to TEXT
-) STRICT;
-
-CREATE TABLE relation_dates (
-    mention INTEGER PRIMARY KEY REFERENCES relation_mentions ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
-    valid_from TEXT,
-    valid_to TEXT
-) STRICT;
+CREATE INDEX relation_mentions_dated ON relation_mentions (chunk)
+    WHERE valid_from <> '' OR valid_to <> '';
 
 -- What people set by hand; each edit is a document of one chunk. `names` is the name of an entity, or
 -- the names of a relation's source and target; `changes` is an object of fields and values.

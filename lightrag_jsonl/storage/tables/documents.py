@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from msgspec.json import Decoder
 
 from lightrag_jsonl.core.dates import iso_date
-from lightrag_jsonl.core.fingerprints import Fingerprint
 from lightrag_jsonl.core.pictures import SeenPicture
 from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.core.usage import Usage
@@ -24,6 +23,7 @@ from lightrag_jsonl.storage.rows import (
     ChunkReport,
     Counts,
     DocumentLabel,
+    Fingerprint,
     Names,
     PendingDocument,
     RowIds,
@@ -324,7 +324,7 @@ class DocumentWrites(DocumentReads, KeepingTables):
             "characters": document.characters,
             "created_at": document.created_at,
         }
-        self.keep_all(("documents", "pages"), [document.row])
+        self.keep([document.row], "documents", "pages")
         self._put("documents", [row])
         self._insert(
             "pages",
@@ -342,8 +342,8 @@ class DocumentWrites(DocumentReads, KeepingTables):
     def delete_documents(self, rows: Collection[int]) -> None:
         """Delete documents with their pages, chunks, mentions, vectors and full-text rows."""
         chunks: dict[int, str] = dict(self._select("id, text", "chunks", "document", rows))
-        self.keep_all(("documents", "pages"), rows)
-        self.keep_all(CHUNK_TABLES, chunks)
+        self.keep(rows, "documents", "pages")
+        self.keep(chunks, *CHUNK_TABLES)
         self.dialect.full_text.remove(chunks.items())
         self.touched["chunk"].update(chunks)
         if self._delete("documents", "id", rows):
@@ -375,8 +375,8 @@ class DocumentWrites(DocumentReads, KeepingTables):
         rows = [chunk.row for chunk in chunks]
         stored = set(only_column(self._select("id", "chunks", "id", rows)))
         documents = {chunk.document for chunk in chunks}
-        self.keep("documents", documents)
-        self.keep_all(CHUNK_TABLES, rows)
+        self.keep(documents, "documents")
+        self.keep(rows, *CHUNK_TABLES)
         for table in ("rejections", "entity_mentions", "relation_mentions"):
             self._delete(table, "chunk", stored)
         self._put("chunks", [_chunk_columns(chunk) for chunk in chunks])

@@ -120,17 +120,16 @@ class GraphReads(Tables):
         among some entities.
         """
         if pairs is not None:
-            cursor = self._relations_between(pairs)
+            query, parameters = self.dialect.pairs(pairs)
+            statement = (
+                f"SELECT {RELATION} FROM relations WHERE (low, high) IN ({query}) ORDER BY id"
+            )
+            cursor = self.dialect.execute(statement, parameters)
         elif ends is not None:
             cursor = self._relations_at(ends)
         else:
             cursor = self._select(RELATION, "relations", "id", ids)
         return {row.id: _relation_row(row) for row in by_name(cursor)}
-
-    def _relations_between(self, pairs: Collection[tuple[int, int]]) -> Cursor:
-        query, parameters = self.dialect.pairs(pairs)
-        statement = f"SELECT {RELATION} FROM relations WHERE (low, high) IN ({query}) ORDER BY id"
-        return self.dialect.execute(statement, parameters)
 
     def _relations_at(self, ends: Collection[int]) -> Cursor:
         among = self.dialect.among("?1")
@@ -258,26 +257,11 @@ class GraphWrites(GraphReads, KeepingTables):
         """Store entities or relations, in place of rows with the same ids."""
         entities = [row for row in rows if isinstance(row, EntityRow)]
         relations = [row for row in rows if isinstance(row, RelationRow)]
-        self._keep_changing_rows(kind, rows)
+        self.keep([row.id for row in rows], TABLE_NAMES[kind])
         self._put("entities", [_entity_columns(row) for row in entities])
         self._put("relations", [_relation_columns(row) for row in relations])
         self._put_stated_aliases(entities)
         self.touched[kind].update({row.id for row in rows})
-
-    def _keep_changing_rows(self, kind: Kind, rows: Sequence[EntityRow | RelationRow]) -> None:
-        """Keep the entities or relations that change, if only in the order of their votes."""
-        if self.newest_state is None:
-            return
-        ids = [row.id for row in rows]
-        stored: Mapping[int, EntityRow | RelationRow] = self.relation_rows(ids=ids)
-        if kind == "entity":
-            stored = self.entity_rows(ids=ids)
-        changing = [
-            row.id
-            for row in rows
-            if row.id not in stored or _columns(stored[row.id]) != _columns(row)
-        ]
-        self.keep(TABLE_NAMES[kind], changing)
 
     def _put_stated_aliases(self, entities: Sequence[EntityRow]) -> None:
         """Store the keys of the aliases of entities, to look them up."""
@@ -288,7 +272,7 @@ class GraphWrites(GraphReads, KeepingTables):
 
     def delete_graph_rows(self, kind: Kind, rows: Collection[int]) -> None:
         """Delete entities or relations with all vectors; mentions stay."""
-        self.keep_all((TABLE_NAMES[kind], f"{kind}_vectors"), rows)
+        self.keep(rows, TABLE_NAMES[kind], f"{kind}_vectors")
         self._delete(TABLE_NAMES[kind], "id", rows)
         self.touched[kind].update(rows)
 
@@ -297,7 +281,7 @@ class GraphWrites(GraphReads, KeepingTables):
         targets = dict(aliases.links)
         for key in sorted(aliases.displays.keys() - set(aliases.links.values())):
             targets.setdefault(key, key)
-        self.keep("aliases", [ALIASES_KEY])
+        self.keep([ALIASES_KEY], "aliases")
         self._delete_all("aliases")
         rows = [
             {"key": key, "target": target, "display": aliases.displays.get(target)}
@@ -344,10 +328,6 @@ def _attribute_votes(votes: Mapping[str, int]) -> dict[tuple[str, str], int]:
         name, _, value = key.partition(SEPARATOR)
         attributes[name, value] = count
     return attributes
-
-
-def _columns(row: EntityRow | RelationRow) -> dict[str, object]:
-    return _entity_columns(row) if isinstance(row, EntityRow) else _relation_columns(row)
 
 
 def _entity_columns(row: EntityRow) -> dict[str, object]:

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import msgspec
 
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
-from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.rows import NextIds
 from lightrag_jsonl.storage.tables.base import (
     WritableTables,
@@ -40,12 +39,11 @@ class KeptTable:
     name: str
     key: str
     kind: str
-    join: str = ""
 
     @property
     def selection(self) -> str:
         """A query for the key and all columns."""
-        return f"SELECT {self.key} AS kept_key, t.* FROM {self.name} t {self.join}"
+        return f"SELECT {self.key} AS kept_key, t.* FROM {self.name} t"
 
     @property
     def has_vectors(self) -> bool:
@@ -55,11 +53,6 @@ class KeptTable:
 
 def _of_chunk(name: str) -> KeptTable:
     return KeptTable(name=name, key="t.chunk", kind="chunks")
-
-
-def _dates_of_chunk(kind: Kind) -> KeptTable:
-    join = f"JOIN {kind}_mentions m ON m.id = t.mention"
-    return KeptTable(name=f"{kind}_dates", key="m.chunk", kind="chunks", join=join)
 
 
 # In an order in which rows can be inserted.
@@ -74,17 +67,21 @@ KEPT_TABLES = {
         KeptTable(name="entities", key="t.id", kind="entities"),
         KeptTable(name="relations", key="t.id", kind="relations"),
         _of_chunk("entity_mentions"),
-        _dates_of_chunk("entity"),
         _of_chunk("relation_mentions"),
-        _dates_of_chunk("relation"),
         KeptTable(name="entity_vectors", key="t.id", kind="entities"),
         KeptTable(name="relation_vectors", key="t.id", kind="relations"),
         KeptTable(name="chunk_vectors", key="t.id", kind="chunks"),
         KeptTable(name="aliases", key=str(ALIASES_KEY), kind=""),
     )
 }
-TABLES_OF_MENTIONS = ("entity_mentions", "entity_dates", "relation_mentions", "relation_dates")
-CHUNK_TABLES = ("chunks", "rejections", "overrides", "chunk_vectors", *TABLES_OF_MENTIONS)
+CHUNK_TABLES = (
+    "chunks",
+    "rejections",
+    "overrides",
+    "chunk_vectors",
+    "entity_mentions",
+    "relation_mentions",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,20 +224,18 @@ class KeepingTables(SavedStateReads, WritableTables):
             self._knows_newest = True
         return self._newest
 
-    def keep(self, table: str, keys: Collection[int]) -> None:
-        """Keep the rows with some keys for the newest state, before a change; rows kept already stay."""
+    def keep(self, keys: Collection[int], *tables: str) -> None:
+        """Keep the rows of tables with some keys for the newest state, before a change; rows kept already
+        stay.
+        """
         state = self.newest_state
         if state is None:
             return
-        due = {key for key in keys if state.may_have(table, key)}
-        if due:
-            due -= self._kept_keys(state, table, due)
-            self.put_kept_rows(state, table, self.rows_by_key(table, due))
-
-    def keep_all(self, tables: Collection[str], keys: Collection[int]) -> None:
-        """Keep the rows of several tables."""
         for table in tables:
-            self.keep(table, keys)
+            due = {key for key in keys if state.may_have(table, key)}
+            if due:
+                due -= self._kept_keys(state, table, due)
+                self.put_kept_rows(state, table, self.rows_by_key(table, due))
 
     def put_kept_rows(self, state: SavedState, table: str, rows: RowsByKey) -> None:
         """Keep rows for a state, in place of those kept before."""

@@ -15,21 +15,16 @@ from lightrag_jsonl.storage.rows import (
     reading_order,
 )
 from lightrag_jsonl.storage.tables.base import Tables, by_name, json_text, only_column
-from lightrag_jsonl.storage.tables.kept_rows import TABLES_OF_MENTIONS, KeepingTables
+from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
 
 ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, attributes,
-    aliases"""
+    aliases, valid_from, valid_to"""
 RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, keywords, description,
-    strength, forward"""
-DATES = "valid_from, valid_to"
+    strength, forward, valid_from, valid_to"""
+DATED = "valid_from <> '' OR valid_to <> ''"
 
 parse_texts = Decoder(tuple[str, ...]).decode
 parse_attributes = Decoder(tuple[tuple[str, str], ...]).decode
-
-
-def _with_dates(kind: Kind) -> str:
-    """The table of mentions joined with their dates."""
-    return f"{kind}_mentions LEFT JOIN {kind}_dates ON {kind}_dates.mention = {kind}_mentions.id"
 
 
 class MentionReads(Tables):
@@ -41,29 +36,30 @@ class MentionReads(Tables):
         """The mentions in some chunks, or of some entities, or all; by row id. With `deleted`, only
         mentions of entities that a person deleted.
         """
-        table = _with_dates("entity")
+        table = "entity_mentions"
         if deleted:
             table = f"(SELECT * FROM {table} WHERE entity IS NULL) m"
         if chunks is not None:
-            cursor = self._select(f"{ENTITY_MENTION}, {DATES}", table, "chunk", chunks)
+            cursor = self._select(ENTITY_MENTION, table, "chunk", chunks)
         else:
-            cursor = self._select(f"{ENTITY_MENTION}, {DATES}", table, "entity", entities)
+            cursor = self._select(ENTITY_MENTION, table, "entity", entities)
         return [_entity_mention(row) for row in by_name(cursor)]
 
     def relation_mentions(
         self, *, chunks: RowIds = None, relations: RowIds = None
     ) -> list[RelationMentionRow]:
         """The mentions in some chunks, or of some relations, or all; by row id."""
-        table = _with_dates("relation")
+        table = "relation_mentions"
         if chunks is not None:
-            cursor = self._select(f"{RELATION_MENTION}, {DATES}", table, "chunk", chunks)
+            cursor = self._select(RELATION_MENTION, table, "chunk", chunks)
         else:
-            cursor = self._select(f"{RELATION_MENTION}, {DATES}", table, "relation", relations)
+            cursor = self._select(RELATION_MENTION, table, "relation", relations)
         return [_relation_mention(row) for row in by_name(cursor)]
 
     def has_dates(self) -> bool:
         """Whether any document has a date, or any mention says from when or until when it holds."""
-        tables = ("entity_dates", "relation_dates", "documents WHERE date IS NOT NULL")
+        tables = [f"{kind}_mentions WHERE {DATED}" for kind in ("entity", "relation")]
+        tables.append("documents WHERE date IS NOT NULL")
         tests = " OR ".join([f"EXISTS (SELECT 1 FROM {table})" for table in tables])
         (has_dates,) = only_column(self._execute(f"SELECT {tests}"))
         return bool(has_dates)
@@ -72,17 +68,17 @@ class MentionReads(Tables):
         """The mentions for which a text says from when or until when they hold, by row id: all of a kind,
         or those in some chunks.
         """
-        columns = f"m.id, m.{kind} AS owner, m.chunk, m.description, t.valid_from, t.valid_to"
-        table = f"{kind}_dates t JOIN {kind}_mentions m ON m.id = t.mention"
-        cursor = self._select(columns, table, "m.chunk", chunks, order="m.id")
+        columns = f"id, {kind} AS owner, chunk, description, valid_from, valid_to"
+        table = f"(SELECT * FROM {kind}_mentions WHERE {DATED}) m"
+        cursor = self._select(columns, table, "chunk", chunks)
         return [
             DatedMention(
                 id=row.id,
                 owner=row.owner,
                 chunk=row.chunk,
                 description=row.description,
-                valid_from=row.valid_from or "",
-                valid_to=row.valid_to or "",
+                valid_from=row.valid_from,
+                valid_to=row.valid_to,
             )
             for row in by_name(cursor)
         ]
@@ -139,42 +135,11 @@ class MentionWrites(MentionReads, KeepingTables):
         self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
     ) -> None:
         """Store mentions, in place of mentions with the same row ids."""
-        self._keep_changing_mentions(entities, relations)
+        chunks = {row.chunk for row in entities} | {row.chunk for row in relations}
+        self.keep(chunks, "entity_mentions", "relation_mentions")
         self._put("entity_mentions", [_entity_mention_columns(row) for row in entities])
         self._put("relation_mentions", [_relation_mention_columns(row) for row in relations])
-        self.put_dates("entity", {row.id: stated(row.mention) for row in entities})
-        self.put_dates("relation", {row.id: stated(row.mention) for row in relations})
         self.touched["chunk"].update({row.chunk for row in entities})
-
-    def _keep_changing_mentions(
-        self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
-    ) -> None:
-        """Keep the mentions of the chunks where a mention changes."""
-        if self.newest_state is None:
-            return
-        chunks = {row.chunk for row in entities} | {row.chunk for row in relations}
-        stored_entities = {row.id: row for row in self.entity_mentions(chunks=chunks)}
-        stored_relations = {row.id: row for row in self.relation_mentions(chunks=chunks)}
-        changing = {row.chunk for row in entities if stored_entities.get(row.id) != row}
-        changing |= {row.chunk for row in relations if stored_relations.get(row.id) != row}
-        self.keep_all(TABLES_OF_MENTIONS, changing)
-
-    def put_dates(self, kind: Kind, dates: Mapping[int, tuple[str, str]]) -> None:
-        """Store from when and until when mentions hold, by row id; most have no dates, and no row."""
-        table = f"{kind}_dates"
-        replaced = only_column(self._select("mention", table, "mention", dates, order="mention"))
-        self._delete(table, "mention", replaced)
-        rows = [
-            {"mention": row, "valid_from": valid_from or None, "valid_to": valid_to or None}
-            for row, (valid_from, valid_to) in dates.items()
-            if valid_from or valid_to
-        ]
-        self._insert(table, rows)
-
-
-def stated(mention: EntityMention | RelationMention) -> tuple[str, str]:
-    """From when and until when a mention holds."""
-    return mention.valid_from, mention.valid_to
 
 
 def _entity_mention(row: Any) -> EntityMentionRow:
@@ -185,8 +150,8 @@ def _entity_mention(row: Any) -> EntityMentionRow:
         grounded=bool(row.grounded),
         attributes=parse_attributes(row.attributes) if row.attributes else (),
         aliases=parse_texts(row.aliases) if row.aliases else (),
-        valid_from=row.valid_from or "",
-        valid_to=row.valid_to or "",
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
     )
     return MentionRow(
         id=row.id, owner=row.owner, chunk=row.chunk, position=row.position, mention=mention
@@ -200,8 +165,8 @@ def _relation_mention(row: Any) -> RelationMentionRow:
         keywords=parse_texts(row.keywords),
         description=row.description,
         strength=row.strength,
-        valid_from=row.valid_from or "",
-        valid_to=row.valid_to or "",
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
     )
     return MentionRow(
         id=row.id,
@@ -226,6 +191,8 @@ def _entity_mention_columns(row: EntityMentionRow) -> dict[str, object]:
         "grounded": mention.grounded,
         "attributes": json_text(mention.attributes) if mention.attributes else None,
         "aliases": json_text(mention.aliases) if mention.aliases else None,
+        "valid_from": mention.valid_from,
+        "valid_to": mention.valid_to,
     }
 
 
@@ -242,4 +209,6 @@ def _relation_mention_columns(row: RelationMentionRow) -> dict[str, object]:
         "description": mention.description,
         "strength": mention.strength,
         "forward": row.forward,
+        "valid_from": mention.valid_from,
+        "valid_to": mention.valid_to,
     }

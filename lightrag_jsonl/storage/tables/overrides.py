@@ -32,7 +32,7 @@ class OverrideWrites(OverrideReads, KeepingTables):
     def put_overrides(self, overrides: Mapping[int, Override]) -> None:
         """Store overrides, by row id of the edit's chunk; deleting the chunk deletes the override."""
         rows = [_override_columns(chunk, override) for chunk, override in overrides.items()]
-        self.keep("overrides", overrides)
+        self.keep(overrides, "overrides")
         self._put("overrides", rows, key="chunk")
 
 

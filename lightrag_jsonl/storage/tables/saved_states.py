@@ -96,7 +96,7 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
         for table in IDENTITY:
             rows_by_table[table] = {**self._later_keys(state, table), **rows_by_table[table]}
         for table, rows in rows_by_table.items():
-            self.keep(table, rows)
+            self.keep(rows, table)
         gone_documents = self._delete_other_rows(rows_by_table)
         self._put_rows(rows_by_table)
         self.changed = True
@@ -129,7 +129,7 @@ class SavedStateWrites(DocumentWrites, GraphWrites):
         if table == "aliases":
             if keys:
                 self._delete_all(table)
-        elif not KEPT_TABLES[table].join:  # dates go with their mentions
+        else:
             self._delete(table, column, keys)
 
     def _other_keys(self, table: str, rows: RowsByKey) -> set[int]:

@@ -49,7 +49,7 @@ class VectorWrites(VectorReads, KeepingTables):
         rows = []
         for id, (digest, vector) in sorted(vectors.items()):
             rows.append({"id": id, "digest": digest, "data": self.dialect.pack(vector)})
-        self.keep(f"{kind}_vectors", vectors)
+        self.keep(vectors, f"{kind}_vectors")
         self._put(f"{kind}_vectors", rows)
         self.touched[kind].update(vectors)
 
