@@ -252,7 +252,7 @@ def _content_of(document: StoredDocument, pages: Sequence[Page]) -> str:
             metadata=document.metadata,
         ),
         created_at=document.created_at,
-        seen=document.seen,
+        seen_pictures=document.seen_pictures,
     )
     return content_digest(pending, texts)
 

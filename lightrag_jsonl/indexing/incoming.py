@@ -83,7 +83,7 @@ def incoming_document(pending: PendingDocument) -> IncomingDocument:
         source=document.source,
         date=document.date,
         metadata=document.metadata,
-        seen=pending.seen,
+        seen_pictures=pending.seen_pictures,
         content=content_digest(pending, texts),
         state="done",
         characters=sum(map(len, texts)),
@@ -130,8 +130,8 @@ def content_digest(pending: PendingDocument, texts: Sequence[str]) -> str:
         pending.records,
         pending.chunks,
     ]
-    if pending.seen:
-        content.append(pending.seen)
+    if pending.seen_pictures:
+        content.append(pending.seen_pictures)
     return digest(*texts, json.dumps(content, ensure_ascii=False, sort_keys=True))
 
 

@@ -40,5 +40,5 @@ async def read_pictures(
         for picture, (_, reason) in zip(document.pictures, readings, strict=True)
         if reason
     ]
-    document, seen = with_texts(document, [text for text, _ in readings])
-    return replace(pending, document=document, seen=seen), notes
+    document, seen_pictures = with_texts(document, [text for text, _ in readings])
+    return replace(pending, document=document, seen_pictures=seen_pictures), notes

@@ -113,8 +113,8 @@ class HoldingReads(StoreView):
         """The fingerprints as in `DocumentReads.fingerprints`, of the texts that hold."""
         stored = super().fingerprints(rows)
         texts = super().chunks(stored)
-        held = self.chunks(stored)
-        changed = {row: chunk for row, chunk in held.items() if chunk is not texts[row]}
+        valid_chunks = self.chunks(stored)
+        changed = {row: chunk for row, chunk in valid_chunks.items() if chunk is not texts[row]}
         return stored | {row: Fingerprint.of(chunk.text) for row, chunk in changed.items()}
 
     def entity_mentions(

@@ -142,12 +142,12 @@ class FoldedWords:
             return cls(len(folded), frozenset(map("".join, pairwise(characters))))
         return cls(len(folded), frozenset(folded.split()))
 
-    def is_like(self, other: "FoldedWords") -> bool:
+    def is_like(self, further: "FoldedWords") -> bool:
         """Whether two texts have nearly the same words."""
-        shorter, longer = sorted((self.length, other.length))
+        shorter, longer = sorted((self.length, further.length))
         if shorter < ALIKE * longer:
             return False
-        return len(self.words & other.words) >= ALIKE * len(self.words | other.words)
+        return len(self.words & further.words) >= ALIKE * len(self.words | further.words)
 
 
 # ── front matter ────────────────────────────────────────────────────────────────

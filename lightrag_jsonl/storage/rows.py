@@ -36,8 +36,8 @@ NO_DAY = date.max.toordinal() + 1
 @dataclass(frozen=True, slots=True)
 class PendingDocument:
     """A document that was inserted and is not visible yet, with the records and chunks that the
-    caller provided; `chunk_size` is the (size, overlap) in tokens of the chunks in the records, `seen`
-    the places of texts that a model has read on pictures.
+    caller provided; `chunk_size` is the (size, overlap) in tokens of the chunks in the records,
+    `seen_pictures` the places of texts that a model has read on pictures.
     """
 
     document: t.Document
@@ -45,7 +45,7 @@ class PendingDocument:
     records: tuple[t.Record, ...] | None = None
     chunks: tuple[str, ...] | None = None
     chunk_size: tuple[int, int] | None = None
-    seen: tuple[SeenPicture, ...] = ()
+    seen_pictures: tuple[SeenPicture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class StoredDocument:
     state: t.DocumentState
     characters: int
     created_at: float
-    seen: tuple[SeenPicture, ...] = ()
+    seen_pictures: tuple[SeenPicture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,7 +110,7 @@ def _with_boxes(view: StoreView, citations: Iterable[Citation]) -> tuple[Citatio
     """The citations, with the place of the picture for texts read by a model on a picture."""
     citations = tuple(citations)
     documents = view.documents({citation.document_id for citation in citations})
-    pictures_by_id = {document.id: document.seen for document in documents}
+    pictures_by_id = {document.id: document.seen_pictures for document in documents}
     with_boxes: list[Citation] = []
     for citation in citations:
         for picture in pictures_by_id.get(citation.document_id, ()):

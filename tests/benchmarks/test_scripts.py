@@ -17,6 +17,7 @@ from benchmarks import compare, versions
 from benchmarks.referee.sessions import Arena
 from benchmarks.scale import _rows as scale_rows
 from benchmarks.tables import put
+from lightrag_jsonl import Document
 from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import entity, jsonl
 from tests.processes import run_module_here, session_here
@@ -47,6 +48,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "offline": ("--labels offline --packages click no-such-package", "right wrong corpora"),
     "versions": ("--languages en --by records", "figures"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
+    "texts": ("--chunk-tokens 200", "chunks insert_cpu_ms_per_chunk modes"),
     "size": ("", "lines rooms layers insert query delete facade"),
     "readability": ("--package lightrag_jsonl/core", "nodes nodes_per_line functions code_lines"),
     "referee": (
@@ -122,6 +124,8 @@ SMALLER = {  # what no argument makes small
     "benchmarks.overview.DOCUMENTATION": ("mcp",),
     "benchmarks.overview.make_embedder": lambda name: HashEmbedder(),
     "benchmarks.scale.QUESTIONS": 5,
+    "benchmarks.texts.QUESTIONS": ("Who is Scrooge?",),
+    "benchmarks.texts.documents": lambda: [Document("Scrooge was Marley's partner.\nHe is old.")],
     "benchmarks.usage.LOOP_LENGTH": 1_000,
     "benchmarks.versions.AGREEING": 1,
     "benchmarks.versions.CONTRADICTED": 1,

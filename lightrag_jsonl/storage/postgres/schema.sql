@@ -27,7 +27,7 @@ CREATE TABLE documents (
     source text COLLATE "C",
     date text COLLATE "C",
     metadata text COLLATE "C" NOT NULL CHECK (metadata IS JSON),
-    seen text COLLATE "C" NOT NULL CHECK (seen IS JSON), -- places of texts that a model has read on pictures
+    seen_pictures text COLLATE "C" NOT NULL CHECK (seen_pictures IS JSON), -- places of texts that a model read
     content text COLLATE "C" NOT NULL,
     state text COLLATE "C" NOT NULL CHECK (state IN ('done', 'partial', 'failed')),
     characters bigint NOT NULL CHECK (characters >= 0),

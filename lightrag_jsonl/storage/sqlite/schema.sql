@@ -23,7 +23,7 @@ CREATE TABLE documents (
     source TEXT,
     date TEXT,
     metadata TEXT NOT NULL CHECK (json_valid(metadata)),
-    seen TEXT NOT NULL CHECK (json_valid(seen)), -- places of texts that a model has read on pictures
+    seen_pictures TEXT NOT NULL CHECK (json_valid(seen_pictures)), -- places of texts that a model read
     content TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('done', 'partial', 'failed')),
     characters INTEGER NOT NULL CHECK (characters >= 0),

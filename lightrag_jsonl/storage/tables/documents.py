@@ -39,7 +39,9 @@ from lightrag_jsonl.storage.tables.base import (
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.kept_rows import CHUNK_TABLES, KeepingTables
 
-COLUMNS = "id, name, title, source, date, metadata, seen, content, state, characters, created_at"
+COLUMNS = (
+    "id, name, title, source, date, metadata, seen_pictures, content, state, characters, created_at"
+)
 CHUNKS = "documents d JOIN chunks c ON c.document = d.id"
 TEXT_ORDER = "d.id, c.position"
 CHUNK = """c.id, c.name, d.name AS document_id, c.position, c.page, c.start, c.stop,
@@ -318,7 +320,7 @@ class DocumentWrites(DocumentReads, KeepingTables):
             "source": document.source,
             "date": document.date,
             "metadata": json_text(document.metadata),
-            "seen": json_text(document.seen),
+            "seen_pictures": json_text(document.seen_pictures),
             "content": document.content,
             "state": document.state,
             "characters": document.characters,
@@ -355,7 +357,7 @@ class DocumentWrites(DocumentReads, KeepingTables):
             "name": pending.document.id,
             "document": json_text(pending.document),
             "provided": json_text(
-                [pending.records, pending.chunks, pending.chunk_size, pending.seen]
+                [pending.records, pending.chunks, pending.chunk_size, pending.seen_pictures]
             ),
             "created_at": pending.created_at,
         }
@@ -401,7 +403,7 @@ def _document(row: Any) -> StoredDocument:
         source=row.source,
         date=row.date,
         metadata=parse_metadata(row.metadata),
-        seen=parse_seen(row.seen),
+        seen_pictures=parse_seen(row.seen_pictures),
         content=row.content,
         state=row.state,
         characters=row.characters,
@@ -410,14 +412,14 @@ def _document(row: Any) -> StoredDocument:
 
 
 def _pending(row: Any) -> PendingDocument:
-    records, chunks, chunk_size, seen = parse_provided(row.provided)
+    records, chunks, chunk_size, seen_pictures = parse_provided(row.provided)
     return PendingDocument(
         document=parse_document(row.document),
         created_at=row.created_at,
         records=records,
         chunks=chunks,
         chunk_size=chunk_size,
-        seen=seen,
+        seen_pictures=seen_pictures,
     )
 
 
