@@ -17,9 +17,7 @@ from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import CorruptError, StorageError
 from lightrag_jsonl.core.types import Completion
-from lightrag_jsonl.storage.dated_mentions import add_dates
 from lightrag_jsonl.storage.memory import GraphMemory
-from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, drop_claims
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
 log = logging.getLogger(__name__)
@@ -27,12 +25,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 View = TypeVar("View", bound=StoreView)
 
-FORMAT = 14  # of the tables
-# These are upgraded: 9 has claims in place of overrides, 9 to 11 have other terms of English words, 9 to 12
-# lack the dates of mentions, and all have texts that are not compressed.
-OLDER_FORMATS = (9, 10, 11, 12, 13)
-FORMATS_OF_OTHER_TERMS = ("9", "10", "11")
-DATED_FORMAT = "13"
+FORMAT = 14  # of the tables; an index of another format is not opened
 MEMORY_FILES = "memory_files"  # the setting that names the files which processes map
 MARK_SECRET = "mark_secret"  # a setting
 OWN_SETTINGS = {"format", MARK_SECRET, MEMORY_FILES}  # that each index makes by itself
@@ -123,37 +116,6 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
-
-    def _upgrade(self, wait_seconds: float) -> None:
-        """Bring an index of an older format to the current format: write the full text again, compress
-        texts, move the claims of people's edits to overrides, and read the dates of mentions from
-        their descriptions.
-
-        Until then the index can be searched, but removed terms must be those that were stored.
-        """
-        with self.writer_lock(wait_seconds), self.transaction() as transaction:
-            format = transaction.settings().get("format")
-            if format == str(FORMAT):  # upgraded by another process meanwhile
-                return
-            log.info("%s: upgraded to format %d", self.location, FORMAT)
-            if format in FORMATS_OF_OTHER_TERMS:
-                transaction.rebuild_terms()
-            overrides = transaction.overrides()
-            self._upgrade_tables(transaction)
-            if format == CLAIMS_FORMAT:
-                drop_claims(transaction.dialect)
-                transaction.put_overrides(overrides)
-            if format != DATED_FORMAT:
-                add_dates(transaction)
-            self._put_format(transaction)
-
-    @abstractmethod
-    def _upgrade_tables(self, transaction: Transaction) -> None:
-        """Add the tables and indexes that an older format lacks, and bring the others to this format."""
-
-    def _put_format(self, transaction: Transaction) -> None:
-        """Note that an index has the current format."""
-        transaction.put_settings({"format": str(FORMAT)})
 
     @abstractmethod
     def _snapshot_of(self, view: StoreView) -> Snapshot:

@@ -11,19 +11,14 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.core.types import Completion, Document, Kind, Page
+from lightrag_jsonl.core.types import Completion, Page
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_index
-from lightrag_jsonl.storage.rows import POSITION_BITS, document_position
 from lightrag_jsonl.storage.sqlite import database
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.store import FORMAT, Store
-from lightrag_jsonl.storage.tables import full_text
 from lightrag_jsonl.storage.tables.base import only_column
-from tests.edited import insert_text, make_edits, undo_edits
-from tests.kit import index, problems, reading, view
 from tests.storage.contract import StoreContract, put_sample, stored_content
-from tests.storage.older import drop_dates, make_older_file, put_claims
 
 Seal = Callable[[Path], Path]
 
@@ -123,127 +118,16 @@ def test_a_prepared_schema_is_refused(kb: Path, what: str) -> None:
     assert (kb / FILE_NAME).read_bytes() == before
 
 
-@pytest.mark.parametrize(("number", "advice"), [(FORMAT + 1, "upgrade"), (4, "a new folder")])
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(FORMAT + 1, "upgrade"), (FORMAT - 1, "insert the documents again into a new folder")],
+)
 def test_an_index_of_another_format(kb: Path, number: int, advice: str) -> None:
     """It is not touched, and the error says what to do."""
     with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as connection:
         connection.execute(f"PRAGMA user_version = {number}")
     with pytest.raises(VersionError, match=advice):
         SQLiteStore(kb)
-
-
-def test_an_index_with_older_terms_is_upgraded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The index of the format before, whose Chinese texts were cut into more parts, is written anew
-    when it is opened; nothing is left of what is deleted then.
-    """
-    text = "盐湖位于高原，湖水含盐。" * 25
-    with monkeypatch.context() as older:
-        older.setattr(full_text, "WORDS_PER_BIGRAM", 1)
-        store = SQLiteStore(tmp_path)
-        with store.transaction() as transaction:
-            put_sample(transaction, 1, text)
-            put_claims(transaction)
-            for kind in ("entity", "relation", "chunk"):
-                transaction.dialect.execute(f"DROP INDEX {kind}_vectors_refused")
-        with store.snapshot() as snapshot:
-            parts = snapshot.term_counts(["盐湖"])[0]
-        store.close()
-        make_older_file(tmp_path)
-    with contextlib.closing(SQLiteStore(tmp_path)) as store:
-        with store.snapshot() as snapshot:
-            assert snapshot.term_counts(["盐湖"])[0] < parts
-            assert snapshot.search_terms(["盐湖"], 9)
-            assert snapshot.wrong_terms(None) == []
-            assert snapshot.settings()["format"] == str(FORMAT)
-        with store.transaction() as transaction:
-            transaction.delete_documents([1])
-        with store.snapshot() as snapshot:
-            assert snapshot.term_counts(["盐湖"]) == (0, {"盐湖": 0})
-    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (FORMAT,)
-
-
-@pytest.mark.parametrize(
-    ("format", "older_stem"),
-    [(10, str), (11, lambda term: term.rstrip("esy"))],
-    ids=["words as written", "other stems"],
-)
-def test_an_index_with_older_stems_is_upgraded(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    format: int,
-    older_stem: Callable[[str], str],
-) -> None:
-    """An index with overrides whose English words have other endings gets today's stems."""
-    with monkeypatch.context() as older:
-        older.setattr(full_text, "stem", older_stem)
-        full_text.stemmed.cache_clear()
-        with contextlib.closing(SQLiteStore(tmp_path)) as store, store.transaction() as transaction:
-            put_sample(transaction, 1, "Mary and the ghosts were painted.")
-            drop_dates(transaction)
-            transaction.put_settings({"format": str(format)})
-    full_text.stemmed.cache_clear()
-    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
-        connection.execute(f"PRAGMA user_version = {format}")
-    with contextlib.closing(SQLiteStore(tmp_path)) as store:
-        with store.snapshot() as snapshot:
-            assert snapshot.search_terms(["ghost"], 9)
-            assert snapshot.search_terms(["mary"], 9)
-            assert not snapshot.search_terms(["mar"], 9)
-            assert snapshot.wrong_terms(None) == []
-            assert snapshot.settings()["format"] == str(FORMAT)
-        assert store.check(full=True) == []
-
-
-@pytest.mark.slow
-async def test_edits_of_the_older_format_are_kept(tmp_path: Path, sealed: Seal) -> None:
-    """Claims in mentions become overrides, with author, time and reason; graph, vectors and texts are
-    as before, and every edit can be undone. Who may only read the older format finds the edits, too.
-    """
-    folder = tmp_path / "kb"
-    await insert_text(folder)
-    before = view(folder)
-    await make_edits(folder)
-    edited = view(folder)
-    with contextlib.closing(SQLiteStore(folder)) as store, store.transaction() as transaction:
-        overrides = transaction.overrides()
-        put_claims(transaction)
-    make_older_file(folder)
-    shutil.copytree(folder, tmp_path / "older")
-    with contextlib.closing(SQLiteStore(folder)) as store, store.view() as stored:
-        assert stored.overrides() == overrides and len(overrides) == 7
-        assert stored.settings()["format"] == str(FORMAT)
-    assert view(folder) == edited and problems(folder) == []
-    await undo_edits(folder)
-    assert view(folder) == before and problems(folder) == []
-    with contextlib.closing(SQLiteStore(sealed(tmp_path / "older"))) as store:
-        with store.view() as stored:
-            assert store.read_only and stored.overrides() == overrides
-            assert stored.overrides([2]) == {2: overrides[2]}
-        assert store.check() == []
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "CREATE INDEX entity_vectors_refused ON entity_vectors (abs(id))",
-        "CREATE TABLE overrides (chunk INTEGER, more INTEGER AS (abs(chunk)))",
-    ],
-)
-def test_a_prepared_schema_of_the_older_format_is_refused(kb: Path, statement: str) -> None:
-    """What the upgrade would add must not be there already in another form."""
-    with contextlib.closing(SQLiteStore(kb)) as store, store.transaction() as transaction:
-        put_claims(transaction)
-        transaction.dialect.execute("DROP INDEX entity_vectors_refused")
-    make_older_file(kb)
-    with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as connection:
-        connection.execute(statement)
-    before = (kb / FILE_NAME).read_bytes()
-    with pytest.raises(CorruptError, match="is foreign, changed or missing"):
-        SQLiteStore(kb)
-    assert (kb / FILE_NAME).read_bytes() == before
 
 
 def test_texts_of_pages_and_answers_are_compressed(tmp_path: Path) -> None:
@@ -394,53 +278,3 @@ def test_a_damaged_schema_is_an_error_in_words(kb: Path, statement: bytes) -> No
     ):
         view.documents()
     assert "damaged" in str(caught.value)
-
-
-async def test_an_index_without_dates_of_mentions_is_upgraded(tmp_path: Path) -> None:
-    """It becomes the index that the same documents make today, also where "June 1902" was no date."""
-    today = tmp_path / "today"
-    older = tmp_path / "older"
-    kinds: tuple[Kind, ...] = ("entity", "relation")
-    documents = [
-        Document("Since 1901 Ann has led the Mill. Ben knows Ann.", id="a", date="1903-05-01"),
-        Document("Until last March Ben led the Mill.", id="b", date="June 1902"),
-    ]
-    for folder in (today, older):
-        async with index(folder, clock=lambda: 1.0) as rag:
-            await rag.insert(documents)
-    with contextlib.closing(SQLiteStore(older)) as store, store.transaction() as transaction:
-        for document_row, document in enumerate(documents, start=1):
-            if document.date == "June 1902":
-                distance = document_position("b", None) - document_position("b", document.date)
-                for kind in kinds:
-                    transaction.dialect.execute(
-                        f"UPDATE {kind}_mentions SET position = position + ? WHERE chunk IN "
-                        "(SELECT id FROM chunks WHERE document = ?)",
-                        [distance << POSITION_BITS, document_row],
-                    )
-        drop_dates(transaction)
-        transaction.put_settings({"format": "12"})
-    with contextlib.closing(sqlite3.connect(older / FILE_NAME)) as connection:
-        connection.execute("PRAGMA user_version = 12")
-    with reading(older) as stored, reading(today) as new:
-        for kind in kinds:
-            assert stored.dated_mentions(kind) == new.dated_mentions(kind) != []
-        assert stored.entity_mentions() == new.entity_mentions()
-        assert stored.relation_mentions() == new.relation_mentions()
-
-
-async def test_who_may_only_read_an_index_without_dates_finds_none(
-    tmp_path: Path, sealed: Seal
-) -> None:
-    """Mentions are read as before, and questions as of a date go by the dates of documents."""
-    folder = tmp_path / "kb"
-    async with index(folder) as rag:
-        await rag.insert(Document("Since 1901 Ann has led the Mill.", id="a", date="1903"))
-    with contextlib.closing(SQLiteStore(folder)) as store, store.transaction() as transaction:
-        drop_dates(transaction)
-        transaction.put_settings({"format": "12"})
-    with contextlib.closing(sqlite3.connect(folder / FILE_NAME)) as connection:
-        connection.execute("PRAGMA user_version = 12")
-    async with index(sealed(folder)) as rag:
-        assert not (await rag.retrieve("Who has led the Mill?", as_of="1903")).empty
-        assert (await rag.retrieve("Who has led the Mill?", as_of="1902")).empty

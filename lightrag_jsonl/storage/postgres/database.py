@@ -21,7 +21,7 @@ from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
 from lightrag_jsonl.storage.postgres.memory import PostgresMemory
 from lightrag_jsonl.storage.postgres.notifications import CommitListener
 from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
-from lightrag_jsonl.storage.store import FORMAT, OLDER_FORMATS, Store
+from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.full_text import PARTS, TermCounts
@@ -94,8 +94,6 @@ class PostgresStore(Store):
             configure=lambda connection: configure(connection, address),
             open=True,
         )
-        if not self.read_only:
-            self._upgrade_older()
 
     @staticmethod
     def has_index(address: DatabaseURL) -> bool:
@@ -280,23 +278,6 @@ class PostgresStore(Store):
                 f"{self._address}: the connection that held the lock was lost; run this again"
             )
 
-    def _upgrade_older(self) -> None:
-        with self.view() as view:
-            format = view.settings().get("format")
-        if format != str(FORMAT):
-            self._upgrade(WAIT_SECONDS)
-
-    def _upgrade_tables(self, transaction: Transaction) -> None:
-        present = set(only_column(transaction.dialect.execute(TABLE_LIST)))
-        for table in ("overrides", "entity_dates", "relation_dates"):
-            if table not in present:
-                transaction.dialect.execute(_statement(f"CREATE TABLE {table}"))
-        for kind in TABLE_NAMES:
-            transaction.dialect.execute(
-                f"CREATE INDEX IF NOT EXISTS {kind}_vectors_refused ON {kind}_vectors (id) "
-                f"WHERE data = {transaction.dialect.NO_VECTOR}"
-            )
-
     def _open(self, connection: psycopg.Connection[Any], *, create: bool) -> bool:
         """Check or create the schema; whether the index can only be read."""
         address = self._address
@@ -319,7 +300,7 @@ def _vectors(dialect: Dialect) -> dict[Kind, VectorSearch]:
 
 
 def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
-    """Whether there is an index of the current or an older format; False without tables."""
+    """Whether there is an index of the current format; False without tables."""
     (counts,) = by_name(connection.execute(TABLES, {"index": address.index}))
     if not counts.tables:
         return False
@@ -328,12 +309,10 @@ def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
     settings = sql.Identifier(address.index, "settings")
     statement = sql.SQL("SELECT value FROM {} WHERE name = 'format'").format(settings)
     formats = only_column(connection.execute(statement))
-    readable = {str(format) for format in (*OLDER_FORMATS, FORMAT)}
-    if len(formats) != 1 or formats[0] not in readable:
+    if formats != [str(FORMAT)]:
         raise VersionError(
             f"{address} has the format {formats[0] if formats else 'none'}, this version of "
-            f"lightrag-jsonl reads {FORMAT}: use the version that made it, or insert the documents "
-            "into a new index"
+            f"lightrag-jsonl reads {FORMAT}: insert the documents again into a new index"
         )
     return True
 
@@ -372,9 +351,3 @@ def _copy_tables(
 def _schema_text() -> str:
     """The statements that make an empty index."""
     return files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-
-
-def _statement(beginning: str) -> str:
-    """The statement of the schema with this beginning."""
-    _, following = _schema_text().split(beginning)
-    return beginning + following.partition(";")[0]

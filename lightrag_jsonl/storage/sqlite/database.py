@@ -17,13 +17,11 @@ from typing import TypeAlias
 from filelock import FileLock, Timeout
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect, packed_text
+from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
 from lightrag_jsonl.storage.sqlite.memory import SQLiteMemory
 from lightrag_jsonl.storage.sqlite.memory_files import MemoryFiles
-from lightrag_jsonl.storage.store import DATED_FORMAT, FORMAT, OLDER_FORMATS, Store
-from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
-from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, MENTION_TABLES
-from lightrag_jsonl.storage.tables.dialect import Dialect
+from lightrag_jsonl.storage.store import FORMAT, Store
+from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
@@ -40,16 +38,6 @@ PRAGMAS = (
     f"wal_autocheckpoint = {256_000_000 // PAGE_BYTES}",
 )
 SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-OVERRIDES = ("table", "overrides")  # since format 10
-DATES = {("table", "entity_dates"), ("table", "relation_dates")}  # since `DATED_FORMAT`
-PACKED_TABLES = ("pages", "completions")  # with compressed texts, since the current format
-PACKED_COLUMN = "text BLOB NOT NULL"
-UNPACKED_COLUMN = "text TEXT NOT NULL"
-LATER_INDEXES = {
-    ("index", f"{kind}_vectors_refused") for kind in TABLE_NAMES
-}  # in some of format 9
-TABLE_END = "\n) STRICT"
-CLAIM_COLUMN = ",\n    claim TEXT NOT NULL"  # the last one of mentions in the older format
 SAVED_STATES = {("table", "saved_states"), ("table", "saved_rows")}  # while there is a snapshot
 STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}  # made by ANALYZE
 OWN_TABLES = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
@@ -279,35 +267,9 @@ class SQLiteStore(Store):
                     self._create(connection)
             elif not self.read_only:  # a copy made by VACUUM INTO has another mode
                 connection.execute("PRAGMA journal_mode = WAL")
-                if _format(connection) in OLDER_FORMATS:
-                    self._upgrade(BUSY_SECONDS)
-
-    def _upgrade_tables(self, transaction: Transaction) -> None:
-        dialect = transaction.dialect
-        present = {(row.type, row.name) for row in by_name(dialect.execute(SCHEMA))}
-        for kind, name, _, statement in _schema_rows():
-            if (kind, name) in {OVERRIDES, *DATES, *LATER_INDEXES} - present:
-                dialect.execute(statement)
-            if name in PACKED_TABLES:
-                self._pack_texts(dialect, name, statement)
-
-    def _pack_texts(self, dialect: Dialect, table: str, statement: str) -> None:
-        """Make a table of an older format anew, with compressed texts."""
-        if self._writer is not None:
-            self._writer.create_function("packed_text", 1, packed_text)
-        dialect.execute(f"ALTER TABLE {table} RENAME TO unpacked")
-        dialect.execute(statement)
-        columns = only_column(dialect.execute(f"SELECT name FROM pragma_table_info('{table}')"))
-        values = ", ".join("packed_text(text)" if name == "text" else name for name in columns)
-        dialect.execute(f"INSERT INTO {table} SELECT {values} FROM unpacked")
-        dialect.execute("DROP TABLE unpacked")
-
-    def _put_format(self, transaction: Transaction) -> None:
-        super()._put_format(transaction)
-        transaction.dialect.execute(f"PRAGMA user_version = {FORMAT}")
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
-        """Whether there is an index of the current or an older format; False for an empty file.
+        """Whether there is an index of the current format; False for an empty file.
 
         Nothing but the schema is read, so that no view or trigger of the file runs.
         """
@@ -321,20 +283,13 @@ class SQLiteStore(Store):
                 f"{self._path} is a database of another program; name another folder",
                 path=self._path,
             )
-        if version not in (*OLDER_FORMATS, FORMAT):
+        if version != FORMAT:
             raise VersionError(self._format_message(version), path=self._path)
-        actual = _without_spaces(connection.execute(SCHEMA))
-        allowed = STATISTICS
-        if str(version) == CLAIMS_FORMAT:
-            expected = _claims_schema()
-            allowed = STATISTICS | (LATER_INDEXES - _names(actual))
-        elif version == FORMAT:
-            expected = _schema()
-            if SAVED_STATES & _names(actual):
-                expected |= _saved_states_schema()
-        else:
-            expected = _older_schema(has_dates=str(version) == DATED_FORMAT)
-        for kind, name in sorted(_names(expected ^ actual) - allowed):
+        actual = frozenset(connection.execute(SCHEMA))
+        expected = _schema()
+        if SAVED_STATES & _names(actual):
+            expected |= _saved_states_schema()
+        for kind, name in sorted(_names(expected ^ actual) - STATISTICS):
             raise CorruptError(
                 f"{self._path}: the {kind} {name!r} is foreign, changed or missing; a prepared file "
                 "may run code of its author, so it is not opened",
@@ -343,10 +298,10 @@ class SQLiteStore(Store):
         return True
 
     def _format_message(self, version: int) -> str:
-        advice = "upgrade lightrag-jsonl" if version > FORMAT else "use the version that made it"
+        advice = "upgrade lightrag-jsonl, or insert" if version > FORMAT else "insert"
         return (
             f"{self._path} has format {version}, this version of lightrag-jsonl reads {FORMAT}: "
-            f"{advice}, or insert the documents into a new folder"
+            f"{advice} the documents again into a new folder"
         )
 
     def _create(self, connection: sqlite3.Connection) -> None:
@@ -371,7 +326,9 @@ def schema_text() -> str:
 @cache
 def _schema() -> frozenset[SchemaRow]:
     """Every table and index of the format, with the SQL."""
-    return _without_spaces(_schema_rows())
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema_text())
+        return frozenset(connection.execute(SCHEMA))
 
 
 @cache
@@ -381,60 +338,12 @@ def _saved_states_schema() -> frozenset[SchemaRow]:
         connection.execute("PRAGMA foreign_keys = OFF")
         for statement in SQLiteDialect.SAVED_STATES:
             connection.execute(statement)
-        return _without_spaces(connection.execute(SCHEMA))
-
-
-@cache
-def _older_schema(*, has_dates: bool) -> frozenset[SchemaRow]:
-    """Every table and index of the older formats with overrides, some without dates of mentions."""
-    rows = _unpacked_schema_rows()
-    return _without_spaces([row for row in rows if has_dates or row[:2] not in DATES])
-
-
-@cache
-def _claims_schema() -> frozenset[SchemaRow]:
-    """Every table and index of the format with claims: no overrides, but a claim in each mention."""
-    rows: list[SchemaRow] = []
-    for kind, name, table, statement in _unpacked_schema_rows():
-        if (kind, name) in DATES:
-            continue
-        if name in MENTION_TABLES:
-            older_statement = statement.replace(TABLE_END, CLAIM_COLUMN + TABLE_END)
-            rows.append((kind, name, table, older_statement))
-        elif (kind, name) != OVERRIDES:
-            rows.append((kind, name, table, statement))
-    return _without_spaces(rows)
+        return frozenset(connection.execute(SCHEMA))
 
 
 def _names(rows: Iterable[SchemaRow]) -> set[tuple[str, str]]:
     """The kinds and names of rows of a schema."""
     return {(kind, name) for kind, name, *_ in rows}
-
-
-def _schema_rows() -> list[SchemaRow]:
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(schema_text())
-        return list(connection.execute(SCHEMA))
-
-
-def _unpacked_schema_rows() -> list[SchemaRow]:
-    """The schema with texts that are not compressed."""
-    rows: list[SchemaRow] = []
-    for kind, name, table, statement in _schema_rows():
-        is_packed = name in PACKED_TABLES
-        older_statement = (
-            statement.replace(PACKED_COLUMN, UNPACKED_COLUMN) if is_packed else statement
-        )
-        rows.append((kind, name, table, older_statement))
-    return rows
-
-
-def _without_spaces(rows: Iterable[SchemaRow]) -> frozenset[SchemaRow]:
-    """Rows of a schema to compare: dropping a column changes the spaces in the SQL of a table."""
-    return frozenset(
-        (kind, name, table, "".join((statement or "").split()))
-        for kind, name, table, statement in rows
-    )
 
 
 def _resolved(folder: Path, *, create: bool) -> Path:

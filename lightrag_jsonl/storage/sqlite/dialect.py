@@ -95,8 +95,6 @@ class SQLiteDialect(Dialect):
 
     def unpack_text(self, value: Any) -> str:
         """The text of compressed bytes; `sqlite3.DatabaseError` if they are damaged."""
-        if isinstance(value, str):
-            return value
         try:
             return zlib.decompress(value).decode()
         except (zlib.error, UnicodeDecodeError) as error:

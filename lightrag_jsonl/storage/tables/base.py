@@ -15,7 +15,6 @@ from lightrag_jsonl.storage.vector_index import Ids
 ColumnValues: TypeAlias = Mapping[str, Any]  # of one row, by the name of the column
 
 TABLE_NAMES: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
-FORMAT_SETTING = "SELECT value FROM settings WHERE name = 'format'"
 UNCHANGING = {"id", "key", "low", "high"}  # to set them writes to indexes, even if equal
 
 

@@ -81,7 +81,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def unpack_text(self, value: Any) -> str:
-        """A text of `pack_text`, or one that an older format stored as it is."""
+        """A text of `pack_text`."""
 
     @abstractmethod
     def contains(self, column: str, parameter: str) -> str:

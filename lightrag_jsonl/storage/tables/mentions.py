@@ -1,7 +1,6 @@
 """Mentions: what each chunk says about entities and relations."""
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from msgspec.json import Decoder
@@ -15,25 +14,22 @@ from lightrag_jsonl.storage.rows import (
     RowIds,
     reading_order,
 )
-from lightrag_jsonl.storage.tables.base import (
-    FORMAT_SETTING,
-    Tables,
-    by_name,
-    json_text,
-    only_column,
-)
+from lightrag_jsonl.storage.tables.base import Tables, by_name, json_text, only_column
 from lightrag_jsonl.storage.tables.kept_rows import TABLES_OF_MENTIONS, KeepingTables
 
 ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, attributes,
     aliases"""
 RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, keywords, description,
     strength, forward"""
-DATED = "valid_from, valid_to"
-UNDATED = "NULL AS valid_from, NULL AS valid_to"
-DATED_FORMAT = 13  # the first format with dates of mentions
+DATES = "valid_from, valid_to"
 
 parse_texts = Decoder(tuple[str, ...]).decode
 parse_attributes = Decoder(tuple[tuple[str, str], ...]).decode
+
+
+def _with_dates(kind: Kind) -> str:
+    """The table of mentions joined with their dates."""
+    return f"{kind}_mentions LEFT JOIN {kind}_dates ON {kind}_dates.mention = {kind}_mentions.id"
 
 
 class MentionReads(Tables):
@@ -45,31 +41,29 @@ class MentionReads(Tables):
         """The mentions in some chunks, or of some entities, or all; by row id. With `deleted`, only
         mentions of entities that a person deleted.
         """
-        table, dates = self._with_dates("entity")
+        table = _with_dates("entity")
         if deleted:
             table = f"(SELECT * FROM {table} WHERE entity IS NULL) m"
         if chunks is not None:
-            cursor = self._select(f"{ENTITY_MENTION}, {dates}", table, "chunk", chunks)
+            cursor = self._select(f"{ENTITY_MENTION}, {DATES}", table, "chunk", chunks)
         else:
-            cursor = self._select(f"{ENTITY_MENTION}, {dates}", table, "entity", entities)
+            cursor = self._select(f"{ENTITY_MENTION}, {DATES}", table, "entity", entities)
         return [_entity_mention(row) for row in by_name(cursor)]
 
     def relation_mentions(
         self, *, chunks: RowIds = None, relations: RowIds = None
     ) -> list[RelationMentionRow]:
         """The mentions in some chunks, or of some relations, or all; by row id."""
-        table, dates = self._with_dates("relation")
+        table = _with_dates("relation")
         if chunks is not None:
-            cursor = self._select(f"{RELATION_MENTION}, {dates}", table, "chunk", chunks)
+            cursor = self._select(f"{RELATION_MENTION}, {DATES}", table, "chunk", chunks)
         else:
-            cursor = self._select(f"{RELATION_MENTION}, {dates}", table, "relation", relations)
+            cursor = self._select(f"{RELATION_MENTION}, {DATES}", table, "relation", relations)
         return [_relation_mention(row) for row in by_name(cursor)]
 
     def has_dates(self) -> bool:
         """Whether any document has a date, or any mention says from when or until when it holds."""
-        tables = ["documents WHERE date IS NOT NULL"]
-        if self._stores_dates:
-            tables = ["entity_dates", "relation_dates", *tables]
+        tables = ("entity_dates", "relation_dates", "documents WHERE date IS NOT NULL")
         tests = " OR ".join([f"EXISTS (SELECT 1 FROM {table})" for table in tables])
         (has_dates,) = only_column(self._execute(f"SELECT {tests}"))
         return bool(has_dates)
@@ -78,8 +72,6 @@ class MentionReads(Tables):
         """The mentions for which a text says from when or until when they hold, by row id: all of a kind,
         or those in some chunks.
         """
-        if not self._stores_dates:
-            return []
         columns = f"m.id, m.{kind} AS owner, m.chunk, m.description, t.valid_from, t.valid_to"
         table = f"{kind}_dates t JOIN {kind}_mentions m ON m.id = t.mention"
         cursor = self._select(columns, table, "m.chunk", chunks, order="m.id")
@@ -94,19 +86,6 @@ class MentionReads(Tables):
             )
             for row in by_name(cursor)
         ]
-
-    @cached_property
-    def _stores_dates(self) -> bool:
-        """Whether the format is new enough; who may only read an older one finds no dates."""
-        (format,) = only_column(self._execute(FORMAT_SETTING))
-        return int(format) >= DATED_FORMAT
-
-    def _with_dates(self, kind: Kind) -> tuple[str, str]:
-        """The table of mentions with their dates, and the columns of the dates."""
-        table = f"{kind}_mentions"
-        if not self._stores_dates:
-            return table, UNDATED
-        return f"{table} LEFT JOIN {kind}_dates ON {kind}_dates.mention = {table}.id", DATED
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
         """Row ids of the relations that chunks mention, each once, in the order of the text."""

@@ -6,14 +6,7 @@ from typing import Any
 from msgspec.json import Decoder
 
 from lightrag_jsonl.storage.rows import Override, RowIds
-from lightrag_jsonl.storage.tables.base import (
-    FORMAT_SETTING,
-    Tables,
-    by_name,
-    json_text,
-    only_column,
-)
-from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, claimed_overrides
+from lightrag_jsonl.storage.tables.base import Tables, by_name, json_text
 from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
 
 OVERRIDE_COLUMNS = """o.chunk AS id, c.name AS chunk_id, o.action, o.names, o.changes, o.author,
@@ -29,10 +22,6 @@ class OverrideReads(Tables):
 
     def overrides(self, chunks: RowIds = None) -> dict[int, Override]:
         """The overrides in the edits of people, by row id of the edit's chunk: all, or of some chunks."""
-        (format,) = only_column(self._execute(FORMAT_SETTING))
-        if format == CLAIMS_FORMAT:
-            overrides = claimed_overrides(self.dialect)
-            return {row: overrides[row] for row in overrides if chunks is None or row in chunks}
         cursor = self._select(OVERRIDE_COLUMNS, OVERRIDES, "o.chunk", chunks, order="o.chunk")
         return {row.id: _override(row) for row in by_name(cursor)}
 

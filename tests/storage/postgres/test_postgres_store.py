@@ -29,13 +29,9 @@ from lightrag_jsonl.storage.filters import Condition
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.storage.store import FORMAT, Store
-from lightrag_jsonl.storage.tables import full_text
+from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.storage.vector_index import VectorIndex
-from tests.edited import insert_text, make_edits, undo_edits
-from tests.kit import problems, view
 from tests.storage.contract import StoreContract, put_sample, stored_content
-from tests.storage.older import put_claims
 from tests.storage.postgres.conftest import PASSWORD
 from tests.storage.test_matching import (  # noqa: F401
     Documents,
@@ -288,47 +284,6 @@ def test_check_finds_a_wrong_full_text(url: Url) -> None:
         assert store.check() == []
 
 
-def test_an_index_with_older_terms_is_upgraded(url: Url, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index of the format before, whose Chinese texts were cut into more parts, is written anew
-    when it is opened.
-    """
-    address = as_address(url("older"))
-    with monkeypatch.context() as older, contextlib.closing(open_store(address)) as store:
-        older.setattr(full_text, "WORDS_PER_BIGRAM", 1)
-        with store.transaction() as transaction:
-            put_sample(transaction, 1, "盐湖位于高原，湖水含盐。" * 25)
-        with store.transaction() as transaction:
-            put_claims(transaction)
-        with store.snapshot() as snapshot:
-            parts = snapshot.term_counts(["盐湖"])[0]
-    with contextlib.closing(open_store(address)) as store:
-        assert store.check() == []
-        with store.snapshot() as snapshot:
-            assert snapshot.term_counts(["盐湖"])[0] < parts
-            assert snapshot.search_terms(["盐湖"], 9)
-            assert snapshot.settings()["format"] == str(FORMAT)
-
-
-async def test_edits_of_the_older_format_are_kept(url: Url) -> None:
-    """Claims in mentions become overrides; the graph is as before, and every edit can be undone."""
-    place = url("claims")
-    await insert_text(place)
-    before = view(place)
-    await make_edits(place)
-    edited = view(place)
-    with contextlib.closing(open_store(as_address(place))) as store:
-        with store.transaction() as transaction:
-            overrides = transaction.overrides()
-            put_claims(transaction)
-        with store.view() as older:
-            assert older.overrides() == overrides
-    with contextlib.closing(open_store(as_address(place))) as store, store.view() as stored:
-        assert stored.overrides() == overrides and len(overrides) == 7
-    assert view(place) == edited and problems(place) == []
-    await undo_edits(place)
-    assert view(place) == before and problems(place) == []
-
-
 def test_what_is_no_index_is_refused(url: Url) -> None:
     """A missing index, one of another format, and another program's schema, each in its words."""
     missing = url("missing")
@@ -339,7 +294,7 @@ def test_what_is_no_index_is_refused(url: Url) -> None:
     assert not has_index(as_address(missing))
     open_store(as_address(missing)).close()
     psql(missing, "UPDATE settings SET value = '1' WHERE name = 'format'")
-    with pytest.raises(VersionError, match="has the format 1"):
+    with pytest.raises(VersionError, match=r"has the format 1, .* insert the documents again"):
         open_store(as_address(missing))
     psql(missing, "DROP TABLE settings CASCADE")
     with pytest.raises(CorruptError, match="another program"):
