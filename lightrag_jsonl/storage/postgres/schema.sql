@@ -132,7 +132,8 @@ CREATE TABLE entity_mentions (
     description text COLLATE "C" NOT NULL,
     grounded boolean NOT NULL,
     attributes text COLLATE "C" CHECK (attributes IS NULL OR attributes IS JSON),
-    aliases text COLLATE "C" CHECK (aliases IS NULL OR aliases IS JSON)
+    aliases text COLLATE "C" CHECK (aliases IS NULL OR aliases IS JSON),
+    written text COLLATE "C" CHECK (written IS NULL OR written IS JSON) -- the names in the text, if the bearer has another
 );
 CREATE INDEX entity_mentions_entity ON entity_mentions (entity, position, chunk);
 CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk, entity);
@@ -147,7 +148,8 @@ CREATE TABLE relation_mentions (
     keywords text COLLATE "C" NOT NULL CHECK (keywords IS JSON),
     description text COLLATE "C" NOT NULL,
     strength double precision NOT NULL CHECK (strength >= 0),
-    forward boolean NOT NULL
+    forward boolean NOT NULL,
+    written text COLLATE "C" CHECK (written IS NULL OR written IS JSON)
 );
 CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
 CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
@@ -176,7 +178,8 @@ CREATE TABLE overrides (
     reason text COLLATE "C" NOT NULL
 );
 
--- Names that were merged into others, or (target = key) have a chosen name for display only.
+-- Names that were merged into others, or (target = key) are entities of their own by a person's word: no short
+-- forms of longer names, perhaps with a chosen name for display.
 CREATE TABLE aliases (
     key text COLLATE "C" NOT NULL,
     target text COLLATE "C" NOT NULL,

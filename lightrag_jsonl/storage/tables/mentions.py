@@ -18,9 +18,9 @@ from lightrag_jsonl.storage.tables.base import Tables, by_name, json_text, only_
 from lightrag_jsonl.storage.tables.kept_rows import TABLES_OF_MENTIONS, KeepingTables
 
 ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, attributes,
-    aliases"""
+    aliases, written"""
 RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, keywords, description,
-    strength, forward"""
+    strength, forward, written"""
 DATES = "valid_from, valid_to"
 
 parse_texts = Decoder(tuple[str, ...]).decode
@@ -184,12 +184,17 @@ def _entity_mention(row: Any) -> EntityMentionRow:
         description=row.description,
         grounded=bool(row.grounded),
         attributes=parse_attributes(row.attributes) if row.attributes else (),
-        aliases=parse_texts(row.aliases) if row.aliases else (),
+        aliases=_texts(row.aliases),
         valid_from=row.valid_from or "",
         valid_to=row.valid_to or "",
     )
     return MentionRow(
-        id=row.id, owner=row.owner, chunk=row.chunk, position=row.position, mention=mention
+        id=row.id,
+        owner=row.owner,
+        chunk=row.chunk,
+        position=row.position,
+        mention=mention,
+        written=_texts(row.written),
     )
 
 
@@ -210,7 +215,13 @@ def _relation_mention(row: Any) -> RelationMentionRow:
         position=row.position,
         mention=mention,
         forward=bool(row.forward),
+        written=_texts(row.written),
     )
+
+
+def _texts(stored: str | None) -> tuple[str, ...]:
+    """Texts stored as JSON; none without any."""
+    return parse_texts(stored) if stored else ()
 
 
 def _entity_mention_columns(row: EntityMentionRow) -> dict[str, object]:
@@ -226,6 +237,7 @@ def _entity_mention_columns(row: EntityMentionRow) -> dict[str, object]:
         "grounded": mention.grounded,
         "attributes": json_text(mention.attributes) if mention.attributes else None,
         "aliases": json_text(mention.aliases) if mention.aliases else None,
+        "written": json_text(row.written) if row.written else None,
     }
 
 
@@ -242,4 +254,5 @@ def _relation_mention_columns(row: RelationMentionRow) -> dict[str, object]:
         "description": mention.description,
         "strength": mention.strength,
         "forward": row.forward,
+        "written": json_text(row.written) if row.written else None,
     }
