@@ -24,7 +24,7 @@ def name_key(name: str) -> str:
 def clean_name(name: str) -> str:
     """A name for display: without markup, wrapping quotes, 《》 and control characters.
 
-    Full-width letters and digits become ASCII, and white space is folded. Parts of the name stay
+    Full-width letters and digits become ASCII, letters with accents are composed, and white space is folded. Parts of the name stay
     ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
     """
     if _PLAIN_NAME.fullmatch(name):
@@ -37,7 +37,7 @@ def clean_name(name: str) -> str:
             break
         text = plain
     text = _INVISIBLE.sub("", sanitize(text).translate(_HALF_WIDTH))
-    text = " ".join(_CONTROL.sub(" ", text).split())
+    text = unicodedata.normalize("NFC", " ".join(_CONTROL.sub(" ", text).split()))
     return text if len(text) > _LONGEST_NAME else _strip_quotes(text)
 
 

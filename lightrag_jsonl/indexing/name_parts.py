@@ -105,7 +105,8 @@ class NameParts:
         """Names in full before their short forms."""
         letters = sum(len(word) == 1 for word in self.words)
         plainness = (bool(self.titles), self.form, self.key.isascii())
-        return -len(self.words), letters, plainness, -self.votes, self.key
+        length = -len("".join(self.words))
+        return -len(self.words), letters, length, plainness, -self.votes, self.key
 
     @property
     def is_apart(self) -> bool:
@@ -166,6 +167,7 @@ class NameParts:
         letters = tuple(name[0] for name in given_names)
         yield (*letters, family)
         yield (letters[0], family)
+        yield (given_names[0], *letters[1:], family)
         if all(len(name) == 1 for name in given_names[1:]):
             yield (given_names[0], family)
 
