@@ -34,6 +34,7 @@ from lightrag_jsonl.storage.views import StoreView
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
+_SHORT_FOR = "简称"
 _LOWER_WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
 
 
@@ -152,6 +153,7 @@ class _Names:
     by_acronym: Mapping[str, Sequence[NameParts]]
     texts: Collection[str]
     lower_words: frozenset[str]
+    surnames: frozenset[str]  # of people with titles
 
     @classmethod
     def of(cls, mentions: Iterable[EntityMentionRow], texts: Collection[str]) -> "_Names":
@@ -204,6 +206,7 @@ class _Names:
             by_end=by_end,
             by_acronym=by_acronym,
             texts=texts,
+            surnames=frozenset(surnames),
             lower_words=frozenset(chain.from_iterable(map(_LOWER_WORD.findall, texts))),
         )
 
@@ -220,6 +223,7 @@ class _Names:
             if longer.words != name.words
             and longer.order < name.order
             and name.may_be_short_for(longer)
+            and (name.kind == "person" or longer.is_evident_person(self.surnames))
         ]
         yield from full_names
         if full_names and len(name.words) == 1:
@@ -287,6 +291,7 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
                 yield bearer, alias
     for text in names.texts:
         for statement in name_statements(text, names.by_key, {}):
-            yield statement.bearer, statement.alias
+            if _SHORT_FOR in statement.words:  # other words of names are too often misread
+                yield statement.bearer, statement.alias
         for statement in bracketed_names(text, names.by_key):
             yield statement.bearer, statement.alias

@@ -138,6 +138,10 @@ class NameParts:
             return False
         if self.kind or "," in self.name:  # "Victoria, Australia" is none for want of a type
             return self.kind == "person"
+        return self.is_evident_person(surnames)
+
+    def is_evident_person(self, surnames: Collection[str]) -> bool:
+        """Whether a given name, initials or a title says so, whatever the type."""
         first = self.words[0]
         return (
             self.cjk
@@ -181,9 +185,12 @@ class NameParts:
             return False
         if self.titles & ROYAL_TITLES:
             return self.words == longer.words[:-1] and bool(GENERATIONS.fullmatch(longer.words[-1]))
-        if self.kind != "person" and self.first < longer.first:
+        is_given_name = len(longer.words) == 1  # of a Chinese name
+        if (self.kind != "person" or is_given_name) and self.first < longer.first:
             return False  # Freud, and Anna Freud later, are two
         is_surname = longer.words[-len(self.words) :] == self.words
+        if self.kind != "person" and not is_surname:
+            return False
         return is_surname or not self.titles & SURNAME_TITLES
 
     def is_same_as(self, plainer: "NameParts") -> bool:
