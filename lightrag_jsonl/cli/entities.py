@@ -67,7 +67,7 @@ def list_entities(
 ) -> CommandOutput:
     """List the entities by name."""
     entities = rag.entities.list(search=search, type=entity_type, limit=limit, offset=offset)
-    rows = table(entities, "name", "type", "description")
+    rows = table(entities, "name", "aliases", "type", "description")
     return CommandOutput(entities, rows or "no entities")
 
 

@@ -24,7 +24,7 @@ def name_key(name: str) -> str:
 def clean_name(name: str) -> str:
     """A name for display: without markup, wrapping quotes, 《》 and control characters.
 
-    Full-width letters and digits become ASCII, and white space is folded. Parts of the name stay
+    Full-width letters and digits become ASCII, letters with accents are composed, and white space is folded. Parts of the name stay
     ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
     """
     if _PLAIN_NAME.fullmatch(name):
@@ -37,7 +37,7 @@ def clean_name(name: str) -> str:
             break
         text = plain
     text = _INVISIBLE.sub("", sanitize(text).translate(_HALF_WIDTH))
-    text = " ".join(_CONTROL.sub(" ", text).split())
+    text = unicodedata.normalize("NFC", " ".join(_CONTROL.sub(" ", text).split()))
     return text if len(text) > _LONGEST_NAME else _strip_quotes(text)
 
 
@@ -49,14 +49,18 @@ def folded_text(text: str) -> str:
 
 
 def nfkc_casefold(text: str) -> str:
-    """NFKC, casefold and simplified characters, repeated until nothing changes."""
+    """NFKC, casefold and simplified characters, repeated until nothing changes; 10² is 10^2, not 102."""
     if text.isascii():
         return text.casefold()
+    text = _EXPONENT.sub(r"^\1", text)
     folded = unicodedata.normalize("NFKC", text).casefold()
     folded = with_simple_characters(folded) if has_cjk(folded) else folded
     return folded if folded == text else nfkc_casefold(folded)
 
 
+_EXPONENT = re.compile(  # not ¹⁴C, Ca²⁺
+    r"(?<=[\w)])(?<![⁰¹²³⁴-⁹⁺⁻])([⁻⁺]?[⁰¹²³⁴-⁹ⁿⁱ]+)(?![⁰¹²³⁴-⁹⁺⁻])"
+)
 _TAG = re.compile(  # HTML tags only, since others may be part of a name: List<String>
     r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
     r"|ins|kbd|li|mark|nowiki|ol|p|pre|q|ref|s|samp|section|small|span|strike|strong|sub|sup|table"

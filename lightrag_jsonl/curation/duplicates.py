@@ -10,17 +10,19 @@ from typing import TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.curation.chinese_names import name_statements, surname
-from lightrag_jsonl.curation.english_names import (
-    described_roles,
-    english_name_statements,
-    name_role,
-)
-from lightrag_jsonl.curation.names import NO_PART, ComparedName
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.curation.short_forms import (
     bracketed_pairs,
     chinese_short_pairs,
     initial_pairs,
+)
+from lightrag_jsonl.indexing.bearers import as_written
+from lightrag_jsonl.indexing.chinese_names import name_statements, surname
+from lightrag_jsonl.indexing.compared_names import NO_PART, ComparedName
+from lightrag_jsonl.indexing.english_names import (
+    described_roles,
+    english_name_statements,
+    name_role,
 )
 from lightrag_jsonl.storage.views import Snapshot
 
@@ -224,7 +226,12 @@ def _id_pair(first: int, second: int) -> EntityPair:
 def _stated_aliases(snapshot: Snapshot, names: NamesById) -> Iterator[_StatedAlias]:
     """The statements of records and texts that two entities are one bearer's names."""
     ids_by_key = {key: id for id, name in names.items() for key in name.keys}
-    for id, key in snapshot.alias_claims():
+    claims = {
+        (row.owner, name_key(alias))
+        for row in snapshot.entity_mentions(entities={id for id, _ in snapshot.alias_claims()})
+        for alias in as_written(row).aliases
+    }
+    for id, key in sorted((owner or 0, key) for owner, key in claims):
         alias = ids_by_key.get(key, id)
         if alias != id:
             words = f"{names[id].row.name}: {names[alias].row.name}"

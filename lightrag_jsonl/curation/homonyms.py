@@ -17,8 +17,8 @@ from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
 from lightrag_jsonl.core.names import clean_name, name_key
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMention
 from lightrag_jsonl.curation.duplicates import Evidence
-from lightrag_jsonl.curation.first_years import first_years
-from lightrag_jsonl.curation.names import PEOPLE, PLACES, UNTYPED
+from lightrag_jsonl.indexing.compared_names import PEOPLE, PLACES, UNTYPED
+from lightrag_jsonl.indexing.first_years import first_years
 from lightrag_jsonl.indexing.merging import GraphMerger, IndexChange, stored_times
 from lightrag_jsonl.indexing.overrides import name_keys
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow

@@ -186,7 +186,8 @@ def _joint_aliases(aliases: Aliases, source: SourceIndex, location: str) -> Alia
                 f"the name {key!r} is merged into different entities in {location} and "
                 f"{source.location}: undo one of these merges with unmerge; nothing was changed"
             )
-    return aliases_of(links, {**source_aliases.displays, **aliases.displays})
+    displays = {**source_aliases.displays, **aliases.displays}
+    return aliases_of(links, displays, aliases.apart | source_aliases.apart)
 
 
 def _is_circular(key: str, links: Mapping[str, str]) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import words
-from lightrag_jsonl.curation.english_names import initials
-from lightrag_jsonl.curation.names import ComparedName
+from lightrag_jsonl.indexing.compared_names import ComparedName
+from lightrag_jsonl.indexing.english_names import initials
 from lightrag_jsonl.providers.offline.segmentation import segmented
 
 LONGEST_SPAN = 6  # words that initials stand for

@@ -1,6 +1,7 @@
 """Makes changes visible: describes what they touch, embeds, and writes in one transaction."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.telemetry import span
 from lightrag_jsonl.core.types import PERSON, Failure, Kind
 from lightrag_jsonl.indexing import merging
+from lightrag_jsonl.indexing.bearers import DocumentMentions
 from lightrag_jsonl.indexing.embedding import PassageEmbedder, TextsByKind, embedded_text
 from lightrag_jsonl.indexing.incoming import IncomingDocument
 from lightrag_jsonl.indexing.merging import (
@@ -36,6 +38,7 @@ from lightrag_jsonl.storage.rows import (
     RelationMentionRow,
     StoredChunk,
     document_position,
+    stored_at,
 )
 from lightrag_jsonl.storage.status import failures_without_vector
 from lightrag_jsonl.storage.store import Store, read, write
@@ -246,7 +249,7 @@ def plan_documents(
         document.id: document_position(document.id, document.document.date)
         for document in documents
     }
-    _add_mentions(merger, change, positions, ids)
+    _add_mentions(merger, change, positions, ids, view, aliases.apart)
     change.graph = merger.finish(aliases.displays)
     return change
 
@@ -331,24 +334,52 @@ def _apply_hand_values(
 
 
 def _add_mentions(
-    merger: GraphMerger, change: IndexChange, positions: Mapping[str, int], ids: NextIds
+    merger: GraphMerger,
+    change: IndexChange,
+    positions: Mapping[str, int],
+    ids: NextIds,
+    view: StoreView,
+    apart: Collection[str],
 ) -> None:
     """Add the mentions of new chunks, and of chunks that were read again; `positions` are those of
     the first chunks of documents.
+
+    The names of each document are joined to their bearers, in stored chunks beside chunks that were read again,
+    too; names with keys in `apart` are not.
     """
+    mentions_by_document: dict[int, DocumentMentions] = defaultdict(DocumentMentions)
     entity_mentions: list[EntityMentionRow] = []
     relation_mentions: list[RelationMentionRow] = []
     created: dict[int, float] = {}
     for stored in (*change.chunks, *change.read_again):
         position = positions[stored.chunk.document_id] + stored.chunk.index
-        if stored.extraction.extractor == PERSON:
-            position = PERSON_POSITION
+        by_hand = stored.extraction.extractor == PERSON
         chunk_entities, chunk_relations = merging.mention_rows(
-            stored.extraction, stored.row, position, ids
+            stored.extraction, stored.row, PERSON_POSITION if by_hand else position, ids
         )
-        entity_mentions += chunk_entities
-        relation_mentions += chunk_relations
         created[stored.row] = stored.created_at
+        if by_hand:
+            entity_mentions += chunk_entities
+            relation_mentions += chunk_relations
+        else:
+            mentions_by_document[stored.document].add(
+                [stored.chunk.text], chunk_entities, chunk_relations
+            )
+    new_chunks = set(created)
+    for document_id, row in {
+        stored.chunk.document_id: stored.document for stored in change.read_again
+    }.items():
+        chunks = view.chunks(documents=[document_id])
+        others = {id: chunk for id, chunk in chunks.items() if id not in new_chunks}
+        mentions_by_document[row].add_stored(view, others)
+        created |= {id: stored_at(chunk) for id, chunk in others.items()}
+    for mentions in mentions_by_document.values():
+        joined = mentions.with_bearers(apart)
+        changed = mentions.chunks_changed_in(joined) - new_chunks
+        merger.remove(*mentions.of_chunks(changed))
+        document_entities, document_relations = joined.of_chunks(new_chunks | changed)
+        entity_mentions += document_entities
+        relation_mentions += document_relations
     merger.add(entity_mentions, relation_mentions, created)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Extraction, Kind, Rejection
+from lightrag_jsonl.indexing.bearers import as_written
 from lightrag_jsonl.storage.rows import ChunkReport, EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.views import StoreView
 
@@ -46,8 +47,8 @@ def _extraction(
     rejections: Sequence[Rejection],
 ) -> Extraction:
     return Extraction(
-        entities=tuple(row.mention for row in entities),
-        relations=tuple(row.mention for row in relations),
+        entities=tuple(map(as_written, entities)),
+        relations=tuple(map(as_written, relations)),
         rejections=tuple(rejections),
         state=report.state,
         error=report.error,

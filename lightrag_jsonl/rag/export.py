@@ -21,6 +21,7 @@ from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import clipped, sanitize
 from lightrag_jsonl.core.types import Entity, Record, Relation, entity_record, relation_record
+from lightrag_jsonl.indexing.bearers import as_written
 from lightrag_jsonl.indexing.overrides import mentioned_names
 from lightrag_jsonl.rag.network import EDGE_FIELDS, NODE_FIELDS, item_texts, network, xml_value
 from lightrag_jsonl.storage.graph_index import GraphIndex
@@ -105,10 +106,10 @@ def records(view: StoreView) -> Iterator[Record]:
         place: Record = {"document": chunk.document_id, "chunk": chunk.index}
         for entity in view.entity_mentions(chunks=[row]):
             if (row, mentioned_names(entity.mention)) not in changed:
-                yield {**entity_record(entity.mention), **place}
+                yield {**entity_record(as_written(entity)), **place}
         for relation in view.relation_mentions(chunks=[row]):
             if (row, mentioned_names(relation.mention)) not in changed:
-                yield {**relation_record(relation.mention), **place}
+                yield {**relation_record(as_written(relation)), **place}
 
 
 # ── for programs ────────────────────────────────────────────────────────────────

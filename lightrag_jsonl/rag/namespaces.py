@@ -65,7 +65,7 @@ class Entities:
         self._engine = engine
 
     async def get(self, name: str) -> Entity:
-        """An entity, by name or a merged name; `NotFoundError` for an unknown name."""
+        """An entity, by name, a merged name or an alias of this entity alone; `NotFoundError` for an unknown name."""
         neighbourhood = await self.neighbours(name)
         return neighbourhood.entity
 
@@ -109,12 +109,9 @@ class Entities:
 
     async def neighbours(self, name: str) -> Neighbourhood:
         """An entity and the relations, strongest first; `NotFoundError` for an unknown name."""
-        key = name_key(sanitize(name))
 
         def load(view: StoreView) -> Neighbourhood:
-            row = view.entity_ids([key]).get(key)
-            if row is None:
-                raise NotFoundError(f"no such entity: {name}")
+            row = _entity_called(view, name)
             relation_rows = view.relation_rows(ends=[row])
             entity = view.entities([row])[row]
             relations = sorted(
@@ -129,12 +126,9 @@ class Entities:
         """What was said about an entity over time, with the sentences, documents and dates: in the order
         of time, claims without a date last. `NotFoundError` for an unknown name.
         """
-        key = name_key(sanitize(name))
 
         def load(view: StoreView) -> tuple[DatedClaim, ...]:
-            row = view.entity_ids([key]).get(key)
-            if row is None:
-                raise NotFoundError(f"no such entity: {name}")
+            row = _entity_called(view, name)
             return entity_history(view, row)
 
         return await read(self._engine.store, load)
@@ -517,3 +511,15 @@ def _edited_relation(
         "keywords": keyword_list,
         "strength": weight,
     }
+
+
+def _entity_called(view: StoreView, name: str) -> int:
+    """The row id of the entity with a name, a merged name, or an alias of it alone; `NotFoundError`."""
+    key = name_key(sanitize(name))
+    row = view.entity_ids([key]).get(key)
+    bearers = [row] if row is not None else [id for id, _ in view.alias_claims(keys=[key])]
+    if len(bearers) == 1:
+        return bearers[0]
+    names = ", ".join(sorted(view.entity_names(bearers).values()))
+    hint = f"; an alias of {names}" if names else ""
+    raise NotFoundError(f"no such entity: {name}{hint}")

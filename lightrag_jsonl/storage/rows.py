@@ -4,7 +4,7 @@ Row ids are positive integers, unique for each kind; ids and names for users are
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -13,6 +13,7 @@ from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.dates import first_day, iso_date
 from lightrag_jsonl.core.front_matter import is_front_matter
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
+from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.pictures import SeenPicture
 from lightrag_jsonl.core.text import digest, folded_passage
 
@@ -132,7 +133,8 @@ class MentionRow(Generic[Mention]):
 
     `owner` is the row id of the entity or relation. It is None after a person deleted the row or an
     end, or merged the names of both ends: the mention then counts for nothing until the change is
-    undone. `forward` says that a relation leads from the low to the high end.
+    undone. `forward` says that a relation leads from the low to the high end. `written` holds the name, or
+    the two ends, as the text has them, if the mention has the names of the bearers instead.
     """
 
     id: int
@@ -141,6 +143,7 @@ class MentionRow(Generic[Mention]):
     position: int
     mention: Mention
     forward: bool = True
+    written: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +239,7 @@ class EntityRow:
             chunk_ids=chunk_ids,
             created_at=datetime.fromtimestamp(self.created_at, UTC),
             attributes=tuple(sorted(self.attributes)),
-            aliases=tuple(sorted(self.aliases)),
+            aliases=tuple(sorted(alias for alias in self.aliases if name_key(alias) != self.key)),
         )
 
 
@@ -394,11 +397,13 @@ class NextIds:
 @dataclass(frozen=True, slots=True)
 class Aliases:
     """The merges of names: `links` maps a name key to the key of the target, which may be merged,
-    too; `displays` maps keys to the names chosen for display.
+    too; `displays` maps keys to the names chosen for display. Names with keys in `apart` are entities of
+    their own, no short forms of longer names in documents.
     """
 
     links: Mapping[str, str] = field(default_factory=dict)
     displays: Mapping[str, str] = field(default_factory=dict)
+    apart: Set[str] = frozenset()
 
     @property
     def targets(self) -> dict[str, str]:

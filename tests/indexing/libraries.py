@@ -17,6 +17,7 @@ from tests.kit import entity, relation
 
 NAMES = (
     "Scrooge", "scrooge", "SCROOGE.", "马利", "“马利”", "Bob", "Ｂｏｂ", "Tiny Tim", "42", "🙂",
+    "Ebenezer Scrooge", "Mr. Scrooge", "Fan Scrooge", "Bob Cratchit", "雅各布·马利",
 )  # fmt: skip
 TEXTS = ("He is old.", "He is dead.", "他死了。", "He is old.", "x")
 TYPES = ("person", "unknown", "creature", "Person")

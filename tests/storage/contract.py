@@ -279,8 +279,10 @@ class StoreContract:
             reversed=True,
             edited={"weight": 5},
         )
-        entity_mention = r.MentionRow(1, 1, 1, 1000, FULL_ENTITY)
-        relation_mention = r.MentionRow(1, 1, 1, 1000, FULL_RELATION, forward=False)
+        entity_mention = r.MentionRow(1, 1, 1, 1000, FULL_ENTITY, written=("镭元素",))
+        relation_mention = r.MentionRow(
+            1, 1, 1, 1000, FULL_RELATION, forward=False, written=("居里", "镭元素")
+        )
         for value in (entity, relation, FULL_ENTITY, FULL_RELATION, relation_mention):
             assert unset_fields(value) == [], type(value)
         with store.transaction() as transaction:
@@ -425,7 +427,7 @@ class StoreContract:
         """A merge of names gives mentions to another entity; then the first one can be deleted."""
         store = self.filled(tmp_path, 1)
         displays = {"ra": "Ra", "curie": "Curie", "x": "X"}
-        aliases = r.Aliases({"radium": "ra", "ra": "curie"}, displays)
+        aliases = r.Aliases({"radium": "ra", "ra": "curie"}, displays, frozenset("xy"))
         with store.transaction() as transaction:
             entities, relations = transaction.entity_mentions(), transaction.relation_mentions()
             transaction.delete_graph_rows("relation", [1])

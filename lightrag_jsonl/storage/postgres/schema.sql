@@ -138,7 +138,8 @@ CREATE TABLE entity_mentions (
     attributes text COLLATE "C" CHECK (attributes IS NULL OR attributes IS JSON),
     aliases text COLLATE "C" CHECK (aliases IS NULL OR aliases IS JSON),
     valid_from text COLLATE "C" NOT NULL, -- from when and until when the mention holds: "2021", "2021-06",
-    valid_to text COLLATE "C" NOT NULL -- "2021-06-15", or empty
+    valid_to text COLLATE "C" NOT NULL, -- "2021-06-15", or empty
+    written text COLLATE "C" CHECK (written IS NULL OR written IS JSON) -- the names in the text, if the bearer has another
 );
 CREATE INDEX entity_mentions_entity ON entity_mentions (entity, position, chunk);
 CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk, entity);
@@ -157,7 +158,8 @@ CREATE TABLE relation_mentions (
     strength double precision NOT NULL CHECK (strength >= 0),
     forward boolean NOT NULL,
     valid_from text COLLATE "C" NOT NULL, -- from when and until when the mention holds: "2021", "2021-06",
-    valid_to text COLLATE "C" NOT NULL -- "2021-06-15", or empty
+    valid_to text COLLATE "C" NOT NULL, -- "2021-06-15", or empty
+    written text COLLATE "C" CHECK (written IS NULL OR written IS JSON)
 );
 CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
 CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
@@ -175,7 +177,8 @@ CREATE TABLE overrides (
     reason text COLLATE "C" NOT NULL
 );
 
--- Names that were merged into others, or (target = key) have a chosen name for display only.
+-- Names that were merged into others, or (target = key) are entities of their own by a person's word: no short
+-- forms of longer names, perhaps with a chosen name for display.
 CREATE TABLE aliases (
     key text COLLATE "C" NOT NULL,
     target text COLLATE "C" NOT NULL,

@@ -138,7 +138,8 @@ CREATE TABLE entity_mentions (
     attributes TEXT CHECK (attributes IS NULL OR json_valid(attributes)),
     aliases TEXT CHECK (aliases IS NULL OR json_valid(aliases)),
     valid_from TEXT NOT NULL, -- from when and until when the mention holds: "2021", "2021-06",
-    valid_to TEXT NOT NULL -- "2021-06-15", or empty
+    valid_to TEXT NOT NULL, -- "2021-06-15", or empty
+    written TEXT CHECK (written IS NULL OR json_valid(written)) -- the names in the text, if the bearer has another
 ) STRICT;
 CREATE INDEX entity_mentions_entity ON entity_mentions (entity, position, chunk);
 CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk, entity);
@@ -157,7 +158,8 @@ CREATE TABLE relation_mentions (
     strength REAL NOT NULL CHECK (strength >= 0),
     forward INTEGER NOT NULL CHECK (forward IN (0, 1)),
     valid_from TEXT NOT NULL, -- from when and until when the mention holds: "2021", "2021-06",
-    valid_to TEXT NOT NULL -- "2021-06-15", or empty
+    valid_to TEXT NOT NULL, -- "2021-06-15", or empty
+    written TEXT CHECK (written IS NULL OR json_valid(written))
 ) STRICT;
 CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
 CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
@@ -176,7 +178,8 @@ CREATE TABLE overrides (
     reason TEXT NOT NULL
 ) STRICT;
 
--- Names that were merged into others, or (target = key) have a chosen name for display only.
+-- Names that were merged into others, or (target = key) are entities of their own by a person's word: no short
+-- forms of longer names, perhaps with a chosen name for display.
 CREATE TABLE aliases (
     key TEXT PRIMARY KEY,
     target TEXT NOT NULL,

@@ -238,16 +238,19 @@ class GraphReads(Tables):
         return [(entity, key) for entity, key in cursor]
 
     def aliases(self) -> Aliases:
-        """The merges of names."""
+        """The merges of names, and the names that are entities of their own."""
         links: dict[str, str] = {}
         displays: dict[str, str] = {}
+        apart: set[str] = set()
         statement = "SELECT key, target, display FROM aliases ORDER BY key"
         for row in by_name(self._execute(statement)):
             if row.target != row.key:
                 links[row.key] = row.target
+            else:
+                apart.add(row.key)
             if row.display is not None:
                 displays[row.target] = row.display
-        return Aliases(links, displays)
+        return Aliases(links, displays, apart)
 
 
 class GraphWrites(GraphReads, KeepingTables):
@@ -279,7 +282,7 @@ class GraphWrites(GraphReads, KeepingTables):
     def put_aliases(self, aliases: Aliases) -> None:
         """Store merges of names in place of all earlier merges."""
         targets = dict(aliases.links)
-        for key in sorted(aliases.displays.keys() - set(aliases.links.values())):
+        for key in sorted(aliases.apart):
             targets.setdefault(key, key)
         self.keep([ALIASES_KEY], "aliases")
         self._delete_all("aliases")

@@ -18,9 +18,9 @@ from lightrag_jsonl.storage.tables.base import Tables, by_name, json_text, only_
 from lightrag_jsonl.storage.tables.kept_rows import KeepingTables
 
 ENTITY_MENTION = """id, entity AS owner, chunk, position, name, type, description, grounded, attributes,
-    aliases, valid_from, valid_to"""
+    aliases, valid_from, valid_to, written"""
 RELATION_MENTION = """id, relation AS owner, chunk, position, source, target, keywords, description,
-    strength, forward, valid_from, valid_to"""
+    strength, forward, valid_from, valid_to, written"""
 DATED = "valid_from <> '' OR valid_to <> ''"
 
 parse_texts = Decoder(tuple[str, ...]).decode
@@ -149,12 +149,17 @@ def _entity_mention(row: Any) -> EntityMentionRow:
         description=row.description,
         grounded=bool(row.grounded),
         attributes=parse_attributes(row.attributes) if row.attributes else (),
-        aliases=parse_texts(row.aliases) if row.aliases else (),
+        aliases=_texts(row.aliases),
         valid_from=row.valid_from,
         valid_to=row.valid_to,
     )
     return MentionRow(
-        id=row.id, owner=row.owner, chunk=row.chunk, position=row.position, mention=mention
+        id=row.id,
+        owner=row.owner,
+        chunk=row.chunk,
+        position=row.position,
+        mention=mention,
+        written=_texts(row.written),
     )
 
 
@@ -175,7 +180,13 @@ def _relation_mention(row: Any) -> RelationMentionRow:
         position=row.position,
         mention=mention,
         forward=bool(row.forward),
+        written=_texts(row.written),
     )
+
+
+def _texts(stored: str | None) -> tuple[str, ...]:
+    """Texts stored as JSON; none without any."""
+    return parse_texts(stored) if stored else ()
 
 
 def _entity_mention_columns(row: EntityMentionRow) -> dict[str, object]:
@@ -193,6 +204,7 @@ def _entity_mention_columns(row: EntityMentionRow) -> dict[str, object]:
         "aliases": json_text(mention.aliases) if mention.aliases else None,
         "valid_from": mention.valid_from,
         "valid_to": mention.valid_to,
+        "written": json_text(row.written) if row.written else None,
     }
 
 
@@ -211,4 +223,5 @@ def _relation_mention_columns(row: RelationMentionRow) -> dict[str, object]:
         "forward": row.forward,
         "valid_from": mention.valid_from,
         "valid_to": mention.valid_to,
+        "written": json_text(row.written) if row.written else None,
     }

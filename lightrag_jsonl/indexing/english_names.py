@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.curation.chinese_names import NameStatement
+from lightrag_jsonl.indexing.chinese_names import NameStatement
 
 # The words of an owner's name, and what somebody is to the owner.
 PersonRole: TypeAlias = tuple[frozenset[str], str]
@@ -71,6 +71,12 @@ def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[N
         if bearer and alias and bearer != alias:
             words = f"{clause[-CHARACTERS_AROUND // 2 :]}{verb[0]} {alias}"
             yield NameStatement(bearer, alias, words.strip())
+    yield from bracketed_names(text, name_keys)
+
+
+def bracketed_names(text: str, name_keys: Collection[str]) -> Iterator[NameStatement]:
+    """The names of a text with their initials in brackets: "Bureau of Tides (BOT)"."""
+    text = folded_text(text)
     for bracket in _IN_BRACKETS.finditer(text):
         alias = name_key(bracket[1])
         if alias in name_keys:

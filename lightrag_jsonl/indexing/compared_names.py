@@ -10,9 +10,9 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
-from lightrag_jsonl.curation.chinese_names import CHINESE_TITLES
-from lightrag_jsonl.curation.english_names import FULL_GIVEN_NAMES
-from lightrag_jsonl.curation.first_years import first_years
+from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES
+from lightrag_jsonl.indexing.english_names import FULL_GIVEN_NAMES
+from lightrag_jsonl.indexing.first_years import first_years
 from lightrag_jsonl.storage.rows import EntityRow
 
 LEGAL_FORMS = "inc incorporated ltd limited llc plc corp corporation co company gmbh ag sa group"

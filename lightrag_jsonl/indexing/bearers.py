@@ -1,0 +1,297 @@
+"""One bearer, one node: in a document, a short form of a name belongs to the only longer name.
+
+"Rutherford" is Ernest Rutherford where no other name of the document has that part, "Curie" beside Marie and
+Pierre Curie is nobody. The mentions of a document get the names of the bearers and keep the names as they
+were written, so that the next extraction, or a person, may decide otherwise.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TypeAlias
+
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
+from lightrag_jsonl.indexing.chinese_names import name_statements
+from lightrag_jsonl.indexing.english_names import bracketed_names, initials
+from lightrag_jsonl.indexing.name_parts import (
+    SHORTEST_ACRONYM,
+    TITLES,
+    NameParts,
+    chinese_given_name,
+    same_kind,
+)
+from lightrag_jsonl.storage.rows import (
+    EntityMentionRow,
+    Mention,
+    MentionRow,
+    RelationMentionRow,
+    winner,
+)
+from lightrag_jsonl.storage.views import StoreView
+
+MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
+
+_SHORT_FOR = "简称"
+_LOWER_WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
+
+
+@dataclass(slots=True)
+class DocumentMentions:
+    """All mentions of a document, and the texts of its chunks."""
+
+    entities: list[EntityMentionRow] = field(default_factory=list)
+    relations: list[RelationMentionRow] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+    def add(
+        self,
+        texts: Iterable[str],
+        entities: Iterable[EntityMentionRow],
+        relations: Iterable[RelationMentionRow],
+    ) -> None:
+        """Add the mentions of further chunks."""
+        self.texts += texts
+        self.entities += entities
+        self.relations += relations
+
+    def add_stored(self, view: StoreView, chunks: Mapping[int, Chunk]) -> None:
+        """Add the mentions of stored chunks, given by row id."""
+        texts = [chunk.text for chunk in chunks.values()]
+        self.add(texts, view.entity_mentions(chunks=chunks), view.relation_mentions(chunks=chunks))
+
+    def of_chunks(self, chunks: Container[int]) -> MentionRows:
+        """The mentions in some of the chunks."""
+        return (
+            [row for row in self.entities if row.chunk in chunks],
+            [row for row in self.relations if row.chunk in chunks],
+        )
+
+    def chunks_changed_in(self, joined: "DocumentMentions") -> set[int]:
+        """The chunks with a mention by the name of another bearer in `joined`, with the same mentions."""
+        entities = zip(self.entities, joined.entities, strict=True)
+        relations = zip(self.relations, joined.relations, strict=True)
+        return {
+            *[before.chunk for before, after in entities if before.mention != after.mention],
+            *[before.chunk for before, after in relations if before.mention != after.mention],
+        }
+
+    def with_bearers(self, apart: Collection[str]) -> "DocumentMentions":
+        """The mentions by the names of their bearers; names with a key in `apart` are their own."""
+        entities = [replace(row, mention=as_written(row), written=()) for row in self.entities]
+        relations = [replace(row, mention=as_written(row), written=()) for row in self.relations]
+        bearers = find_bearers(entities, self.texts, apart)
+        return DocumentMentions(
+            entities=[_entity_of_bearer(row, bearers) for row in entities],
+            relations=[_relation_of_bearers(row, bearers) for row in relations],
+            texts=self.texts,
+        )
+
+
+def as_written(row: MentionRow[Mention]) -> Mention:
+    """The mention with the names that the text gives it."""
+    mention = row.mention
+    if not row.written:
+        return mention
+    if isinstance(mention, EntityMention):
+        return replace(mention, name=row.written[0], aliases=mention.aliases[:-1])
+    source, target = row.written
+    return replace(mention, source=source, target=target)
+
+
+def _entity_of_bearer(row: EntityMentionRow, bearers: Mapping[str, str]) -> EntityMentionRow:
+    """The mention by the name of its bearer; the written name is the last of the aliases."""
+    written = row.mention.name
+    bearer = bearers.get(name_key(written))
+    if bearer is None:
+        return row
+    mention = replace(row.mention, name=bearer, aliases=(*row.mention.aliases, written))
+    return replace(row, mention=mention, written=(written,))
+
+
+def _relation_of_bearers(row: RelationMentionRow, bearers: Mapping[str, str]) -> RelationMentionRow:
+    written = (row.mention.source, row.mention.target)
+    source, target = [bearers.get(name_key(name), name) for name in written]
+    if (source, target) == written:
+        return row
+    return replace(row, mention=replace(row.mention, source=source, target=target), written=written)
+
+
+# ── from names to bearers ───────────────────────────────────────────────────────
+
+
+def find_bearers(
+    mentions: Sequence[EntityMentionRow], texts: Collection[str], apart: Collection[str] = ()
+) -> dict[str, str]:
+    """For the key of each short form in a document, the name of the bearer.
+
+    The result depends on the set of the mentions and of the texts of chunks. Names with a key in `apart` are no short forms.
+    """
+    names = _Names.of(mentions, texts)
+    targets = {name.key: name.key for name in names.by_order}
+    for name in names.by_order:
+        if name.key in apart:
+            continue
+        ends = {targets[longer.key] for longer in names.longer(name)}
+        if len(ends) == 1 and not names.is_common_word(name):
+            targets[name.key] = ends.pop()
+    _follow_statements(targets, names, mentions, apart)
+    return {key: names.by_key[target].name for key, target in targets.items() if target != key}
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of a document, in full before short, by key, by words and by short forms."""
+
+    by_order: Sequence[NameParts]
+    by_key: Mapping[str, NameParts]
+    by_words: Mapping[tuple[str, ...], Sequence[NameParts]]
+    by_short_form: Mapping[tuple[str, ...], Sequence[NameParts]]
+    by_end: Mapping[str, Sequence[NameParts]]  # by the first and the last word
+    by_acronym: Mapping[str, Sequence[NameParts]]
+    texts: Collection[str]
+    lower_words: frozenset[str]
+    surnames: frozenset[str]  # of people with titles
+
+    @classmethod
+    def of(cls, mentions: Iterable[EntityMentionRow], texts: Collection[str]) -> "_Names":
+        """The names of mentions; each has the most frequent spelling and type."""
+        spellings: dict[str, Counter[str]] = defaultdict(Counter)
+        types: dict[str, Counter[str]] = defaultdict(Counter)
+        positions: dict[str, int] = {}
+        for row in mentions:
+            mention = row.mention
+            key = name_key(mention.name)
+            spellings[key][mention.name] += 1
+            positions[key] = min(row.position, positions.get(key, row.position))
+            if mention.type != UNKNOWN_TYPE:
+                types[key][mention.type] += 1
+        parts = [
+            NameParts.of(
+                winner(votes),
+                key,
+                winner(types[key]),
+                votes=votes.total(),
+                first=positions[key],
+            )
+            for key, votes in spellings.items()
+        ]
+        names = sorted((name for name in parts if name.words), key=lambda name: name.order)
+        surnames = {
+            name.words[0] for name in names if len(name.words) == 1 and name.titles & TITLES
+        }
+        by_words: dict[tuple[str, ...], list[NameParts]] = defaultdict(list)
+        by_short_form: dict[tuple[str, ...], list[NameParts]] = defaultdict(list)
+        by_end: dict[str, list[NameParts]] = defaultdict(list)
+        by_acronym: dict[str, list[NameParts]] = defaultdict(list)
+        for name in names:
+            by_words[name.words].append(name)
+            for word in {name.words[0], name.words[-1]}:
+                by_end[word].append(name)
+            if name.may_be_person(surnames):
+                for form in dict.fromkeys(name.short_forms()):
+                    by_short_form[form].append(name)
+            elif given_name := chinese_given_name(name):
+                by_short_form[given_name,].append(name)
+            if len(name.words) > 1 and not name.cjk:
+                for letters in initials(name.words):
+                    by_acronym[letters].append(name)
+        return cls(
+            by_order=names,
+            by_key={name.key: name for name in names},
+            by_words=by_words,
+            by_short_form=by_short_form,
+            by_end=by_end,
+            by_acronym=by_acronym,
+            texts=texts,
+            surnames=frozenset(surnames),
+            lower_words=frozenset(chain.from_iterable(map(_LOWER_WORD.findall, texts))),
+        )
+
+    def longer(self, name: NameParts) -> Iterator[NameParts]:
+        """The other names that a name may be a form of; a rival that only might be the bearer counts, too."""
+        for other in self.by_words[name.words]:
+            if other.order < name.order and name.is_same_as(other):
+                yield other
+        if name.aside or name.is_apart:
+            return
+        full_names = [
+            longer
+            for longer in self.by_short_form.get(name.words, ())
+            if longer.words != name.words
+            and longer.order < name.order
+            and name.may_be_short_for(longer)
+            and (name.kind == "person" or longer.is_evident_person(self.surnames))
+        ]
+        yield from full_names
+        if full_names and len(name.words) == 1:
+            is_given = all(longer.words[0] == name.words[0] for longer in full_names)
+            yield from self._rivals(name, is_given=is_given)
+        if len(name.acronym()) >= SHORTEST_ACRONYM:
+            for longer in self.by_acronym.get(name.acronym(), ()):
+                if same_kind(name.kind, longer.kind):
+                    yield longer
+
+    def _rivals(self, name: NameParts, *, is_given: bool) -> Iterator[NameParts]:
+        """Names of others with this word: "Mrs. Curie", "Old Joe" beside a given name, and for a name of
+        unknown kind "Curie Institute".
+        """
+        for other in self.by_end[name.words[0]]:
+            if other.key == name.key:
+                continue
+            if len(other.words) == 1:
+                if other.is_relative or (is_given and other.is_apart):
+                    yield other
+                continue
+            is_last = other.words[-1] == name.words[0]
+            may_be_person = other.kind == "person" or (not other.kind and is_last)
+            if name.kind != "person" or may_be_person:
+                yield other
+
+    def is_common_word(self, name: NameParts) -> bool:
+        """Whether a name of one word is no name everywhere in the text."""
+        if name.cjk or len(name.words) > 1 or name.titles or name.acronym():
+            return False
+        return name.words[0] in self.lower_words or name.name[0].islower()
+
+
+def _follow_statements(
+    targets: dict[str, str],
+    names: _Names,
+    mentions: Iterable[EntityMentionRow],
+    apart: Collection[str],
+) -> None:
+    """Join names that a record or the text says to be one bearer's, if it says so of one bearer alone."""
+    bearers_by_alias: dict[str, set[str]] = defaultdict(set)
+    aliases_by_bearer: dict[str, set[str]] = defaultdict(set)
+    for bearer, alias in _stated_pairs(mentions, names):
+        if targets[bearer] != targets[alias]:
+            bearers_by_alias[targets[alias]].add(targets[bearer])
+            aliases_by_bearer[targets[bearer]].add(targets[alias])
+    for alias in sorted(bearers_by_alias.keys() - apart):
+        bearers = {targets[bearer] for bearer in bearers_by_alias[alias]} - {alias}
+        if len(bearers) != 1:
+            continue
+        (bearer,) = bearers
+        has_other_alias = bool(aliases_by_bearer[alias] - aliases_by_bearer[bearer] - bearers)
+        name = names.by_key[alias]
+        may_be_one = same_kind(name.kind, names.by_key[bearer].kind)
+        if may_be_one and not has_other_alias and not names.is_common_word(name):
+            targets.update({key: bearer for key, end in targets.items() if end == alias})
+
+
+def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterator[tuple[str, str]]:
+    """The keys of a bearer and of another name, by records and by the text."""
+    for row in mentions:
+        bearer = name_key(row.mention.name)
+        for alias in map(name_key, row.mention.aliases):
+            if bearer in names.by_key and alias in names.by_key:
+                yield bearer, alias
+    for text in names.texts:
+        for statement in name_statements(text, names.by_key, {}):
+            if _SHORT_FOR in statement.words:  # other words of names are too often misread
+                yield statement.bearer, statement.alias
+        for statement in bracketed_names(text, names.by_key):
+            yield statement.bearer, statement.alias

@@ -1,0 +1,278 @@
+"""The parts of a name, and the short forms that a document may use for it after that."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.given_names import GIVEN_NAMES
+from lightrag_jsonl.core.text import words as word_set
+from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES, COMPOUND_SURNAMES, surname
+from lightrag_jsonl.indexing.compared_names import (
+    CONCEPTS,
+    PEOPLE,
+    PLACES,
+    UNTYPED,
+)
+from lightrag_jsonl.indexing.english_names import initials
+
+# Before a surname: "Mr. Rutherford", "President Lincoln"; "sir" also before a given name.
+SURNAME_TITLES = word_set(
+    """mr mister dr doctor prof professor lord rev reverend herr monsieur senor signor president chancellor minister
+    secretary senator congressman governor mayor judge justice ambassador captain capt general gen colonel col major
+    lieutenant lt sergeant sgt admiral marshal commander corporal private officer inspector detective constable coach"""
+)
+TITLES = SURNAME_TITLES | {"sir"}
+# Before a given name; the king and the prince of a name are two.
+ROYAL_TITLES = word_set("king queen prince princess emperor empress tsar czar pope saint st sultan")
+# Of others with the same surname: Mrs. Cratchit is not Bob Cratchit.
+FAMILY_TITLES = word_set(
+    """mrs miss ms madam madame mme mlle mademoiselle lady dame frau senora signora duchess countess baroness aunt uncle
+    mother father brother sister grandmother grandfather grandma grandpa cousin mama papa"""
+)
+APART_TITLES = FAMILY_TITLES | word_set("young old elder younger little big baby master tiny poor")
+CHINESE_APART_TITLES = word_set(
+    "夫人 太太 小姐 女士 姑娘 奶奶 娘子 大娘 大嫂 姨娘 公主 郡主 皇后 太后 贵妃 公子 少爷 太子 氏 某"
+)
+JOINING_WORDS = word_set("of and or for in at on from to with by the a an & vs")
+GENERATIONS = re.compile(r"jr|junior|sr|senior|[ivx]{1,4}|1[0-9]?th|[1-9](?:st|nd|rd|th)")
+_PERSON_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]{2,})*")  # not "Scrooge's", "3rd"
+_POSSESSIVE = re.compile(r"['’]s?$")
+_ASIDE = re.compile(r"\s*[(（]([^()（）]+)[)）]$")
+_REVERSED = re.compile(  # "Rutherford, Ernest"
+    r"^([^,]+),\s+((?!(?:jr|sr|[ivx]+)\b)[^,]+)$"
+)
+_LATIN_WORD = re.compile(r"[^\s,.]+(?:\.(?=[^\s,.]{2}))?[^\s,.]*")
+_SEGMENT = re.compile(r"[^·•・\s]+")
+_CHINESE_TITLE = re.compile(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
+_CHINESE_FIRM = re.compile(r"(?:股份)?(?:有限)?(?:责任)?公司$")
+SHORTEST_ACRONYM = 3  # letters
+_ACRONYM = re.compile(r"[A-Z]{3,7}")
+_MOST_WORDS = 8  # of a name with short forms
+
+
+@dataclass(frozen=True, slots=True)
+class NameParts:
+    """A name of a document: the `words` in lower case without titles, and what else it says.
+
+    `kind` is "person", "place" (also of organizations), "concept", another type, or "" if unknown. `form` counts
+    what the name adds to its words. `votes` is the number of mentions, `first` the position of the first.
+    """
+
+    name: str
+    key: str
+    kind: str
+    votes: int
+    first: int
+    words: tuple[str, ...] = ()
+    titles: frozenset[str] = frozenset()
+    form: int = 0
+    aside: str = ""
+    cjk: bool = False
+
+    @classmethod
+    def of(cls, name: str, key: str, type: str, *, votes: int, first: int) -> "NameParts":
+        """The parts of a name with a key and a type."""
+        kind = _kind(type)
+        plain = _without_accents(key)
+        match = _ASIDE.search(plain)
+        bare = plain[: match.start()] if match else plain
+        aside = match[1].strip() if match else ""
+        cjk = has_cjk(plain)
+        all_words = _chinese_words(bare, kind) if cjk else _latin_words(bare, kind)
+        words = all_words if cjk else _without_titles(all_words)
+        titles = frozenset(all_words[: len(all_words) - len(words)]) - {"the"}
+        if not cjk and kind != "person":
+            words = _without_legal_form(words)
+        if aside and aside.replace(".", "") in initials(words):
+            aside = ""
+        return cls(
+            name=name,
+            key=key,
+            kind=kind,
+            votes=votes,
+            first=first,
+            words=words,
+            titles=titles,
+            form=len(plain) - len("".join(words)),
+            aside=aside,
+            cjk=cjk,
+        )
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Names in full before their short forms."""
+        letters = sum(len(word) == 1 for word in self.words)
+        plainness = (bool(self.titles), self.form, self.key.isascii())
+        length = -len("".join(self.words))
+        return -len(self.words), letters, length, plainness, -self.votes, self.key
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether a title says that this may be another bearer of the surname."""
+        return not self.titles.isdisjoint(APART_TITLES)
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether a title says that this is another bearer of the surname."""
+        return not self.titles.isdisjoint(FAMILY_TITLES)
+
+    @property
+    def is_proper(self) -> bool:
+        """Whether the name is written like one, and like one of a single bearer."""
+        if self.cjk:
+            return True
+        written = self.name.split()
+        return all(not word[0].islower() or len(word) < 4 for word in written)
+
+    def may_be_person(self, surnames: Collection[str]) -> bool:
+        """Whether the words are those of a person's full name: by the type, or else by a given name, by
+        initials, or by a title before the surname elsewhere (`surnames`).
+        """
+        if not self.is_proper or len(self.words) < 2 or len(self.words) > _MOST_WORDS:
+            return False
+        if not (
+            JOINING_WORDS.isdisjoint(self.words) and all(map(_PERSON_WORD.fullmatch, self.words))
+        ):
+            return False
+        if self.kind or "," in self.name:  # "Victoria, Australia" is none for want of a type
+            return self.kind == "person"
+        return self.is_evident_person(surnames)
+
+    def is_evident_person(self, surnames: Collection[str]) -> bool:
+        """Whether a given name, initials or a title says so, whatever the type."""
+        first = self.words[0]
+        return (
+            self.cjk
+            or first in GIVEN_NAMES
+            or len(first) == 1
+            or bool(self.titles & TITLES)
+            or self.words[-1] in surnames
+        )
+
+    def short_forms(self) -> Iterator[tuple[str, ...]]:
+        """The words of other names for this person: the surname, the given name, without the number of a
+        king, without middle initials, and with initials.
+        """
+        words = self.words
+        if GENERATIONS.fullmatch(words[-1]) and not self.cjk:
+            yield words[:-1]
+            words = words[:-1]
+        for start in range(1, len(words)):
+            yield words[start:]
+        if len(words) < 2:
+            return
+        if self.kind or self.cjk:
+            yield words[:1]
+        if self.cjk:
+            return
+        *given_names, family = words
+        letters = tuple(name[0] for name in given_names)
+        yield (*letters, family)
+        yield (letters[0], family)
+        yield (given_names[0], *letters[1:], family)
+        if all(len(name) == 1 for name in given_names[1:]):
+            yield (given_names[0], family)
+
+    def acronym(self) -> str:
+        """The name as an acronym, if it is written like one."""
+        return self.name.casefold() if _ACRONYM.fullmatch(self.name) else ""
+
+    def may_be_short_for(self, longer: "NameParts") -> bool:
+        """Whether titles and types allow that this name, with words of a longer one, is the same."""
+        if not same_kind(self.kind, longer.kind) or self.is_apart or self.aside:
+            return False
+        if self.titles & ROYAL_TITLES:
+            return self.words == longer.words[:-1] and bool(GENERATIONS.fullmatch(longer.words[-1]))
+        is_given_name = len(longer.words) == 1  # of a Chinese name
+        if (self.kind != "person" or is_given_name) and self.first < longer.first:
+            return False  # Freud, and Anna Freud later, are two
+        is_surname = longer.words[-len(self.words) :] == self.words
+        if self.kind != "person" and not is_surname:
+            return False
+        return is_surname or not self.titles & SURNAME_TITLES
+
+    def is_same_as(self, plainer: "NameParts") -> bool:
+        """Whether this name, with the words of another, is another spelling of it."""
+        if self.aside != plainer.aside or not same_kind(self.kind, plainer.kind):
+            return False
+        if self.titles and plainer.titles and self.titles != plainer.titles:
+            return False
+        apart = (self.titles ^ plainer.titles) & APART_TITLES
+        return not apart or len(self.words) > 1
+
+
+def same_kind(first: str, second: str) -> bool:
+    """Whether two kinds of names do not contradict each other."""
+    return first == second or not {first, second}.isdisjoint(_VAGUE_KINDS)
+
+
+_VAGUE_KINDS = {"", "concept"}  # "Ashdown", alone in its sentence, is often read as a concept
+
+
+def _kind(type: str) -> str:
+    folded = type.casefold()
+    if folded in PEOPLE:
+        return "person"
+    if folded in PLACES:
+        return "place"
+    if folded in CONCEPTS:
+        return "concept"
+    return "" if folded in UNTYPED else folded
+
+
+def _without_accents(key: str) -> str:
+    """A name key without combining characters; the letters of Korean syllables stay joined."""
+    decomposed = unicodedata.normalize("NFD", key)
+    letters = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return unicodedata.normalize("NFC", letters)
+
+
+def _latin_words(bare: str, kind: str) -> tuple[str, ...]:
+    """The words of a Latin name, initials apart from each other: "J.J. Thomson" has three."""
+    if kind == "person":
+        bare = _REVERSED.sub(r"\2 \1", bare)
+    return tuple(_LATIN_WORD.findall(_POSSESSIVE.sub("", bare)))
+
+
+def _without_titles(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words behind the titles, or all if there are none."""
+    all_titles = TITLES | ROYAL_TITLES | APART_TITLES | {"the"}
+    start = 0
+    while start < len(words) - 1 and words[start] in all_titles:
+        start += 1
+    return words[start:]
+
+
+def _without_legal_form(words: tuple[str, ...]) -> tuple[str, ...]:
+    while len(words) > 1 and words[-1] in _LEGAL_FORMS:
+        words = words[:-1]
+    return words
+
+
+_LEGAL_FORMS = word_set("inc incorporated ltd limited llc plc corp corporation co gmbh ag sa")
+
+
+def _chinese_words(bare: str, kind: str) -> tuple[str, ...]:
+    """The parts of a Chinese name between dots, without a title at the end."""
+    segments = _SEGMENT.findall(bare)
+    if not segments:
+        return ()
+    title = _CHINESE_TITLE.search(segments[-1])
+    if title is not None and kind in ("person", "") and title[0] not in CHINESE_APART_TITLES:
+        stem = segments[-1][: title.start()]
+        if len(stem) > 1 and stem not in COMPOUND_SURNAMES:
+            segments[-1] = stem
+    elif kind != "person":
+        segments[-1] = _CHINESE_FIRM.sub("", segments[-1]) or segments[-1]
+    return tuple(segments)
+
+
+def chinese_given_name(name: NameParts) -> str:
+    """The given name of a person with a Chinese name, of two characters; else ""."""
+    if name.kind != "person" or len(name.words) != 1:
+        return ""
+    family = surname(name.words[0])
+    given_name = name.words[0].removeprefix(family) if family else ""
+    return given_name if len(given_name) == 2 else ""

@@ -1,0 +1,238 @@
+"""Which names of a document are one bearer's, and which stay apart."""
+
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import LightRAG, NotFoundError
+from lightrag_jsonl.core.types import Document, Record
+from lightrag_jsonl.testing import Request, ScriptedLLM
+from tests.kit import entity, index, jsonl, problems, relation, text_of, view
+
+
+def nodes(folder: Path, *records: Record, text: str = "") -> dict[str, tuple[str, ...]]:
+    """The entities of one document with these records, each with its other names."""
+    document = Document(text or ". ".join(str(record["name"]) for record in records), id="d")
+    with LightRAG(folder) as rag:
+        rag.insert_records(document, list(records))
+        return {found.name: found.aliases for found in rag.entities.list()}
+
+
+@pytest.mark.parametrize(
+    ("short", "full"),
+    [
+        ("Okafor", "Chidi Okafor"),
+        ("Chidi", "Chidi Okafor"),
+        ("Mr. Okafor", "Chidi Okafor"),
+        ("Professor Okafor", "Chidi Okafor"),
+        ("Sir Chidi", "Chidi Okafor"),
+        ("Sir Chidi Okafor", "Chidi Okafor"),
+        ("C. Okafor", "Chidi Okafor"),
+        ("Chidi B. Okafor", "Chidi Bem Okafor"),
+        ("C.B. Okafor", "Chidi Bem Okafor"),
+        ("Okafor's", "Chidi Okafor"),
+        ("OKAFOR", "Chidi Okafor"),
+        ("Okáfor", "Chidi Okafor"),
+        ("van der Meer", "Joost van der Meer"),
+        ("Queen Ranavalona", "Ranavalona III"),
+        ("奥卡福", "奇迪·奥卡福"),
+        ("奥卡福教授", "奇迪·奥卡福"),
+        ("德明", "沈德明"),
+        ("沈德明先生", "沈德明"),
+    ],
+)
+def test_a_short_form_belongs_to_the_only_longer_name(
+    short: str, full: str, tmp_path: Path
+) -> None:
+    """Surnames, given names, titles, initials, possessives, capitals and accents, in both languages."""
+    found = nodes(tmp_path, entity(full), entity(short), entity("Nobody Else"))
+    assert found[full] == (() if short == full else (short,))
+    assert found.keys() == {full, "Nobody Else"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("Okafor", "Chidi Okafor", "Ada Okafor"),
+        ("Okafor", "Chidi Okafor", "Mrs. Okafor"),
+        ("Mrs. Okafor", "Chidi Okafor"),
+        ("Aunt Okafor", "Chidi Okafor"),
+        ("Chidi", "Chidi Okafor", "Chidi Bello"),
+        ("Chidi", "Chidi Okafor", "Old Chidi"),
+        ("C. Okafor", "Chidi Okafor", "Chima Okafor"),
+        ("Prince Chidi", "Chidi Okafor"),
+        ("King Bello", "Prince Bello"),
+        ("Dr. Chidi", "Chidi Okafor"),
+        ("Okafor", "Chidi and Ada Okafor", "Chidi Okafor"),
+        ("Okafor", "Friends of Okafor"),
+        ("Okafor", "Okafor's Nephew"),
+        ("Chidi Okafor", "Chidi Okafor Bello"),
+        ("10²", "102"),
+        ("2⁸ bits", "28 bits"),
+        ("x³", "x3"),
+        ("Henry IV", "Henry V"),
+        ("沈夫人", "沈德明"),
+        ("沈教授", "沈德明"),
+        ("德明", "沈德明", "李德明"),
+    ],
+)
+def test_what_cannot_be_decided_stays_apart(names: tuple[str, ...], tmp_path: Path) -> None:
+    """Two bearers of a surname or a given name, a wife, an owner, a king, another number."""
+    assert nodes(tmp_path, *map(entity, names)) == dict.fromkeys(names, ())
+
+
+def test_types_that_contradict_each_other_stay_apart(tmp_path: Path) -> None:
+    """A city is no person; what has no type may be either, if no other longer name has the word."""
+    found = nodes(tmp_path, entity("Lincoln", kind="place"), entity("Abe Lincoln"))
+    assert found == {"Lincoln": (), "Abe Lincoln": ()}
+    found = nodes(
+        tmp_path / "2", entity("Lena Odum", kind="unknown"), entity("Odum", kind="unknown")
+    )
+    assert found == {"Lena Odum": ("Odum",)}
+    untyped = [entity(name, kind="unknown") for name in ("Lena Odum", "Odum", "Odum Street")]
+    assert len(nodes(tmp_path / "3", *untyped)) == 3
+    before = [entity(name, kind="unknown") for name in ("Odum", "Lena Odum")]
+    assert len(nodes(tmp_path / "4", *before)) == 2  # who Odum is was known before Lena came
+
+
+def test_a_common_word_is_no_short_form(tmp_path: Path) -> None:
+    """A name that the text also has as a word in lower case."""
+    records = [entity("Jonah Keeper"), entity("Keeper")]
+    assert len(nodes(tmp_path, *records, text="Jonah Keeper left. The keeper, Keeper, slept.")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "full", "short"),
+    [
+        ("The Tidal Energy Board met.", "Tidal Energy Board", "TEB"),
+        ("Quay Works (QW) paid.", "Quay Works", "QW"),
+        ("云港大学（简称云大）招生。云大很大。", "云港大学", "云大"),
+        ("Heron Mills Ltd. closed.", "Heron Mills", "Heron Mills Ltd."),
+    ],
+)
+def test_initials_and_stated_short_forms_of_organizations(
+    text: str, full: str, short: str, tmp_path: Path
+) -> None:
+    """Of three letters or more, or as the text states; a legal form adds nothing."""
+    records = [entity(name, kind="organization") for name in (full, short)]
+    assert nodes(tmp_path, *records, text=f"{text} {short}") == {full: (short,)}
+
+
+def test_an_alias_in_a_record_joins_what_it_names_alone(tmp_path: Path) -> None:
+    """By the record of one bearer; two bearers leave it alone."""
+    ann = entity("Ann Lee", aliases=["The Raven"])
+    assert nodes(tmp_path, ann, entity("The Raven")) == {"Ann Lee": ("The Raven",)}
+    eve = entity("Eve Hall", aliases=["The Raven"])
+    assert len(nodes(tmp_path / "2", ann, eve, entity("The Raven"))) == 3
+
+
+def test_relations_lead_to_the_bearer(tmp_path: Path) -> None:
+    """And none leads from a bearer to itself."""
+    records = [
+        entity("Chidi Okafor"),
+        entity("Okafor"),
+        entity("Heron Mill", kind="organization"),
+        relation("Okafor", "Heron Mill"),
+        relation("Chidi Okafor", "Heron Mill"),
+        relation("Okafor", "Chidi Okafor"),
+    ]
+    with LightRAG(tmp_path) as rag:
+        rag.insert_records(Document("Chidi Okafor. Okafor. Heron Mill", id="d"), records)
+        (found,) = rag.entities.relations()
+        assert {found.source, found.target} == {"Chidi Okafor", "Heron Mill"} and found.weight == 10
+
+
+def test_documents_join_by_themselves(tmp_path: Path) -> None:
+    """Okafor is Chidi in one document and Ada in another, and nobody in a third; the two do not become one, and a
+    deleted document takes its join away.
+    """
+    with LightRAG(tmp_path) as rag:
+        for id, full in (("a", "Chidi Okafor"), ("b", "Ada Okafor")):
+            rag.insert_records(
+                Document(f"{full}. Okafor.", id=id), [entity(full), entity("Okafor")]
+            )
+        assert set(rag.graph) == {"Chidi Okafor", "Ada Okafor"}
+        rag.insert_records(Document("Okafor slept.", id="c"), [entity("Okafor")])
+        assert set(rag.graph) == {"Chidi Okafor", "Ada Okafor", "Okafor"}
+        assert not any(pair.certain for pair in rag.entities.duplicates())
+        rag.delete("a")
+        assert {row.name: row.aliases for row in rag.entities.list()} == {
+            "Ada Okafor": ("Okafor",),
+            "Okafor": (),
+        }
+
+
+def test_an_entity_is_reached_by_the_name_of_a_document(tmp_path: Path) -> None:
+    """If it is that of one entity; otherwise the error says whose it is."""
+    with LightRAG(tmp_path) as rag:
+        for id, full in (("a", "Chidi Okafor"), ("b", "Ada Okafor")):
+            rag.insert_records(
+                Document(f"{full}. Okafor.", id=id), [entity(full), entity("Okafor")]
+            )
+            if id == "a":
+                assert rag.entities.get("okafor").name == "Chidi Okafor"
+        with pytest.raises(NotFoundError, match="Ada Okafor, Chidi Okafor"):
+            rag.entities.get("Okafor")
+
+
+@pytest.mark.parametrize("undone", ["Okafor", "Chidi Okafor"])
+def test_unmerge_undoes_a_join_for_good(undone: str, tmp_path: Path) -> None:
+    """By either name, in documents inserted later, too; a merge of names by hand stays possible."""
+    text = "Chidi Okafor. Okafor."
+    records = [entity("Chidi Okafor"), entity("Okafor"), relation("Okafor", "Mill")]
+    with LightRAG(tmp_path) as rag:
+        rag.insert_records(Document(text, id="a"), records)
+        rag.entities.unmerge(undone)
+        assert set(rag.graph) == {"Chidi Okafor", "Okafor", "Mill"}
+        assert rag.graph.has_edge("Okafor", "Mill")
+        rag.insert_records(Document(text + " Again.", id="b"), records)
+        assert set(rag.graph) == {"Chidi Okafor", "Okafor", "Mill"}
+        with pytest.raises(NotFoundError):
+            rag.entities.unmerge("Chidi Okafor")
+        rag.entities.merge(["Okafor"], into="Chidi Okafor")
+        assert set(rag.graph) == {"Chidi Okafor", "Mill"}
+        rag.entities.unmerge("Okafor")
+        assert set(rag.graph) == {"Chidi Okafor", "Okafor", "Mill"}
+    assert problems(tmp_path) == []
+
+
+async def test_a_retry_decides_with_all_chunks(tmp_path: Path) -> None:
+    """A chunk that is read later may bring the longer name, or a second bearer."""
+    pages = ("Okafor slept.", "Chidi Okafor woke.", "Ada Okafor sang.")
+    names = {"Okafor slept.": "Okafor", pages[1]: "Chidi Okafor", pages[2]: "Ada Okafor"}
+    failing = {pages[1], pages[2]}
+
+    def read(request: Request) -> str:
+        page = next(page for page in pages if page in text_of(request))
+        return "no JSON at all" if page in failing else jsonl(entity(names[page]))
+
+    async with index(tmp_path, ScriptedLLM(read)) as rag:
+        await rag.insert(Document("", id="d", pages=pages))
+        assert set(view(tmp_path).entities) == {"okafor"}
+        failing.remove(pages[1])
+        await rag.retry()
+        assert set(view(tmp_path).entities) == {"chidi okafor"}
+        failing.clear()
+        await rag.retry()
+        assert set(view(tmp_path).entities) == {"okafor", "chidi okafor", "ada okafor"}
+    assert problems(tmp_path) == []
+
+
+def test_exported_records_have_the_names_of_the_text(tmp_path: Path) -> None:
+    """So that another index joins them anew."""
+    with LightRAG(tmp_path) as rag:
+        rag.insert_records(
+            Document("Chidi Okafor. Okafor.", id="d"), [entity("Chidi Okafor"), entity("Okafor")]
+        )
+        records = [json.loads(line) for line in rag.admin.export_text("jsonl").splitlines()]
+    assert {record["name"] for record in records} == {"Chidi Okafor", "Okafor"}
+    assert not any("aliases" in record for record in records)
+
+
+def test_decomposed_letters_are_those_of_the_text(tmp_path: Path) -> None:
+    """As files of macOS have them."""
+    decomposed = unicodedata.normalize("NFD", "Zoë Brontë")
+    found = nodes(tmp_path, entity("Zoë Brontë"), entity(decomposed), entity("Brontë"))
+    assert found == {"Zoë Brontë": ("Brontë",)}
