@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from anyio import to_thread
-
 from lightrag_jsonl.core import protocols, types
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.answers import Answer, Context
@@ -35,7 +33,6 @@ from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import NO_MODEL, model_name
 from lightrag_jsonl.rag.admin import Admin
 from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
-from lightrag_jsonl.rag.job_records import purge_ended_jobs
 from lightrag_jsonl.rag.namespaces import Communities, Entities, Traces
 from lightrag_jsonl.rag.network import store_network
 from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument, adopt_settings
@@ -272,9 +269,6 @@ class AsyncLightRAG:
         if another process still reads an earlier state: the documents are deleted then, and
         `admin.vacuum` does the rest.
         """
-        address = self.engine.working_dir
-        if purge and isinstance(address, Path):
-            await to_thread.run_sync(purge_ended_jobs, address)
         return await self.engine.indexing.delete(checked_texts(ids), purge=purge)
 
     @names_replacements

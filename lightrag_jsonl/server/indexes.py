@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import msgspec
+from filelock import FileLock, Timeout
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from lightrag_jsonl import AsyncLightRAG
 from lightrag_jsonl.core.answers import Answer
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError, StorageError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_async
-from lightrag_jsonl.server.job_files import Busy
-from lightrag_jsonl.server.jobs import JOB_SECONDS, MOST_BYTES, MOST_JOBS, JobQueue
+from lightrag_jsonl.server.jobs import JOB_SECONDS, MOST_BYTES, MOST_JOBS, Busy, JobQueue
 from lightrag_jsonl.server.metrics import Metrics
 from lightrag_jsonl.server.sharing import SharedStream
 from lightrag_jsonl.storage.store import search
@@ -30,6 +30,7 @@ QuestionEvent: TypeAlias = Event | Answer
 Opener: TypeAlias = Callable[[Path], AsyncLightRAG]
 
 MEGABYTE: Final = 1 << 20
+LOCK_NAME: Final = "server.lock"  # in the folder of an index
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class ServerLimits:
     """Limits of requests.
 
     `upload`, `body` and `jobs_bytes` are in bytes, `question` in characters, `job_seconds` in
-    seconds for a job; `questions` and `jobs` are numbers. `jobs_bytes` holds for all jobs of an
-    index together, with what was uploaded for them and their reports.
+    seconds for a job; `questions` and `jobs` are numbers. `jobs_bytes` holds for what was sent for
+    all jobs of an index that are not done.
     """
 
     upload: int = 100 * MEGABYTE
@@ -75,7 +76,9 @@ class Index:
         self.folder = folder
         self._metrics = metrics
         self.rag = opener(folder)
+        self._lock = _server_lock(folder, self.rag)
         self.jobs = JobQueue(
+            self.rag.engine.store,
             folder,
             seconds=limits.job_seconds,
             most_jobs=limits.jobs,
@@ -157,8 +160,25 @@ class Index:
 
     async def close(self) -> None:
         """Close the index, and let another server have it."""
-        self.jobs.close()
         await self.rag.close()
+        if self._lock is not None:
+            self._lock.release()
+
+
+def _server_lock(folder: Path, rag: AsyncLightRAG) -> FileLock | None:
+    """The right to do the jobs of an index, for one server at a time; None if nothing can be written."""
+    if rag.engine.store.read_only:
+        return None
+    path = folder / LOCK_NAME
+    if path.is_symlink():
+        raise StorageError(f"{path} is a symbolic link: remove it", path=path)
+    lock = FileLock(path, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        message = f"another server has the jobs of {folder}: stop it first"
+        raise LockedError(message, path=folder) from error
+    return lock
 
 
 @dataclass

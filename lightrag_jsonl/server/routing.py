@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from lightrag_jsonl.core import errors
 from lightrag_jsonl.server.indexes import Index, Indexes
-from lightrag_jsonl.server.job_files import Busy
+from lightrag_jsonl.server.jobs import Busy
 from lightrag_jsonl.server.messages import without_folders
 
 HandlerResult = TypeVar("HandlerResult")
