@@ -169,6 +169,20 @@ class IndexPipeline:
             traces=traces,
         )
 
+    async def deletable_ids(self, ids: Collection[str], *, purge: bool) -> set[str]:
+        """Those of the ids that `delete` knows: of visible and waiting documents, and for a `purge` also
+        of documents that only a snapshot holds.
+        """
+
+        def find(view: StoreView) -> set[str]:
+            known_ids = view.existing_ids(ids)
+            if purge and len(known_ids) < len(set(ids)):
+                for state in view.saved_states():
+                    known_ids |= view.documents_at(state).keys() & set(ids)
+            return known_ids
+
+        return await read(self._store, find)
+
     async def defer(
         self, pending_documents: Iterable[PendingDocument]
     ) -> tuple[list[str], list[Failure]]:

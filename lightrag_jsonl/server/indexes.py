@@ -1,11 +1,12 @@
 """The indexes of a server, with their jobs and running questions."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -26,6 +27,7 @@ from lightrag_jsonl.storage.store import search
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.tracing.events import Event
 
+HandlerResult = TypeVar("HandlerResult")
 QuestionEvent: TypeAlias = Event | Answer
 Opener: TypeAlias = Callable[[Path], AsyncLightRAG]
 
@@ -38,7 +40,8 @@ class ServerLimits:
     """Limits of requests.
 
     `upload`, `body` and `jobs_bytes` are in bytes, `question` in characters, `job_seconds` in
-    seconds for a job; `questions` and `jobs` are numbers. `jobs_bytes` holds for what was sent for
+    seconds for a job; `questions`, `jobs` and `heavy` are numbers. `heavy` is for requests that read a
+    whole index, by the weight of their routes. `jobs_bytes` holds for what was sent for
     all jobs of an index that are not done.
     """
 
@@ -47,6 +50,7 @@ class ServerLimits:
     question: int = 20_000
     questions: int = 16
     jobs: int = MOST_JOBS
+    heavy: int = 4
     jobs_bytes: int = MOST_BYTES
     job_seconds: float = JOB_SECONDS
 
@@ -194,6 +198,7 @@ class Indexes:
     opener: Opener | None = None
     by_name: dict[str, Index] = field(default_factory=dict)
     in_flight: int = 0
+    heavy_in_flight: int = 0
 
     def open(self, folders: Iterable[Path]) -> None:
         """Open the index in each folder; `ConfigError` for equal or unusable names."""
@@ -235,3 +240,21 @@ class Indexes:
             yield
         finally:
             self.in_flight -= 1
+
+    def heavy_work(self, work: Awaitable[HandlerResult], weight: int) -> Awaitable[HandlerResult]:
+        """Work that reads a whole index, counted until it ends, also when its client has left: a thread
+        cannot be cancelled. `Busy` above the limit.
+        """
+        task = asyncio.ensure_future(work)
+        if self.heavy_in_flight + weight > self.limits.heavy:
+            task.cancel()
+            raise Busy("too many requests that read a whole index: try again later", 5)
+        self.heavy_in_flight += weight
+
+        def forget(ended: asyncio.Future[HandlerResult]) -> None:
+            self.heavy_in_flight -= weight
+            if not ended.cancelled():
+                ended.exception()  # nobody may be left to see it
+
+        task.add_done_callback(forget)
+        return asyncio.shield(task)

@@ -396,7 +396,7 @@ async def _receive(call: Call, content: JobContent) -> None:
 async def delete_documents(call: Call) -> Job:
     """Delete documents; with `purge` also every text, name and answer that may be left of them."""
     ids = list(dict.fromkeys(call.body.ids))
-    stored_ids = await read(call.index.rag.engine.store, lambda view: view.existing_ids(ids))
+    stored_ids = await call.index.rag.engine.indexing.deletable_ids(ids, purge=call.body.purge)
     missing_ids = [id for id in ids if id not in stored_ids]
     if missing_ids:
         raise NotFoundError(f"no such document: {', '.join(missing_ids[:MOST_NAMED])}")
@@ -589,14 +589,14 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/entities", get_entities, EntityParams, result=ListPart[EntityLine]),
     Route("GET", f"{INDEX_PATH}/types", count_entity_types, result=dict[str, int]),
     Route("GET", f"{INDEX_PATH}/neighbourhood", get_neighbourhood, NeighbourhoodParams, result=NeighbourhoodBody),
-    Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody),
-    Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim]),
-    Route("GET", f"{INDEX_PATH}/conflicts", get_conflicts, ConflictParams, result=list[Conflict]),
-    Route("GET", f"{INDEX_PATH}/homonyms", get_homonyms, HomonymParams, result=list[Homonym]),
+    Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody, weight=1),
+    Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim], weight=1),
+    Route("GET", f"{INDEX_PATH}/conflicts", get_conflicts, ConflictParams, result=list[Conflict], weight=1),
+    Route("GET", f"{INDEX_PATH}/homonyms", get_homonyms, HomonymParams, result=list[Homonym], weight=1),
     Route("GET", f"{INDEX_PATH}/snapshots", get_snapshots, result=list[IndexSnapshot]),
-    Route("GET", f"{INDEX_PATH}/diff", get_difference, DiffParams, result=StateDifference),
-    Route("GET", f"{INDEX_PATH}/communities", get_communities, CommunityParams, result=ListPart[answers.Community]),
-    Route("GET", f"{INDEX_PATH}/communities/estimate", get_report_estimate, result=Usage),
+    Route("GET", f"{INDEX_PATH}/diff", get_difference, DiffParams, result=StateDifference, weight=2),
+    Route("GET", f"{INDEX_PATH}/communities", get_communities, CommunityParams, result=ListPart[answers.Community], weight=1),
+    Route("GET", f"{INDEX_PATH}/communities/estimate", get_report_estimate, result=Usage, weight=1),
     Route("POST", f"{INDEX_PATH}/communities/report", start_reports, body=AgreedReports, result=Job, status=202),
     Route("GET", f"{INDEX_PATH}/sources", get_sources, SourceParams, result=ChunkList),
 )  # fmt: skip

@@ -20,11 +20,12 @@ import msgspec
 from lightrag_jsonl import AsyncLightRAG, DeleteReport, LightRAGError
 from lightrag_jsonl.core.errors import ConfigError, LockedError
 from lightrag_jsonl.indexing.progress import Progress
+from lightrag_jsonl.providers.addresses import remember_addresses
 from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.opening import open_async
+from lightrag_jsonl.rag.opening import given_addresses, open_async
 from lightrag_jsonl.server.graph_edits import GraphEdit, edit_graph
 from lightrag_jsonl.server.jobs import Job, WorkerMessage
-from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.storage.store import read, write
 
 PROGRESS_SECONDS: Final = 0.2  # between two reports on progress
 LOCK_SECONDS: Final = 5.0  # between two attempts while another process writes
@@ -66,7 +67,10 @@ async def _work(folder: Path, send: SendMessage) -> None:
     while True:
         job = msgspec.json.decode(await lines.get(), type=Job)
         try:
-            rag = rag or open_async(folder, setup)
+            if rag is None:
+                rag = open_async(folder, setup)
+                # An insert records the names of the models: with these, their addresses are needed.
+                remember_addresses(folder, given_addresses(replace(setup, working_dir=folder)))
             send(await _result(job, rag, send))
         except LightRAGError as error:
             send(stopped_message(job, error))
@@ -152,8 +156,14 @@ async def _delete_documents(rag: AsyncLightRAG, details: Mapping[str, Any]) -> D
     """
     ids: list[str] = details["ids"]
     purge = bool(details.get("purge"))
-    stored_ids = await read(rag.engine.store, lambda view: view.existing_ids(ids))
-    report = await rag.delete(*(id for id in ids if id in stored_ids), purge=purge)
+    known_ids = await rag.engine.indexing.deletable_ids(ids, purge=purge)
+    present_ids = [id for id in ids if id in known_ids]
+    if not present_ids:  # without ids, a purge would be one of all that was deleted earlier
+        if purge:
+            await write(rag.engine.store, lambda transaction: transaction.purge(()))
+            await rag.admin.vacuum()
+        return DeleteReport()
+    report = await rag.delete(*present_ids, purge=purge)
     return replace(report, documents=()) if purge else report
 
 
