@@ -1,6 +1,7 @@
 """The threat list of docs/server.md, line by line."""
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
 
-from lightrag_jsonl import AsyncLightRAG, ConfigError, LockedError, StorageError
+from lightrag_jsonl import AsyncLightRAG, ConfigError, LightRAG, LockedError, StorageError
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.server.app import ROUTES
 from lightrag_jsonl.server.indexes import Indexes, ServerLimits
+from lightrag_jsonl.server.rest import INDEX_PATH
 from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import StoredJob
@@ -267,3 +269,25 @@ def test_token_is_in_no_message(kb: Path, caplog: pytest.LogCaptureFixture) -> N
     with serving(kb, access=Access("127.0.0.1", TOKEN)) as server:
         shown = [server.client.get(path).text for path in ("/indexes", "/metrics", "/nothing")]
     assert TOKEN not in caplog.text + "".join(shown)
+
+
+@pytest.mark.slow
+def test_requests_that_read_a_whole_index_are_limited(kb: Path) -> None:
+    """Beyond the limit a client is asked to come again; twenty at once leave the server answering."""
+    paths = [route.path for route in ROUTES if route.weight]
+    assert f"{INDEX_PATH}/diff" in paths and f"{INDEX_PATH}/homonyms" in paths
+    with LightRAG(kb) as rag:
+        rag.admin.snapshot("before")
+    with serving(kb, limits=ServerLimits(heavy=1)) as server:
+        refused = server.client.get("/indexes/kb/diff", params={"before": "before"})
+        assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0
+        assert server.get("/indexes/kb/conflicts") == []
+    with serving(kb) as server, ThreadPoolExecutor(20) as clients:
+
+        def difference(number: int) -> int:
+            asked = {"before": "before"}
+            return server.client.get("/indexes/kb/diff", params=asked).status_code
+
+        assert {200} <= set(clients.map(difference, range(20))) <= {200, 429}
+        assert server.client.get("/health").status_code == 200
+        assert server.indexes.heavy_in_flight == 0
