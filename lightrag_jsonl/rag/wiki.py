@@ -132,9 +132,10 @@ def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
     Files of other origin stay; `ConfigError` where such a file is in the way of a page. An export that
     ends halfway leaves a manifest of the former and the new pages, so that the next one goes on.
     """
+    _refuse_links(folder, MANIFEST)
     former = _former_pages(folder)
     digests = {path: digest(text) for path, text in sorted(pages.items())}
-    for path in sorted({*digests, *former, MANIFEST}):
+    for path in sorted({*digests, *former}):
         _refuse_links(folder, path)
     in_the_way = [path for path in digests if path not in former and (folder / path).exists()]
     if in_the_way:
