@@ -113,8 +113,9 @@ def live(folder: Folder, chance: random.Random) -> str:
                 post_job(client, folder, chance)
                 time.sleep(chance.uniform(0, PAUSE))
         server.wait()
-    records = [json.loads(path.read_bytes()) for path in (folder.path / "jobs").glob("*.json")]
-    running = [record["kind"] for record in records if record["state"] == "running"]
+    with contextlib.closing(sqlite3.connect(folder.path / "index.sqlite")) as connection:
+        rows = connection.execute("SELECT record FROM jobs WHERE state = 'running'")
+        running = [json.loads(record)["kind"] for (record,) in rows]
     return running[0] if running else "none"
 
 
@@ -160,8 +161,7 @@ def finish(folder: Folder) -> tuple[Counter[str], list[str]]:
     for id, state in expected_documents(folder, jobs).items():
         if (state == "present" and id not in ids) or (state == "absent" and id in ids):
             messages.append(f"document {id} should be {state}")
-    left = [path.name for path in (folder.path / "jobs").iterdir() if path.suffix == ".new"]
-    return states, [*messages, *(f"{name} is left in the folder of jobs" for name in left)]
+    return states, messages
 
 
 def _purged(sent: list[Sent], jobs: Mapping[str, Any]) -> bool:

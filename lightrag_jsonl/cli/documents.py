@@ -3,12 +3,12 @@
 import glob
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import click
 
@@ -45,10 +45,11 @@ from lightrag_jsonl.cli.output import (
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.encoding import decoded
-from lightrag_jsonl.indexing.loading import load_documents, path_id
+from lightrag_jsonl.indexing.loading import IF_MEANT, load_documents, path_id
 from lightrag_jsonl.indexing.progress import progress_bars
+from lightrag_jsonl.providers.addresses import remember_addresses
 from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.opening import completed, open_index
+from lightrag_jsonl.rag.opening import completed, given_addresses, open_index
 from lightrag_jsonl.rag.settings import recorded_settings
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.tools.estimate import estimate_upgrade
@@ -59,10 +60,13 @@ NOTE_COLUMNS = 160
 InputDocument: TypeAlias = Path | Document
 
 
-def find_sources(arguments: Sequence[str]) -> InputDocument | list[InputDocument]:
+def find_sources(
+    arguments: Sequence[str], *, allow_empty: bool | None = None
+) -> InputDocument | list[InputDocument]:
     """The files and folders of arguments, which may be patterns, or - for a text from stdin.
 
-    A single source is returned without a list, so that errors of reading are raised.
+    A single source is returned without a list, so that errors of reading are raised. With
+    `allow_empty` it may be gone; False says that the error should name the way to allow it.
     """
     sources: list[InputDocument] = []
     for argument in dict.fromkeys(arguments):
@@ -75,8 +79,10 @@ def find_sources(arguments: Sequence[str]) -> InputDocument | list[InputDocument
             files = matching_files(argument) if is_pattern else []
             sources += files or [Path(argument)]
     first = sources[0]
-    if len(sources) == 1 and isinstance(first, Path) and not first.exists():
-        raise ConfigError(f"no such file: {first}")  # before an index is created
+    is_gone = len(sources) == 1 and isinstance(first, Path) and not first.exists()
+    if is_gone and not allow_empty:  # before an index is created
+        advice = "" if allow_empty is None else f". {IF_MEANT}"
+        raise ConfigError(f"no such file: {first}{advice}")
     return first if len(sources) == 1 else sources
 
 
@@ -92,11 +98,14 @@ def matching_files(pattern: str) -> list[Path]:
     return [path for path in files if path not in links]
 
 
-def full_ids(rag: LightRAG, arguments: Sequence[str]) -> list[str]:
-    """The full ids of documents; for the id of a file, a relative path will do."""
+def full_ids(rag: LightRAG, arguments: Sequence[str], *, purge: bool = False) -> list[str]:
+    """The full ids of documents; for the id of a file, a relative path will do.
+
+    For a `purge`, documents that only a snapshot holds count, too.
+    """
     path_ids = {argument: path_id(Path(argument)) for argument in arguments}
-    with rag.engine.store.view() as view:
-        stored_ids = view.existing_ids([*path_ids, *path_ids.values()])
+    ids = [*path_ids, *path_ids.values()]
+    stored_ids = rag.run(lambda loop_rag: loop_rag.engine.indexing.deletable_ids(ids, purge=purge))
     missing = [
         argument for argument, id in path_ids.items() if stored_ids.isdisjoint((argument, id))
     ]
@@ -130,6 +139,12 @@ upgrade_options = together(
         "contradicted in the graph.",
         is_flag=True,
     ),
+    option(
+        "--allow-empty",
+        "With --sync: a folder without readable files, or one that is gone, is meant to be so, and all its "
+        "documents are removed.",
+        is_flag=True,
+    ),
     option("--ray", "Index on the Ray cluster at this address (HOST:6379, auto, local)."),
     models,
     reading_options,
@@ -142,6 +157,7 @@ def insert_command(
     files: tuple[str, ...],
     id: str | None,
     sync: bool,
+    allow_empty: bool,
     upgrade: bool,
     yes: bool,
     ray: str | None,
@@ -169,20 +185,25 @@ def insert_command(
     """
     if ray is not None and (sync or upgrade):
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
-    sources = find_sources(files)
+    if allow_empty and not sync:
+        raise click.UsageError("--allow-empty belongs to --sync")
+    sources = find_sources(files, allow_empty=allow_empty if sync else None)
     if id is not None:
         models = completed(setup, recorded_settings(setup.working_dir)).models
         single_document = _single_document(sources, file_limits, sees="see" in models)
         sources = replace(single_document, id=id)
     with open_index(setup, index_options, create=True) as rag:
         if ray is None:
-            report = _reported(partial(rag.insert, sources, sync=sync, file_limits=file_limits))
+            insert = partial(
+                rag.insert, sources, sync=sync, allow_empty=allow_empty, file_limits=file_limits
+            )
+            report = _reported(insert)
         else:
             report = _inserted_on_ray(rag, sources, ray, setup=setup, file_limits=file_limits)
         output = _output(rag, report, "no documents were inserted")
         if not upgrade or report.stopped:
             return output
-        upgraded = _upgraded(rag, yes)
+        upgraded = _upgraded(rag, setup, yes)
         notes = dict.fromkeys([*output.notes, *upgraded.notes])
         return CommandOutput(
             value={"inserted": report, "upgraded": upgraded.value},
@@ -217,19 +238,22 @@ def _inserted_on_ray(
         return _reported(partial(rag.run, insert, sources, address))
 
 
-@index_command(upgrade_options, models, limit_options)
-def retry_command(rag: LightRAG, upgrade: bool, yes: bool) -> CommandOutput:
+@command(upgrade_options, models, limit_options)
+def retry_command(
+    setup: Setup, upgrade: bool, yes: bool, index_options: Mapping[str, Any] | None = None
+) -> CommandOutput:
     """Extract failed chunks once more, and complete partial ones.
 
     The model is called only for missing results. Model and options are as in the last insert,
     unless changed here.
     """
-    if upgrade:
-        return _upgraded(rag, yes)
-    return _output(rag, _reported(rag.retry), "no failed chunks", go_on="retry")
+    with open_index(setup, index_options) as rag:
+        if upgrade:
+            return _upgraded(rag, setup, yes)
+        return _output(rag, _reported(rag.retry), "no failed chunks", go_on="retry")
 
 
-def _upgraded(rag: LightRAG, yes: bool) -> CommandOutput:
+def _upgraded(rag: LightRAG, setup: Setup, yes: bool) -> CommandOutput:
     """Estimate an upgrade, ask for confirmation, and make it."""
     estimate = rag.run(estimate_upgrade)
     cost = f"{estimate.chunks:,} chunks, about {cost_words(estimate.usage)}"
@@ -237,6 +261,7 @@ def _upgraded(rag: LightRAG, yes: bool) -> CommandOutput:
         emit(f"upgrade: {cost}", err=True)
     elif estimate.chunks:
         click.confirm(f"upgrade {cost}?", abort=True, err=True)
+    remember_addresses(setup.working_dir, given_addresses(setup))  # the index records the model
     report = _reported(partial(rag.retry, upgrade=True))
     return _output(rag, report, "nothing to upgrade", go_on="retry --upgrade")
 
@@ -330,7 +355,7 @@ def delete_command(rag: LightRAG, ids: tuple[str, ...], purge: bool) -> CommandO
     """
     if not ids and not purge:
         raise click.UsageError("name the documents to delete; `documents` lists the ids")
-    return CommandOutput(rag.delete(*full_ids(rag, ids), purge=purge))
+    return CommandOutput(rag.delete(*full_ids(rag, ids, purge=purge), purge=purge))
 
 
 @index_command()

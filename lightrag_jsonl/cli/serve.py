@@ -1,6 +1,5 @@
 """`serve` and `mcp`: answer the questions of programs."""
 
-import os
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from lightrag_jsonl.cli.options import (
     option,
     reranker,
 )
+from lightrag_jsonl.providers.header_values import environment_value
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_async
 
@@ -107,7 +107,7 @@ def _token(file: Path | None) -> str | None:
     """The token in a file, or else in the environment."""
     if file is not None:
         return file.read_text(encoding="utf-8").strip()
-    return os.environ.get("LIGHTRAG_JSONL_TOKEN") or None
+    return environment_value("LIGHTRAG_JSONL_TOKEN") or None
 
 
 @index_command(

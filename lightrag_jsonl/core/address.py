@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from lightrag_jsonl.core.errors import ConfigError
 
@@ -22,17 +22,36 @@ class DatabaseURL:
     """
 
     def __init__(
-        self, uri: str, index: str, *, without_password: str, graph: str = GRAPHS[0]
+        self,
+        uri: str,
+        index: str,
+        *,
+        without_password: str,
+        graph: str = GRAPHS[0],
+        passwords: tuple[str, ...] = (),
     ) -> None:
         self.uri = uri
         self.index = index
         self.graph = graph
         self._without_password = without_password
+        self._passwords = passwords
+
+    def without_passwords(self, message: str) -> str:
+        """A message in which no password of this address stands."""
+        for password in sorted(self._passwords, key=len, reverse=True):
+            message = message.replace(password, "***")
+        return message
 
     def beside(self, index: str) -> "DatabaseURL":
         """The address of another index in the same database."""
         without_password = f"{self._without_password.partition('?')[0]}?index={index}"
-        return DatabaseURL(self.uri, index, without_password=without_password, graph=self.graph)
+        return DatabaseURL(
+            self.uri,
+            index,
+            without_password=without_password,
+            graph=self.graph,
+            passwords=self._passwords,
+        )
 
     def __str__(self) -> str:
         return self._without_password
@@ -50,7 +69,7 @@ def as_address(address: str | Address) -> Address:
         return address
     if not isinstance(address, str) or not address.startswith(URL_PREFIXES):
         return Path(address)
-    url = urlsplit(address)
+    url = _split(address.strip())
     query = parse_qsl(url.query, keep_blank_values=True)
     index = dict(query).get("index", DEFAULT_INDEX)
     graph = dict(query).get("graph", GRAPHS[0])
@@ -70,4 +89,31 @@ def as_address(address: str | Address) -> Address:
         )
     if graph not in GRAPHS:
         raise ConfigError(f"?graph={graph!r} must be one of {', '.join(GRAPHS)}")
-    return DatabaseURL(uri, index, without_password=without_password, graph=graph)
+    passwords = [login.partition(":")[2], *(value for name, value in query if name in SECRETS)]
+    return DatabaseURL(
+        uri,
+        index,
+        without_password=without_password,
+        graph=graph,
+        passwords=tuple([form for text in passwords for form in (text, unquote(text)) if text]),
+    )
+
+
+def _split(address: str) -> SplitResult:
+    """The parts of a URL; `ConfigError`, without the URL, if a password may reach into other parts."""
+    try:
+        url = urlsplit(address)
+        _ = url.port
+        is_clear = url.netloc.count("@") <= 1 and "@" not in url.path + url.fragment
+        is_clear = is_clear and not any(
+            "@" in part.partition("=")[0] for part in url.query.split("&")
+        )
+    except ValueError:
+        is_clear = False
+    if not is_clear:
+        raise ConfigError(
+            "this is not the address of a PostgreSQL database; it looks like "
+            "postgresql://user:password@host/database, and in a password / ? # @ : [ ] and % are written "
+            "as %2F %3F %23 %40 %3A %5B %5D and %25"
+        )
+    return url

@@ -5,7 +5,9 @@ and so many bytes.
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from queue import SimpleQueue
 from typing import IO, Final
 
 LENGTH: Final = 8  # bytes, before each message
@@ -45,3 +47,17 @@ def read_message(stream: IO[bytes], longest: int | None = None) -> bytes | None:
         return None
     message = stream.read(length)
     return message if len(message) == length else None
+
+
+def requests_until_left(stream: IO[bytes]) -> Iterator[bytes]:
+    """The messages from a parent process; when it ends, this process ends at once, whatever it does."""
+    messages: SimpleQueue[bytes] = SimpleQueue()
+
+    def receive() -> None:
+        while message := read_message(stream):
+            messages.put(message)
+        os._exit(0)
+
+    threading.Thread(target=receive, daemon=True).start()
+    while True:
+        yield messages.get()

@@ -1,5 +1,6 @@
 """The error tree; a message says what went wrong, where, and what to do."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ class LLMError(LightRAGError, RuntimeError):
         self.transient = transient
         self.timed_out = timed_out
         self.overloaded = False
-        self.retry_after = retry_after
+        self.retry_after = _seconds(retry_after)
         self.permanent = permanent
         self.refused = refused
         self.too_long = too_long
@@ -106,7 +107,7 @@ class EmbeddingError(LightRAGError, RuntimeError):
         self.transient = transient
         self.timed_out = timed_out
         self.overloaded = False
-        self.retry_after = retry_after
+        self.retry_after = _seconds(retry_after)
         self.rate_limited = rate_limited
 
 
@@ -144,3 +145,8 @@ class NotFoundError(LightRAGError, KeyError):
 def described(error: Exception) -> str:
     """The type and the words of an error of a library or of a user's code."""
     return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _seconds(number: float | None) -> float | None:
+    """A time to wait; None for what is none, such as NaN, infinity or a number below zero."""
+    return number if number is not None and 0 <= number < math.inf else None

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+
+import msgspec
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
 from lightrag_jsonl.core.text import digest
@@ -26,6 +28,7 @@ DocumentState: TypeAlias = Literal["pending", "done", "partial", "failed"]
 Finish: TypeAlias = Literal["stop", "length", "filter", "error"]
 
 HEADING_SEPARATOR = " › "  # between the headings of a path
+MOST_STRENGTH = 1_000_000.0  # of a relation; sums are stored in millionths
 PERSON = "person"  # the extractor of edits by hand
 PROVIDED = "records"  # the extractor of ready-made records
 UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
@@ -238,7 +241,7 @@ class RelationMention:
     target: str
     keywords: tuple[str, ...]
     description: str
-    strength: float = 1.0
+    strength: Annotated[float, msgspec.Meta(ge=0, le=MOST_STRENGTH)] = 1.0
     valid_from: str = ""
     valid_to: str = ""
 

@@ -1,6 +1,7 @@
 """Calls of users' own parts: errors and results are checked, and errors name the part."""
 
 import logging
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,6 +54,7 @@ FINISHES: Mapping[str, Finish] = {
 }  # fmt: skip
 UNAVAILABLE = frozenset({401, 402, 404, 408, 429, 502, 503, 504, 529})  # statuses of HTTP
 HARMLESS = "word"  # a text that every embedder takes
+MOST_TOKENS = 1 << 53  # beyond, sums are not exact everywhere
 TOLERANCE = 1e-3  # by which a unit vector's length may be off
 
 
@@ -117,6 +119,8 @@ async def rerank_scores(
         scores = np.array(await abandonable(reranker.score(question, texts)), np.float64)
         if scores.shape != (len(texts),):
             raise TypeError(f"it gave numbers of shape {scores.shape} for {len(texts)} texts")
+        if not np.isfinite(scores).all():
+            raise ValueError("a score is NaN or infinite")
     return scores
 
 
@@ -129,10 +133,10 @@ def checked_completion(completion: object, model: str, *, longest: int) -> Compl
         raise LLMError(f"{model} answered without a text: {repr_start(completion)}", cost=ONE_CALL)
     usage = completion.usage or ONE_CALL
     plain_usage = Usage(  # plain numbers, to be stored
-        input_tokens=int(usage.input_tokens or 0),
-        output_tokens=int(usage.output_tokens or 0),
-        cached_tokens=int(usage.cached_tokens or 0),
-        calls=int(usage.calls or 1),
+        input_tokens=_plain_count(usage.input_tokens),
+        output_tokens=_plain_count(usage.output_tokens),
+        cached_tokens=_plain_count(usage.cached_tokens),
+        calls=_plain_count(usage.calls) or 1,
     )
     text = sanitize(completion.text[:longest])
     finish = finish_of(completion.finish)
@@ -140,6 +144,15 @@ def checked_completion(completion: object, model: str, *, longest: int) -> Compl
         log.warning("%s: an answer is cut off at %d characters", model, longest)
         finish = "length"
     return Completion(text, finish, plain_usage)
+
+
+def _plain_count(number: object) -> int:
+    """A number of tokens or calls; 0 for what is none, such as NaN, infinity or a number below zero."""
+    try:
+        count = int(number)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return count if 0 <= count <= MOST_TOKENS else 0
 
 
 def finish_of(reason: object) -> Finish:
@@ -211,11 +224,16 @@ class CheckedTokenizer:
         self.error = getattr(tokenizer, "error", 0.0)
         self.additive = getattr(tokenizer, "additive", False)
         self._tokenizer = tokenizer
+        if not 0 <= self.error < math.inf:  # NaN, too
+            raise ConfigError(f"tokenizer {self.name}: its error must be a number from 0 on")
 
     def count(self, text: str) -> int:
         """How many tokens a text has."""
         with _named("tokenizer", ConfigError, self):
-            return index(self._tokenizer.count(text))
+            count = index(self._tokenizer.count(text))
+            if count < 0:
+                raise ValueError(f"it counted {count} tokens")
+            return count
 
     def truncate(self, text: str, limit: int) -> str:
         """A prefix of at most `limit` tokens, found by counting if the tokenizer gives no prefix."""

@@ -166,11 +166,12 @@ class IndexWriter:
         if change.rebuilt:
             writer.rebuild_terms()
         stored_ids = {document.id for document, _ in change.documents}
-        writer.outdate_answers(set(change.pending) - stored_ids)
+        writer.outdate_answers(set(change.replaced) - stored_ids)
         for rewritten in change.rewritten_states:
             writer.rewrite_state(rewritten.state, rewritten.rows_by_table)
         if change.purge is not None:
             change.purged = writer.purge(change.purge)
+            writer.purge_jobs()
 
 
 # ── texts for vectors ───────────────────────────────────────────────────────────
@@ -258,16 +259,18 @@ def _document_change(
     documents: Sequence[IncomingDocument], delete: Collection[str], ids: NextIds, view: StoreView
 ) -> IndexChange:
     """The documents and chunks of the plan: new, read again, and old."""
-    change = IndexChange(pending=list(delete))
+    change = IndexChange(replaced=list(delete), pending=view.pending_rows(delete))
     for document in documents:
         if document.rows:
             # Of a document that was only retried, a newer version may be pending: it is kept.
             change.read_again += _better_chunks(document, view)
         else:
-            change.pending.append(document.document.id)
+            change.replaced.append(document.document.id)
+            if document.pending_row is not None:
+                change.pending.append(document.pending_row)
             _add_document(change, document, ids)
-    change.old_documents = [document.row for document in view.documents(change.pending)]
-    change.old_chunks = list(view.chunks(documents=change.pending))
+    change.old_documents = [document.row for document in view.documents(change.replaced)]
+    change.old_chunks = list(view.chunks(documents=change.replaced))
     return change
 
 

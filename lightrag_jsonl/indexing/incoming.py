@@ -28,7 +28,7 @@ class IncomingDocument:
     `document` is the row to be stored; a new document has no row id yet. `chunks` are those to be
     read, `extractions` the results, one for each chunk. If chunks of a stored document are read
     again, `rows` holds their row ids and `pages` is empty. `override` is what a person set, in an
-    edit of one chunk.
+    edit of one chunk. `pending_row` is where the document waits in the store.
     """
 
     document: StoredDocument
@@ -37,6 +37,7 @@ class IncomingDocument:
     extractions: tuple[Extraction, ...] = ()
     rows: tuple[int, ...] = ()
     override: Override | None = None
+    pending_row: int | None = None
 
     @property
     def id(self) -> str:

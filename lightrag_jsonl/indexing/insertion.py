@@ -33,6 +33,7 @@ from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 from lightrag_jsonl.storage.status import STOPPED, failures_without_vector
 from lightrag_jsonl.storage.store import read, write
+from lightrag_jsonl.storage.views import Transaction
 
 UNANSWERED = 16  # after so many unanswered chunks in a row (at least two a slot) the insert ends
 SAME_ID = "documents of one insert share the id %r: the last one replaces the others"
@@ -77,6 +78,7 @@ class Insertion:
         )
         self._queue = ReadingQueue(self._read_document)
         self._outcome = InsertOutcome()
+        self.accepted = 0  # documents that wait in the store now, or are there already
 
     async def insert(
         self, pending_documents: Iterable[PendingDocument], *, tolerant: bool
@@ -121,6 +123,7 @@ class Insertion:
             except ConfigError as error:
                 self._outcome.refuse(pending.document, error)
             else:
+                self.accepted += 1
                 if prepared is not None:
                     yield prepared
 
@@ -163,8 +166,10 @@ class Insertion:
                 pending = self._with_same_chunks(pending, document)
         if stored is not None:  # what is cached so far is about the earlier version
             await write(store, methodcaller("outdate_answers", [document.id]), durable=False)
-        await write(store, methodcaller("put_pending", pending), durable=False)
-        return document
+        row = await write(store, methodcaller("put_pending", pending), durable=False)
+        if row is None:  # a later version came meanwhile, or nobody wants it any more
+            return None
+        return replace(document, pending_row=row)
 
     def _with_same_chunks(
         self, pending: PendingDocument, document: IncomingDocument
@@ -180,7 +185,7 @@ class Insertion:
     ) -> IncomingDocument | None:
         """The unfinished chunks of a document that is stored with the same content, if any."""
         store = self._writer.store
-        await write(store, methodcaller("delete_pending", [stored.id]), durable=False)
+        await write(store, partial(_forget_pending, stored.id, pending.row), durable=False)
         if stored.state != "done" and pending.records is None:
             return await read(store, partial(unfinished_document, stored))
         self._outcome.unchanged.append(stored.id)
@@ -288,3 +293,10 @@ class Insertion:
             error.report = report
             raise error
         return report
+
+
+def _forget_pending(id: str, row: int | None, transaction: Transaction) -> None:
+    """Delete what waits of a document that is there already, in this `row` or without an open job."""
+    rows = transaction.pending_rows([id])
+    rows += [waiting.row for waiting in transaction.pending([id]) if row and waiting.row == row]
+    transaction.delete_pending(rows)

@@ -27,6 +27,10 @@ JSONL_SUFFIX = ".jsonl"  # of a file with a document on each line
 BAD_LINES = 1_000  # of a file, which are named one by one
 INDEX_FILE = "index.sqlite"  # in the folder of an index
 FIELDS = frozenset(field.name for field in fields(Document) if field.name != "pictures")
+IF_MEANT = (
+    "If it should be empty (and is no folder of a disk that is not mounted), --allow-empty removes its "
+    "documents (in Python allow_empty=True)"
+)
 READ_AS_TEXT = "%r is read as a text, not as a file: for that, give Path(%r)"
 
 log = logging.getLogger(__name__)
@@ -38,6 +42,7 @@ def load_documents(
     limits: FileLimits | None = None,
     *,
     sees: bool = False,
+    allow_empty: bool | None = None,
 ) -> Iterator[Loaded]:
     """All documents, each read on demand; with `sees`, with the pictures of their files.
 
@@ -47,14 +52,15 @@ def load_documents(
     `limits`, and by the user's own `readers` (by suffix, such as ".abc"); the id of a file is its
     path. A `.jsonl` file has one document a line, and a bad line is a `Failure`. A single text or
     file that cannot be read raises `ConfigError`; among several, each unreadable text or file gives
-    a `Failure`, and the reading goes on.
+    a `Failure`, and the reading goes on. With `allow_empty`, a folder may hold no readable file, or be
+    gone; False says that the error should name the way to allow it.
     """
     readers = readers or {}
     for suffix in readers:
         if suffix != suffix.lower() or not suffix.startswith("."):
             raise ConfigError(f"a reader's suffix is like '.abc', not {suffix!r}")
     with ReadingProcess(limits, sees=sees) as reading:
-        loader = _Loader(reading, readers)
+        loader = _Loader(reading, readers, allow_empty)
         if isinstance(sources, str | Path | Document):
             yield from loader.load(sources)
         elif isinstance(sources, Iterable) and not isinstance(sources, dict | bytes):
@@ -67,7 +73,8 @@ def load_documents(
 class _Loader:
     """Loads texts, files and folders with a set of readers."""
 
-    def __init__(self, reading: ReadingProcess, readers: Readers) -> None:
+    def __init__(self, reading: ReadingProcess, readers: Readers, allow_empty: bool | None) -> None:
+        self._allow_empty = allow_empty
         self._reading = reading
         self._readers = readers
         # Without a vision model, a folder of pages with their pictures is no folder of failures.
@@ -94,6 +101,8 @@ class _Loader:
             raise _type_error(source)
         elif source.is_dir():
             yield from self._load_folder(source)
+        elif self._allow_empty and not source.exists():
+            log.warning("%s is gone", source)
         else:
             yield from self._load_file(source)
 
@@ -109,7 +118,7 @@ class _Loader:
     def _load_folder(self, folder: Path) -> Iterator[Loaded]:
         contents = FolderContents(folder)
         paths = [path for path in contents.files if file_suffix(path) in self._suffixes]
-        if not paths and not contents.closed:
+        if not paths and not contents.closed and not self._allow_empty:
             raise ConfigError(self._nothing_readable(folder, contents))
         self._warn_of_unread(folder, contents, paths)
         for error in contents.closed:
@@ -124,7 +133,7 @@ class _Loader:
         if contents.skipped:
             example = contents.skipped[0]
             problem += f"; {example.path}: {example.reason}"
-        return problem
+        return problem if self._allow_empty is None else f"{problem}. {IF_MEANT}"
 
     def _warn_of_unread(
         self, folder: Path, contents: FolderContents, paths: Iterable[Path]

@@ -86,7 +86,8 @@ class IndexChange:
     - `documents`, `chunks`: new; `read_again`: stored chunks with a repeated extraction.
     - `overrides`: what people set, by row id of the chunk of a new edit.
     - `chunk_texts`: the texts of the chunks in need of a vector.
-    - `old_documents`, `old_chunks`: row ids to delete; `pending`: ids of documents to wait no longer.
+    - `old_documents`, `old_chunks`: row ids to delete, of the documents with the ids `replaced`.
+    - `pending`: the rows of documents that wait no longer.
     - `vectors`: with the digests of the texts; `cached_vectors`: the digests of vectors that were
       cached for a commit; `known_vectors`: vectors from elsewhere, by digest.
     - `refusals`: why a row has no vector; `shortened`: texts embedded only in part.
@@ -103,7 +104,8 @@ class IndexChange:
     chunk_texts: dict[int, str] = field(default_factory=dict)
     old_documents: list[int] = field(default_factory=list)
     old_chunks: list[int] = field(default_factory=list)
-    pending: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    pending: list[int] = field(default_factory=list)
     aliases: Aliases | None = None
     vectors: dict[Kind, dict[int, tuple[bytes, Vectors]]] = field(default_factory=dict)
     cached_vectors: list[bytes] = field(default_factory=list)

@@ -7,7 +7,7 @@ from functools import partial
 from operator import methodcaller
 
 from lightrag_jsonl.core.aio import in_thread
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.core.index_reports import DeleteReport, InsertReport
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
@@ -23,6 +23,7 @@ from lightrag_jsonl.indexing.incoming import (
     unfinished_chunks,
 )
 from lightrag_jsonl.indexing.insertion import Insertion
+from lightrag_jsonl.indexing.loading import with_unread
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
 from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
@@ -30,6 +31,7 @@ from lightrag_jsonl.indexing.purging import Purging
 from lightrag_jsonl.indexing.seeing import read_pictures
 from lightrag_jsonl.indexing.snapshots import forget_snapshot, return_to_snapshot, save_snapshot
 from lightrag_jsonl.indexing.summaries import Describer
+from lightrag_jsonl.indexing.waiting_files import WaitingFiles
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
@@ -95,12 +97,28 @@ class IndexPipeline:
                 insertion = self._insertion(show, summarize=summarize)
                 return await insertion.insert(pending_documents, tolerant=tolerant)
 
-    async def resume(self, *, progress: ShowProgress = None) -> InsertReport:
-        """Go on with the documents that an interrupted insert left waiting."""
+    async def resume(
+        self, *, job: str | None = None, progress: ShowProgress = None
+    ) -> InsertReport:
+        """Go on with the documents and files that wait: those of a `job` of a server, or all."""
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
-                pending_documents = await read(self._store, methodcaller("pending"))
-                return await self._insertion(show).insert(pending_documents, tolerant=True)
+                waiting = await read(self._store, methodcaller("pending", job=job))
+                insertion = self._insertion(show)
+                files = WaitingFiles(
+                    self._store,
+                    accepted=lambda: insertion.accepted,
+                    sees=self._client.has_model("see"),
+                )
+                try:
+                    report = await insertion.insert(files.read_in(waiting), tolerant=True)
+                except LightRAGError as error:
+                    if error.report is not None:
+                        error.report = with_unread(error.report, files.unread)
+                    raise
+                if not report.stopped:
+                    await write(self._store, methodcaller("delete_pending", files.read_rows))
+                return with_unread(report, files.unread)
 
     async def retry(self, *, upgrade: bool = False, progress: ShowProgress = None) -> InsertReport:
         """Ask again for every chunk that failed, for the missing part of chunks read in part, and for
@@ -150,6 +168,20 @@ class IndexPipeline:
             traces=traces,
         )
 
+    async def deletable_ids(self, ids: Collection[str], *, purge: bool) -> set[str]:
+        """Those of the ids that `delete` knows: of visible and waiting documents, and for a `purge` also
+        of documents that only a snapshot holds.
+        """
+
+        def find(view: StoreView) -> set[str]:
+            known_ids = view.existing_ids(ids)
+            if purge and len(known_ids) < len(set(ids)):
+                for state in view.saved_states():
+                    known_ids |= view.documents_at(state).keys() & set(ids)
+            return known_ids
+
+        return await read(self._store, find)
+
     async def defer(
         self, pending_documents: Iterable[PendingDocument]
     ) -> tuple[list[str], list[Failure]]:
@@ -175,7 +207,8 @@ class IndexPipeline:
         with self._store.view() as view:
             pending_by_id = {pending.document.id: pending for pending in view.pending()}
             for pending in pending_by_id.values():
-                yield pending, self._chunks_to_read(pending, view)
+                if not pending.is_file:  # `resume` reads it
+                    yield pending, self._chunks_to_read(pending, view)
             for stored in view.documents():
                 if stored.state != "done" and stored.id not in pending_by_id:
                     yield stored, tuple(unfinished_chunks(stored.id, view).values())
@@ -298,7 +331,7 @@ def _defer(waiting: Iterable[PendingDocument], transaction: Transaction) -> list
         stored = next(iter(transaction.documents([document.id])), None)
         if stored is not None and stored.content == document.content:
             unchanged.append(document.id)
-            transaction.delete_pending([document.id])
+            transaction.delete_pending(transaction.pending_rows([document.id]))
         else:
             if stored is not None:
                 transaction.outdate_answers([document.id])

@@ -4,7 +4,6 @@ import asyncio
 import ipaddress
 import json
 import logging
-import os
 import re
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -12,12 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from lightrag_jsonl.core.errors import FREE, ConfigError, LLMError
 from lightrag_jsonl.core.text import clipped
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL
+from lightrag_jsonl.providers.header_values import (
+    environment_value,
+    header_value,
+    header_values,
+    without_secrets,
+)
 
 if TYPE_CHECKING:
     import openai
@@ -31,7 +36,9 @@ OLLAMA_OWNER = "library"  # of all its models
 NOT_ABOUT_THE_TEXT = frozenset({401, 402, 404, 405, 407, 408, 409, 425, 429})  # refusals of HTTP
 MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
 HTTP_TOO_MANY_REQUESTS = 429
-SHORTEST_KEY = 8  # characters of a header that may be a key, and is not shown
+KEY = "OPENAI_API_KEY"
+ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")  # go into headers, too
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 JSON_WEB_TOKEN = "eyJ"  # how a token begins, unlike a key
 AZURE_DEPLOYMENT = "/openai/deployments/"
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
@@ -152,12 +159,15 @@ class ServerConnection:
 
     def __post_init__(self) -> None:
         if self.base_url is not None:
-            checked_url(self.base_url)
+            self.base_url = checked_url(self.base_url)
+        if self.api_key is not None:
+            self.api_key = header_value(self.api_key, "the API key") or None
+        self.headers = header_values(self.headers, "extra_headers")
 
     @property
     def url(self) -> str:
         """The URL that requests are sent to."""
-        return self.base_url or checked_url(os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
+        return self.base_url or checked_url(environment_value("OPENAI_BASE_URL") or OPENAI_URL)
 
     @property
     def host(self) -> str:
@@ -200,15 +210,19 @@ class ServerConnection:
     def _new_client(self) -> "openai.AsyncOpenAI":
         import openai
 
-        key = self.api_key or os.environ.get("OPENAI_API_KEY", "")
-        if not all(value.isascii() for value in (key, *self.headers.values())):
+        key = self.api_key or ("no-key" if gets_no_key(self.url) else _from_environment(KEY))
+        if not key:
             raise ConfigError(
-                f"the key or a header for {self.host} has characters beyond ASCII, which no request "
-                "can hold: copy the key again, whole"
+                f"no API key for {self.host}: export OPENAI_API_KEY=…, or name the model's server "
+                "with --base-url or LIGHTRAG_JSONL_BASE_URL (in Python api_key= and base_url=); "
+                'without a model: --llm none (in Python llm="none")'
             )
+        organization, project = [_from_environment(name) or None for name in ACCOUNT]
         try:
             return openai.AsyncOpenAI(
-                api_key=self.api_key or ("no-key" if gets_no_key(self.url) else None),
+                api_key=key,
+                organization=organization,
+                project=project,
                 base_url=_request_base(self.url),
                 default_query=dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True)),
                 default_headers=self.headers,
@@ -219,11 +233,13 @@ class ServerConnection:
                     event_hooks={"request": [self._authorize], "response": [self._limit]},
                 ),
             )
-        except openai.OpenAIError:
+        except (
+            openai.OpenAIError,
+            ValueError,
+        ) as error:  # its text may show the password of a proxy
             raise ConfigError(
-                f"no API key for {self.host}: export OPENAI_API_KEY=…, or name the model's server "
-                "with --base-url or LIGHTRAG_JSONL_BASE_URL (in Python api_key= and base_url=); "
-                'without a model: --llm none (in Python llm="none")'
+                f"no connection to {self.host} can be made ({type(error).__name__}): check the addresses "
+                "in HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY"
             ) from None
 
     async def _authorize(self, request: Any) -> None:
@@ -267,7 +283,9 @@ class ServerConnection:
         except openai.APIStatusError as error:
             raise self._explained(error) from None  # some servers repeat the key that they got
         except (openai.OpenAIError, ValueError) as error:
-            raise self._explained(error) from error
+            texts = f"{error!r} {error.__cause__!r}"
+            has_secret = self._without_keys(texts) != texts
+            raise self._explained(error) from (None if has_secret else error)
 
     def _explained(self, error: Exception) -> LLMError:
         response = getattr(error, "response", None)
@@ -297,11 +315,17 @@ class ServerConnection:
         )
 
     def _without_keys(self, message: str) -> str:
-        secrets = [value for value in self.headers.values() if len(value) >= SHORTEST_KEY]
-        secrets += filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY")))
-        for key in secrets:
-            message = message.replace(key, "***")
-        return message
+        variables = (KEY, *ACCOUNT, *PROXIES, *map(str.lower, PROXIES))
+        secrets = [*self.headers.values(), self.api_key or "", *map(environment_value, variables)]
+        proxies = [urlsplit(secret) for secret in secrets if "://" in secret and "@" in secret]
+        secrets += [unquote(proxy.password or "") for proxy in proxies]
+        secrets += [proxy.netloc.rpartition("@")[0] for proxy in proxies]
+        words = [secret.partition(" ")[2] for secret in secrets]  # of "Bearer KEY"
+        return without_secrets(message, filter(None, [*secrets, *words]))
+
+
+def _from_environment(name: str) -> str:
+    return header_value(environment_value(name), name)
 
 
 def _failure_of(error: Exception, status: int, body: str) -> ServerFailure:
@@ -362,13 +386,20 @@ def message_of(body: object) -> str:
 
 def checked_url(url: str) -> str:
     """The URL of a server; `ConfigError` for an invalid URL, or a password, which errors would show."""
-    if "@" in urlsplit(url).netloc:
+    url = url.strip()
+    try:
+        parts = urlsplit(url)
+        is_address = parts.port is None or parts.port > 0
+    except ValueError:
+        is_address = False
+    if "@" in url.partition("?")[0]:
         raise ConfigError(
             "the URL of a server holds a password or a user name: leave it out, and give the key "
             "by OPENAI_API_KEY or api_key"
         )
-    if not re.match(r"https?://[^/:\s]", url):
-        raise ConfigError(f"{url!r} is not a URL such as http://localhost:8000/v1")
+    if not is_address or not re.match(r"https?://[^/:\s]", url) or not url.isprintable():
+        shown = repr(url) if is_address and "@" not in url else "the address of a server"
+        raise ConfigError(f"{shown} is not a URL such as http://localhost:8000/v1")
     return url
 
 
@@ -381,9 +412,9 @@ def _request_base(url: str) -> str:
 
 def gets_no_key(url: str) -> bool:
     """Whether a server is in one's own network, and not named by `OPENAI_BASE_URL` beside a key."""
-    named_server = urlsplit(os.environ.get("OPENAI_BASE_URL", "")).netloc
+    named_server = urlsplit(environment_value("OPENAI_BASE_URL")).netloc
     is_named = named_server == urlsplit(url).netloc
-    return is_in_own_network(url) and not (is_named and os.environ.get("OPENAI_API_KEY"))
+    return is_in_own_network(url) and not (is_named and environment_value(KEY))
 
 
 def is_in_own_network(url: str) -> bool:

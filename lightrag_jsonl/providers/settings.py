@@ -17,7 +17,8 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import Natural, Positive
 from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.providers.addresses import remembered_address, user_folder
-from lightrag_jsonl.providers.connection import OPENAI_URL, gets_no_key
+from lightrag_jsonl.providers.connection import KEY, OPENAI_URL, gets_no_key
+from lightrag_jsonl.providers.header_values import environment_value
 
 FOLDER_FILE = Path("lightrag-jsonl.toml")
 RECORDED = {  # where an index keeps the names of its model, its embedder and so on
@@ -155,7 +156,7 @@ def settings_sources(setup: Setup) -> list[SettingsSource]:
     An index folder is no source, not even as the current folder.
     """
     user_file = user_folder() / "config.toml"
-    openai_url = os.environ.get("OPENAI_BASE_URL")
+    openai_url = environment_value("OPENAI_BASE_URL")
     sources = [
         SettingsSource("OPENAI_BASE_URL", {"base_url": openai_url} if openai_url else {}),
         SettingsSource(str(user_file), _file_settings(user_file)),
@@ -237,7 +238,7 @@ def _without_own_key(server: Endpoint, prefix: str, *, is_prepared: bool) -> End
             f"there: add {prefix}api_key to that file, or repeat the address with --base-url"
         )
         return replace(server, refused=refusal)
-    if "OPENAI_API_KEY" in os.environ and prefix != RERANKER:
+    if environment_value(KEY) and prefix != RERANKER:
         return replace(server, key_from="OPENAI_API_KEY")
     return server
 
@@ -328,10 +329,15 @@ def _variables() -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, kind in SETTING_TYPES.items():
         variable = f"LIGHTRAG_JSONL_{name.upper()}"
-        text = os.environ.get(variable)
+        text = _without_ends(name, os.environ.get(variable, ""))
         if text:
             values[name] = _variable_value(variable, text, kind)
     return values
+
+
+def _without_ends(name: str, text: str) -> str:
+    """A setting without the white space around it; in the prefix of a text it counts, but for line ends."""
+    return text.strip("\r\n") if name.endswith("_prefix") else text.strip()
 
 
 def _variable_value(variable: str, text: str, kind: Any) -> Any:
@@ -370,7 +376,7 @@ def _file_value(path: Path, name: str, value: Any) -> Any:
     if kind is str and not isinstance(value, str):
         raise ConfigError(f"{path}: {name} must be a text in quotes")
     try:
-        return _converted(value, kind, strict=True)
+        return _converted(_without_ends(name, value) if kind is str else value, kind, strict=True)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {name}: {error}") from error
 

@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from anyio import to_thread
-
 from lightrag_jsonl.core import protocols, types
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.answers import Answer, Context
@@ -35,7 +33,6 @@ from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import NO_MODEL, model_name
 from lightrag_jsonl.rag.admin import Admin
 from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
-from lightrag_jsonl.rag.job_records import purge_ended_jobs
 from lightrag_jsonl.rag.namespaces import Communities, Entities, Traces
 from lightrag_jsonl.rag.network import store_network
 from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument, adopt_settings
@@ -142,6 +139,7 @@ class AsyncLightRAG:
         documents: Given | Iterable[Given],
         *,
         sync: bool = False,
+        allow_empty: bool = False,
         progress: ShowProgress = None,
         readers: Readers | None = None,
         file_limits: FileLimits | None = None,
@@ -152,7 +150,8 @@ class AsyncLightRAG:
         suffixes, like ".abc", or in place of packaged readers. The id of a file is the path: an
         edited file replaces the earlier text. With `sync`, documents of deleted files in the
         folders are deleted at the end; a folder without any readable file raises `ConfigError`,
-        and nothing is deleted. The report then also says what is new, gone and contradicted in the
+        and nothing is deleted: it may be a disk that is not mounted. With `allow_empty`, all documents
+        of such a folder, or of one that is gone, are deleted. The report then also says what is new, gone and contradicted in the
         graph. `file_limits` limit the cost of
         reading one file.
 
@@ -172,11 +171,15 @@ class AsyncLightRAG:
         if sync:
             if not isinstance(documents, str | Path | Document):
                 documents = list(documents)
-            folders = _folders(documents)
+            folders = _folders(documents, allow_gone=allow_empty)
         before = await self.engine.retrieval.graph_state() if sync else None
         unread: list[UnreadSource] = []
         pending = self.engine.pending_documents(
-            documents, unread, readers=readers, file_limits=file_limits
+            documents,
+            unread,
+            readers=readers,
+            file_limits=file_limits,
+            allow_empty=allow_empty if sync else None,
         )
         try:
             report = await self.engine.indexing.insert(pending, progress=progress)
@@ -272,9 +275,6 @@ class AsyncLightRAG:
         if another process still reads an earlier state: the documents are deleted then, and
         `admin.vacuum` does the rest.
         """
-        address = self.engine.working_dir
-        if purge and isinstance(address, Path):
-            await to_thread.run_sync(purge_ended_jobs, address)
         return await self.engine.indexing.delete(checked_texts(ids), purge=purge)
 
     @names_replacements
@@ -591,11 +591,12 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     return ids
 
 
-def _folders(sources: Given | Iterable[Given]) -> list[Path]:
-    """The folders among the sources; `ConfigError` without a folder."""
+def _folders(sources: Given | Iterable[Given], *, allow_gone: bool) -> list[Path]:
+    """The folders among the sources, also those that are gone; `ConfigError` without a folder."""
     if isinstance(sources, str | Path | Document):
         sources = [sources]
-    folders = [source for source in sources if isinstance(source, Path) and source.is_dir()]
+    paths = [source for source in sources if isinstance(source, Path)]
+    folders = [path for path in paths if path.is_dir() or (allow_gone and not path.exists())]
     if not folders:
         raise ConfigError("nothing can be synchronized: no folder was given")
     return folders

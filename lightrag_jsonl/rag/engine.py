@@ -49,6 +49,7 @@ from lightrag_jsonl.rag.settings import (
     choose_llm,
     choose_models,
     choose_tokenizer,
+    is_built,
     recorded_options,
     recorded_settings,
 )
@@ -338,13 +339,15 @@ class Engine:
         *,
         readers: Readers | None = None,
         file_limits: FileLimits | None = None,
+        allow_empty: bool | None = None,
     ) -> Iterator[PendingDocument]:
         """The documents in texts, files and folders, read on demand, for `indexing.insert`.
 
         Unreadable sources and skipped files are appended to `unread`.
         """
         sees = self.client.has_model("see")
-        for item in load_documents(sources, readers, file_limits, sees=sees):
+        items = load_documents(sources, readers, file_limits, sees=sees, allow_empty=allow_empty)
+        for item in items:
             if isinstance(item, Document):
                 yield PendingDocument(item, self.clock.seconds())
             else:
@@ -426,6 +429,7 @@ def open_engine(
     setup = Setup(address)
     recorded = recorded_settings(address) or {}
     options = IndexOptions.from_mapping(recorded_options(recorded) if options is None else options)
+    given_language = language
     language = language or recorded.get("language", "en")
     chosen_llm = choose_llm(llm, recorded, setup)
     task_models = choose_models(models or {}, {} if llm is not None else recorded, setup)
@@ -439,8 +443,11 @@ def open_engine(
         keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
     if task_models.get("answer", chosen_llm) is None:
         answerer = answerer or offline.ExtractiveAnswerer(rules)
-    expected = _expected_settings(chosen_embedder, tokenizer, language)
-    return Engine(
+    if is_built(recorded):
+        expected = _expected_settings(chosen_embedder, tokenizer, language)
+    else:
+        expected = {}
+    engine = Engine(
         working_dir=address,
         store=_open_store(address, expected, create=create),
         options=options,
@@ -459,6 +466,23 @@ def open_engine(
         new_id=new_id,
         processes=_processes(address, search_processes, options),
     )
+    if not is_built(recorded):
+        _record_first_settings(engine, recorded, is_language_given=given_language is not None)
+    return engine
+
+
+def _record_first_settings(
+    engine: Engine, recorded: Mapping[str, str], *, is_language_given: bool
+) -> None:
+    """Record language and models before anything is read with them: an insert may be interrupted, and an
+    index opened, before the first commit. Until that, another language may be given.
+    """
+    settings = {"language": engine.language, **engine.model_settings()}
+    kept_names = recorded.keys() - ({"language"} if is_language_given else set())
+    new_settings = {name: text for name, text in settings.items() if name not in kept_names}
+    if not engine.store.read_only and new_settings.items() - recorded.items():
+        with engine.store.transaction() as transaction:
+            transaction.put_settings(new_settings)
 
 
 def _processes(address: Address, count: int, options: IndexOptions) -> SearchProcesses | None:

@@ -40,6 +40,7 @@ SUFFIXES: Mapping[str, GraphFormat] = {
     ".nq": "nquads", ".cypher": "cypher", ".html": "html",
 }  # fmt: skip
 CSV_COLUMNS = ("kind", "name", "entity_type", "attributes", "aliases", *EDGE_FIELDS)
+FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # of spreadsheets
 MOST_NODES = 499  # of a page; networkx lays out more only with scipy
 MOST_LABELS = 80
 LABEL_CHARACTERS = 40
@@ -146,10 +147,21 @@ def _csv(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
     writer = csv.DictWriter(text, CSV_COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
     for entity in entities:
-        writer.writerow({"kind": "entity", **_xml_values(_node_fields(entity))})
+        writer.writerow({"kind": "entity", **_cells(_node_fields(entity))})
     for relation in relations:
-        writer.writerow({"kind": "relation", **_xml_values(_edge_fields(relation))})
+        writer.writerow({"kind": "relation", **_cells(_edge_fields(relation))})
     return text.getvalue()
+
+
+def _cells(fields: Mapping[str, object]) -> dict[str, Any]:
+    """The values of a row. A text that a spreadsheet would run as a formula begins with an apostrophe,
+    as OWASP advises ("CSV Injection").
+    """
+    cells = _xml_values(fields)
+    return {
+        name: f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_MARKS) else value
+        for name, value in cells.items()
+    }
 
 
 def _xml_values(fields: Mapping[str, object]) -> dict[str, Any]:

@@ -31,6 +31,11 @@ def recorded_settings(address: Address) -> dict[str, str] | None:
         return view.settings()
 
 
+def is_built(recorded: Mapping[str, str]) -> bool:
+    """Whether an index with these settings has had a commit, which records the embedder."""
+    return "embedder" in recorded
+
+
 def recorded_options(recorded: Mapping[str, str]) -> dict[str, Any]:
     """The options of indexing, as recorded by the command line."""
     return dict(json.loads(recorded.get(OPTIONS, "{}")))

@@ -132,8 +132,11 @@ def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
     Files of other origin stay; `ConfigError` where such a file is in the way of a page. An export that
     ends halfway leaves a manifest of the former and the new pages, so that the next one goes on.
     """
+    _refuse_links(folder, MANIFEST)
     former = _former_pages(folder)
     digests = {path: digest(text) for path, text in sorted(pages.items())}
+    for path in sorted({*digests, *former}):
+        _refuse_links(folder, path)
     in_the_way = [path for path in digests if path not in former and (folder / path).exists()]
     if in_the_way:
         raise ConfigError(
@@ -143,7 +146,7 @@ def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
     _write_manifest(folder, {**dict.fromkeys(former, ""), **digests})
     for path in changed:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(pages[path], encoding="utf-8", newline="")
+        _replace(folder, path, pages[path])
     deleted = [path for path in former if path not in digests]
     for path in deleted:
         (folder / path).unlink(missing_ok=True)
@@ -155,11 +158,26 @@ def write_wiki(folder: Path, pages: Mapping[str, str]) -> WikiChanges:
 
 
 def _write_manifest(folder: Path, digests: Mapping[str, str]) -> None:
-    """Replace the manifest at once: after a kill or on a full disk there is the old or the new one."""
-    draft = folder / f"{MANIFEST}.new"
     text = json.dumps(digests, ensure_ascii=False, indent=0) + "\n"
-    draft.write_text(text, encoding="utf-8", newline="")
-    draft.replace(folder / MANIFEST)
+    _replace(folder, MANIFEST, text)
+
+
+def _replace(folder: Path, path: str, text: str) -> None:
+    """Replace a file at once, or the link in its place: after a kill or on a full disk there is the old or
+    the new one, and nothing is ever written through a link.
+    """
+    draft = folder / f"{MANIFEST}.new"
+    draft.unlink(missing_ok=True)
+    with draft.open("x", encoding="utf-8", newline="") as file:
+        file.write(text)
+    draft.replace(folder / path)
+
+
+def _refuse_links(folder: Path, path: str) -> None:
+    """`ConfigError` for a link in the place of a page or of a folder of pages, which leads elsewhere."""
+    for place in (folder / path, *(folder / parent for parent in Path(path).parents[:-1])):
+        if place.is_symlink():
+            raise ConfigError(f"{place} is a symbolic link: remove it, or choose an empty folder")
 
 
 def _former_pages(folder: Path) -> Sequence[str]:

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from lightrag_jsonl.core.child_process import read_message, write_message
+from lightrag_jsonl.core.child_process import requests_until_left, write_message
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.readers import FileContent, read_file
@@ -55,9 +55,8 @@ def answer_requests() -> None:
     warnings.simplefilter("ignore")
     write_message(responses, b"")
     is_limited = False
-    while request_bytes := read_message(requests):
+    for request_bytes in requests_until_left(requests):
         request = msgspec.msgpack.decode(request_bytes, type=FileRequest)
-        del request_bytes
         if not is_limited:
             _limit_memory(request.limits.memory)
             is_limited = True

@@ -53,7 +53,7 @@ async def get_metrics(call: Call) -> Response:
 async def _sizes(index: Index) -> IndexSizes:
     counts = await read(index.rag.engine.store, lambda view: view.counts())
     return IndexSizes(
-        jobs=index.jobs.states(),
+        jobs=await index.jobs.states(),
         documents=counts.documents,
         chunks=counts.chunks,
         entities=counts.entities,

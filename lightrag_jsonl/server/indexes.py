@@ -1,35 +1,38 @@
 """The indexes of a server, with their jobs and running questions."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
+from filelock import FileLock, Timeout
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from lightrag_jsonl import AsyncLightRAG
 from lightrag_jsonl.core.answers import Answer
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError, StorageError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_async
-from lightrag_jsonl.server.job_files import Busy
-from lightrag_jsonl.server.jobs import JOB_SECONDS, MOST_BYTES, MOST_JOBS, JobQueue
+from lightrag_jsonl.server.jobs import JOB_SECONDS, MOST_BYTES, MOST_JOBS, Busy, JobQueue
 from lightrag_jsonl.server.metrics import Metrics
 from lightrag_jsonl.server.sharing import SharedStream
 from lightrag_jsonl.storage.store import search
 from lightrag_jsonl.storage.views import Snapshot
 from lightrag_jsonl.tracing.events import Event
 
+HandlerResult = TypeVar("HandlerResult")
 QuestionEvent: TypeAlias = Event | Answer
 Opener: TypeAlias = Callable[[Path], AsyncLightRAG]
 
 MEGABYTE: Final = 1 << 20
+LOCK_NAME: Final = "server.lock"  # in the folder of an index
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,9 @@ class ServerLimits:
     """Limits of requests.
 
     `upload`, `body` and `jobs_bytes` are in bytes, `question` in characters, `job_seconds` in
-    seconds for a job; `questions` and `jobs` are numbers. `jobs_bytes` holds for all jobs of an
-    index together, with what was uploaded for them and their reports.
+    seconds for a job; `questions`, `jobs` and `heavy` are numbers. `heavy` is for requests that read a
+    whole index, by the weight of their routes. `jobs_bytes` holds for what was sent for
+    all jobs of an index that are not done.
     """
 
     upload: int = 100 * MEGABYTE
@@ -46,6 +50,7 @@ class ServerLimits:
     question: int = 20_000
     questions: int = 16
     jobs: int = MOST_JOBS
+    heavy: int = 4
     jobs_bytes: int = MOST_BYTES
     job_seconds: float = JOB_SECONDS
 
@@ -75,7 +80,9 @@ class Index:
         self.folder = folder
         self._metrics = metrics
         self.rag = opener(folder)
+        self._lock = _server_lock(folder, self.rag)
         self.jobs = JobQueue(
+            self.rag.engine.store,
             folder,
             seconds=limits.job_seconds,
             most_jobs=limits.jobs,
@@ -157,8 +164,25 @@ class Index:
 
     async def close(self) -> None:
         """Close the index, and let another server have it."""
-        self.jobs.close()
         await self.rag.close()
+        if self._lock is not None:
+            self._lock.release()
+
+
+def _server_lock(folder: Path, rag: AsyncLightRAG) -> FileLock | None:
+    """The right to do the jobs of an index, for one server at a time; None if nothing can be written."""
+    if rag.engine.store.read_only:
+        return None
+    path = folder / LOCK_NAME
+    if path.is_symlink():
+        raise StorageError(f"{path} is a symbolic link: remove it", path=path)
+    lock = FileLock(path, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        message = f"another server has the jobs of {folder}: stop it first"
+        raise LockedError(message, path=folder) from error
+    return lock
 
 
 @dataclass
@@ -174,6 +198,7 @@ class Indexes:
     opener: Opener | None = None
     by_name: dict[str, Index] = field(default_factory=dict)
     in_flight: int = 0
+    heavy_in_flight: int = 0
 
     def open(self, folders: Iterable[Path]) -> None:
         """Open the index in each folder; `ConfigError` for equal or unusable names."""
@@ -215,3 +240,21 @@ class Indexes:
             yield
         finally:
             self.in_flight -= 1
+
+    def heavy_work(self, work: Awaitable[HandlerResult], weight: int) -> Awaitable[HandlerResult]:
+        """Work that reads a whole index, counted until it ends, also when its client has left: a thread
+        cannot be cancelled. `Busy` above the limit.
+        """
+        task = asyncio.ensure_future(work)
+        if self.heavy_in_flight + weight > self.limits.heavy:
+            task.cancel()
+            raise Busy("too many requests that read a whole index: try again later", 5)
+        self.heavy_in_flight += weight
+
+        def forget(ended: asyncio.Future[HandlerResult]) -> None:
+            self.heavy_in_flight -= weight
+            if not ended.cancelled():
+                ended.exception()  # nobody may be left to see it
+
+        task.add_done_callback(forget)
+        return asyncio.shield(task)

@@ -1,41 +1,94 @@
-"""The jobs of an index, done one after the other by a child process."""
+"""The jobs of an index, done one after the other by a child process.
+
+A job is what a client asked for, and a row in the index. What was sent with it waits there as
+pending documents, in the same transaction, so that a job that was accepted outlives every process.
+"""
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import signal
 import sys
+import tempfile
 import time
-from collections import Counter
-from contextlib import AbstractContextManager
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.settings import SETUP, Setup
-from lightrag_jsonl.server.job_files import Busy, Job, JobContent, JobFiles, JobKind, JobState
 from lightrag_jsonl.server.messages import without_folders
+from lightrag_jsonl.storage.rows import PendingDocument, StoredJob
+from lightrag_jsonl.storage.store import Result, Store, read, write
+from lightrag_jsonl.storage.views import StoreView, Transaction
+
+JobKind: TypeAlias = Literal["upload", "insert", "delete", "retry", "edit", "report"]
+JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 ATTEMPTS: Final = 3  # of a job whose process dies; then the job itself is to blame
 IDLE_SECONDS: Final = 10.0  # before a process without jobs ends; a new one needs a second to start
 JOB_SECONDS: Final = 24 * 3_600.0  # a book takes a day with a model that reads a chunk a minute
 MOST_JOBS: Final = 1_000  # that wait
-MOST_BYTES: Final = 1_000 << 20  # of all jobs, with their contents and reports
+MOST_BYTES: Final = 1_000 << 20  # that were sent for jobs which are not done
+MAX_ENDED_JOBS: Final = 1_000  # further ones are forgotten, the oldest first
+BYTES_IN_MEMORY: Final = 1 << 20  # of a body that arrives; the rest is on the disk
 LONGEST_LINE: Final = 1 << 22  # bytes of a message; the lists in a report are cut far below
 LONGEST_ERROR: Final = 4_000  # characters
 QUEUE_SECONDS: Final = 30  # after which a client may ask for a place in the queue again
+LOCK_SECONDS: Final = 1.0  # between two attempts to note a state while another process writes
 JOB_TOO_LONG: Final = (
     "the job took more than {hours:g} hours (`serve --max-job-hours`). Everything indexed until then "
     "stays, and a retry goes on with the rest"
 )
+NO_ROOM: Final = "{count} jobs wait or failed, and fill the space for jobs: try again later, or cancel failed jobs"
+UNREADABLE: Final = "the record of this job is no job: send it again"
 TOKEN_VARIABLE: Final = "LIGHTRAG_JSONL_TOKEN"  # holds the server's token, a secret
 
 log = logging.getLogger(__name__)
+
+
+class Busy(Exception):
+    """A limit is reached; the client should try again after `seconds`."""
+
+    def __init__(self, message: str, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class Job(msgspec.Struct):
+    """A change of an index. Times are in seconds since 1970, `size` in bytes.
+
+    `details`, called `about` in JSON, come from the client: the name and other fields of an upload,
+    the ids to delete, the change of an entity. `error` says why a job failed, or what a waiting job waits for.
+    """
+
+    id: str
+    kind: JobKind
+    created_at: float
+    details: dict[str, Any] = msgspec.field(name="about", default_factory=dict)
+    size: int = 0
+    state: JobState = "waiting"
+    attempts: int = 0
+    ended_at: float | None = None
+    progress: dict[str, Any] = {}
+    report: dict[str, Any] = {}
+    error: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job is over, for good or ill."""
+        return self.state in ("done", "failed", "cancelled")
+
+    def stored(self) -> StoredJob:
+        """The row of the job."""
+        record = msgspec.json.encode(self).decode()
+        return StoredJob(id=self.id, state=self.state, size=self.size, record=record)
 
 
 class WorkerMessage(msgspec.Struct):
@@ -50,17 +103,38 @@ class WorkerMessage(msgspec.Struct):
     locked: str = ""
 
 
+class JobContent:
+    """The body of a request, whose bytes count while they arrive."""
+
+    def __init__(self, file: IO[bytes], claim: Callable[[int], None]) -> None:
+        self.file = file
+        self.size = 0
+        self._claim = claim
+
+    def write(self, piece: bytes) -> None:
+        """Append a piece; `Busy` if there is no room for it."""
+        self._claim(len(piece))
+        self.size += len(piece)
+        self.file.write(piece)
+
+    def read(self) -> bytes:
+        """All of it."""
+        self.file.seek(0)
+        return self.file.read()
+
+
 class JobQueue:
     """The jobs of an index, done in the order of their arrival.
 
     Open jobs of a stopped or killed server are done after the next start. A job fails after
     `seconds`, not counting the time for which another process writes to the index. `most_jobs` may
-    wait; `most_bytes` limit the files of all jobs. Models of the `setup` replace those that the index
-    remembers. Raises as `JobFiles`.
+    wait; what was sent for jobs that are not done has `most_bytes` at most. Models of the `setup`
+    replace those that the index remembers.
     """
 
     def __init__(
         self,
+        store: Store,
         index_folder: Path,
         *,
         seconds: float = JOB_SECONDS,
@@ -68,102 +142,198 @@ class JobQueue:
         most_bytes: int = MOST_BYTES,
         setup: Setup | None = None,
     ) -> None:
+        self._store = store
+        self._index_folder = index_folder
         self._seconds = seconds
         self._most_jobs = most_jobs
+        self._most_bytes = most_bytes
+        self._setup = setup or Setup()
+        self._incoming = 0  # bytes of bodies that arrive
         self._child: asyncio.subprocess.Process | None = None
         self._current: Job | None = None  # the job of the child process
-        self._index_folder = index_folder
-        self._setup = setup or Setup()
-        self._files = JobFiles(index_folder, most_bytes)
-        for job in self.waiting:
-            if job.attempts >= ATTEMPTS:
-                self._end(job, error=f"the server was killed {job.attempts} times during this job")
         self._wake = asyncio.Event()
         self._wake.set()
 
-    def newest(self, offset: int = 0, limit: int | None = None) -> list[Job]:
-        """The jobs, newest first, without the first `offset` and at most `limit`."""
-        return self._files.newest(offset, limit)
+    # ── looking ─────────────────────────────────────────────────────────────────
 
-    def __len__(self) -> int:
-        return len(self._files)
+    async def newest(self, offset: int = 0, limit: int | None = None) -> tuple[int, list[Job]]:
+        """The number of jobs, and the newest, without the first `offset` and at most `limit`."""
 
-    def states(self) -> Counter[str]:
+        def find(view: StoreView) -> tuple[int, list[StoredJob]]:
+            return sum(view.job_states().values()), view.newest_jobs(limit, offset)
+
+        total, rows = await read(self._store, find)
+        return total, list(map(self._job, rows))
+
+    async def states(self) -> dict[str, int]:
         """The number of jobs in each state."""
-        return self._files.states()
+        return await read(self._store, lambda view: view.job_states())
 
-    def get(self, id: str) -> Job:
+    async def get(self, id: str) -> Job:
         """The job with an id; `NotFoundError` for an unknown id."""
-        return self._files.get(id)
+        row = await read(self._store, lambda view: view.job(id))
+        if row is None:
+            raise NotFoundError(f"no such job: {id}")
+        return self._job(row)
 
-    @property
-    def waiting(self) -> list[Job]:
-        """The jobs that have not ended, in the order of their turns."""
-        return list(self._files.open_jobs.values())
+    def _job(self, row: StoredJob) -> Job:
+        """The job of a row; of the current job, how far it is."""
+        if self._current is not None and self._current.id == row.id and not self._current.ended:
+            return self._current
+        try:
+            return msgspec.json.decode(row.record, type=Job)
+        except ValueError as error:  # of an index that somebody else prepared
+            log.warning("job %s cannot be read: %s", row.id, error)
+            return Job(id=row.id, kind="retry", created_at=0.0, state="failed", error=UNREADABLE)
 
-    def check_room(self) -> None:
-        """`Busy` while too many jobs wait."""
-        count = len(self._files.open_jobs)
+    async def _next(self) -> Job | None:
+        """The job whose turn it is."""
+        while rows := await read(self._store, lambda view: view.open_jobs(limit=1)):
+            job = self._job(rows[0])
+            if not job.ended:
+                return job
+            await self._save_ended(job)
+        return None
+
+    # ── asking ──────────────────────────────────────────────────────────────────
+
+    async def check_room(self) -> None:
+        """`Busy` while too many jobs wait, or too much was sent for them."""
+        await read(self._store, self._check_room)
+
+    def _check_room(self, view: StoreView, size: int = 0) -> None:
+        states = view.job_states()
+        count = states.get("waiting", 0) + states.get("running", 0)
         if count >= self._most_jobs:
             raise Busy(f"{count} jobs are queued: try again later", QUEUE_SECONDS)
+        if view.job_bytes() + size > self._most_bytes:
+            count += states.get("failed", 0)
+            raise Busy(NO_ROOM.format(count=count), QUEUE_SECONDS)
 
-    def new_content(self) -> AbstractContextManager[JobContent]:
-        """A new file for the content of a job; deleted unless a job is made of it."""
-        return self._files.new_content()
+    @contextlib.asynccontextmanager
+    async def new_content(self) -> AsyncIterator[JobContent]:
+        """A place for the body of a request, which is gone at the end of the block."""
+        await self.check_room()
+        stored = await read(self._store, lambda view: view.job_bytes())
 
-    def add(self, kind: JobKind, details: dict[str, Any], content: JobContent | None = None) -> Job:
-        """Add a job, with its content; `Busy` if there is no room for it."""
-        self.check_room()
-        job = self._files.add(kind, details, content)
+        def claim(size: int) -> None:
+            if stored + self._incoming + size > self._most_bytes:
+                raise Busy("bodies that arrive fill the space for jobs: try later", QUEUE_SECONDS)
+            self._incoming += size
+
+        with tempfile.SpooledTemporaryFile(max_size=BYTES_IN_MEMORY) as file:
+            content = JobContent(file, claim)
+            try:
+                yield content
+            finally:
+                self._incoming -= content.size
+
+    async def add(self, kind: JobKind, details: dict[str, Any]) -> Job:
+        """Add a job that needs no documents; `Busy` if there is no room for it."""
+        job = self._new_job(kind, details)
+
+        def put(transaction: Transaction) -> None:
+            self._check_room(transaction)
+            if kind == "delete":  # versions that came before, and are not indexed yet
+                earlier = transaction.pending(details["ids"])
+                transaction.delete_pending([row.row for row in earlier if row.row is not None])
+            transaction.put_job(job.stored())
+
+        return await self._accept(job, put)
+
+    async def add_file(
+        self, details: dict[str, Any], document: PendingDocument, content: JobContent
+    ) -> Job:
+        """Add a job to index a file; `document` has what was given with it."""
+        job = self._new_job("upload", details, content.size)
+        waiting = replace(document, job=job.id, is_file=True)
+
+        def put(transaction: Transaction) -> None:
+            self._check_room(transaction, job.size)
+            transaction.put_pending(waiting, content.read())
+            transaction.put_job(job.stored())
+
+        return await self._accept(job, put)
+
+    async def add_documents(self, documents: Iterable[PendingDocument], size: int) -> Job:
+        """Add a job to index documents; whatever they raise is raised, and then nothing is stored."""
+        job = self._new_job("insert", {"documents": 0}, size)
+
+        def put(transaction: Transaction) -> None:
+            self._check_room(transaction, job.size)
+            for document in documents:
+                transaction.put_pending(replace(document, job=job.id))
+                job.details["documents"] += 1
+            transaction.put_job(job.stored())
+
+        return await self._accept(job, put)
+
+    def _new_job(self, kind: JobKind, details: dict[str, Any], size: int = 0) -> Job:
+        return Job(
+            id=uuid.uuid4().hex, kind=kind, created_at=time.time(), details=details, size=size
+        )
+
+    async def _accept(self, job: Job, put: Callable[[Transaction], None]) -> Job:
+        await write(self._store, put)
         self._wake.set()
         return job
 
-    def cancel(self, id: str) -> Job:
-        """End a job that waits or runs; the documents it has indexed stay. `NotFoundError` for an unknown id."""
-        job = self.get(id)
+    async def cancel(self, id: str) -> Job:
+        """End a job that waits or runs, or give a failed one up.
+
+        What it has indexed stays, what of it waits is gone. `NotFoundError` for an unknown id.
+        """
+        job = await self.get(id)
+        if job.state in ("done", "cancelled"):
+            return job
         if job is self._current and self._child is not None:
             _kill(self._child)
-        if not job.ended:
-            self._end(job, state="cancelled")
+        job.state = "cancelled"
+        await self._save_ended(job)
         return job
 
-    def retry(self, id: str) -> Job:
-        """Let a failed job wait again, with its content.
+    async def retry(self, id: str) -> Job:
+        """Let a failed job wait again, behind all others, with what of it still waits.
 
-        `ConfigError` for a job that has not failed, or whose content was deleted to make room;
-        `NotFoundError` for an unknown id.
+        `ConfigError` for a job that has not failed, or of which nothing waits; `NotFoundError` for an
+        unknown id.
         """
-        job = self.get(id)
+        job = await self.get(id)
         if job.state != "failed":
             raise ConfigError(f"only a failed job can be tried again; this job is {job.state}")
-        if job.size and not self._files.content(id).exists():
-            raise ConfigError("the content of this job was deleted to make room: send it again")
-        self.check_room()
         job.state = "waiting"
         job.attempts = 0
         job.ended_at = None
         job.error = ""
         job.progress = {}
         job.report = {}
-        self._files.reopen(job)
-        self._wake.set()
-        return job
 
-    def close(self) -> None:
-        """Let another server have the jobs."""
-        self._files.close()
+        def put(transaction: Transaction) -> None:
+            self._check_room(transaction)
+            if job.kind in ("upload", "insert") and not transaction.pending(job=id):
+                raise ConfigError("nothing of this job waits any more: send it again")
+            transaction.delete_job(id)
+            transaction.put_job(job.stored())
+
+        return await self._accept(job, put)
+
+    # ── doing ───────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
         """Do the jobs as they come, until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while waiting := self.waiting:
+            while job := await self._next():
+                if job.attempts >= ATTEMPTS:
+                    message = f"the server was killed {job.attempts} times during this job"
+                    await self._end(job, error=message)
+                    continue
                 try:
                     await self._run_child()
                 except (OSError, ValueError) as error:  # no process, or it writes no messages
                     log.exception("a job could not be done")
-                    self._end(waiting[0], error=f"the indexing process failed: {error}")
+                    await self._end(job, error=f"the indexing process failed: {error}")
 
     async def _run_child(self) -> None:
         """Do the jobs in a new process until none comes for a while; returns early if the process dies."""
@@ -175,7 +345,6 @@ class JobQueue:
             "-m",
             "lightrag_jsonl.server.worker",
             str(self._index_folder),
-            _models_as_json(self._setup),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LONGEST_LINE,
@@ -185,39 +354,52 @@ class JobQueue:
         assert child.stdin is not None and child.stdout is not None
         self._child = child
         try:
-            while await self._has_next_job() and child.returncode is None:
-                job = self._current = self.waiting[0]
-                job.state = "running"
-                job.attempts += 1
-                self._files.save(job)
-                with contextlib.suppress(ConnectionError):  # the process died; `_follow` notices
-                    child.stdin.write(msgspec.json.encode(job) + b"\n")
-                    await child.stdin.drain()
+            await _send(child.stdin, _models(self._setup))
+            while (job := await self._next_soon()) and child.returncode is None:
+                self._current = job
+                if not await self._begin(job):
+                    continue
+                await _send(child.stdin, job)
                 if not await self._follow(job, child.stdout):
                     status = await child.wait()
                     if not job.ended and job.attempts >= ATTEMPTS:
-                        self._end(job, error=f"the indexing process exited (status {status})")
+                        await self._end(job, error=f"the indexing process exited (status {status})")
                     return
         except asyncio.CancelledError:  # the server ends, which is no failed attempt
             if self._current is not None and not self._current.ended:
                 self._current.attempts -= 1
-                self._files.save(self._current)
+                await self._save(self._current)
             raise
         finally:
             self._child = None
             self._current = None
-            if child.returncode is None:
-                _kill(child)
+            _kill(child)  # also what it started, should it have died itself
             await child.wait()
 
-    async def _has_next_job(self) -> bool:
-        """Whether a job waits, or comes within `IDLE_SECONDS`."""
-        if not self.waiting:
-            self._current = None
-            self._wake.clear()
+    async def _begin(self, job: Job) -> bool:
+        """Note that a job runs, unless somebody has ended it meanwhile."""
+        job.state = "running"
+        job.attempts += 1
+
+        def begin(transaction: Transaction) -> bool:
+            row = transaction.job(job.id)
+            if row is None or row.state not in ("waiting", "running"):
+                return False
+            transaction.put_job(job.stored())
+            return True
+
+        return await self._write(begin)
+
+    async def _next_soon(self) -> Job | None:
+        """The next job, if one waits or comes within `IDLE_SECONDS`."""
+        self._current = None
+        self._wake.clear()
+        job = await self._next()
+        if job is None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
-        return bool(self.waiting)
+            job = await self._next()
+        return job
 
     async def _follow(self, job: Job, messages: asyncio.StreamReader) -> bool:
         """Note the messages about a job; returns whether the process can do another job."""
@@ -228,51 +410,72 @@ class JobQueue:
                     if job.ended:  # by `cancel`
                         return False
                     message = msgspec.json.decode(line, type=WorkerMessage)
-                    self._note(job, message)
-                    if job.ended:
+                    if message.report or message.error:
+                        await self._end(job, message.report, message.error)
                         return True
+                    self._note(job, message)
                     if message.locked:
                         deadline.reschedule(clock() + self._seconds)
         except TimeoutError:
-            self._end(job, error=JOB_TOO_LONG.format(hours=self._seconds / 3_600))
-            if self._child is not None:
-                _kill(self._child)
+            await self._end(job, error=JOB_TOO_LONG.format(hours=self._seconds / 3_600))
         return False
 
     def _note(self, job: Job, message: WorkerMessage) -> None:
         job.state = "waiting" if message.locked else "running"
         job.error = without_folders(message.locked, self._index_folder)
         job.progress = message.progress or job.progress
-        if message.report or message.error:
-            self._end(job, message.report, message.error)
 
-    def _end(
-        self,
-        job: Job,
-        report: dict[str, Json] | None = None,
-        error: str = "",
-        *,
-        state: JobState | None = None,
-    ) -> None:
+    async def _end(self, job: Job, report: dict[str, Json] | None = None, error: str = "") -> None:
         job.report = without_folders(report or {}, self._index_folder)
         job.error = without_folders(error, self._index_folder)[:LONGEST_ERROR]
-        job.state = state or ("failed" if error else "done")
-        job.ended_at = time.time()
+        job.state = "failed" if error else "done"
         if job.state == "done" and job.details.get("purge"):
             job.details = {"purge": True, "documents": len(job.details["ids"])}
-        self._files.save(job)
+        await self._save_ended(job)
+
+    async def _save_ended(self, job: Job) -> None:
+        """Store a job that has ended. Only what of a failed job waits can be needed again."""
+        job.ended_at = time.time()
+
+        def save(transaction: Transaction) -> None:
+            if job.state != "failed":
+                waiting = transaction.pending(job=job.id)
+                transaction.delete_pending([row.row for row in waiting if row.row is not None])
+            transaction.put_job(job.stored())
+            transaction.delete_ended_jobs(MAX_ENDED_JOBS)
+
+        await self._write(save)
+
+    async def _save(self, job: Job) -> None:
+        await self._write(lambda transaction: transaction.put_job(job.stored()))
+
+    async def _write(self, change: Callable[[Transaction], Result]) -> Result:
+        """Write, as soon as no other process does: an accepted job is not lost for that."""
+        while True:
+            try:
+                return await write(self._store, change)
+            except LockedError as error:
+                log.warning("the state of a job is not stored yet: %s", error)
+                await asyncio.sleep(LOCK_SECONDS)
 
 
-def _models_as_json(setup: Setup) -> str:
+async def _send(stream: asyncio.StreamWriter, message: object) -> None:
+    """Write a line of JSON; a process that died is noticed when its messages are read."""
+    with contextlib.suppress(ConnectionError):
+        stream.write(msgspec.json.encode(message) + b"\n")
+        await stream.drain()
+
+
+def _models(setup: Setup) -> dict[str, Any]:
     """The names and addresses of models in a setup, for the child process."""
     names = [name for name in SETUP if name not in ("working_dir", "prompts")]
     values = {name: getattr(setup, name) for name in names}
-    return json.dumps({name: value for name, value in values.items() if value})
+    return {name: value for name, value in values.items() if value}
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
     """End a process and its children, which does no harm to the index."""
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             child.kill()  # its children end when their pipes are closed
         else:

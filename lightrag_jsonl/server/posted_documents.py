@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final, Never
 
 from lightrag_jsonl.core.errors import ConfigError
@@ -16,18 +15,18 @@ BODY_END: Final = re.compile(r"\s*\}\s*\Z")
 EXPECTED_BODY: Final = 'the body must be {"documents": […]}, with at least one document'
 
 
-def posted_documents(path: Path) -> Iterator[Document]:
-    """The documents in a file with `{"documents": […]}`; `ConfigError` names the wrong one.
+def posted_documents(body: bytes) -> Iterator[Document]:
+    """The documents in `{"documents": […]}`; `ConfigError` names the wrong one.
 
-    At any time, one of them is in memory beside the text of the file.
+    At any time, one of them is in memory beside the text of the body.
     """
-    for number, value in enumerate(_values(_text_of(path))):
+    for number, value in enumerate(_values(_text_of(body))):
         yield document_from(value, where=f"documents[{number}]")
 
 
-def _text_of(path: Path) -> str:
+def _text_of(body: bytes) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError(f"the body is not UTF-8: {error}") from error
 

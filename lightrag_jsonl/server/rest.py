@@ -3,9 +3,8 @@
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
 
 import msgspec
@@ -16,17 +15,19 @@ from starlette.responses import HTMLResponse
 
 from lightrag_jsonl.core import answers, types
 from lightrag_jsonl.core.claims import Conflict, DatedClaim
-from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
+from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.core.index_reports import DocumentStatus, Status
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.snapshots import IndexSnapshot, StateDifference
+from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.curation.homonyms import Homonym
+from lightrag_jsonl.indexing.incoming import storable
 from lightrag_jsonl.server.chat import EVENTS, stream_part
 from lightrag_jsonl.server.graph_edits import GraphEdit, HomonymParams, check_edit, get_homonyms
 from lightrag_jsonl.server.graph_overview import OverviewBody, graph_overview
 from lightrag_jsonl.server.indexes import EntityLine
-from lightrag_jsonl.server.job_files import Job, JobContent
+from lightrag_jsonl.server.jobs import Job, JobContent
 from lightrag_jsonl.server.messages import without_folders
 from lightrag_jsonl.server.posted_documents import posted_documents
 from lightrag_jsonl.server.routing import (
@@ -41,6 +42,7 @@ from lightrag_jsonl.server.routing import (
     read_body,
 )
 from lightrag_jsonl.server.snapshots import DiffParams, get_difference, get_snapshots
+from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import find_documents
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing import events
@@ -354,87 +356,87 @@ def _list_part(items: list[ListItem], params: ListParams) -> ListPart[ListItem]:
 
 
 async def insert_documents(call: Call) -> Job:
-    """Index texts. A small body is checked at once, a large one by the job."""
-    jobs = call.index.jobs
-    jobs.check_room()
+    """Index texts: all of them, or none if one cannot be stored."""
     check_media_type(call.request, "application/json")
-    with jobs.new_content() as content:
+    async with call.index.jobs.new_content() as content:
         await _receive(call, content)
-        details = {}
-        if content.size <= call.indexes.limits.body:
-            details["documents"] = await to_thread.run_sync(_count_documents, content.path)
-        return jobs.add("insert", details, content)
+        documents = _storable_documents(content, call.index.rag.engine.clock.seconds())
+        return await call.index.jobs.add_documents(documents, content.size)
 
 
-def _count_documents(path: Path) -> int:
-    """The number of documents in a body; `ConfigError` if one of them is wrong."""
-    return sum(1 for _ in posted_documents(path))
+def _storable_documents(content: JobContent, now: float) -> Iterator[PendingDocument]:
+    """The documents in a body; `ConfigError` names one that cannot be stored."""
+    for number, document in enumerate(posted_documents(content.read())):
+        try:
+            yield storable(PendingDocument(document=document, created_at=now))
+        except ConfigError as error:
+            raise ConfigError(f"documents[{number}]: {error}") from error
 
 
 async def upload_file(call: Call) -> Job:
     """Index a file, whose name is a title and never a path."""
-    jobs = call.index.jobs
-    jobs.check_room()
     params: UploadParams = call.params
     if not params.name.isprintable() or set(params.name) & set("/\\"):
         raise HTTPException(400, "the name of a file must not hold folders or control characters")
     check_media_type(call.request, "application/octet-stream")
-    with jobs.new_content() as content:
+    document = Document("", id=params.id, title=params.title, source=params.name, date=params.date)
+    pending = PendingDocument(document=document, created_at=call.index.rag.engine.clock.seconds())
+    async with call.index.jobs.new_content() as content:
         await _receive(call, content)
-        return jobs.add("upload", msgspec.to_builtins(params), content)
+        details = msgspec.to_builtins(params)
+        return await call.index.jobs.add_file(details, pending, content)
 
 
 async def _receive(call: Call, content: JobContent) -> None:
-    """Write a body to the disk, piece by piece."""
+    """Put a body aside, piece by piece."""
     async for piece in read_body(call.request, call.indexes.limits.upload):
         await to_thread.run_sync(content.write, piece)
 
 
 async def delete_documents(call: Call) -> Job:
     """Delete documents; with `purge` also every text, name and answer that may be left of them."""
-    jobs = call.index.jobs
-    jobs.check_room()
     ids = list(dict.fromkeys(call.body.ids))
-    stored_ids = await read(call.index.rag.engine.store, lambda view: view.existing_ids(ids))
+    stored_ids = await call.index.rag.engine.indexing.deletable_ids(ids, purge=call.body.purge)
     missing_ids = [id for id in ids if id not in stored_ids]
     if missing_ids:
         raise NotFoundError(f"no such document: {', '.join(missing_ids[:MOST_NAMED])}")
     details = {"ids": ids, "purge": True} if call.body.purge else {"ids": ids}
-    return jobs.add("delete", details)
+    return await call.index.jobs.add("delete", details)
 
 
 async def retry_failed(call: Call) -> Job:
     """Go on with interrupted documents, and read failed chunks again."""
-    return call.index.jobs.add("retry", {})
+    return await call.index.jobs.add("retry", {})
 
 
 async def change_graph(call: Call) -> Job:
     """Change the graph by hand, as a job; the report of the job says how to undo the change."""
     check_edit(call.body)
-    return call.index.jobs.add("edit", msgspec.to_builtins(call.body))
+    return await call.index.jobs.add("edit", msgspec.to_builtins(call.body))
 
 
 async def list_jobs(call: Call) -> ListPart[Job]:
     """The jobs, newest first."""
     params: ListParams = call.params
-    jobs = call.index.jobs
-    items = await to_thread.run_sync(jobs.newest, params.offset, params.limit)
-    return ListPart(total=len(jobs), items=items)
+    total, items = await call.index.jobs.newest(params.offset, params.limit)
+    return ListPart(total=total, items=items)
 
 
 async def get_job(call: Call) -> Job:
     """A job, with its progress."""
-    return call.index.jobs.get(call.request.path_params["id"])
+    return await call.index.jobs.get(call.request.path_params["id"])
 
 
 async def cancel_job(call: Call) -> Job:
-    """End a waiting or running job; its finished documents stay. An ended job does not change."""
-    return call.index.jobs.cancel(call.request.path_params["id"])
+    """End a waiting or running job, or give a failed one up; its finished documents stay, what waits is
+    gone.
+    """
+    return await call.index.jobs.cancel(call.request.path_params["id"])
 
 
 async def retry_job(call: Call) -> Job:
-    """Let a failed job wait again, with what was sent for it."""
-    return call.index.jobs.retry(call.request.path_params["id"])
+    """Let a failed job wait again, with what of it waits."""
+    return await call.index.jobs.retry(call.request.path_params["id"])
 
 
 # ── the index, its traces and its graph ─────────────────────────────────────────
@@ -535,7 +537,7 @@ async def start_reports(call: Call) -> Job:
 
     The job fails without a call if these have become more than the calls that were agreed to.
     """
-    return call.index.jobs.add("report", {"calls": call.body.calls})
+    return await call.index.jobs.add("report", {"calls": call.body.calls})
 
 
 async def get_sources(call: Call) -> ChunkList:
@@ -587,14 +589,14 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/entities", get_entities, EntityParams, result=ListPart[EntityLine]),
     Route("GET", f"{INDEX_PATH}/types", count_entity_types, result=dict[str, int]),
     Route("GET", f"{INDEX_PATH}/neighbourhood", get_neighbourhood, NeighbourhoodParams, result=NeighbourhoodBody),
-    Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody),
-    Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim]),
-    Route("GET", f"{INDEX_PATH}/conflicts", get_conflicts, ConflictParams, result=list[Conflict]),
-    Route("GET", f"{INDEX_PATH}/homonyms", get_homonyms, HomonymParams, result=list[Homonym]),
+    Route("GET", f"{INDEX_PATH}/overview", get_overview, result=OverviewBody, weight=1),
+    Route("GET", f"{INDEX_PATH}/history", get_history, HistoryParams, result=list[DatedClaim], weight=1),
+    Route("GET", f"{INDEX_PATH}/conflicts", get_conflicts, ConflictParams, result=list[Conflict], weight=1),
+    Route("GET", f"{INDEX_PATH}/homonyms", get_homonyms, HomonymParams, result=list[Homonym], weight=1),
     Route("GET", f"{INDEX_PATH}/snapshots", get_snapshots, result=list[IndexSnapshot]),
-    Route("GET", f"{INDEX_PATH}/diff", get_difference, DiffParams, result=StateDifference),
-    Route("GET", f"{INDEX_PATH}/communities", get_communities, CommunityParams, result=ListPart[answers.Community]),
-    Route("GET", f"{INDEX_PATH}/communities/estimate", get_report_estimate, result=Usage),
+    Route("GET", f"{INDEX_PATH}/diff", get_difference, DiffParams, result=StateDifference, weight=2),
+    Route("GET", f"{INDEX_PATH}/communities", get_communities, CommunityParams, result=ListPart[answers.Community], weight=1),
+    Route("GET", f"{INDEX_PATH}/communities/estimate", get_report_estimate, result=Usage, weight=1),
     Route("POST", f"{INDEX_PATH}/communities/report", start_reports, body=AgreedReports, result=Job, status=202),
     Route("GET", f"{INDEX_PATH}/sources", get_sources, SourceParams, result=ChunkList),
 )  # fmt: skip

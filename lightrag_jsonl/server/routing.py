@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from lightrag_jsonl.core import errors
 from lightrag_jsonl.server.indexes import Index, Indexes
-from lightrag_jsonl.server.job_files import Busy
+from lightrag_jsonl.server.jobs import Busy
 from lightrag_jsonl.server.messages import without_folders
 
 HandlerResult = TypeVar("HandlerResult")
@@ -79,6 +79,9 @@ class Route:
     status: int = 200
     other_media: str = ""  # of a response in pieces, for routes where the request chooses
     large: bool = False  # whether the JSON may be as large as an upload; then `run` reads it
+    weight: int = (
+        0  # the share of `ServerLimits.heavy` that a request takes, if it reads the whole index
+    )
 
 
 class Stream(StreamingResponse):
@@ -218,6 +221,8 @@ async def _run_handler(route: Route, request: Request, indexes: Indexes) -> Resp
     if route.body is not None and not reads_body:
         body = _checked(await _read_json(request, indexes.limits.body), route.body)
     work = route.run(Call(request=request, indexes=indexes, params=params, body=body))
+    if route.weight:
+        work = indexes.heavy_work(work, route.weight)
     if reads_body:  # the handler reads from the client, and notices when it leaves
         result = await work
     else:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.providers.header_values import header_value
 from lightrag_jsonl.server.metrics import Metrics
 from lightrag_jsonl.server.routing import error_response
 
@@ -47,8 +48,9 @@ class Access:
     public: Collection[str] = ()
 
     def __post_init__(self) -> None:
-        token = self.token
-        if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii()):
+        token = None if self.token is None else header_value(self.token, "the token of the server")
+        object.__setattr__(self, "token", token)
+        if token is not None and len(token) < SHORTEST_TOKEN:
             raise ConfigError(f"the token must be ASCII, at least {SHORTEST_TOKEN} characters")
         if token is None and self.host not in LOOPBACK:
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""The child process of a server: reads jobs from stdin, and reports on stdout.
+"""The child process of a server: reads the setup and jobs from stdin, and reports on stdout.
 
 The process ends with its stdin, even in the middle of a job: when the server has had no jobs for a
 while, or was killed.
@@ -10,38 +10,27 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from lightrag_jsonl import AsyncLightRAG, DeleteReport, Document, InsertReport, LightRAGError
+from lightrag_jsonl import AsyncLightRAG, DeleteReport, LightRAGError
 from lightrag_jsonl.core.errors import ConfigError, LockedError
-from lightrag_jsonl.core.index_reports import FileNote
-from lightrag_jsonl.core.types import Failure
-from lightrag_jsonl.indexing.loading import (
-    JSONL_SUFFIX,
-    UnreadSource,
-    documents_in,
-    with_unread,
-)
 from lightrag_jsonl.indexing.progress import Progress
+from lightrag_jsonl.providers.addresses import remember_addresses
 from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.job_records import CONTENT, JOBS_FOLDER
-from lightrag_jsonl.rag.opening import open_async
-from lightrag_jsonl.readers import file_suffix
-from lightrag_jsonl.readers.process import ReadingProcess
+from lightrag_jsonl.rag.opening import given_addresses, open_async
 from lightrag_jsonl.server.graph_edits import GraphEdit, edit_graph
-from lightrag_jsonl.server.job_files import Job
-from lightrag_jsonl.server.jobs import WorkerMessage
-from lightrag_jsonl.server.posted_documents import posted_documents
-from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.server.jobs import Job, WorkerMessage
+from lightrag_jsonl.storage.store import read, write
 
 PROGRESS_SECONDS: Final = 0.2  # between two reports on progress
 LOCK_SECONDS: Final = 5.0  # between two attempts while another process writes
 LIST_BYTES: Final = 50_000  # of JSON, of each list in a report
+NOT_INDEXED: Final = "{count} documents of this job are not indexed: a retry goes on with them"
 
 SendMessage: TypeAlias = Callable[[WorkerMessage], None]
 
@@ -60,26 +49,29 @@ def run_worker() -> None:
         reports.write(msgspec.json.encode(message, enc_hook=str) + b"\n")
         reports.flush()
 
-    setup = Setup(**msgspec.json.decode(sys.argv[2]))
-    asyncio.run(_work(Path(sys.argv[1]), setup, send))
+    asyncio.run(_work(Path(sys.argv[1]), send))
 
 
-async def _work(folder: Path, setup: Setup, send: SendMessage) -> None:
+async def _work(folder: Path, send: SendMessage) -> None:
     loop = asyncio.get_running_loop()
     lines = asyncio.Queue[bytes]()
 
     def read() -> None:
         for line in sys.stdin.buffer:
             loop.call_soon_threadsafe(lines.put_nowait, line)
-        os._exit(0)
+        os._exit(0)  # processes that read files end with their pipes
 
     threading.Thread(target=read, daemon=True).start()
+    setup = Setup(**msgspec.json.decode(await lines.get()))  # its addresses may hold passwords
     rag: AsyncLightRAG | None = None
     while True:
         job = msgspec.json.decode(await lines.get(), type=Job)
         try:
-            rag = rag or open_async(folder, setup)
-            send(await _result(job, rag, folder, send))
+            if rag is None:
+                rag = open_async(folder, setup)
+                # An insert records the names of the models: with these, their addresses are needed.
+                remember_addresses(folder, given_addresses(replace(setup, working_dir=folder)))
+            send(await _result(job, rag, send))
         except LightRAGError as error:
             send(stopped_message(job, error))
         except OSError as error:
@@ -89,12 +81,11 @@ async def _work(folder: Path, setup: Setup, send: SendMessage) -> None:
             send(WorkerMessage(error=f"{type(error).__name__}: see the server's log"))
 
 
-async def _result(job: Job, rag: AsyncLightRAG, folder: Path, send: SendMessage) -> WorkerMessage:
+async def _result(job: Job, rag: AsyncLightRAG, send: SendMessage) -> WorkerMessage:
     """The message that ends a job, which waits as long as another process writes to the index."""
-    content = folder / JOBS_FOLDER / f"{job.id}{CONTENT}"
     while True:
         try:
-            report = await do_job(job, rag, content, _progress(send))
+            report = await do_job(job, rag, _progress(send))
         except LockedError as error:
             send(WorkerMessage(locked=str(error)))
             await asyncio.sleep(LOCK_SECONDS)
@@ -141,7 +132,7 @@ def _beginning(items: Sequence[object]) -> list[object]:
 
 
 async def do_job(
-    job: Job, rag: AsyncLightRAG, content: Path, progress: Callable[[Progress], None]
+    job: Job, rag: AsyncLightRAG, progress: Callable[[Progress], None]
 ) -> dict[str, Any]:
     """Do a job, which may have been begun before, and return its report."""
     report: object
@@ -153,12 +144,8 @@ async def do_job(
         report = await edit_graph(rag, msgspec.convert(job.details, GraphEdit))
     elif job.kind == "report":
         report = await _write_reports(rag, job.details["calls"])
-    elif job.kind == "insert":
-        for _ in posted_documents(content):  # all of them are checked before the first is indexed
-            pass
-        report = await rag.insert(posted_documents(content), progress=progress)
     else:
-        report = await _insert_upload(rag, job.details, content, progress)
+        report = await _insert_waiting(rag, job, progress)
     return dict(msgspec.to_builtins(report, enc_hook=str))
 
 
@@ -169,8 +156,14 @@ async def _delete_documents(rag: AsyncLightRAG, details: Mapping[str, Any]) -> D
     """
     ids: list[str] = details["ids"]
     purge = bool(details.get("purge"))
-    stored_ids = await read(rag.engine.store, lambda view: view.existing_ids(ids))
-    report = await rag.delete(*(id for id in ids if id in stored_ids), purge=purge)
+    known_ids = await rag.engine.indexing.deletable_ids(ids, purge=purge)
+    present_ids = [id for id in ids if id in known_ids]
+    if not present_ids:  # without ids, a purge would be one of all that was deleted earlier
+        if purge:
+            await write(rag.engine.store, lambda transaction: transaction.purge(()))
+            await rag.admin.vacuum()
+        return DeleteReport()
+    report = await rag.delete(*present_ids, purge=purge)
     return replace(report, documents=()) if purge else report
 
 
@@ -194,40 +187,19 @@ async def _write_reports(rag: AsyncLightRAG, agreed_calls: int) -> dict[str, Any
     return {"reports": titles, "failures": run.failures, "usage": run.usage, "stopped": stopped}
 
 
-async def _insert_upload(
-    rag: AsyncLightRAG,
-    details: Mapping[str, Any],
-    content: Path,
-    progress: Callable[[Progress], None],
-) -> InsertReport:
-    unread: list[UnreadSource] = []
-
-    def documents() -> Iterator[Document]:
-        sees = rag.engine.client.has_model("see")
-        for item in documents_in_upload(details, content.read_bytes(), sees=sees):
-            if isinstance(item, Document):
-                yield item
-            else:
-                unread.append(item)
-
-    report = await rag.insert(documents(), progress=progress)
-    return with_unread(report, unread)
-
-
-def documents_in_upload(
-    details: Mapping[str, Any], content: bytes, *, sees: bool = False
-) -> Iterator[Document | Failure | FileNote]:
-    """The documents in the bytes of a file, and notes on them; `ConfigError` for an unreadable file.
-
-    `details` are the name of the file and the properties that the client gave the document. A line
-    of a .jsonl file keeps its own id.
-    """
-    path = PurePath(details["name"])
-    names = ("title", "date") if file_suffix(path) == JSONL_SUFFIX else ("title", "date", "id")
-    properties = {name: details[name] for name in names if details.get(name)}
-    with ReadingProcess(sees=sees) as reading:
-        for item in documents_in(content, path, reading):
-            yield replace(item, **properties) if isinstance(item, Document) else item
+async def _insert_waiting(
+    rag: AsyncLightRAG, job: Job, progress: Callable[[Progress], None]
+) -> dict[str, Any]:
+    """Index what waits of a job; `stopped` says why something of it waits on."""
+    await rag.engine.record_models()
+    report = await rag.engine.indexing.resume(job=job.id, progress=progress)
+    values = dict(msgspec.to_builtins(report, enc_hook=str))
+    waiting = await read(rag.engine.store, lambda view: view.pending(job=job.id))
+    if waiting and not report.stopped:
+        reasons = [failure.reason for failure in report.failures if failure.chunk_id is None]
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        values["stopped"] = (reasons or [NOT_INDEXED.format(count=len(waiting))])[0] + more
+    return values
 
 
 def _progress(send: SendMessage) -> Callable[[Progress], None]:

@@ -39,6 +39,10 @@ class PendingDocument:
     """A document that was inserted and is not visible yet, with the records and chunks that the
     caller provided; `chunk_size` is the (size, overlap) in tokens of the chunks in the records,
     `seen_pictures` the places of texts that a model has read on pictures.
+
+    `row` is that of the waiting document, or of the waiting file that the document was read from;
+    None if it does not wait yet. `job` names the job of a server that brought it. A waiting file
+    (`is_file`) is not read yet: its `document` has no text, but what was given with the file.
     """
 
     document: t.Document
@@ -47,6 +51,24 @@ class PendingDocument:
     chunks: tuple[str, ...] | None = None
     chunk_size: tuple[int, int] | None = None
     seen_pictures: tuple[SeenPicture, ...] = ()
+    row: int | None = field(default=None, compare=False)
+    job: str | None = None
+    is_file: bool = False
+
+    @property
+    def name(self) -> str:
+        """The id of the document; of a file, which may hold several documents, that of its job."""
+        return f"upload-{self.job}" if self.is_file else self.document.id or ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredJob:
+    """A job of a server: its state, the bytes that were sent for it, and all of it in JSON."""
+
+    id: str
+    state: str
+    size: int
+    record: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

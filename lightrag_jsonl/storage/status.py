@@ -259,7 +259,7 @@ def _waiting_labels(view: StoreView) -> Iterator[DocumentLabel]:
     for pending in view.pending(view.new_pending_ids()):
         document = pending.document
         yield DocumentLabel(
-            id=_id_of(pending),
+            id=pending.name,
             title=document.title,
             source=document.source,
             state="pending",
@@ -316,7 +316,7 @@ def _visible_status(
 def _waiting_status(pending: PendingDocument) -> DocumentStatus:
     document = pending.document
     return DocumentStatus(
-        id=_id_of(pending),
+        id=pending.name,
         title=document.title,
         source=document.source,
         date=document.date,
@@ -326,7 +326,3 @@ def _waiting_status(pending: PendingDocument) -> DocumentStatus:
         created_at=datetime.fromtimestamp(pending.created_at, UTC),
         metadata=document.metadata,
     )
-
-
-def _id_of(pending: PendingDocument) -> str:
-    return pending.document.id or ""

@@ -16,6 +16,7 @@ from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
 from lightrag_jsonl.storage.tables.full_text import TermCounts
 from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
+from lightrag_jsonl.storage.tables.jobs import JobReads, JobWrites
 from lightrag_jsonl.storage.tables.kept_rows import SavedStateReads
 from lightrag_jsonl.storage.tables.mentions import MentionReads, MentionWrites
 from lightrag_jsonl.storage.tables.overrides import OverrideReads, OverrideWrites
@@ -28,6 +29,7 @@ from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorSearch
 
 class StoreView(
     DocumentReads,
+    JobReads,
     MentionReads,
     GraphReads,
     OverrideReads,
@@ -124,6 +126,7 @@ class Transaction(
     StoreView,
     SavedStateWrites,
     DocumentWrites,
+    JobWrites,
     MentionWrites,
     GraphWrites,
     OverrideWrites,

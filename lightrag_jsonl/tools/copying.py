@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.errors import StorageError
@@ -120,8 +121,9 @@ def _copy_vectors(
 
 
 def _copy_pending(view: StoreView, transaction: Transaction) -> None:
-    for document in view.pending():
-        transaction.put_pending(document)
+    for pending in view.pending():
+        file = view.pending_file(pending.row) if pending.is_file and pending.row else None
+        transaction.put_pending(replace(pending, row=None), file)
 
 
 def _copy_caches(view: StoreView, transaction: Transaction) -> None:

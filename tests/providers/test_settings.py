@@ -85,16 +85,10 @@ def test_the_config_files_of_the_documentation_work(user_file: Path, config: str
 
 def test_a_key_that_cannot_be_sent_is_named() -> None:
     """A key with an ellipsis or a full-width letter was not copied whole; the error does not show it."""
-    with ScriptedServer(respond=respond) as server:
-        for arguments in ({"api_key": "sk-１２…"}, {"extra_headers": {"X-Key": "sk-１２…"}}):
-            llm = OpenAILLM("m", base_url=server.base_url, **arguments)  # type: ignore[arg-type]
-            with (
-                LightRAG("kb", llm=llm) as rag,
-                pytest.raises(ConfigError, match="ASCII") as caught,
-            ):
-                rag.query("?", mode="bypass")
-            assert "１２" not in str(caught.value)
-    assert not server.requests
+    for arguments in ({"api_key": "sk-１２…"}, {"extra_headers": {"X-Key": "sk-１２…"}}):
+        with pytest.raises(ConfigError, match="ASCII") as caught:
+            OpenAILLM("m", base_url="http://127.0.0.1:1/v1", **arguments)  # type: ignore[arg-type]
+        assert "１２" not in str(caught.value)
 
 
 @pytest.mark.slow

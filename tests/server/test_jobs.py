@@ -1,38 +1,26 @@
-"""Jobs: what they wait for, what they keep, the room that they take, and what a purge leaves of them."""
+"""Jobs: nothing accepted is lost; what they wait for, the room they take, what a purge leaves of them."""
 
 import contextlib
 import json
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
 
-from lightrag_jsonl import ConfigError
+from lightrag_jsonl import ConfigError, Document, LightRAG
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.rag.job_records import purge_ended_jobs
 from lightrag_jsonl.server import jobs
 from lightrag_jsonl.server.indexes import ServerLimits
-from lightrag_jsonl.server.job_files import Busy
-from lightrag_jsonl.server.jobs import JobQueue
 from lightrag_jsonl.server.posted_documents import posted_documents
 from lightrag_jsonl.server.worker import LIST_BYTES, shortened_report
 from lightrag_jsonl.storage.opening import open_store
 from tests.cli.conftest import run
-from tests.server.running import SECONDS, serving, wait_for
+from tests.server.running import SECONDS, Running, serving, wait_for
 
 SECRET = "Zanzibarium"
-
-
-def queue_with_content(kb: Path, size: int, **limits: int) -> JobQueue:
-    """A queue with one failed job that has this much content."""
-    queue = JobQueue(kb, **limits)
-    with queue.new_content() as content:
-        content.write(b"x" * size)
-        queue.add("upload", {"name": "a.txt"}, content)
-    queue._end(queue.waiting[0], error="no good")
-    return queue
 
 
 @pytest.fixture
@@ -102,35 +90,95 @@ def test_a_failed_job_is_tried_again_with_its_content(kb: Path) -> None:
         server.post("/indexes/kb/jobs/absent/retry", {}, 404)
 
 
+@pytest.mark.slow
 def test_all_jobs_share_their_room(kb: Path) -> None:
-    """Contents and records together; ended jobs make room, open ones do not, nor does a broken upload
-    keep its room.
+    """What was sent for jobs that are not done: beyond it a client is asked to come again, until a
+    failed job is given up.
     """
-    queue = queue_with_content(kb, 6_000, most_bytes=10_000)
-    (failed,) = queue.newest()
-    with pytest.raises(Busy), queue.new_content() as content:
-        content.write(b"x" * 9_000)  # the failed job makes room for it
-        content.write(b"x" * 2_000)
-    assert queue.newest() == [] and not [*(kb / "jobs").glob("*.data")]
-    with pytest.raises(KeyError):
-        queue.retry(failed.id)
-    with queue.new_content() as content:
-        content.write(b"x" * 9_000)
-        open_job = queue.add("upload", {"name": "b.txt"}, content)
-    with pytest.raises(Busy), queue.new_content() as content:
-        content.write(b"x" * 2_000)
-    assert queue.waiting == [open_job]
-    queue.close()
+    with serving(kb, limits=ServerLimits(jobs_bytes=10_000)) as server:
+        failed = server.job(server.upload("a.bin", b"\0" * 6_000))
+        assert failed["state"] == "failed"
+        message = server.upload("b.txt", b"x" * 6_000, 429)["error"]["message"]
+        assert "try" in message
+        assert server.post(f"/indexes/kb/jobs/{failed['id']}/cancel", {})["state"] == "cancelled"
+        done = server.job(server.upload("b.txt", b"Ada met Bob. " * 460))
+        assert done["state"] == "done"
+        assert server.job(server.upload("c.txt", b"Ada met Cy. " * 500))["state"] == "done"
 
 
-def test_a_failed_job_without_content_says_what_to_do(kb: Path) -> None:
-    """Its file is gone, for example with a copied index: it must be sent again."""
-    queue = queue_with_content(kb, 10)
-    (job,) = queue.newest()
-    (kb / "jobs" / f"{job.id}.data").unlink()
-    with pytest.raises(ConfigError, match="send it again"):
-        queue.retry(job.id)
-    queue.close()
+@pytest.mark.slow
+def test_nothing_that_was_accepted_is_lost_beside_purges(kb: Path) -> None:
+    """Each document is in the index, whatever is purged by other processes while it arrives, and each
+    job says so.
+    """
+    folder = as_address(kb)
+
+    def purge(number: int) -> None:
+        with LightRAG(folder, options={"lock_timeout": SECONDS}) as rag:
+            rag.insert(Document("Nobody stays.", id=f"gone-{number}"))
+            rag.delete(f"gone-{number}", purge=True)
+
+    with serving(kb) as server:
+        accepted: dict[str, str] = {}
+        with ThreadPoolExecutor(1) as purging:
+            purges = [purging.submit(purge, number) for number in range(5)]
+            while not all(done.done() for done in purges):
+                name = f"u{len(accepted)}"
+                job = server.upload(f"{name}.txt", f"Ada met Bob in {name}.".encode(), id=name)
+                accepted[name] = job["id"]
+            for done in purges:
+                done.result()
+        wait_for(lambda: not {"waiting", "running"} & {*server_states(server)})
+        stored = server.get("/indexes/kb/documents", limit=500)["items"]
+    names = {document["id"] for document in stored if document["state"] == "done"}
+    assert names >= accepted.keys() and len(accepted) > 5
+
+
+def server_states(server: Running) -> list[str]:
+    return [job["state"] for job in server.get("/indexes/kb/jobs", limit=500)["items"]]
+
+
+@pytest.mark.slow
+def test_what_waits_is_indexed_without_a_server(kb: Path) -> None:
+    """`resume` reads uploads and documents that a server accepted, and did not come to."""
+    table = b"Name,Born\nAda,1815"
+    values = [{"text": "x met y.", "id": "b"}]
+    with (
+        contextlib.closing(open_store(as_address(kb))) as store,
+        store.writer_lock(10),
+        serving(kb) as server,
+    ):
+        server.upload("a.csv", table, id="a", title="T")
+        server.post("/indexes/kb/documents", {"documents": values}, 202)
+        listed = server.get("/indexes/kb/documents", state="pending")["items"]
+        assert {document["source"] for document in listed} == {"a.csv", None}
+    assert run("resume", "-w", kb).exit_code == 0
+    with LightRAG(kb) as rag:
+        titles = {document.id: document.title for document in rag.documents()}
+    assert titles["a"] == "T" and "b" in titles
+
+
+@pytest.mark.slow
+def test_a_deleted_document_comes_back_only_if_it_is_sent_again(kb: Path) -> None:
+    """A deletion takes the versions that came before it, also those that wait; later ones stay."""
+    body = {"documents": [{"text": "Ada met Bob.", "id": "a"}]}
+    with serving(kb) as server, contextlib.closing(open_store(as_address(kb))) as store:
+        with store.writer_lock(10):
+            server.post("/indexes/kb/documents", body, 202)
+            first = server.post("/indexes/kb/documents", body, 202)
+            deletion = server.post("/indexes/kb/delete", {"ids": ["a"]}, 202)
+        assert server.job(deletion)["state"] == server.job(first)["state"] == "done"
+        assert "a" not in document_ids(server)
+        with store.writer_lock(10):
+            server.post("/indexes/kb/documents", body, 202)
+            server.post("/indexes/kb/delete", {"ids": ["a"], "purge": True}, 202)
+            last = server.post("/indexes/kb/documents", body, 202)
+        assert server.job(last)["report"]["documents"] == ["a"]
+        assert "a" in document_ids(server)
+
+
+def document_ids(server: Running) -> set[str]:
+    return {document["id"] for document in server.get("/indexes/kb/documents")["items"]}
 
 
 @pytest.mark.slow
@@ -144,39 +192,18 @@ def test_a_purge_leaves_no_name_in_the_jobs(kb: Path) -> None:
         asked = {"ids": [SECRET], "purge": True}
         purged = server.job(server.post("/indexes/kb/delete", asked, 202))
         assert purged["state"] == "done" and purged["about"] == {"purge": True, "documents": 1}
+        listed = [
+            job for job in server.get("/indexes/kb/jobs")["items"] if job["id"] != failed["id"]
+        ]
+        assert listed and SECRET not in json.dumps(listed)
+        waiting = server.get(f"/indexes/kb/jobs/{failed['id']}")
+        assert waiting["state"] == "failed"  # it can be tried again, or given up
+        server.post(f"/indexes/kb/jobs/{failed['id']}/cancel", {})
+        server.job(server.post("/indexes/kb/delete", {"ids": ["curie"], "purge": True}, 202))
         assert SECRET not in json.dumps(server.get("/indexes/kb/jobs"))
-        server.post(f"/indexes/kb/jobs/{failed['id']}/retry", {}, 404)
     for path in kb.rglob("*"):
         if path.is_file():
             assert SECRET.encode() not in path.read_bytes(), path
-
-
-def test_a_purge_on_the_command_line_forgets_ended_jobs(kb: Path) -> None:
-    """A job that waits stays with its content: it is not indexed yet."""
-    queue = queue_with_content(kb, 10)
-    with queue.new_content() as content:
-        content.write(b"new")
-        waiting = queue.add("upload", {"name": "new.txt"}, content)
-    (kb / "jobs" / f"{'a' * 32}.refused").write_text(SECRET, encoding="utf-8")
-    queue.close()
-    assert run("delete", "-w", kb, "curie", "--purge").exit_code == 0
-    left = {path.name for path in (kb / "jobs").iterdir()} - {"lock"}
-    assert left == {f"{waiting.id}.json", f"{waiting.id}.data"}
-
-
-def test_a_purge_follows_no_link(kb: Path, tmp_path: Path) -> None:
-    """What a link in place of the folder or of a job leads to stays."""
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    precious = outside / f"{'b' * 32}.json"
-    precious.write_text('{"state": "done"}', encoding="utf-8")
-    (kb / "jobs").symlink_to(outside)
-    purge_ended_jobs(kb)
-    (kb / "jobs").unlink()
-    (kb / "jobs").mkdir()
-    (kb / "jobs" / precious.name).symlink_to(precious)
-    purge_ended_jobs(kb)
-    assert precious.read_text(encoding="utf-8") == '{"state": "done"}'
 
 
 def test_long_lists_of_a_report_are_cut(kb: Path) -> None:
@@ -202,10 +229,9 @@ def test_a_file_of_bad_lines_has_a_short_report(kb: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("element", ["{}", '{"text": ""}', "[]", "1"])
-def test_posted_documents_need_memory_like_their_file(tmp_path: Path, element: str) -> None:
+def test_posted_documents_need_memory_like_their_body(element: str) -> None:
     """Objects that are small in JSON and large in memory are read one after the other."""
-    body = tmp_path / "body"
-    body.write_text(f'{{"documents": [{",".join([element] * 10_000)}]}}', encoding="utf-8")
+    body = f'{{"documents": [{",".join([element] * 10_000)}]}}'.encode()
     tracemalloc.start()
     try:
         with contextlib.suppress(ConfigError):
@@ -214,7 +240,7 @@ def test_posted_documents_need_memory_like_their_file(tmp_path: Path, element: s
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 4 * body.stat().st_size + 100_000
+    assert peak < 4 * len(body) + 100_000
 
 
 @pytest.mark.parametrize(
@@ -232,34 +258,29 @@ def test_posted_documents_need_memory_like_their_file(tmp_path: Path, element: s
         (b'{"documents": [' + b"[" * 100_000, "invalid JSON"),
     ],
 )
-def test_a_wrong_body_is_refused_with_the_place(tmp_path: Path, body: bytes, words: str) -> None:
+def test_a_wrong_body_is_refused_with_the_place(body: bytes, words: str) -> None:
     """Whatever is wrong with it, the message says what and where."""
-    path = tmp_path / "body"
-    path.write_bytes(body)
     with pytest.raises(ConfigError, match=words):
-        list(posted_documents(path))
+        list(posted_documents(body))
 
 
-def test_posted_documents_are_read_with_all_fields(tmp_path: Path) -> None:
+def test_posted_documents_are_read_with_all_fields() -> None:
     """Texts alone, objects with metadata, any script, and white space between."""
-    path = tmp_path / "body"
     values = ["水 １２ 😀", {"text": "a", "id": "i", "year": 1}]
-    path.write_text(json.dumps({"documents": values}, indent=2), encoding="utf-8")
-    texts, objects = posted_documents(path)
+    texts, objects = posted_documents(json.dumps({"documents": values}, indent=2).encode())
     assert texts.text == "水 １２ 😀"
     assert (objects.id, objects.metadata) == ("i", {"year": 1})
 
 
 @pytest.mark.slow
-def test_a_large_body_is_checked_by_its_job(kb: Path) -> None:
-    """Above the limit of other bodies, a wrong document fails the job, and nothing is indexed; below,
-    the answer says so at once.
-    """
-    values = [{"text": "Ada met Bob. " * 200}, {"txt": "x"}]
-    with serving(kb, limits=ServerLimits(body=2_000)) as server:
-        job = server.job(server.post("/indexes/kb/documents", {"documents": values}, 202))
-        assert job["state"] == "failed" and "documents[1]" in job["error"]
+@pytest.mark.parametrize("body", [2_000, 1_000_000])
+def test_a_body_is_taken_whole_or_not_at_all(kb: Path, body: int) -> None:
+    """The answer names the wrong document at once, also in a body above the limit of other bodies."""
+    values = [{"text": "Ada met Bob. " * 200}, {"text": "x", "id": "\u200b"}]
+    with serving(kb, limits=ServerLimits(body=body)) as server:
+        error = server.post("/indexes/kb/documents", {"documents": values}, 400)["error"]
+        assert "documents[1]" in error["message"]
         assert server.get("/indexes/kb")["documents"] == {"done": 2}
-        error = server.post("/indexes/kb/documents", {"documents": values[1:]}, 400)["error"]
-        assert "documents[0]" in error["message"]
-        assert server.get("/indexes/kb/jobs")["total"] == 1
+        assert server.get("/indexes/kb/jobs")["total"] == 0
+        good = server.post("/indexes/kb/documents", {"documents": values[:1]}, 202)
+        assert good["about"] == {"documents": 1} and server.job(good)["state"] == "done"

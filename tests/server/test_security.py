@@ -1,6 +1,7 @@
 """The threat list of docs/server.md, line by line."""
 
-import os
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,18 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
 
-from lightrag_jsonl import AsyncLightRAG, ConfigError, LockedError, StorageError
+from lightrag_jsonl import AsyncLightRAG, ConfigError, LightRAG, LockedError, StorageError
+from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.server.app import ROUTES
 from lightrag_jsonl.server.indexes import Indexes, ServerLimits
-from lightrag_jsonl.server.jobs import JobQueue
+from lightrag_jsonl.server.rest import INDEX_PATH
 from lightrag_jsonl.server.security import Access
+from lightrag_jsonl.storage.opening import open_store
+from lightrag_jsonl.storage.rows import StoredJob
 from tests.server.running import PacedLLM, Running, serving, serving_model, wait_for
 from tests.servers import ScriptedServer, chat_reply
 
 TOKEN = "a-long-enough-token"
-JOB_ID = "0123456789abcdef" * 2
 EVIL = "http://evil.example"
 POSTS = [route.path for route in ROUTES if route.method == "POST"]
 
@@ -123,7 +126,8 @@ def test_large_bodies_and_questions_are_413(kb: Path) -> None:
         asked = {"model": "kb", "messages": turns}
         error = server.post("/v1/chat/completions", asked, 413)["error"]
         assert error["code"] == "too_large" and server.post("/api/chat", asked, 413)["error"]
-        assert not [*(kb / "jobs").glob("*.data")] and server.get("/indexes/kb/jobs")["total"] == 0
+        assert server.get("/indexes/kb/jobs")["total"] == 0
+        assert "pending" not in server.get("/indexes/kb")["documents"]
 
 
 def test_too_many_questions_and_jobs_are_429(kb: Path) -> None:
@@ -144,108 +148,45 @@ def test_too_many_questions_and_jobs_are_429(kb: Path) -> None:
 
 @pytest.mark.slow
 def test_names_of_uploads_are_no_paths(server: Running, kb: Path) -> None:
-    """A name with a folder or a control character is refused. Whatever a name and an id are, files
-    are written only in `jobs`, under names of the server.
+    """A name with a folder or a control character is refused. Whatever a name and an id are, no file
+    is written but the index.
     """
     for name in ("../x.txt", "/etc/x.txt", "a\\b.txt", "a\nb", "a\0b", "", "x" * 256):
         server.upload(name, b"Ada met Bob.", 400)
     assert server.get("/indexes/kb/jobs")["total"] == 0
-    before = {path for path in kb.parent.rglob("*") if path.parent.name != "jobs"}
+    before = set(kb.parent.rglob("*"))
     job = server.upload("..", b"Ada met Bob in Rome.", id="../../evil", title="/etc/passwd")
     assert server.job(job)["state"] == "done"
-    written = {path.name for path in (kb / "jobs").iterdir()} - {"lock"}
-    assert written == {f"{job['id']}.json"} and len(job["id"]) == 32
-    assert {path for path in kb.parent.rglob("*") if path.parent.name != "jobs"} <= {
-        *before,
-        *kb.glob("index.sqlite*"),
-    }
+    written = set(kb.parent.rglob("*"))
+    assert written <= {*before, *kb.glob("index.sqlite*"), kb / "writer.lock"}
     found = server.get("/indexes/kb/documents", q="../../evil")["items"]
     assert [one["title"] for one in found] == ["/etc/passwd"]
 
 
-def job_text(id: str, kind: str = "upload") -> str:
-    return f'{{"id": "{id}", "kind": "{kind}", "created_at": 1, "about": {{"name": "a.txt"}}}}'
-
-
-@pytest.mark.parametrize(
-    ("stem", "text", "reason"),
-    [
-        ("x", job_text("../../victim/settings"), "its name"),
-        ("x", job_text("x"), "its name"),
-        (JOB_ID, job_text("../../victim/settings"), "another job"),
-        (JOB_ID, job_text("/tmp/settings"), "another job"),
-        (JOB_ID, job_text(JOB_ID[::-1]), "another job"),
-        (JOB_ID.upper(), job_text(JOB_ID.upper()), "its name"),
-        (f"{JOB_ID}\n", job_text(f"{JOB_ID}\\n"), "its name"),
-        ("０" * 32, job_text("０" * 32), "its name"),
-        ("任务", job_text("任务"), "its name"),
-        (JOB_ID, job_text(JOB_ID, kind="run"), "Invalid enum"),
-        (JOB_ID, "{", "truncated"),
-        (JOB_ID, "\udcff", "invalid"),
-    ],
-)
-def test_prepared_jobs_are_set_aside(
-    kb: Path, caplog: pytest.LogCaptureFixture, stem: str, text: str, reason: str
-) -> None:
-    """A file of `jobs` whose job has another id than its name, or no id of a job, is not done: it gets
-    another name, the log says why, and no file outside the folder is read, written or deleted.
-    """
-    victim = kb.parent / "victim"
-    victim.mkdir()
-    for ending in ("data", "json", "new"):
-        (victim / f"settings.{ending}").write_text("precious", encoding="utf-8")
-    (kb / "jobs").mkdir()
-    prepared = kb / "jobs" / f"{stem}.json"
-    prepared.write_bytes(text.encode(errors="surrogateescape"))
-    with serving(kb) as server:
-        assert server.get("/indexes/kb/jobs")["total"] == 0
-    assert not prepared.exists() and prepared.with_suffix(".refused").is_file()
-    assert reason in caplog.text and "it is now called" in caplog.text
-    assert {path.read_text(encoding="utf-8") for path in victim.iterdir()} == {"precious"}
-    assert len([*victim.iterdir()]) == 3
-
-
-@pytest.mark.parametrize("ending", ["json", "data"])
-def test_links_and_pipes_among_the_jobs_are_set_aside(kb: Path, ending: str) -> None:
-    """A job whose file or content is a link or a pipe is not read, whatever it leads to."""
-    secret = kb.parent / "secret.txt"
-    secret.write_text(job_text(JOB_ID), encoding="utf-8")
-    (kb / "jobs").mkdir()
-    file = kb / "jobs" / f"{JOB_ID}.{ending}"
-    for make in (lambda: file.symlink_to(secret), lambda: os.mkfifo(file)):
-        if ending == "data":
-            (kb / "jobs" / f"{JOB_ID}.json").write_text(job_text(JOB_ID), encoding="utf-8")
-        make()
-        queue = JobQueue(kb)
-        assert queue.newest() == [] and not os.path.lexists(file)
-        queue.close()
-    assert secret.read_text(encoding="utf-8") == job_text(JOB_ID)
-
-
 @pytest.mark.slow
-def test_job_is_never_written_through_a_link(kb: Path) -> None:
-    """A link that lies where a job is saved is replaced, and what it leads to stays as it is."""
-    secret = kb.parent / "secret.txt"
-    secret.write_text("precious", encoding="utf-8")
-    (kb / "jobs").mkdir()
-    (kb / "jobs" / f"{JOB_ID}.json").write_text(job_text(JOB_ID, kind="retry"), encoding="utf-8")
-    (kb / "jobs" / f"{JOB_ID}.new").symlink_to(secret)
+@pytest.mark.parametrize(
+    "record", ['{"id": "x", "kind": "run", "created_at": 1}', "{}", "[1]", '"任务 １２ 😀"']
+)
+def test_prepared_jobs_are_not_done(kb: Path, record: str) -> None:
+    """What an index of somebody else holds as a job, and is none, fails in words; other jobs are done."""
+    row = StoredJob(id="x", state="waiting", size=0, record=record)
+    with contextlib.closing(open_store(as_address(kb))) as store, store.transaction() as rows:
+        rows.put_job(row)
     with serving(kb) as server:
-        assert server.job({"id": JOB_ID})["state"] == "done"
-    assert secret.read_text(encoding="utf-8") == "precious"
-    assert not (kb / "jobs" / f"{JOB_ID}.json").is_symlink()
+        assert server.job(server.upload("a.txt", b"Ada met Bob."))["state"] == "done"
+        prepared = server.get("/indexes/kb/jobs/x")
+    assert prepared["state"] == "failed" and "send it again" in prepared["error"]
 
 
-@pytest.mark.parametrize("name", ["jobs", "jobs/lock", "writer.lock", "index.sqlite-wal"])
+@pytest.mark.parametrize("name", ["server.lock", "writer.lock", "index.sqlite-wal"])
 def test_folder_with_links_is_not_served(kb: Path, name: str) -> None:
     """A link in an index's folder, through which the server would write elsewhere, is an error."""
     outside = kb.parent / "outside"
     outside.mkdir()
     (outside / "file").write_text("precious", encoding="utf-8")
     link = kb / name
-    link.parent.mkdir(exist_ok=True)
     link.unlink(missing_ok=True)
-    link.symlink_to(outside if name == "jobs" else outside / "file")
+    link.symlink_to(outside / "file")
     with pytest.raises(StorageError, match="is a symbolic link"):
         Indexes().open([kb])
     assert [path.read_text(encoding="utf-8") for path in outside.iterdir()] == ["precious"]
@@ -328,3 +269,25 @@ def test_token_is_in_no_message(kb: Path, caplog: pytest.LogCaptureFixture) -> N
     with serving(kb, access=Access("127.0.0.1", TOKEN)) as server:
         shown = [server.client.get(path).text for path in ("/indexes", "/metrics", "/nothing")]
     assert TOKEN not in caplog.text + "".join(shown)
+
+
+@pytest.mark.slow
+def test_requests_that_read_a_whole_index_are_limited(kb: Path) -> None:
+    """Beyond the limit a client is asked to come again; twenty at once leave the server answering."""
+    paths = [route.path for route in ROUTES if route.weight]
+    assert f"{INDEX_PATH}/diff" in paths and f"{INDEX_PATH}/homonyms" in paths
+    with LightRAG(kb) as rag:
+        rag.admin.snapshot("before")
+    with serving(kb, limits=ServerLimits(heavy=1)) as server:
+        refused = server.client.get("/indexes/kb/diff", params={"before": "before"})
+        assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0
+        assert server.get("/indexes/kb/conflicts") == []
+    with serving(kb) as server, ThreadPoolExecutor(20) as clients:
+
+        def difference(number: int) -> int:
+            asked = {"before": "before"}
+            return server.client.get("/indexes/kb/diff", params=asked).status_code
+
+        assert {200} <= set(clients.map(difference, range(20))) <= {200, 429}
+        assert server.client.get("/health").status_code == 200
+        assert server.indexes.heavy_in_flight == 0

@@ -1,6 +1,9 @@
 """`serve` as a process: its command line, jobs that survive kill -9, and its description."""
 
+import contextlib
+import json
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
 
+from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.server.indexes import ServerLimits
-from lightrag_jsonl.server.jobs import JobQueue
+from lightrag_jsonl.server.jobs import Job
+from lightrag_jsonl.storage.opening import open_store
 from tests.cli.conftest import run
 from tests.server.running import SECONDS, process_serving, serving, wait_for
 
@@ -48,7 +53,6 @@ def test_jobs_survive_a_killed_server(kb: Path) -> None:
         assert [(one["state"], one["error"]) for one in done] == [("done", "")] * 2
         assert done[1]["attempts"] == 2
         assert client.get("/indexes/kb").json()["documents"] == {"done": 4}
-        assert not [*(kb / "jobs").glob("*.data")]
 
 
 def test_job_whose_process_dies_is_tried_again_and_then_given_up(
@@ -114,7 +118,7 @@ def test_a_job_can_be_cancelled(kb: Path) -> None:
         path = f"/indexes/kb/jobs/{third['id']}/cancel"
         assert server.post(path, {})["state"] == "done"
         server.post("/indexes/kb/jobs/absent/cancel", {}, 404)
-        assert not [*(kb / "jobs").glob("*.data")]
+        assert "pending" not in server.get("/indexes/kb")["documents"]
     with serving(kb) as server:
         states = [job["state"] for job in server.get("/indexes/kb/jobs")["items"]]
         assert states == ["done", "cancelled", "cancelled"]
@@ -139,22 +143,17 @@ def test_a_job_whose_file_kills_its_reader_fails_once(kb: Path) -> None:
         job = server.job(server.upload("first.csv", b"kill,b\n1,2"))
         assert (job["state"], job["attempts"]) == ("failed", 1)
         assert "first.csv cannot be read" in job["error"] and "status 7" in job["error"]
-    queue = JobQueue(kb)
-    assert queue.waiting == []
-    queue.close()
+    with serving(kb) as server:
+        assert server.get(f"/indexes/kb/jobs/{job['id']}")["attempts"] == 1
 
 
 def test_a_job_that_brought_down_the_server_is_given_up(kb: Path) -> None:
     """After three starts; a server that was stopped in good order counts none."""
-    queue = JobQueue(kb)
-    job = queue.add("retry", {})
-    job.state = "running"
-    job.attempts = 3
-    queue._files.save(job)
-    queue.close()
-    queue = JobQueue(kb)
-    assert queue.waiting == [] and "killed 3 times" in queue.get(job.id).error
-    queue.close()
+    job = Job(id="a" * 32, kind="retry", created_at=1.0, state="running", attempts=3)
+    with contextlib.closing(open_store(as_address(kb))) as store, store.transaction() as rows:
+        rows.put_job(job.stored())
+    with serving(kb) as server:
+        assert "killed 3 times" in server.job({"id": job.id})["error"]
 
 
 @pytest.mark.usefixtures("hanging")
@@ -163,21 +162,38 @@ def test_a_server_that_is_stopped_does_not_count_an_attempt(kb: Path) -> None:
     with serving(kb) as server:
         job = server.upload("first.csv", b"hang,b\n1,2")
         wait_for(lambda: server.get(f"/indexes/kb/jobs/{job['id']}")["state"] == "running")
-    queue = JobQueue(kb)
-    assert [(one.id, one.attempts) for one in queue.waiting] == [(job["id"], 0)]
-    queue.close()
+    with contextlib.closing(open_store(as_address(kb))) as store, store.view() as view:
+        (row,) = view.open_jobs()
+    assert row.id == job["id"] and json.loads(row.record)["attempts"] == 0
 
 
-def test_broken_off_uploads_leave_nothing(kb: Path) -> None:
-    """A file without its job, and half of a record, left by a server that was killed, are deleted at the
-    next start.
-    """
-    (kb / "jobs").mkdir()
-    (kb / "jobs" / "0f.data").write_bytes(b"half")
-    (kb / "jobs" / "0f.new").write_bytes(b'{"id": "0f", "about": {"na')
-    queue = JobQueue(kb)
-    assert queue.waiting == [] and not [*(kb / "jobs").glob("0f.*")]
-    queue.close()
+@pytest.mark.usefixtures("hanging")
+def test_nothing_of_a_killed_server_goes_on(kb: Path) -> None:
+    """Neither the process that indexes nor the one that reads a file, however long the file takes."""
+    octets = {"Content-Type": "application/octet-stream"}
+    with process_serving(kb) as (server, client):
+        asked = {"params": {"name": "a.csv"}, "content": b"hang,b\n1,2", "headers": octets}
+        client.post("/indexes/kb/upload", **asked).raise_for_status()
+        family = wait_for(lambda: descendants(server.pid), lambda seen: len(seen) == 2)
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        wait_for(lambda: not any(is_running(pid) for pid in family))
+
+
+def descendants(pid: int) -> list[int]:
+    """The ids of the processes that a process has started, and of those that these started."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True)
+    parents = {
+        int(child): int(parent) for child, parent in map(str.split, listed.stdout.splitlines())
+    }
+    family = [child for child, parent in parents.items() if parent == pid]
+    return family + [child for child, parent in parents.items() if parent in family]
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process has not ended; a zombie has."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
+    return bool(state.stdout.strip()) and not state.stdout.startswith("Z")
 
 
 def test_token_of_the_environment_is_needed_and_not_logged(kb: Path) -> None:

@@ -9,6 +9,8 @@ from lightrag_jsonl import Document
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, LLMError, NotFoundError
 from lightrag_jsonl.server.jobs import Job
 from lightrag_jsonl.server.worker import do_job, stopped_message
+from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.store import write
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.kit import entity, index, relation
 
@@ -16,14 +18,12 @@ from tests.kit import entity, index, relation
 async def test_a_job_that_an_error_stopped_says_what_was_done(tmp_path: Path) -> None:
     """The reason as its error, and the report; an error of another kind has none."""
     llm = ScriptedLLM(lambda request: LLMError("check the key 🔑", permanent=True))
-    content = tmp_path / "content"
-    content.write_text(
-        json.dumps({"documents": [{"text": "Ida swims.", "id": "i"}]}), encoding="utf-8"
-    )
     job = Job("j", "insert", 1.0)
+    waiting = PendingDocument(document=Document("Ida swims.", "i"), created_at=1.0, job="j")
     async with index(tmp_path / "kb", llm) as rag:
+        await write(rag.engine.store, lambda transaction: transaction.put_pending(waiting))
         with pytest.raises(LightRAGError) as caught:
-            await do_job(job, rag, content, lambda progress: None)
+            await do_job(job, rag, lambda progress: None)
     message = stopped_message(job, caught.value)
     assert "check the key 🔑" in message.error and "progress saved" in message.error
     assert message.report["kind"] == "insert" and message.report["documents"] == []
@@ -45,8 +45,8 @@ async def test_reports_are_written_only_for_the_calls_that_were_agreed_to(tmp_pa
             await rag.insert_records(Document(" met ".join(crew), id=crew[0]), records)
         jobs = [Job(str(calls), "report", 1.0, {"calls": calls}) for calls in (1, 2)]
         with pytest.raises(ConfigError, match="2 reports are missing by now, 1 were agreed to"):
-            await do_job(jobs[0], rag, tmp_path / "content", lambda progress: None)
+            await do_job(jobs[0], rag, lambda progress: None)
         assert llm.requests == []
-        done = await do_job(jobs[1], rag, tmp_path / "content", lambda progress: None)
+        done = await do_job(jobs[1], rag, lambda progress: None)
     assert done["reports"] == [report["title"]] * 2 and done["usage"]["calls"] == 2
     assert done["failures"] in ([], ()) and len(llm.requests) == 2

@@ -306,8 +306,66 @@ class StoreContract:
                 transaction.put_pending(pending)
             assert transaction.pending() == [second, first]
             assert transaction.counts().documents == {"pending": 2}
-            transaction.delete_pending(["w2", "unknown"])
+            row = transaction.pending(["w2"])[0].row
+            assert row is not None
+            transaction.delete_pending([row, 99])
             assert transaction.pending() == [first]
+
+    def test_a_later_version_of_a_waiting_document_is_not_lost(self, tmp_path: Path) -> None:
+        """What is stored again, or waits no longer, replaces and deletes only its own version."""
+        early = r.PendingDocument(t.Document("早", "w"), 5.0, job="a")
+        late = r.PendingDocument(t.Document("晚", "w"), 4.0, job="b")
+        with self.make(tmp_path).transaction() as transaction:
+            transaction.put_pending(early)
+            (waiting,) = transaction.pending(job="a")
+            assert transaction.put_pending(late) is not None
+            assert transaction.put_pending(waiting) is None and waiting.row is not None
+            transaction.delete_pending([waiting.row])
+            assert transaction.pending() == [late] and transaction.pending(job="a") == []
+            (kept,) = transaction.pending()
+            again = transaction.put_pending(kept)
+            assert again is not None and kept.row is not None and again > kept.row
+            transaction.delete_pending([again])
+            assert transaction.put_pending(kept) is None and transaction.pending() == []
+
+    def test_files_wait_with_their_bytes(self, tmp_path: Path) -> None:
+        """Whatever the bytes are; two files of one name do not replace each other."""
+        document = t.Document("", None, "T", "水 １２ 😀.pdf")
+        contents = {"a": b"\0\xff%PDF", "b": b""}
+        with self.make(tmp_path).transaction() as transaction:
+            for job, content in contents.items():
+                waiting = r.PendingDocument(document, 1.0, job=job, is_file=True)
+                transaction.put_pending(waiting, content)
+            files = transaction.pending()
+            assert [file.is_file for file in files] == [True, True]
+            stored = {file.job: transaction.pending_file(file.row or 0) for file in files}
+            assert stored == contents and transaction.pending_file(99) is None
+
+    def test_jobs_are_kept_in_order(self, tmp_path: Path) -> None:
+        """Open ones until they end, failed ones as long as a document of theirs waits."""
+
+        def job(id: str, state: str) -> r.StoredJob:
+            return r.StoredJob(id=id, state=state, size=3, record='{"report":{"n":"猫"},"id":1}')
+
+        with self.make(tmp_path).transaction() as transaction:
+            for id, state in (("z", "waiting"), ("b", "failed"), ("c", "done"), ("y", "running")):
+                transaction.put_job(job(id, state))
+            document = r.PendingDocument(t.Document("x", "w"), 1.0, job="b")
+            transaction.put_pending(document)
+            transaction.put_pending(r.PendingDocument(t.Document("u", "v"), 1.0, job="z"))
+            assert [row.id for row in transaction.newest_jobs(2, 1)] == ["c", "b"]
+            assert [row.id for row in transaction.open_jobs()] == ["z", "y"]
+            assert transaction.job_bytes() == 9 and transaction.job("x") is None
+            assert len(transaction.pending_rows(["w", "v"])) == 1
+            transaction.delete_ended_jobs(1)
+            assert transaction.job_states() == {"waiting": 1, "failed": 1, "done": 1, "running": 1}
+            transaction.purge_jobs()
+            assert [row.id for row in transaction.newest_jobs()] == ["y", "b", "z"]
+            assert transaction.job("b") == replace(
+                job("b", "failed"), record='{"report":{},"id":1}'
+            )
+            transaction.delete_job("b")
+            assert transaction.job("b") is None
 
     def test_filters_find_the_chunks_of_documents(self, tmp_path: Path) -> None:
         """A condition on the metadata, on a document's own fields or on its themes finds its chunks."""

@@ -109,7 +109,7 @@ function job({ id, kind, about, state, progress, error, report }) {
   const button = (t, path) => h("button", { t, onclick: guarded(() => change(`/jobs/${id}/${path}`, {})) });
   return h("li", { class: "card" },
     h("div", { class: "row" }, h("span", { class: "grow", t: `job_${kind}`, n: about.name ?? "" }), badge(state),
-      isOpen && button("cancel_job", "cancel"), state === "failed" && button("retry_job", "retry")),
+      (isOpen || state === "failed") && button("cancel_job", "cancel"), state === "failed" && button("retry_job", "retry")),
     state === "running" && stage(progress),
     costs(isOpen ? progress.usage : report.usage),
     error && h("p", { class: isOpen ? "soft" : "warn" }, error),

@@ -72,7 +72,7 @@ def our_errors(address: DatabaseURL) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        text = " ".join(str(error).split())
+        text = address.without_passwords(" ".join(str(error).split()))
         if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
             # nothing came from the server
             raise StorageError(f"{address} {UNREACHABLE.format(text)}") from error

@@ -7,14 +7,29 @@ INSERT INTO settings VALUES ('format', '15');
 -- What no document can know: from it the marks in prompts are derived.
 INSERT INTO settings VALUES ('mark_secret', lower(hex(randomblob(16))));
 
--- Documents that were inserted and are not visible yet; a killed insert resumes from here.
+-- Documents that were inserted and are not visible yet; a killed insert resumes from here. Ids grow
+-- and are never used again, so that a later version of a document is told from an earlier one. `file`
+-- is a file that was not read yet, `job` the name of the job that brought the document.
 CREATE TABLE pending (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
     document TEXT NOT NULL CHECK (json_valid(document)),
     provided TEXT NOT NULL CHECK (json_valid(provided)), -- [records, chunks, chunk size, pictures]
-    created_at REAL NOT NULL
+    created_at REAL NOT NULL,
+    job TEXT,
+    file BLOB
 ) STRICT;
+CREATE INDEX pending_job ON pending (job) WHERE job IS NOT NULL;
+
+-- What clients of a server asked for, in order. `size` is that of the request in bytes.
+CREATE TABLE jobs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    state TEXT NOT NULL CHECK (state IN ('waiting', 'running', 'done', 'failed', 'cancelled')),
+    size INTEGER NOT NULL CHECK (size >= 0),
+    record TEXT NOT NULL CHECK (json_valid(record))
+) STRICT;
+CREATE INDEX jobs_state ON jobs (state, size);
 
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,

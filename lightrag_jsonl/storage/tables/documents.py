@@ -113,11 +113,28 @@ class DocumentReads(Tables):
             for page in by_name(rows)
         )
 
-    def pending(self, ids: Names = None) -> list[PendingDocument]:
-        """Documents that were inserted and are not visible yet, oldest first: all, or some by id."""
-        columns = "document, provided, created_at"
-        rows = self._select(columns, "pending", "name", ids, order="created_at, id")
+    def pending(self, ids: Names = None, *, job: str | None = None) -> list[PendingDocument]:
+        """Documents and files that wait, oldest first: all, some by id, or those of a job."""
+        columns = "id, document, provided, created_at, job, file IS NOT NULL AS is_file"
+        if job is None:
+            rows = self._select(columns, "pending", "name", ids, order="created_at, id")
+        else:
+            rows = self._select(columns, "pending", "job", [job], order="created_at, id")
         return [_pending(row) for row in by_name(rows)]
+
+    def pending_file(self, row: int) -> bytes | None:
+        """The content of a file that waits; None if it waits no longer."""
+        contents = only_column(self._execute("SELECT file FROM pending WHERE id = ?", row))
+        return contents[0] if contents else None
+
+    def pending_rows(self, ids: Collection[str]) -> list[int]:
+        """The rows of waiting documents by id, but for those that an open job brought."""
+        rows = self._execute(
+            f"SELECT id FROM pending WHERE name {self.dialect.among()} AND (job IS NULL OR job "
+            "NOT IN (SELECT name FROM jobs WHERE state IN ('waiting', 'running'))) ORDER BY id",
+            self.dialect.array(ids),
+        )
+        return only_column(rows)
 
     def new_pending_ids(self) -> list[str]:
         """The ids of the waiting documents that are no new versions of visible ones, oldest first."""
@@ -351,21 +368,39 @@ class DocumentWrites(DocumentReads, KeepingTables):
         if self._delete("documents", "id", rows):
             self.changed = True
 
-    def put_pending(self, pending: PendingDocument) -> None:
-        """Store a waiting document, replacing an earlier version of it."""
-        row = {
-            "name": pending.document.id,
-            "document": json_text(pending.document),
-            "provided": json_text(
-                [pending.records, pending.chunks, pending.chunk_size, pending.seen_pictures]
-            ),
-            "created_at": pending.created_at,
-        }
-        self._put("pending", [row], key="name")
+    def put_pending(self, pending: PendingDocument, file: bytes | None = None) -> int | None:
+        """Store a waiting document, or a `file` to be read, in place of an earlier version of it.
 
-    def delete_pending(self, ids: Collection[str]) -> None:
-        """Delete waiting documents; unknown ids are ignored."""
-        self._delete("pending", "name", ids)
+        Returns the row; None if the document has a row already, but waits no longer there, or if a
+        later version waits: then nothing is stored.
+        """
+        name = pending.name
+        if pending.row is not None:
+            statement = "SELECT id, name FROM pending WHERE name = ? OR id = ?"
+            rows: dict[int, str] = dict(self._execute(statement, name, pending.row))
+            is_superseded = any(row > pending.row for row, other in rows.items() if other == name)
+            if pending.row not in rows or is_superseded:
+                return None
+        self._delete("pending", "name", [name])
+        (row,) = only_column(
+            self._execute(
+                "INSERT INTO pending (name, document, provided, created_at, job, file) "
+                "VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+                name,
+                json_text(pending.document),
+                json_text(
+                    [pending.records, pending.chunks, pending.chunk_size, pending.seen_pictures]
+                ),
+                pending.created_at,
+                pending.job,
+                file,
+            )
+        )
+        return int(row)
+
+    def delete_pending(self, rows: Collection[int]) -> None:
+        """Delete waiting documents and files; other rows, such as of later versions, stay."""
+        self._delete("pending", "id", rows)
 
     # ── chunks ──────────────────────────────────────────────────────────────────
 
@@ -420,6 +455,9 @@ def _pending(row: Any) -> PendingDocument:
         chunks=chunks,
         chunk_size=chunk_size,
         seen_pictures=seen_pictures,
+        row=row.id,
+        job=row.job,
+        is_file=bool(row.is_file),
     )
 
 

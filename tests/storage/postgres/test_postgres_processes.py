@@ -124,8 +124,11 @@ def rows(folder: Path) -> dict[str, list[Any]]:
         listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
         names = [name for (name,) in listed if not name.startswith("chunk_terms")]
         names.remove("commits")
+        names.remove("sqlite_sequence")
+        columns = dict.fromkeys(names, "*") | {"pending": "name, document, provided, created_at"}
         return {
-            name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in names
+            name: sorted(connection.execute(f"SELECT {wanted} FROM {name}"), key=repr)
+            for name, wanted in columns.items()
         }
 
 
