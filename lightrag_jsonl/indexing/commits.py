@@ -13,7 +13,12 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.telemetry import span
 from lightrag_jsonl.core.types import PERSON, Failure, Kind
 from lightrag_jsonl.indexing import merging
-from lightrag_jsonl.indexing.embedding import PassageEmbedder, TextsByKind, embedded_text
+from lightrag_jsonl.indexing.embedding import (
+    PassageEmbedder,
+    TextsByKind,
+    embedded_text,
+    is_embedded,
+)
 from lightrag_jsonl.indexing.incoming import IncomingDocument
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
@@ -177,7 +182,8 @@ def index_texts(change: IndexChange, *, with_relations: bool) -> TextsByKind:
     """The texts of the rows in need of vectors."""
     texts: dict[Kind, Mapping[int, str]] = {"chunk": change.chunk_texts}
     for kind in GRAPH_KINDS if with_relations else GRAPH_KINDS[:1]:
-        texts[kind] = {id: embedded_text(row) for id, row in change.graph.rows(kind).items()}
+        rows = change.graph.rows(kind)
+        texts[kind] = {id: embedded_text(row) for id, row in rows.items() if is_embedded(row)}
     return texts
 
 

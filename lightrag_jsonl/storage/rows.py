@@ -252,6 +252,14 @@ class RelationRow:
         votes = _stating_votes(votes) or votes
         return sorted(votes, key=lambda keyword: (-votes[keyword], keyword))
 
+    @property
+    def states_something(self) -> bool:
+        """Whether the names are more than mentioned together: texts or a person state a relation."""
+        if self.edited:
+            return True
+        votes = {**self.keywords, **self.backward_keywords}
+        return not votes or bool(_stating_votes(votes))
+
     def count(self, row: RelationMentionRow, times: int) -> None:
         """Add a mention (`times` 1) or remove it (-1)."""
         mention = row.mention

@@ -1,0 +1,45 @@
+"""Ordinary English words, by a list, to tell a name that opens a sentence from another word."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+
+_LIST = "common_words_en.txt"
+_BEGINS_NO_NAME = "*"  # mark in the list
+_LEAST_STEM = 3  # characters
+_ENDINGS = (  # of regular forms, and what the word itself has in their place
+    *(("ies", "y"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", ""), ("ed", "e")),
+    *(("ing", ""), ("ing", "e"), ("ly", "")),
+)
+
+
+def is_ordinary(word: str) -> bool:
+    """Whether a word in lower case, or the word that it is a regular form of, is in the list."""
+    marks = _marks_by_word()
+    return any(form in marks for form in _forms(word))
+
+
+def begins_no_name(word: str) -> bool:
+    """Whether a word in lower case, or the word that it is a form of, is mostly a verb or an adverb."""
+    marks = _marks_by_word()
+    return next((marks[form] for form in _forms(word) if form in marks), False)
+
+
+def _forms(word: str) -> Iterator[str]:
+    """A word, and the words that it may be a regular form of."""
+    yield word
+    for ending, own_ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem == word or len(stem) < _LEAST_STEM:
+            continue
+        yield stem + own_ending
+        if not own_ending and stem[-1] == stem[-2]:  # stopped
+            yield stem[:-1]
+
+
+@cache
+def _marks_by_word() -> Mapping[str, bool]:
+    """The words of the list, read once, and whether each is marked."""
+    text = files(__package__).joinpath(_LIST).read_text(encoding="utf-8")
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    return {line.rstrip(_BEGINS_NO_NAME): line.endswith(_BEGINS_NO_NAME) for line in lines}
