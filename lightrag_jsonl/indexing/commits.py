@@ -160,6 +160,7 @@ class IndexWriter:
         writer.put_overrides(change.overrides)
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
         _put_vectors(change.vectors, writer)
+        _delete_vectors_of_neighbours(graph, writer)
         writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
         writer.delete_graph_rows("entity", list(graph.rows("entity", gone=True)))
         writer.put_settings(self.settings())
@@ -192,6 +193,13 @@ def _put_vectors(
 ) -> None:
     for kind, rows in vectors.items():
         writer.put_vectors(kind, rows)
+
+
+def _delete_vectors_of_neighbours(graph: GraphChange, writer: Transaction) -> None:
+    """Delete the vectors of relations that state nothing any more."""
+    unstated = [id for id, row in graph.rows("relation").items() if not is_embedded(row)]
+    if stored := writer.vector_digests("relation", unstated):
+        writer.delete_vectors("relation", stored)
 
 
 def refused_texts(view: StoreView) -> TextsByKind:
