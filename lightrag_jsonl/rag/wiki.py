@@ -86,7 +86,7 @@ _WIKI_WORDS: Mapping[Language, _Words] = {
     "zh": _Words(
         entities="实体",
         relations="关系",
-        together="同时提到",
+        together="共同出现",
         communities="社区",
         parts="组成部分",
         documents="文档",

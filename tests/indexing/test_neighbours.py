@@ -30,7 +30,7 @@ def test_neighbours_have_no_vector_and_statements_have_one(tmp_path: Path) -> No
         report = rag.insert_records("Ada Fenn owns Kiln.", [statement])
         assert relation_vectors(rag) == 1
         assert rag.entities.neighbours("Kiln").relations[0].keywords == ("owns",)
-        rag.delete(report.documents[0].id)
+        rag.delete(report.documents[0])
         assert relation_vectors(rag) == 0
         assert rag.entities.neighbours("Kiln").relations[0].keywords == ("mentioned together",)
 

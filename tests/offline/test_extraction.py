@@ -116,7 +116,7 @@ def test_sentences_that_begin_with_the_name_describe_it() -> None:
 
 def test_a_pronoun_at_the_beginning_is_explained() -> None:
     """By the only name that begins the sentence before, or by the heading; also after a time."""
-    english = "Ann Lee was born in Lund. Her shop sold Orkla tea. Ann Lee left. In 1902 she moved to Oslo."
+    english = "Ann Lee was born in Lund. Her shop sold Orkla tea. Ann Lee was rich. In 1902 she moved to Oslo."
     assert descriptions(english)["Ann Lee"].startswith("Ann Lee was born in Lund.")
     assert descriptions(english)["Oslo"] == "In 1902 she [Ann Lee] moved to Oslo."
     assert descriptions(english)["Orkla"] == "Her [Ann Lee] shop sold Orkla tea."
@@ -146,6 +146,8 @@ def test_a_pronoun_at_the_beginning_is_explained() -> None:
         "Marsh College opened. He moved to Oslo.",
         "# Ann Lee\n\nBob Ray sang with Cara Quill. He moved to Oslo.",
         "Ann Lee sang. When she left, she moved to Oslo.",
+        "Lee’s theorem is deep. It was found in Oslo.",
+        "Harvard students sang. It moved to Oslo.",
     ],
 )
 def test_a_sentence_whose_pronoun_may_mean_others_describes_nobody(text: str) -> None:
@@ -223,11 +225,13 @@ def test_names_of_a_sentence_are_mentioned_together(
 
 
 def test_names_of_different_sentences_are_no_neighbours() -> None:
-    """Nor is a title a neighbour of every name below it."""
+    """But the name that is the heading belongs to each sentence below it, which is then quoted with it."""
     assert (
-        neighbours("Tour diary\n\nAnn Lee sings. The concert in Paris was long. Max Roe left.")
-        == set()
+        neighbours("We sat. Ann Lee sings. The concert in Paris was long. Max Roe left.") == set()
     )
+    (relation,) = extract_text("# Ann Lee\n\nThe concert in Paris was long.", "en").relations
+    assert {relation.source, relation.target} == {"Ann Lee", "Paris"}
+    assert relation.description == "Ann Lee: The concert in Paris was long."
 
 
 def test_traditional_chinese_is_read_like_simplified_and_quoted_as_written() -> None:

@@ -43,7 +43,7 @@ class OfflineExtractor:
     """Extractor of names, and of pairs of names in the same sentence.
 
     The result depends on the chunk's whole text alone, English or Chinese. No relation is read: names of a
-    sentence are "mentioned together" (共同出现), in `language`, with strength 1. A type is given where a
+    sentence, and the name that is the heading above it, are "mentioned together" (共同出现), in `language`, with strength 1. A type is given where a
     title, the name itself or the tagger tells it, and is "unknown" otherwise. Sentences describe a name.
 
     `tagger` "lac" finds the names of Chinese texts by a trained tagger (extra `lac`), "rules" by the parts
@@ -128,11 +128,18 @@ def _bearers(sentences: Sequence[NamedSentence]) -> dict[str, _Bearer]:
             if key := name_key(phrase.name):
                 bearers.setdefault(key, _Bearer()).phrases.append(phrase)
     for sentence in sentences:
-        keys = [sentence.heading, *(name_key(name.name) for name in sentence.subject_and_names)]
-        for key in dict.fromkeys(keys):
+        for key in dict.fromkeys(_keys(sentence)):
             if key in bearers:
                 bearers[key].sentences.append(sentence)
     return bearers
+
+
+def _keys(sentence: NamedSentence) -> list[str]:
+    """The keys of the names of a sentence, after that of the heading above if it tells of that, too."""
+    names = sentence.subject_and_names
+    if sentence.heading is not None and not sentence.is_unclear:
+        names = [sentence.heading, *names]
+    return [name_key(name.name) for name in names]
 
 
 def _most_frequent_spelling(phrases: Sequence[Phrase]) -> str:
@@ -175,8 +182,7 @@ def _sentences_by_pair(
     """The sentences of each pair of names, in one order of the two."""
     shared: dict[tuple[str, str], list[NamedSentence]] = {}
     for sentence in sentences:
-        names = (name_key(phrase.name) for phrase in sentence.subject_and_names)
-        keys = [key for key in dict.fromkeys(names) if key in entities]
+        keys = [key for key in dict.fromkeys(_keys(sentence)) if key in entities]
         for source, target in combinations(keys[:_NAMES_PER_SENTENCE], 2):
             start, end = span_of_names(sentence, (source, target))
             if end - start > LONGEST_QUOTE:  # no quote would hold both

@@ -4,7 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.stop_words import STOP_WORDS
+from lightrag_jsonl.core.text import words as word_set
+from lightrag_jsonl.providers.offline.common_words import begins_no_name
 from lightrag_jsonl.providers.offline.markup import HEADING
 from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
 
@@ -31,6 +35,10 @@ _BEFORE_SUBJECT = re.compile(r"\W*(?:(?:the|mr|mrs|ms|dr|sir|lady)\.?\s+)*\W*", 
 _LONGEST_PREPOSITION = 12  # characters, with an article
 _OF_PLACE = re.compile(r"\b(?:in|at|near|from)\s+(?:the\s+)?$|[在于]$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)
+_ASIDE = re.compile(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a subject and its verb
+_NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
+_NO_VERBS = word_set("of and or for in on at from with as the a an to")
+_OWNER = re.compile(r"[的之]")
 _NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
 
 
@@ -38,7 +46,7 @@ _NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
 class NamedSentence:
     """A sentence with the names in it, in order.
 
-    `heading` is the key of the name that is the heading above it, or "". `subject` is the name that the
+    `heading` is the name that is the heading above it, if it is one. `subject` is the name that the
     pronoun at the beginning means, at the pronoun's place; None without a pronoun. A sentence
     `is_unclear` if it begins with a pronoun that may mean several names.
     """
@@ -46,7 +54,7 @@ class NamedSentence:
     start: int
     end: int
     names: Sequence[Phrase]
-    heading: str = ""
+    heading: Phrase | None = None
     is_heading: bool = False
     subject: Phrase | None = None
     is_unclear: bool = False
@@ -85,7 +93,7 @@ def with_subjects(
                 start=start,
                 end=end,
                 names=names,
-                heading=name_key(heading.name) if heading else "",
+                heading=heading,
                 is_heading=is_heading,
                 subject=subject,
                 is_unclear=is_pronoun and subject is None,
@@ -153,6 +161,8 @@ def _next_candidate(
         others and _BEFORE_SUBJECT.fullmatch(text, sentence.start, others[0].start) is not None
     )
     if begins_with_name:
+        if not _is_subject(text, others[0], sentence.end):
+            return None
         subject = others.pop(0)
         if others and _AND.match(text, subject.end, others[0].start):
             return None
@@ -165,6 +175,19 @@ def _next_candidate(
         name for name in others if name_key(name.name) != key and not _is_place_of_event(text, name)
     ]
     return None if rivals else subject
+
+
+def _is_subject(text: str, name: Phrase, end: int) -> bool:
+    """Whether a verb follows the name that begins a sentence: no "'s", and no noun that the name describes."""
+    if has_cjk(text[name.end - 1 : name.end + 1]):
+        return _OWNER.match(text, name.end, end) is None
+    aside = _ASIDE.match(text, name.end, end)
+    word = _NEXT_WORD.match(text, aside.end() if aside else name.end, end)
+    if word is None:
+        return False
+    following = word[1].casefold()
+    is_grammatical = following in STOP_WORDS and following not in _NO_VERBS
+    return is_grammatical or begins_no_name(following)
 
 
 def _is_place_of_event(text: str, name: Phrase) -> bool:

@@ -39,8 +39,16 @@ def description(text: str, sentences: Sequence[NamedSentence], key: str) -> str:
 def quote(text: str, sentence: NamedSentence, keys: Iterable[str]) -> str:
     """A sentence, with what the pronoun at its beginning means: "He [Niels Bohr] moved to Cambridge."
 
-    A long one is cut; where some names, given as keys, would be cut off, from their clause on.
+    A name of the heading stands before a sentence without it. A long sentence is cut; where some names,
+    given as keys, would be cut off, from their clause on.
     """
+    keys = list(keys)
+    heading = sentence.heading
+    names = {name_key(name.name) for name in sentence.subject_and_names}
+    if heading is not None and len(keys) > 1 and name_key(heading.name) in {*keys} - names:
+        colon = "：" if has_cjk(heading.name) else ": "
+        own_keys = [key for key in keys if key in names]
+        return f"{heading.name}{colon}{quote(text, sentence, own_keys)}"
     start, end = span_of_names(sentence, keys)
     if end - sentence.start <= LONGEST_QUOTE:
         return quoted_line(_explained(text, sentence), LONGEST_QUOTE)
