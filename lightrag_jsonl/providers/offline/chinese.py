@@ -9,6 +9,7 @@ from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
+from lightrag_jsonl.providers.offline.common_words import is_ordinary_chinese
 from lightrag_jsonl.providers.offline.phrases import (
     ContentWord,
     Phrase,
@@ -93,6 +94,8 @@ def _segmented_names(segments: Sequence[SegmentedWord]) -> Iterator[Phrase]:
         type = _TYPES.get(segment.tag[:2])
         name = segment.text
         if type is None or len(name) < 2 or not has_cjk(name) or _is_common(name):
+            continue
+        if is_ordinary_chinese(simplified(name)):
             continue
         is_repeated = counts[name] > 1 and not segment.in_dictionary
         if type == "person" and not is_repeated and not _begins_with_surname(name):

@@ -1,11 +1,12 @@
-"""Ordinary English words, by a list, to tell a name that opens a sentence from another word."""
+"""Ordinary words, by a list for each language, to tell names from other words."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
-_LIST = "common_words_en.txt"
-_BEGINS_NO_NAME = "*"  # mark in the list
+from lightrag_jsonl.core.languages import Language
+
+_BEGINS_NO_NAME = "*"  # mark in the English list
 _LEAST_STEM = 3  # characters
 _ENDINGS = (  # of regular forms, and what the word itself has in their place
     *(("ies", "y"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", ""), ("ed", "e")),
@@ -13,15 +14,20 @@ _ENDINGS = (  # of regular forms, and what the word itself has in their place
 )
 
 
+def is_ordinary_chinese(word: str) -> bool:
+    """Whether a word in simplified characters is in the list."""
+    return word in _marks_by_word("zh")
+
+
 def is_ordinary(word: str) -> bool:
-    """Whether a word in lower case, or the word that it is a regular form of, is in the list."""
-    marks = _marks_by_word()
+    """Whether an English word in lower case, or the word that it is a regular form of, is in the list."""
+    marks = _marks_by_word("en")
     return any(form in marks for form in _forms(word))
 
 
 def begins_no_name(word: str) -> bool:
-    """Whether a word in lower case, or the word that it is a form of, is mostly a verb or an adverb."""
-    marks = _marks_by_word()
+    """Whether an English word in lower case, or the word that it is a form of, is mostly a verb or an adverb."""
+    marks = _marks_by_word("en")
     return next((marks[form] for form in _forms(word) if form in marks), False)
 
 
@@ -38,8 +44,8 @@ def _forms(word: str) -> Iterator[str]:
 
 
 @cache
-def _marks_by_word() -> Mapping[str, bool]:
-    """The words of the list, read once, and whether each is marked."""
-    text = files(__package__).joinpath(_LIST).read_text(encoding="utf-8")
+def _marks_by_word(language: Language) -> Mapping[str, bool]:
+    """The words of a list, read once, and whether each is marked."""
+    text = files(__package__).joinpath(f"common_words_{language}.txt").read_text(encoding="utf-8")
     lines = [line for line in text.split("\n") if line and not line.startswith("#")]
     return {line.rstrip(_BEGINS_NO_NAME): line.endswith(_BEGINS_NO_NAME) for line in lines}
