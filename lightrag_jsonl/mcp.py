@@ -358,7 +358,8 @@ class AgentPrompts:
 
 
 def _relation_line(relation: Relation) -> str:
-    fact = f"{relation.source} — {relation.predicate} → {relation.target}"
+    arrow = "→" if relation.states_something else "—"
+    fact = f"{relation.source} — {relation.predicate} {arrow} {relation.target}"
     description = " ".join(relation.description.split())
     return f"- {fact}: {description}"
 

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
@@ -378,6 +379,11 @@ class Relation:
     def predicate(self) -> str:
         """The relation's keywords joined, or "related to" (specification 2, section 4)."""
         return ", ".join(self.keywords) or "related to"
+
+    @property
+    def states_something(self) -> bool:
+        """Whether the names are more than mentioned together: only then the relation has a direction."""
+        return not self.keywords or not set(self.keywords) <= {*MENTIONED_TOGETHER.values()}
 
 
 class Neighbourhood(NamedTuple):

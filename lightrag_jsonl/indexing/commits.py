@@ -17,7 +17,6 @@ from lightrag_jsonl.indexing.embedding import (
     PassageEmbedder,
     TextsByKind,
     embedded_text,
-    is_embedded,
 )
 from lightrag_jsonl.indexing.incoming import IncomingDocument
 from lightrag_jsonl.indexing.merging import (
@@ -160,7 +159,9 @@ class IndexWriter:
         writer.put_overrides(change.overrides)
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
         _put_vectors(change.vectors, writer)
-        _delete_vectors_of_neighbours(graph, writer)
+        unstated = [id for id, row in graph.relations.items() if not row.states_something]
+        if outdated := writer.vector_digests("relation", unstated):
+            writer.delete_vectors("relation", outdated)
         writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
         writer.delete_graph_rows("entity", list(graph.rows("entity", gone=True)))
         writer.put_settings(self.settings())
@@ -180,11 +181,11 @@ class IndexWriter:
 
 
 def index_texts(change: IndexChange, *, with_relations: bool) -> TextsByKind:
-    """The texts of the rows in need of vectors."""
+    """The texts of the rows in need of vectors: of relations only those that state something."""
     texts: dict[Kind, Mapping[int, str]] = {"chunk": change.chunk_texts}
     for kind in GRAPH_KINDS if with_relations else GRAPH_KINDS[:1]:
-        rows = change.graph.rows(kind)
-        texts[kind] = {id: embedded_text(row) for id, row in rows.items() if is_embedded(row)}
+        rows = change.graph.rows(kind).items()
+        texts[kind] = {id: embedded_text(row) for id, row in rows if row.states_something}
     return texts
 
 
@@ -193,13 +194,6 @@ def _put_vectors(
 ) -> None:
     for kind, rows in vectors.items():
         writer.put_vectors(kind, rows)
-
-
-def _delete_vectors_of_neighbours(graph: GraphChange, writer: Transaction) -> None:
-    """Delete the vectors of relations that state nothing any more."""
-    unstated = [id for id, row in graph.rows("relation").items() if not is_embedded(row)]
-    if stored := writer.vector_digests("relation", unstated):
-        writer.delete_vectors("relation", stored)
 
 
 def refused_texts(view: StoreView) -> TextsByKind:

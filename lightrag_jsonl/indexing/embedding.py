@@ -179,11 +179,6 @@ class PassageEmbedder:
         return due, vectors
 
 
-def is_embedded(row: GraphRow) -> bool:
-    """Whether a row has a vector: all but relations of names that texts only mention together."""
-    return isinstance(row, EntityRow) or row.states_something
-
-
 def embedded_text(row: GraphRow) -> str:
     """The text embedded for an entity (the name and the first description) or for a relation
     (`source — keywords — target: the first description`).

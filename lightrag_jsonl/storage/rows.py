@@ -6,7 +6,7 @@ Row ids are positive integers, unique for each kind; ids and names for users are
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.dates import first_day, iso_date
@@ -198,6 +198,10 @@ class EntityRow:
         types = {type: votes for type, votes in self.types.items() if type != t.UNKNOWN_TYPE}
         self.name = display or winner(self.names)
         self.type = self.edited.get("type") or winner(types) or t.UNKNOWN_TYPE
+
+    states_something: ClassVar[bool] = (
+        True  # unlike a relation of names that are only mentioned together
+    )
 
     def entity(self, chunk_ids: tuple[str, ...]) -> t.Entity:
         """The entity for readers; degree not set."""
