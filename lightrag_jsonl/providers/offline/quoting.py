@@ -80,7 +80,7 @@ def _explained(text: str, sentence: NamedSentence) -> str:
 
 def _tells(text: str, sentence: NamedSentence) -> bool:
     """Whether a sentence says something: neither a heading nor a question does."""
-    is_question = text[: sentence.end].rstrip("\"'”’」）) ").endswith(_QUESTION_ENDS)
+    is_question = text[sentence.start : sentence.end].rstrip("\"'”’」）) ").endswith(_QUESTION_ENDS)
     return not is_question and not sentence.is_heading
 
 
