@@ -20,7 +20,7 @@ from lightrag_jsonl.core.index_reports import DocumentStatus
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.modes import DEFAULT_MODE, mode_summaries
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Document, Mode, Relation
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Entity, Mode, Relation
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -225,7 +225,7 @@ class Tools:
         """Show one entity: its type, other names, description and relations."""
         entity, relations = await self._rag.entities.neighbours(name)
         aliases = f" = {', '.join(entity.aliases)}" if entity.aliases else ""
-        summary = f"{entity.name} ({entity.type}){aliases}\n{entity.description}"
+        summary = f"{_typed_name(entity)}{aliases}\n{entity.description}"
         summary = self._tokenizer.truncate(summary, max_tokens // 2)
         relation_lines = self._listed(
             [_relation_line(relation) for relation in relations],
@@ -338,7 +338,7 @@ class Resources:
             entity, relations = await self._rag.entities.neighbours(name)
         except LightRAGError as error:
             raise ResourceNotFoundError(str(error)) from error
-        lines = [f"{entity.name} ({entity.type})", *entity.aliases, entity.description, ""]
+        lines = [_typed_name(entity), *entity.aliases, entity.description, ""]
         return "\n".join([*lines, *map(_relation_line, relations)])
 
 
@@ -357,8 +357,13 @@ class AgentPrompts:
         return self._texts["summarize"].format(document_id=document_id)
 
 
+def _typed_name(entity: Entity) -> str:
+    return entity.name if entity.type in ("", UNKNOWN_TYPE) else f"{entity.name} ({entity.type})"
+
+
 def _relation_line(relation: Relation) -> str:
-    fact = f"{relation.source} — {relation.predicate} → {relation.target}"
+    arrow = "→" if relation.states_something else "—"
+    fact = f"{relation.source} — {relation.predicate} {arrow} {relation.target}"
     description = " ".join(relation.description.split())
     return f"- {fact}: {description}"
 

@@ -16,7 +16,7 @@ from lightrag_jsonl.cli.group import CommandOutput, command
 from lightrag_jsonl.cli.options import option
 from lightrag_jsonl.cli.output import one_line, width, wrapped
 from lightrag_jsonl.cli.samples import sample_documents, sample_questions, sample_records
-from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
+from lightrag_jsonl.core.languages import Language
 
 SCREEN_COLUMNS: Final = 92
 PROGRAM: Final = "lightrag-jsonl"
@@ -24,7 +24,7 @@ INTRODUCTION: Final = """\
 Two small collections. Their graph is what a good model reads from them: the records come with the
 demo, written by an AI assistant and checked by reading. No model is called now, so the answers are
 put together from sentences; [n] leads to the source of each. Below them, the same question is
-answered with a graph by language rules alone, as you get it without a model."""
+answered from names and neighbours alone, as you get them without a model."""
 NEXT_STEPS: Final = f"""
 {"─" * SCREEN_COLUMNS}
 Next, query these indexes, or index your own files:
@@ -40,7 +40,7 @@ SUMMARY_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "relations": "Strongest relations:",
         "comma": ", ",
         "question": "Q: ",
-        "rules": "By rules alone ({} entities, {} stated relations):",
+        "rules": "Without a model ({} names, {} pairs mentioned together):",
     },
     "zh": {
         "size": "{} 篇文章：{} 个实体，{} 条关系",
@@ -48,7 +48,7 @@ SUMMARY_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "relations": "权重最高的关系：",
         "comma": "、",
         "question": "问：",
-        "rules": "只用语言规则（{} 个实体，{} 条有明确表述的关系）：",
+        "rules": "不用模型（{} 个名称，{} 对共同出现）：",
     },
 }
 SHOWN_ENTITIES: Final = 6
@@ -90,15 +90,12 @@ def demo_command(folder: Path | None) -> CommandOutput:
 
 
 def _by_rules(folder: Path, language: Language, question: str) -> Iterator[str]:
-    """The answer to a question from an index that language rules made."""
+    """The answer to a question from an index that was made without a model."""
     words = SUMMARY_WORDS[language]
     with LightRAG(folder, language=language, llm="none") as rag:
         rag.insert(sample_documents(language), progress=False)
-        stated = sum(
-            keywords != MENTIONED_TOGETHER[language]
-            for _, _, keywords in rag.graph.edges(data="keywords")
-        )
-        yield "\n" + words["rules"].format(rag.status().entities, stated)
+        status = rag.status()
+        yield "\n" + words["rules"].format(status.entities, status.relations)
         yield f"{words['question']}{question}"
         yield from _indented(rag.query(question))
 

@@ -181,7 +181,7 @@ reading_options = together(
     option("--entity-type entity_types", "A type to look for; may be repeated.", multiple=True),
     option(
         "--tagger",
-        "What finds names in Chinese texts without a model (default rules; lac is an extra).",
+        "What finds names in Chinese texts without a model (default: lac if that extra is installed).",
         TAGGERS,
     ),
     option("--keep-traces", "How many traces of queries to keep (default 1000).", NON_NEGATIVE),

@@ -13,7 +13,7 @@ def known_language(name: str) -> Language:
 
 
 # The keyword of a relation between names of one sentence that states nothing about them.
-MENTIONED_TOGETHER: Mapping[Language, str] = {"en": "mentioned together", "zh": "同时提到"}
+MENTIONED_TOGETHER: Mapping[Language, str] = {"en": "mentioned together", "zh": "共同出现"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

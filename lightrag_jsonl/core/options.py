@@ -22,7 +22,7 @@ from lightrag_jsonl.core.validation import (
 ExtractionPrompt = Literal[
     "extract-graph", "extract-small", "agent-kg-extract", "extract-with-ontologies"
 ]
-Tagger = Literal["rules", "lac"]
+Tagger = Literal["auto", "lac", "rules"]
 Ranking = Literal["relevance", "degree"]
 Fusion = Literal["rrf", "round_robin"]
 Selection = Literal["llm", "score", "all"]
@@ -86,8 +86,9 @@ class IndexOptions:
     - `extraction`: the prompt for chunks. `ontology`: a file or a mapping, for
       "extract-with-ontologies".
     - `entity_types`: empty for the language's own list.
-    - `tagger`: what finds the names in Chinese texts where no model extracts: rules, or the trained
-      tagger LAC (extra `lac`). Questions are always read by rules.
+    - `tagger`: what finds the names in Chinese texts where no model extracts: the trained tagger LAC
+      (extra `lac`), or "rules", the parts of speech of a segmenter; "auto" takes LAC where it is
+      installed. Questions are always read by rules.
     - `max_gleanings`: how often the model is asked again for missed entities and relations of a
       chunk, except in chunks below `glean_min_tokens`. None asks once, and a chunk of less than 600
       tokens only if the answer was cut off, or if no record has one of the names in the chunk.
@@ -118,7 +119,7 @@ class IndexOptions:
     extraction: ExtractionPrompt = "extract-graph"
     ontology: Path | str | Mapping[str, Json] | None = None
     entity_types: tuple[str, ...] = ()
-    tagger: Tagger = "rules"
+    tagger: Tagger = "auto"
     max_gleanings: Natural | None = None
     max_resumes: Natural = 2
     glean_min_tokens: Natural = 50

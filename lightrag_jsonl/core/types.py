@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get
 import msgspec
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
@@ -381,6 +382,11 @@ class Relation:
     def predicate(self) -> str:
         """The relation's keywords joined, or "related to" (specification 2, section 4)."""
         return ", ".join(self.keywords) or "related to"
+
+    @property
+    def states_something(self) -> bool:
+        """Whether the names are more than mentioned together: only then the relation has a direction."""
+        return not self.keywords or not set(self.keywords) <= {*MENTIONED_TOGETHER.values()}
 
 
 class Neighbourhood(NamedTuple):

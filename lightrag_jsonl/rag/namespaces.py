@@ -32,6 +32,7 @@ from lightrag_jsonl.curation.review import Review, estimate_review, review
 from lightrag_jsonl.providers.model_names import NO_MODEL
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.rag.engine import Engine, open_engine
+from lightrag_jsonl.retrieval.association import association
 from lightrag_jsonl.retrieval.conflict_review import (
     ConflictReview,
     estimate_conflict_review,
@@ -46,7 +47,7 @@ from lightrag_jsonl.retrieval.reports import (
     write_reports,
 )
 from lightrag_jsonl.retrieval.task import SearchTask
-from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.rows import MILLION, PendingDocument, RelationRow
 from lightrag_jsonl.storage.store import CompletionCache, read, search, write
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 from lightrag_jsonl.tracing import trace as recorded
@@ -108,17 +109,16 @@ class Entities:
         return await read(self._engine.store, load)
 
     async def neighbours(self, name: str) -> Neighbourhood:
-        """An entity and the relations, strongest first; `NotFoundError` for an unknown name."""
+        """An entity and the relations: those that state something first, by weight; then the names that are only
+        mentioned together with it, the most telling first. `NotFoundError` for an unknown name.
+        """
 
         def load(view: StoreView) -> Neighbourhood:
             row = _entity_called(view, name)
             relation_rows = view.relation_rows(ends=[row])
             entity = view.entities([row])[row]
-            relations = sorted(
-                view.relations(relation_rows).values(),
-                key=lambda relation: (-relation.weight, relation.source, relation.target),
-            )
-            return Neighbourhood(replace(entity, degree=len(relation_rows)), tuple(relations))
+            relations = _ranked_neighbours(view, relation_rows)
+            return Neighbourhood(replace(entity, degree=len(relation_rows)), relations)
 
         return await read(self._engine.store, load)
 
@@ -523,3 +523,24 @@ def _entity_called(view: StoreView, name: str) -> int:
     names = ", ".join(sorted(view.entity_names(bearers).values()))
     hint = f"; an alias of {names}" if names else ""
     raise NotFoundError(f"no such entity: {name}{hint}")
+
+
+def _ranked_neighbours(view: StoreView, rows: Mapping[int, RelationRow]) -> tuple[Relation, ...]:
+    """The relations of rows: those that state something first, then by how telling they are."""
+    ends = view.entity_rows(ids={end for row in rows.values() for end in (row.low, row.high)})
+    low = [ends[row.low].mentions for row in rows.values()]
+    high = [ends[row.high].mentions for row in rows.values()]
+    weights = [row.weight / MILLION for row in rows.values()]
+    likelihoods = association(weights, low, high, view.counts().chunks).tolist()
+    telling = {
+        id: (row.states_something, weight if row.states_something else likelihood, weight)
+        for (id, row), weight, likelihood in zip(rows.items(), weights, likelihoods, strict=True)
+    }
+    relations = view.relations(rows)
+
+    def rank(id: int) -> tuple[bool, float, float, str, str]:
+        states_something, likelihood, weight = telling[id]
+        relation = relations[id]
+        return not states_something, -likelihood, -weight, relation.source, relation.target
+
+    return tuple(relations[id] for id in sorted(relations, key=rank))

@@ -23,7 +23,14 @@ from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.text import clipped_at_word, digest, sanitize
-from lightrag_jsonl.core.types import Chunk, Entity, EntityMention, Relation, RelationMention
+from lightrag_jsonl.core.types import (
+    UNKNOWN_TYPE,
+    Chunk,
+    Entity,
+    EntityMention,
+    Relation,
+    RelationMention,
+)
 from lightrag_jsonl.storage.rows import Mention, MentionRow
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
@@ -86,7 +93,7 @@ _WIKI_WORDS: Mapping[Language, _Words] = {
     "zh": _Words(
         entities="实体",
         relations="关系",
-        together="同时提到",
+        together="共同出现",
         communities="社区",
         parts="组成部分",
         documents="文档",
@@ -305,7 +312,10 @@ class _Wiki:
                 for id, path in self.document_paths.items()
             ),
             self.words.entities: [
-                (f"{name} ({entity.type})" if entity.type else name, self.entity_paths[name])
+                (
+                    name if entity.type in ("", UNKNOWN_TYPE) else f"{name} ({entity.type})",
+                    self.entity_paths[name],
+                )
                 for name, entity in self.entities.items()
             ],
         }

@@ -72,7 +72,8 @@ class ContextWriter:
         """A relation on one line."""
         source = safe_line(relation.source)
         target = safe_line(relation.target)
-        directions = f"{source} — {self._predicate(relation.keywords)} → {target}"
+        arrow = "→" if relation.states_something else "—"
+        directions = f"{source} — {self._predicate(relation.keywords)} {arrow} {target}"
         if relation.reverse_keywords:
             reverse = f"{target} — {self._predicate(relation.reverse_keywords)} → {source}"
             directions += f"{self.words.comma}{reverse}"

@@ -24,6 +24,7 @@ from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Kind
+from lightrag_jsonl.retrieval.association import association
 from lightrag_jsonl.retrieval.claim_dates import with_claim_dates
 from lightrag_jsonl.retrieval.filtering import (
     joined_entities,
@@ -136,21 +137,34 @@ def find_entities(task: SearchTask) -> tuple[Hits, dict[int, float]]:
 
 def find_relations(task: SearchTask) -> tuple[Hits, Hits]:
     """The relations nearest to the question and its high-level keywords; and the nearest to the
-    whole question alone.
+    whole question alone. Where no relation has a vector, those with ends near these texts.
     """
     query = task.query
     if not (task.mode.relations or query.high):  # `high` may stand in for low-level keywords
         return NO_HITS, NO_HITS
-    hits_by_text = nearest(
-        task,
-        "relation",
-        np.concatenate([query.vectors[:1], query.vectors[1 + len(query.low) :]]),
-        limit=task.param.top_k,
-        reasons=["near the question", *(f"near “{keyword}”" for keyword in query.high)],
-    )
+    vectors = np.concatenate([query.vectors[:1], query.vectors[1 + len(query.low) :]])
+    reasons = ["near the question", *(f"near “{keyword}”" for keyword in query.high)]
+    limit = task.param.top_k
+    hits_by_text = nearest(task, "relation", vectors, limit=limit, reasons=reasons)
+    if not any(len(hits) for hits in hits_by_text):
+        ends_by_text = nearest(task, "entity", vectors, limit=limit, reasons=reasons)
+        relations_by_text = [_relations_near(task, ends) for ends in ends_by_text]
+    else:
+        relations_by_text = hits_by_text
     weights = [QUESTION_WEIGHT, *[1.0] * len(query.high)]
-    relations = fuse(hits_by_text, weights=weights, limit=task.param.top_k)
+    relations = fuse(relations_by_text, weights=weights, limit=limit)
     return relations, hits_by_text[0][:1]
+
+
+def _relations_near(task: SearchTask, entities: Hits) -> Hits:
+    """The visible relations of entities, by the scores of both ends, then by how telling they are."""
+    positions, relations = task.snapshot.graph.relations_of(entities.ids)
+    ids, groups = np.unique(relations, return_inverse=True)
+    likeness = np.bincount(groups, entities.scores[positions], len(ids)).astype(np.float64)
+    visible = task.inside("relation", ids)
+    ids = ids[visible]
+    scores = likeness[visible] + OFTEN_MENTIONED * np.log1p(tellings(task, ids))
+    return Hits.ranked(ids, scores, task.param.top_k, "of an entity near the question")
 
 
 def nearest(
@@ -241,11 +255,23 @@ def expand_relations(task: SearchTask, seeds: Seeds, limit: int) -> Hits:
 
 
 def relation_relevance(task: SearchTask, relations: Ids, named_ends: Floats) -> Floats:
-    """Scores by likeness to the question, by named ends, and by weight."""
+    """Scores by likeness to the question, by named ends, and by weight; of relations without a vector, which
+    only say that names are mentioned together, by how telling that is.
+    """
     scores = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
-    scores += OFTEN_MENTIONED * np.log1p(task.snapshot.graph.weights(relations))
     cosines = task.snapshot.vector_scores("relation", task.query.vectors[:1], relations)[0]
+    frequencies = np.where(
+        np.isnan(cosines), tellings(task, relations), task.snapshot.graph.weights(relations)
+    )
+    scores += OFTEN_MENTIONED * np.log1p(frequencies)
     return np.asarray(scores + np.nan_to_num(cosines))
+
+
+def tellings(task: SearchTask, relations: Ids) -> Floats:
+    """How much more often than by chance the ends of each relation are mentioned in the same chunk."""
+    graph = task.snapshot.graph
+    first, second = graph.mention_counts(graph.ends(relations).ravel()).reshape(-1, 2).T
+    return association(graph.weights(relations), first, second, len(graph.chunks))
 
 
 def relation_degrees(task: SearchTask, relations: Ids) -> Floats:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.dates import first_day, iso_date
@@ -252,6 +252,10 @@ class EntityRow:
         self.name = display or winner(self.names)
         self.type = self.edited.get("type") or winner(types) or t.UNKNOWN_TYPE
 
+    states_something: ClassVar[bool] = (
+        True  # unlike a relation of names that are only mentioned together
+    )
+
     def entity(self, chunk_ids: tuple[str, ...]) -> t.Entity:
         """The entity for readers; degree not set."""
         return t.Entity(
@@ -304,6 +308,14 @@ class RelationRow:
             votes[keyword] = votes.get(keyword, 0) + count
         votes = _stating_votes(votes) or votes
         return sorted(votes, key=lambda keyword: (-votes[keyword], keyword))
+
+    @property
+    def states_something(self) -> bool:
+        """Whether the names are more than mentioned together: texts or a person state a relation."""
+        if self.edited:
+            return True
+        votes = {**self.keywords, **self.backward_keywords}
+        return not votes or bool(_stating_votes(votes))
 
     def count(self, row: RelationMentionRow, times: int) -> None:
         """Add a mention (`times` 1) or remove it (-1)."""

@@ -66,7 +66,6 @@ def test_a_sentence_that_says_it_is_quoted_first(question: str, text: str, quote
         ("沈微字什么？", "时有陆安，字子平；沈微敬礼甚厚。"),
         ("谁打败了吴通？", "陈锐被吴通打败了。"),
         ("Where did Ola Berg go?", "Ola Berg died in Narvik."),
-        ("How old is Ola Berg?", "The boat is a nine-year-old sloop that belongs to Ola Berg."),
         ("田静今年几岁？", "来福是一条五岁的牧羊犬，主人是田静。"),
         ("What was the gate made of?", "The gate opened to a street of red brick."),
     ],
@@ -161,7 +160,6 @@ def test_forms_of_verbs_and_questions_in_the_text_lead_to_the_answer(
     ("question", "text"),
     [
         ("停车场在哪里？", "停车要排队。大桥通车以后，渡船停开，船工在茶馆说书。"),
-        ("What did Eva Dahl lose?", "Eva Dahl was the treasurer. Jon Vik left."),
         ("What did Eva Dahl sell?", "Eva Dahl had a boat. Eva Dahl sold it in May."),
     ],
 )

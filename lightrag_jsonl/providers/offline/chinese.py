@@ -1,17 +1,15 @@
-"""Names and content words of Chinese texts, by a segmenter's parts of speech and written forms."""
+"""Names and content words of Chinese texts, by a tagger or a segmenter's parts of speech, and by marks."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
-from lightrag_jsonl.core.dates import CHINESE_NUMBER, ERAS
 from lightrag_jsonl.core.options import Tagger
 from lightrag_jsonl.core.stop_words import STOP_WORDS
-from lightrag_jsonl.providers.offline import words as tables
-from lightrag_jsonl.providers.offline.offices import office_phrases, people_in_office
-from lightrag_jsonl.providers.offline.organizations import organization_phrases
+from lightrag_jsonl.core.text import words
+from lightrag_jsonl.core.types import UNKNOWN_TYPE
+from lightrag_jsonl.providers.offline.common_words import is_ordinary_chinese
 from lightrag_jsonl.providers.offline.phrases import (
     ContentWord,
     Phrase,
@@ -24,195 +22,106 @@ from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segment
 from lightrag_jsonl.providers.offline.tagging import tagged_names
 
 _WORK_TITLE = re.compile(r"《([^《》\n]{1,40})》")
-_SURNAME_AND_NAME = re.compile(  # 姓刘名备，字玄德
-    r"姓([^\W\d]{1,2})，?名([^\W\d字]{1,2})(?=[，。,字]|$)"
-)
 _LATIN = re.compile(
     r"(?<![A-Za-z0-9])[a-z]*[A-Z][A-Za-z0-9.+&'’-]*(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
     r"(?: (?:of |the |and )*[A-Z0-9][A-Za-z0-9.+&'’-]*){0,5}"
 )
-_ERA_YEAR = re.compile(rf"(?:{ERAS})(?:元|{CHINESE_NUMBER}{{1,4}})年")
-_TAG_TYPES = {"nr": "person", "ns": "place", "nt": "organization", "nz": "concept"}
-_ABSTRACT_NOUN = re.compile(
-    r"..+[度性率化感制观型式业]"
-)  # 满意度, 城市绿化: the segmenter tags some as names
-_PEOPLE_COUNTED = re.compile("[两二三四五六七八九十]人$")  # 张、邓二人
-_LONGEST_PLAIN_NAME = 3  # characters of a person's name with a surname of one character
-_CHARACTERS_PER_NOUN = 80
-_NAME_ENDINGS = "馆院园寺山河江湖海城县郡州府楼阁亭宫殿庙塔桥村镇路街关岛岭坡谷洞"
-_MOTIONS = "上下入出回到进离过攻破守围还归取"  # before a kind of place: 上城, 回县
-_PLACE_ENDINGS = frozenset(_NAME_ENDINGS + "市省区国乡屯溪港湾站滩洲屿闸坞巷陵阳阴")
+# The most frequent surnames of China by number of people, but for those that begin common words (阳光);
+# then surnames of 百家姓 that today hardly begin other words.
+_SURNAMES = frozenset(
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林郑谢罗梁宋唐许韩冯邓曹彭曾萧田董潘袁蔡蒋余于杜叶程魏苏吕丁任沈"
+    "姚卢姜崔钟谭陆汪范廖石贾韦夏傅方邹熊白孟秦邱侯江尹薛闫段雷龙史陶贺毛郝顾龚邵万覃武钱戴严莫孔向常汤康"
+    "易乔赖文庞樊殷施洪翟安颜倪牛温季俞章鲁葛伍申尤毕聂柴焦路岳齐梅庄辛管祝左涂谷祁时舒耿牟卜詹关苗凌费纪"
+    "靳盛童欧甄项曲游裴席卫查屈鲍霍翁隋甘景薄单包司柏宁柯阮桂闵解强华车冉房边鞠"
+    "荀糜臧伏滕蒯骆虞胥桓阚娄步伊乐班褚庾隗竺卞狄戚岑邢储缪喻邰郜闾"
+)
+_DOUBLE_SURNAMES = words(  # of 百家姓, with 太史 and 独孤
+    "万俟 司马 上官 欧阳 夏侯 诸葛 闻人 东方 赫连 皇甫 尉迟 公羊 澹台 公冶 宗政 濮阳 淳于 单于 太叔 申屠 公孙 仲孙 轩辕 令狐"
+    " 钟离 宇文 长孙 慕容 鲜于 闾丘 司徒 司空 端木 呼延 南宫 百里 东郭 拓跋 太史 独孤"
+)
+_LONGEST_PLAIN_NAME = 3  # characters of a name with a surname of one character
+_TYPES_BY_TAG = {"nr": "person", "ns": "place", "nt": "organization", "nz": UNKNOWN_TYPE}  # by tag
+
+
+def chinese_names(text: str, spans: Spans, tagger: Tagger) -> list[Phrase]:
+    """The names of a Chinese text, by LAC, or else by the parts of speech of the segmenter."""
+    if tagger == "lac":
+        tagged = tagged_names(text, spans)
+    else:
+        tagged = _segmented_names(_with_whole_names(segmented(text)))
+    return without_overlap([*title_phrases(text, spans), *_marked_names(text), *tagged])
 
 
 def chinese_phrases(text: str, spans: Spans, *, question: bool, tagger: Tagger) -> PhrasesAndWords:
-    """The names, the repeated nouns and the content words of a Chinese text."""
-    words = _with_whole_names(segmented(text))
-    offices = list(office_phrases(text, words))
-    if tagger == "lac":
-        dictionary_words = [word for word in words if word.in_dictionary]
-        tagged = [*tagged_names(text, spans), *_tagged_names(dictionary_words, text)]
-    else:
-        tagged = list(_tagged_names(words, text))
-    names = without_overlap(
-        [
-            *title_phrases(text, spans),
-            *_written_names(text),
-            *organization_phrases(text, words),
-            *offices,
-            *people_in_office(text, words),
-            *_people_with_titles(words),
-            *_apart_from(offices, tagged),
-        ]
-    )
-    content = [word for word in words if _is_content(word, question=question)]
-    phrases = without_overlap([*names, *_repeated_nouns(content, len(text))])
+    """The names and the content words of a Chinese text."""
+    content = [word for word in segmented(text) if _is_content(word, question=question)]
     return PhrasesAndWords(
-        phrases,
+        chinese_names(text, spans, tagger),
         [ContentWord(word.start, word.text, is_verb=word.tag in ("v", "vn")) for word in content],
     )
 
 
-def _apart_from(offices: Sequence[Phrase], names: Iterable[Phrase]) -> Iterator[Phrase]:
-    """The names without those that begin or end within an office: 任凉州 of 任凉州牧."""
-    for name in names:
-        if not any(name.start < office.end and office.start < name.end for office in offices):
-            yield name
-
-
-def _with_whole_names(words: Iterable[SegmentedWord]) -> list[SegmentedWord]:
-    """The words, with places joined to the end of their name (潇湘馆, 清溪大桥), and parts of foreign
-    names to each other (皮埃尔·居里).
-    """
-    joined: list[SegmentedWord] = []
-    for word in words:
-        if joined and _belongs_to(joined[-1], word, joined[-2:-1]):
-            before = joined[-1]
-            tag = "ns" if word.text in tables.FACILITIES else before.tag
-            joined[-1] = before._replace(end=word.end, text=before.text + word.text, tag=tag)
-        else:
-            joined.append(word)
-    return joined
-
-
-def _belongs_to(
-    before: SegmentedWord, word: SegmentedWord, preceding: Sequence[SegmentedWord]
-) -> bool:
-    """Whether a word goes on with the name before it, or with a noun at the beginning of a clause
-    (石门大桥).
-    """
-    if before.end != word.start:
-        return False
-    if before.tag == "nr" and "·" in (word.text, before.text[-1]):
-        return True
-    if word.text in tables.FACILITIES:
-        is_opening = not preceding or not preceding[0].text[-1].isalnum()
-        return before.tag in ("ns", "nz") or (is_opening and _is_specific_noun(before))
-    return before.tag == "ns" and len(word.text) == 1 and word.text in _NAME_ENDINGS
-
-
-def _is_specific_noun(word: SegmentedWord) -> bool:
-    is_noun = word.tag in ("n", "nr") and len(word.text) == 2
-    return is_noun and simplified(word.text) not in tables.GENERIC_NOUNS
-
-
 def _is_content(word: SegmentedWord, *, question: bool) -> bool:
-    """Whether a word (verb or noun) can be the subject of a relation or a question."""
-    if not word.in_dictionary or not has_cjk(word.text) or _is_common_noun(word.text):
+    """Whether a word (verb or noun) can be the subject of a question."""
+    if not word.in_dictionary or not has_cjk(word.text) or _is_common(word.text):
         return False
     if len(word.text) == 1:
         return question and word.tag.startswith(("n", "j", "zg"))
     return word.tag in ("n", "v", "vn", "l")
 
 
-def _is_common_noun(text: str) -> bool:
+def _is_common(text: str) -> bool:
     text = simplified(text)
     return text in STOP_WORDS or text[0] in "一二三四五六七八九十两几各每某此其"
 
 
-def _written_names(text: str) -> Iterator[Phrase]:
-    """Names by their written form: works in 《》, 姓刘名备, words in Latin letters."""
+def _marked_names(text: str) -> Iterator[Phrase]:
+    """Names by their written form: works in 《》, words in Latin letters."""
     for match in _WORK_TITLE.finditer(text):
         yield Phrase(start=match.start(1), end=match.end(1), name=match[1], type="work")
-    for match in _SURNAME_AND_NAME.finditer(text):
-        name = match[1] + match[2]
-        yield Phrase(start=match.start(), end=match.end(), name=name, type="person")
     for match in _LATIN.finditer(text):
         name = match[0].rstrip(".-'’")
         if len(name) > 1:
             yield Phrase(
-                start=match.start(), end=match.end(), name=name, type="concept", sure=False
+                start=match.start(), end=match.end(), name=name, type=UNKNOWN_TYPE, sure=False
             )
 
 
-def _people_with_titles(words: Sequence[SegmentedWord]) -> Iterator[Phrase]:
-    """People by surname and title or profession: 周老师."""
-    for surname, title in pairwise(words):
-        is_adjacent = surname.end == title.start
-        if not is_adjacent or simplified(title.text) not in tables.SURNAME_TITLES:
+def _segmented_names(segments: Sequence[SegmentedWord]) -> Iterator[Phrase]:
+    """Names by the tags of the segmenter; of people only names with a surname, and repeated ones."""
+    counts = Counter(segment.text for segment in segments)
+    for segment in segments:
+        type = _TYPES_BY_TAG.get(segment.tag[:2])
+        name = segment.text
+        if type is None or len(name) < 2 or not has_cjk(name) or _is_common(name):
             continue
-        if simplified(surname.text) in tables.SURNAMES | tables.DOUBLE_SURNAMES:
-            name = surname.text + title.text
-            yield Phrase(start=surname.start, end=title.end, name=name, type="person")
-
-
-def _tagged_names(words: Sequence[SegmentedWord], text: str) -> Iterator[Phrase]:
-    """Names by their tags, but for eras of dates (建安元年); of people only names with a surname, or
-    repeated ones.
-    """
-    counts = Counter(word.text for word in words)
-    plain = simplified(text)
-    for word in words:
-        type = _TAG_TYPES.get(word.tag[:2])
-        if type and _ERA_YEAR.match(plain, word.start):
+        if is_ordinary_chinese(simplified(name)):
             continue
-        if not type or len(word.text) < 2 or not has_cjk(word.text) or _is_common_noun(word.text):
-            continue
-        if simplified(word.text) in tables.MISTAGGED_WORDS | tables.GENERIC_NOUNS:
-            continue
-        if word.tag != "nz" and _ABSTRACT_NOUN.fullmatch(simplified(word.text)):
-            continue
-        if word.tag == "nr" and not _is_person(word, counts[word.text]):
-            continue
-        if type == "place" and not _is_place(word, counts[word.text]):
+        is_repeated = counts[name] > 1 and not segment.in_dictionary
+        if type == "person" and not is_repeated and not _begins_with_surname(name):
             continue
         yield Phrase(
-            start=word.start, end=word.end, name=word.text, type=type, sure=type != "concept"
+            start=segment.start, end=segment.end, name=name, type=type, sure=type != UNKNOWN_TYPE
         )
 
 
-def _is_person(word: SegmentedWord, count: int) -> bool:
-    """Whether a word tagged as a person's name is one: the segmenter guesses many."""
-    name = simplified(word.text)
-    if "·" in name or (len(name) == 2 and name[0] in "小老阿" and name[1] in tables.SURNAMES):
+def _with_whole_names(segments: Iterable[SegmentedWord]) -> list[SegmentedWord]:
+    """The words, with the parts of foreign names joined (皮埃尔·居里)."""
+    joined: list[SegmentedWord] = []
+    for segment in segments:
+        before = joined[-1] if joined else None
+        is_part = segment.text == "·" or (before is not None and before.text.endswith("·"))
+        if before is not None and is_part and before.tag == "nr" and before.end == segment.start:
+            text = before.text + segment.text
+            joined[-1] = before._replace(end=segment.end, text=text)
+        else:
+            joined.append(segment)
+    return joined
+
+
+def _begins_with_surname(name: str) -> bool:
+    """Whether a name is that of a Chinese person, or a foreign one with its parts (·)."""
+    plain = simplified(name)
+    if "·" in plain or plain[:2] in _DOUBLE_SURNAMES:
         return True
-    if name[:2] in tables.DOUBLE_SURNAMES:
-        return True
-    if len(name) > _LONGEST_PLAIN_NAME or _PEOPLE_COUNTED.search(name):
-        return False
-    return name[0] in tables.SURNAMES or (count > 1 and not word.in_dictionary)
-
-
-def _is_place(word: SegmentedWord, count: int) -> bool:
-    """Whether a word tagged as a place is one: a guess needs the ending of a place, or a repetition."""
-    name = simplified(word.text)
-    if not word.in_dictionary and len(name) == 2 and name[0] in _MOTIONS:
-        return False
-    return word.in_dictionary or name[-1] in _PLACE_ENDINGS or count > 1
-
-
-def _repeated_nouns(words: Sequence[SegmentedWord], length: int) -> Iterator[Phrase]:
-    """The nouns that a text repeats most, but for generic ones (公司, 方面): one for every 80 characters,
-    but at least three.
-    """
-    nouns = [word for word in words if word.tag in ("n", "l") and _may_name(word)]
-    counts = Counter(word.text for word in nouns)
-    repeated = [text for text, count in counts.items() if count > 1]
-    ranked = sorted(repeated, key=lambda text: (-counts[text] * len(text), text))
-    best = set(ranked[: max(3, length // _CHARACTERS_PER_NOUN)])
-    for word in nouns:
-        if word.text in best:
-            yield Phrase(start=word.start, end=word.end, name=word.text, type="concept", sure=False)
-
-
-def _may_name(word: SegmentedWord) -> bool:
-    return len(word.text) > 1 and simplified(word.text) not in tables.GENERIC_NOUNS
+    return len(plain) <= _LONGEST_PLAIN_NAME and plain[0] in _SURNAMES

@@ -1,14 +1,17 @@
-"""Names and content words of English texts, by capitals, titles and the words around them."""
+"""Names and content words of English texts: names by their capitals."""
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import takewhile
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
 
 import regex
 
 from lightrag_jsonl.core.stop_words import STOP_WORDS
-from lightrag_jsonl.providers.offline import words as tables
+from lightrag_jsonl.core.text import words as word_set
+from lightrag_jsonl.core.types import UNKNOWN_TYPE
+from lightrag_jsonl.providers.offline.common_words import begins_no_name, is_ordinary
 from lightrag_jsonl.providers.offline.phrases import (
     ContentWord,
     Phrase,
@@ -18,26 +21,45 @@ from lightrag_jsonl.providers.offline.phrases import (
     without_overlap,
 )
 
+PERSON_TITLES = word_set(
+    "mr. mrs. ms. miss dr. prof. sir lady lord gen. col. captain mr mrs ms dr prof"
+)
+_DATE_WORDS = word_set(
+    "january february march april may june july august september october november december"
+    " monday tuesday wednesday thursday friday saturday sunday today yesterday tomorrow tonight"
+)
+_KINDS: Mapping[str, str] = {  # last words of names that say what is named
+    "organization": """university college school institute company inc ltd corporation orchestra
+    association committee council ministry bank museum library hospital laboratory academy""",
+    "place": "city river lake island islands ocean street square bridge airport county valley",
+    "event": "war revolution championship championships cup olympics tournament festival",
+}
+_TYPES_BY_LAST_WORD = {word: type for type, listed in _KINDS.items() for word in listed.split()}
+
+_SMALL_IN_TITLES = word_set(
+    "a an the and or of in on at by for to from with as vs via de la von van"
+)
 _MOST_CAPITALS = 4  # words: more of them in capitals are a sentence or a heading
-_CAPITALIZED = (
-    r"(?:(?:\p{Lu}\p{Ll}{0,3}\.)+(?=\s?\p{Lu}|,)|\p{Lu}[\p{L}\p{N}]*)"  # St. Mr. J.R.R. or a word
-    r"(?:(?:[-–&+]|['’](?![sS]\b)|\.(?=[a-z]{2,3}\b))[\p{L}\p{N}]+)*\+{0,2}"
+_WORD_LETTER = r"[\p{L}\p{M}\p{N}]"
+_CAPITALIZED = (  # St. Mr. J.R.R. or a word; letters may be decomposed
+    r"(?:(?:\p{Lu}\p{M}*(?:\p{Ll}\p{M}*){0,3}\.)+(?=\s?\p{Lu}|,)"
+    rf"|\p{{Lu}}{_WORD_LETTER}*)"
+    rf"(?:(?:[-–&+]|['’](?![sS]\b)|\.(?=[a-z]{{2,3}}\b)){_WORD_LETTER}+)*\+{{0,2}}"
 )
 _WORD_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
+_INNER_WORD = rf"(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&)"
 _CAPITALIZED_NAME = regex.compile(
-    rf"(?<![\p{{L}}\p{{N}}'’]){_CAPITALIZED}"
-    rf"(?:{_WORD_GAP}(?:(?:of(?:{_WORD_GAP}the)?|for|de|del|la|le|von|van|der|bin|&){_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’]){_CAPITALIZED}"
+    rf"(?:{_WORD_GAP}(?:{_INNER_WORD}{_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
 )
 _YEAR_WITH_ERA = re.compile(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
-_ENGLISH_WORD = regex.compile(r"(?<![\p{L}\p{N}'’-])\p{L}[\p{L}\p{N}'’-]*[\p{L}\p{N}]")
+_ENGLISH_WORD = regex.compile(
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’-])\p{{L}}(?:[\p{{L}}\p{{M}}\p{{N}}'’-]*{_WORD_LETTER})?"
+)
 _VISIBLE_RUN = regex.compile(r"\S+")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
-_OBJECT = re.compile(
-    r" [a-z]{3,}ed ([a-z]{4,}(?<!ly)(?<!ing))(?= (?:in|at|on|from|during|with)\b|[.,;])"
-)
-_IS_A = regex.compile(
-    r"['\"”’]?\s*(?:\([^()]{0,160}\))?,?\s*(?:is|was|are|were)\s+(?:an?|the|one\s+of\s+the)\s+"
-    r"([^.,;:()]{1,80})"
+_OPENING_MARK = regex.compile(
+    r"[:|•%>*\[(\"“‘„«]\s*(?=\p{Lu})|^\s*[-+]\s+(?=\p{Lu})", regex.MULTILINE
 )
 
 
@@ -54,122 +76,118 @@ def english_phrases(text: str, spans: Spans) -> PhrasesAndWords:
 
 
 def english_names(text: str, spans: Spans) -> list[Phrase]:
-    """The names of an English text; `spans` are the sentences."""
+    """The names of an English text; `spans` are the sentences.
+
+    A capital shows a name, but where every word has one: at the beginning of a sentence or behind a
+    mark that begins something, and in a heading. There a word is a name if it is no ordinary word,
+    or if the text has it with a capital elsewhere, more often than without.
+    """
     without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
-    names = without_overlap(
-        [*title_phrases(text, spans), *_capitalized_names(without_years, spans)]
-    )
-    return without_overlap([*names, *_verb_objects(text, names)])
+    return without_overlap([*title_phrases(text, spans), *_capitalized_names(without_years, spans)])
 
 
-def _verb_objects(text: str, names: Iterable[Phrase]) -> Iterator[Phrase]:
-    """The object of a name's verb, if it is one word: "Marie Curie discovered radium in …"."""
-    for name in names:
-        match = _OBJECT.match(text, name.end)
-        if match and match[1] not in STOP_WORDS:
-            yield Phrase(
-                start=match.start(1), end=match.end(1), name=match[1], type="concept", sure=False
-            )
+@dataclass(frozen=True, slots=True)
+class _Capitals:
+    """Where capitals tell nothing in a text, and what they tell elsewhere.
+
+    `openings` are positions of words that anything begins with. `surplus` says how often more a word
+    has a capital than not, in other places.
+    """
+
+    openings: Set[int]
+    surplus: Counter[str]
+
+    def show_a_name(self, word: str) -> bool:
+        """Whether a word, in lower case, that only opens a sentence here, is a name."""
+        if self.surplus[word] != 0:
+            return self.surplus[word] > 0
+        return not all(map(is_ordinary, word.split("-")))
 
 
 def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
-    first_letters = [_LETTER.search(text, start, end) for start, end in spans]
-    openings = {letter.start() for letter in first_letters if letter}
-    capitals = _surplus_of_capitals(text, openings)
-    for start, end in spans:
+    labels = [_label(text, start, end) for start, end in spans]
+    capitals = _capitals(text, spans, labels)
+    for (start, end), label_end in zip(spans, labels, strict=True):
         for run in _CAPITALIZED_NAME.finditer(text, start, end):
             words = [word.span() for word in _VISIBLE_RUN.finditer(text, *run.span())]
-            is_opening = run.start() in openings
-            if name := _name_phrase(text, words, is_opening=is_opening, capitals=capitals):
+            name = _name_phrase(text, words, capitals, is_label=run.start() < label_end)
+            if name is not None:
                 yield name
 
 
-def _surplus_of_capitals(text: str, openings: set[int]) -> Counter[str]:
-    """How often more each word has a capital than not, where no sentence begins."""
-    words = _ENGLISH_WORD.finditer(text)
-    counts = Counter[str](word[0] for word in words if word.start() not in openings)
+def _label(text: str, start: int, end: int) -> int:
+    """The end of the label or the heading that a sentence is or, up to a colon, begins with: its words all
+    have capitals, but for short ones. The start of the sentence if there is none.
+    """
+    if _all_have_capitals(text, start, end):
+        return end
+    colon = text.find(":", start, end)
+    return colon if colon > 0 and _all_have_capitals(text, start, colon) else start
+
+
+def _all_have_capitals(text: str, start: int, end: int) -> bool:
+    words = (word[0] for word in _ENGLISH_WORD.finditer(text, start, end))
+    return all(not word[0].islower() or word in _SMALL_IN_TITLES for word in words)
+
+
+def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
+    first_letters = [_LETTER.search(text, start, end) for start, end in spans]
+    openings = {letter.start() for letter in first_letters if letter}
+    openings.update(mark.end() for mark in _OPENING_MARK.finditer(text))
     surplus: Counter[str] = Counter()
-    for word, count in counts.items():
-        surplus[word.casefold()] += count if word[0].isupper() else -count
-    return surplus
+    for (_, end), label_end in zip(spans, labels, strict=True):
+        for word in _ENGLISH_WORD.finditer(text, label_end, end):
+            if word.start() not in openings:
+                surplus[_folded_name(word[0])] += 1 if word[0][0].isupper() else -1
+    return _Capitals(openings, surplus)
 
 
-def _name_phrase(
-    text: str, words: Spans, *, is_opening: bool, capitals: Counter[str]
-) -> Phrase | None:
+def _name_phrase(text: str, words: Spans, capitals: _Capitals, *, is_label: bool) -> Phrase | None:
     """The name in a run of capitalized words: without a date, titles and common words before it."""
     has_title = False
-    while words:
-        word, following = _first_two(text, words)
-        if _folded_word(word) in tables.PERSON_TITLES:
+    is_opening = words[0][0] in capitals.openings
+    first = 0
+    for first, (start, end) in enumerate(words):
+        word = text[start:end]
+        if word.casefold() in PERSON_TITLES:
             has_title = True
         elif not _is_of_date(word) and not _is_common_word(
-            text, word, following, is_opening=is_opening, capitals=capitals
+            word, capitals, is_opening=is_opening, is_alone=first + 1 == len(words)
         ):
             break
-        words = words[1:]
-        is_opening = False
-    name = " ".join(text[start:end] for start, end in words).rstrip(".")
-    is_heading = len(words) > _MOST_CAPITALS and name.isupper()
+        is_opening = is_label
+    else:
+        return None
+    name = " ".join(text[start:end] for start, end in words[first:]).rstrip(".")
+    name_words = _folded_name(name).split()
+    is_heading = len(name_words) > _MOST_CAPITALS and name.isupper()
     if is_heading or len(name) < 2:
         return None
-    start = words[0][0]
-    end = words[-1][1]
-    evident_type = "person" if has_title else _evident_type(text, name, start, end)
+    if is_label and not any(map(capitals.show_a_name, name_words)):
+        return None
+    type = "person" if has_title else _TYPES_BY_LAST_WORD.get(name_words[-1], UNKNOWN_TYPE)
     return Phrase(
-        start=start,
-        end=end,
-        name=name,
-        type=evident_type or _likely_type(name),
-        sure=evident_type is not None,
+        start=words[first][0],
+        end=words[-1][1],
+        name=unicodedata.normalize("NFC", name),
+        type=type,
+        sure=type != UNKNOWN_TYPE,
     )
 
 
-def _first_two(text: str, words: Spans) -> tuple[str, str]:
-    """The first word, and the second or ""."""
-    texts = [text[start:end] for start, end in words[:2]]
-    return texts[0], texts[1] if len(texts) > 1 else ""
-
-
-def _folded_word(word: str) -> str:
+def _folded_name(word: str) -> str:
     return word.replace("’", "'").casefold()
 
 
-def _is_common_word(
-    text: str, word: str, following: str, *, is_opening: bool, capitals: Counter[str]
-) -> bool:
+def _is_common_word(word: str, capitals: _Capitals, *, is_opening: bool, is_alone: bool) -> bool:
     """Whether the first word of a run is no part of a name, in spite of its capital."""
-    folded = _folded_word(word)
+    folded = _folded_name(word)
     if not word[0].isupper() or folded.partition("'")[0] in STOP_WORDS:
         return True
-    if is_opening and capitals[folded] < (0 if following else 1):
-        return True
-    if word[1:] == "." and following.casefold() in STOP_WORDS:  # "It's I. Your uncle"
-        return True
-    twice = f"{word} {word}"  # unlike in Duran Duran, the word is also alone
-    return word == following and capitals[folded] > 2 * text.count(twice)
+    if is_opening and is_alone:
+        return not capitals.show_a_name(folded)
+    return is_opening and (capitals.surplus[folded] < 0 or begins_no_name(folded))
 
 
 def _is_of_date(word: str) -> bool:
-    return word.isdigit() or word.casefold().removesuffix("s") in tables.CALENDAR  # "Tuesdays"
-
-
-def _evident_type(text: str, name: str, start: int, end: int) -> str | None:
-    """The type in the text: by "X is a …", by a word of the name, or by a word before the name."""
-    description = _IS_A.match(text, end)
-    words = description[1].split() if description else []
-    noun_phrase = list(takewhile(lambda word: word not in STOP_WORDS, words))
-    name_words = name.casefold().partition(" of ")[0].split()
-    for word in (*reversed(noun_phrase), name_words[-1], name_words[0]):
-        if word in tables.TYPES:
-            return tables.TYPES[word]
-    if text.endswith(("said ", "asked ", "cried "), 0, start):
-        return "person"
-    return "place" if text.endswith((" in ", " near "), 0, start) else None
-
-
-def _likely_type(name: str) -> str:
-    """Two or three words that are no common nouns mostly name a person."""
-    words = name.split()
-    is_plain = all(word[1:].islower() for word in words)
-    return "person" if is_plain and len(words) in (2, 3) else "concept"
+    return word.isdigit() or word.casefold().removesuffix("s") in _DATE_WORDS  # "Tuesdays"

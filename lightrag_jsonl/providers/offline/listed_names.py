@@ -8,7 +8,6 @@ from lightrag_jsonl.core.names import clean_name
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
-from lightrag_jsonl.providers.offline import words as tables
 from lightrag_jsonl.providers.offline.phrases import Phrase, without_overlap
 from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segmented
 
@@ -119,9 +118,6 @@ def _english_problem(text: str, places: Sequence[tuple[int, int]]) -> str:
         return CLAUSE
     if any(char.isupper() or char.isdigit() for char in written):
         return ""
-    noun = name_words[-1]
-    if noun in tables.RELATIVES or tables.TYPES.get(noun) == "person":
-        return COMMON_WORD
     has_several_words = sum(not is_grammatical(word) for word in name_words) > 1
     if has_several_words and len(places) > 1:
         return ""
@@ -137,8 +133,6 @@ def _is_title(name: str) -> bool:
 def _chinese_problem(name: str, count: int) -> str:
     if len(name) < _LEAST_CHINESE_NAME:
         return "a single character, not a name"
-    if name in tables.GENERIC_NOUNS | tables.CHINESE_RELATIVES:
-        return COMMON_WORD
     parts = [*segmented(name)]
     if len("".join(part.text for part in parts)) < len(name):
         return CLAUSE  # 玄德笑: the segmenter leaves the verb out

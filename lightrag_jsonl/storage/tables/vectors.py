@@ -53,6 +53,12 @@ class VectorWrites(VectorReads, KeepingTables):
         self._put(f"{kind}_vectors", rows)
         self.touched[kind].update(vectors)
 
+    def delete_vectors(self, kind: Kind, rows: Collection[int]) -> None:
+        """Delete the vectors of rows that stay."""
+        self.keep(f"{kind}_vectors", rows)
+        self._delete(f"{kind}_vectors", "id", rows)
+        self.touched[kind].update(rows)
+
     def put_cached_vectors(self, vectors: Mapping[bytes, Vectors]) -> None:
         """Keep vectors that were paid for until these are used."""
         rows = [

@@ -1,0 +1,51 @@
+"""Ordinary words, by a list for each language, to tell names from other words."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+
+from lightrag_jsonl.core.languages import Language
+
+_BEGINS_NO_NAME = "*"  # mark in the English list
+_LEAST_STEM = 3  # characters
+_REGULAR_ENDINGS = (  # of regular forms, and what the word itself has in their place
+    *(("ies", "y"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", ""), ("ed", "e")),
+    *(("ing", ""), ("ing", "e"), ("ly", "")),
+)
+
+
+def is_ordinary_chinese(word: str) -> bool:
+    """Whether a word in simplified characters is in the list."""
+    return word in _marks_by_word("zh")
+
+
+def is_ordinary(word: str) -> bool:
+    """Whether an English word in lower case, or the word that it is a regular form of, is in the list."""
+    marks = _marks_by_word("en")
+    return any(form in marks for form in _base_forms(word))
+
+
+def begins_no_name(word: str) -> bool:
+    """Whether an English word in lower case, or the word that it is a form of, is mostly a verb or an adverb."""
+    marks = _marks_by_word("en")
+    return next((marks[form] for form in _base_forms(word) if form in marks), False)
+
+
+def _base_forms(word: str) -> Iterator[str]:
+    """A word, and the words that it may be a regular form of."""
+    yield word
+    for ending, own_ending in _REGULAR_ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem == word or len(stem) < _LEAST_STEM:
+            continue
+        yield stem + own_ending
+        if not own_ending and stem[-1] == stem[-2]:  # stopped
+            yield stem[:-1]
+
+
+@cache
+def _marks_by_word(language: Language) -> Mapping[str, bool]:
+    """The words of a list, read once, and whether each is marked."""
+    text = files(__package__).joinpath(f"common_words_{language}.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    return {line.rstrip(_BEGINS_NO_NAME): line.endswith(_BEGINS_NO_NAME) for line in lines}

