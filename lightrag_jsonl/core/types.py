@@ -28,6 +28,7 @@ Finish: TypeAlias = Literal["stop", "length", "filter", "error"]
 HEADING_SEPARATOR = " › "  # between the headings of a path
 PERSON = "person"  # the extractor of edits by hand
 PROVIDED = "records"  # the extractor of ready-made records
+BY_RULES = "offline-"  # the names of extractors without a model begin with it
 UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None

@@ -17,7 +17,6 @@ from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import CorruptError, StorageError
 from lightrag_jsonl.core.types import Completion
-from lightrag_jsonl.storage.dated_mentions import add_dates
 from lightrag_jsonl.storage.memory import GraphMemory
 from lightrag_jsonl.storage.tables.claims import CLAIMS_FORMAT, drop_claims
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
@@ -143,8 +142,6 @@ class Store(ABC):
             if format == CLAIMS_FORMAT:
                 drop_claims(transaction.dialect)
                 transaction.put_overrides(overrides)
-            if format != DATED_FORMAT:
-                add_dates(transaction)
             self._put_format(transaction)
 
     @abstractmethod
