@@ -32,6 +32,9 @@ _NO_STATEMENT_BEGINNINGS = (
     *("#", "|", "…"),
     *[words.parts for words in FIXED_WORDS.values()],
     *[words.names_mentioned_most for words in FIXED_WORDS.values()],
+    *[words.found_in_graph for words in FIXED_WORDS.values()],
+    *[words.lists_need_records for words in FIXED_WORDS.values()],
+    *[words.as_of_documents.partition("{}")[0] for words in FIXED_WORDS.values()],
 )
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LABEL = re.compile(r"\W*(?:question|answer|问题|答案|回答)\W*[:：]\W*", re.IGNORECASE)

@@ -112,7 +112,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         conflicts="Contradictions",
         conflict="The sources contradict each other on {}: {} / {}",
         as_of="As of {}: what did not hold then is left out, as far as the graph knows.",
-        as_of_documents="As of {}: later documents are left out. What had ended by then is not known without "
+        as_of_documents="Later documents are left out (as of {}); what had ended by then is not known without "
         "the records of a model.",
         since="since {}",
         until="until {}",
@@ -161,7 +161,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         conflicts="矛盾之处",
         conflict="关于“{}”，来源相互矛盾：{} / {}",
         as_of="截至 {} 的情况：据图谱所知，当时不成立的内容已略去。",
-        as_of_documents="截至 {} 的情况：此后的文档已略去；没有模型提供的记录，无从得知哪些内容当时已经失效。",
+        as_of_documents="此后的文档已略去（截至 {}）；没有模型提供的记录，无从得知哪些内容当时已经失效。",
         since="{} 起",
         until="至 {} 止",
         period="{} 至 {}",

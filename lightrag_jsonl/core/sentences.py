@@ -68,6 +68,7 @@ _MOST_COLUMNS = 240
 _RAGGED_COLUMNS = 6
 _INSIDE_PROSE = re.compile("[，。；]")
 _WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
+_ORDINAL = re.compile(r"\d(?:st|nd|rd|th)$")  # "on the 21st." ends a sentence
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _ENDS_WITH_UNIT = re.compile(r"(?:[/°][^\W\d_]|\d[^\S\n]?[a-z])$")  # 32 km/h, 5 m, 30 °C
 _TITLES = words(
@@ -186,6 +187,8 @@ def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
     """Whether the dot before `word` belongs to an abbreviation, an initial or a list number."""
     before = _WORD_BEFORE.search(text, max(start, dot - 26), dot)
     if before is None:
+        return False
+    if _ORDINAL.search(text, max(start, dot - 4), dot):
         return False
     token = before[0].casefold()
     if token.isdigit():

@@ -294,7 +294,8 @@ def _recorded_statements(
 ) -> dict[int, list[RecordedStatement]]:
     """The statements of hidden mentions, and of mentions that held by their dates, by chunk."""
     statements: defaultdict[int, list[RecordedStatement]] = defaultdict(list)
-    for row in (*entities, *relations):
+    rows: list[EntityMentionRow | RelationMentionRow] = [*entities, *relations]
+    for row in rows:
         mention = row.mention
         if isinstance(mention, RelationMention):
             holds = row.id not in hidden["relation"]

@@ -111,7 +111,7 @@ def test_quotes_are_clean_and_no_bracket_of_a_source_reads_as_a_citation(
             "zh",
             "| 成员 | 会费 |\n| --- | --- |\n| 方敏 | ４０元 |\n| 葛立 | ３５元 |",
             "葛立交了多少会费？",
-            "成员: 葛立; 会费: ３５元 [1]",
+            "成员：葛立；会费：３５元 [1]",
         ),
     ],
 )

@@ -75,11 +75,14 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
     words = FIXED_WORDS[question_language]
     question = context.keywords.question or question
     limit = sentence_limit(context.response_type)
+    notes: list[str] = []
     if quotes := overview_quotes(question, context, limit):
         opening = overview_outline(context, question_language)
     else:
-        quotes = nearest_quotes(question, context, language)[: limit or NEAREST]
+        quotes = nearest_quotes(question, context, language)
         opening = words.nearest_sentences
+        notes = _notes(question, context, quotes, words)
+        quotes = quotes[: limit or NEAREST]
     if not quotes and asks_about_everything(question):
         quotes = _beginnings(context)[: limit or NEAREST]
         opening = words.beginnings
@@ -89,7 +92,7 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
         text = " ".join([f"{quote.line} [{quote.number}]" for quote in quotes])
     else:
         lines = "\n".join([f"- {quote.line} [{quote.number}]" for quote in quotes])
-        text = "\n\n".join([opening, lines, *_notes(question, context, words), words.selected])
+        text = "\n\n".join([opening, lines, *notes, words.selected])
     places = [PlacedQuote(quote.chunk_id, quote.start, quote.end) for quote in quotes]
     return QuotedAnswer(text, tuple(places))
 
@@ -133,9 +136,11 @@ def _nothing_found(question: str, language: Language, words: FixedWords) -> str:
     return words.nothing_found
 
 
-def _notes(question: str, context: Context, words: FixedWords) -> list[str]:
+def _notes(
+    question: str, context: Context, quotes: Sequence[Quote], words: FixedWords
+) -> list[str]:
     """What a graph without records cannot tell: the state at a moment, and lists and numbers; to a question
-    for these the names found are added.
+    for these, the names of the graph in all the near sentences are added.
     """
     if context.has_records:
         return []
@@ -144,10 +149,14 @@ def _notes(question: str, context: Context, words: FixedWords) -> list[str]:
         notes.append(words.as_of_documents.format(context.as_of))
     if not asks_for_list(question):
         return notes
-    notes.append(words.lists_need_records)
-    if names := [entity.name for entity in context.entities[:MOST_NAMES]]:
-        notes.insert(0, words.found_in_graph + words.list_comma.join(names))
-    return notes
+    names = [
+        entity.name
+        for entity in context.entities
+        if entity.name not in question and any(entity.name in quote.text for quote in quotes)
+    ]
+    if names:
+        notes.append(words.found_in_graph + words.list_comma.join(names[:MOST_NAMES]))
+    return [*notes, words.lists_need_records]
 
 
 def _beginnings(context: Context) -> list[Quote]:

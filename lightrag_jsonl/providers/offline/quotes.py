@@ -56,10 +56,9 @@ class Quote:
         """The quote for readers, after what it stands under."""
         if not self.lead:
             return self.text
-        lead = self.lead.rstrip(":：")
-        if has_cjk(self.lead):
-            return f"{lead}：{self.text}"
-        return f"{lead} {self.text}" if lead.endswith("?") else f"{lead}: {self.text}"
+        if self.lead.endswith(_STATES_NOTHING):
+            return self.lead + ("" if has_cjk(self.lead) else " ") + self.text
+        return self.lead.rstrip(":：") + _colon(self.lead) + self.text
 
     def has_name(self, name: str) -> bool:
         """Whether the sentence, or the headings above, hold a name."""
@@ -156,8 +155,16 @@ class _Setting:
         cells = _cells(line)
         if len(cells) != len(self._header):
             return " | ".join(cells)
-        named = [f"{name}: {cell}" for name, cell in zip(self._header, cells, strict=True) if cell]
-        return "; ".join(named)
+        colon = _colon(line)
+        named = [
+            f"{name}{colon}{cell}" for name, cell in zip(self._header, cells, strict=True) if cell
+        ]
+        return ("；" if has_cjk(line) else "; ").join(named)
+
+
+def _colon(text: str) -> str:
+    """A colon as the writing of a text has it."""
+    return "：" if has_cjk(text) else ": "
 
 
 def _line_start(text: str, place: int) -> int:
