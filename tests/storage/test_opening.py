@@ -11,17 +11,16 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.core.types import Completion, Document, Kind, Page
+from lightrag_jsonl.core.types import Completion, Document, Page
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import open_index
-from lightrag_jsonl.storage.rows import POSITION_BITS, document_position
 from lightrag_jsonl.storage.sqlite import database
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.tables import full_text
 from lightrag_jsonl.storage.tables.base import only_column
 from tests.edited import insert_text, make_edits, undo_edits
-from tests.kit import index, problems, reading, view
+from tests.kit import index, problems, view
 from tests.storage.contract import StoreContract, put_sample, stored_content
 from tests.storage.older import drop_dates, make_older_file, put_claims
 
@@ -394,39 +393,6 @@ def test_a_damaged_schema_is_an_error_in_words(kb: Path, statement: bytes) -> No
     ):
         view.documents()
     assert "damaged" in str(caught.value)
-
-
-async def test_an_index_without_dates_of_mentions_is_upgraded(tmp_path: Path) -> None:
-    """It becomes the index that the same documents make today, also where "June 1902" was no date."""
-    today = tmp_path / "today"
-    older = tmp_path / "older"
-    kinds: tuple[Kind, ...] = ("entity", "relation")
-    documents = [
-        Document("Since 1901 Ann has led the Mill. Ben knows Ann.", id="a", date="1903-05-01"),
-        Document("Until last March Ben led the Mill.", id="b", date="June 1902"),
-    ]
-    for folder in (today, older):
-        async with index(folder, clock=lambda: 1.0) as rag:
-            await rag.insert(documents)
-    with contextlib.closing(SQLiteStore(older)) as store, store.transaction() as transaction:
-        for document_row, document in enumerate(documents, start=1):
-            if document.date == "June 1902":
-                distance = document_position("b", None) - document_position("b", document.date)
-                for kind in kinds:
-                    transaction.dialect.execute(
-                        f"UPDATE {kind}_mentions SET position = position + ? WHERE chunk IN "
-                        "(SELECT id FROM chunks WHERE document = ?)",
-                        [distance << POSITION_BITS, document_row],
-                    )
-        drop_dates(transaction)
-        transaction.put_settings({"format": "12"})
-    with contextlib.closing(sqlite3.connect(older / FILE_NAME)) as connection:
-        connection.execute("PRAGMA user_version = 12")
-    with reading(older) as stored, reading(today) as new:
-        for kind in kinds:
-            assert stored.dated_mentions(kind) == new.dated_mentions(kind) != []
-        assert stored.entity_mentions() == new.entity_mentions()
-        assert stored.relation_mentions() == new.relation_mentions()
 
 
 async def test_who_may_only_read_an_index_without_dates_finds_none(
