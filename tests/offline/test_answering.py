@@ -204,6 +204,14 @@ def test_a_sentence_under_the_name_counts_as_one_with_the_name() -> None:
     )
 
 
+def test_a_heading_that_names_many_makes_no_sentence_one_about_them() -> None:
+    """The titles of chapters name people whom few of their sentences are about."""
+    text = "# 太史慈酣斗小霸王 孙伯符大战严白虎\n\n策笑曰：你是谁？众军大喊。东莱太史慈也来了👻。"
+
+    lines = quoted_lines(answer("太史慈是谁？", context(text, facts=False), "zh"))
+    assert lines[0] == "东莱太史慈也来了👻。 [1]"
+
+
 @pytest.mark.parametrize("heading", ["# Marie Curie", "### Marie Curie", "Marie Curie"])
 def test_a_heading_is_not_quoted_unless_alone(heading: str) -> None:
     """It says nothing; without any text under it, it is all that there is."""

@@ -61,8 +61,16 @@ class Quote:
         return self.lead.rstrip(":：") + _colon(self.lead) + self.text
 
     def has_name(self, name: str) -> bool:
-        """Whether the sentence, or the headings above, hold a name."""
-        return folded_text(name) in folded_text(f"{self.setting}\n{self.lead}\n{self.text}")
+        """Whether the sentence holds a name, or stands under it: a heading or a title that is mostly the
+        name, not a chapter's that names many.
+        """
+        folded_name = folded_text(name)
+        if folded_name in folded_text(f"{self.lead}\n{self.text}"):
+            return True
+        headings = folded_text(self.setting).replace(HEADING_SEPARATOR, "\n").split("\n")
+        return any(
+            folded_name in heading and len(heading) <= 2 * len(folded_name) for heading in headings
+        )
 
 
 def context_quotes(context: Context) -> list[Quote]:
