@@ -127,8 +127,8 @@ class ContextWriter:
         line = f"{self.words.first_line}{self.mark}"
         if not self.context.as_of:
             return line
-        known = self.words.as_of if self.context.has_records else self.words.as_of_documents
-        return f"{line}\n{known.format(self.context.as_of)}"
+        note = self.words.as_of if self.context.has_records else self.words.as_of_documents
+        return f"{line}\n{note.format(self.context.as_of)}"
 
     def heading(self, number: int, chunk: Chunk) -> str:
         """The line above a chunk: number, title and date, heading path, page."""
