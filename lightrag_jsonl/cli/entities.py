@@ -15,7 +15,8 @@ from lightrag_jsonl.curation.duplicates import groups
 
 NO_CONFLICTS: Final = (
     "no contradictions of relations known to have one value at a time\n"
-    'name others, such as --functional "born in" (relations list shows the names)'
+    'name others, such as --functional "born in" (relations list shows the names);\n'
+    "they are found in the records of a model or of insert_records: what was read without a model has none"
 )
 
 name_argument = click.argument("name")

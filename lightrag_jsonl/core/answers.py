@@ -32,6 +32,9 @@ _NO_STATEMENT_BEGINNINGS = (
     *("#", "|", "…"),
     *[words.parts for words in FIXED_WORDS.values()],
     *[words.names_mentioned_most for words in FIXED_WORDS.values()],
+    *[words.found_in_graph for words in FIXED_WORDS.values()],
+    *[words.lists_need_records for words in FIXED_WORDS.values()],
+    *[words.as_of_documents.partition("{}")[0] for words in FIXED_WORDS.values()],
 )
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LABEL = re.compile(r"\W*(?:question|answer|问题|答案|回答)\W*[:：]\W*", re.IGNORECASE)
@@ -40,7 +43,7 @@ _NOT_APPLICABLE = re.compile(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
 _FIXED_SENTENCES = frozenset(
     sentence
     for words in FIXED_WORDS.values()
-    for sentence in (words.selected, words.no_sentence, words.no_words, words.nothing_found)
+    for sentence in (words.selected, words.no_words, words.nothing_found)
 )
 
 
@@ -76,7 +79,7 @@ class ListRequest:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class ListedItem:
-    """An item of a complete list by name, with its source passage; `kind` is "chunk" for a document."""
+    """An item of a list by name, with its source passage; `kind` is "chunk" for a document."""
 
     name: str
     chunk_id: str
@@ -86,8 +89,9 @@ class ListedItem:
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A complete list from the graph: entities of `types`, related to the entity `of` by `predicates`; or
-    documents, if `documents` is true. `total` counts all items; `items` are the first by name.
+    """A list from the records of the graph, as far as the graph knows: entities of `types`, related to the
+    entity `of` by `predicates`; or documents, if `documents` is true. `total` counts all items; `items`
+    are the first by name.
     """
 
     items: tuple[ListedItem, ...]
@@ -159,8 +163,8 @@ class Context:
     asked to choose relations and chose nothing: the remaining items match the question's text.
     `response_type` is the requested form of the answer. An overview has `communities`, chunks in the
     order of the text, and in `excerpts`, by chunk id, the places in the chunk's text that the prompt
-    shows. `listing` is the complete list that the question asks for, if the graph has one. `as_of` is
-    the date that the question is about, or "". `claim_dates` says of lines of descriptions when they hold.
+    shows. `listing` is the list that the question asks for, if the graph has records for one: `has_records`
+    is false for a graph that rules alone have read. `as_of` is the date that the question is about, or "". `claim_dates` says of lines of descriptions when they hold.
     `conflicts` are contradictions between two of the passages.
     """
 
@@ -186,6 +190,7 @@ class Context:
     as_of: str = ""
     claim_dates: Mapping[str, str] = field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()
+    has_records: bool = True
 
     @property
     def empty(self) -> bool:
@@ -237,6 +242,25 @@ class Citation:
     date: str | None = None
     paged: bool = False
     box: tuple[float, ...] | None = None
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class PlacedQuote:
+    """A quote in an answer: characters `start` to `end` of the page that the chunk stands on."""
+
+    chunk_id: str
+    start: int
+    end: int
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
+class QuotedAnswer:
+    """An answer made of quotes, each before a citation: the place of the first, of the second, …"""
+
+    text: str
+    quotes: tuple[PlacedQuote, ...] = ()
 
 
 @with_short_repr

@@ -79,23 +79,25 @@ class GraphDifference:
 
 def statement_span(text: str, names: Sequence[str], description: str) -> tuple[int, int] | None:
     """The characters of a text that state something about names: the description as it stands there, or
-    the sentence with all names that shares most of its words; None if no sentence says something like it.
+    the sentence that shares most of its words, if possible one with all names; None if no sentence says
+    something like it.
     """
     start = text.find(description) if description else -1
     if start >= 0:
         return start, start + len(description)
     folded_names = [nfkc_casefold(name) for name in names]
     words = claim_stems(description)
-    spans: list[tuple[int, int, tuple[int, int]]] = []
+    candidates: list[tuple[bool, int, int, int]] = []
     for start, end in sentence_spans(text):
         folded = nfkc_casefold(text[start:end])
-        if all(name in folded for name in folded_names):
-            shared = len(words & claim_stems(text[start:end]))
-            spans.append((-shared, start, (start, end)))
-    if not spans:
+        shared = len(words & claim_stems(text[start:end]))
+        lacks_name = not all(name in folded for name in folded_names)
+        if shared >= LEAST_SHARED * len(words) and (words or not lacks_name):
+            candidates.append((lacks_name, -shared, start, end))
+    if not candidates:
         return None
-    negative_shared, _, span = min(spans)
-    return span if -negative_shared >= LEAST_SHARED * len(words) else None
+    _, _, start, end = min(candidates)
+    return start, end
 
 
 def claim_stems(text: str) -> frozenset[str]:

@@ -135,9 +135,17 @@ def last_day(iso: str) -> int:
     return date(year, month, day or calendar.monthrange(year, month)[1]).toordinal()
 
 
-def date_before(iso: str) -> str:
-    """The year before a year, the month before a month, the day before a day; "" before year 1."""
-    return _date_of_day(first_day(iso) - 1, parts=iso.count("-") + 1)
+def may_hold(valid_from: str, valid_to: str, moment: str) -> bool:
+    """Whether a moment may lie between two dates; "" is open."""
+    if valid_from and first_day(valid_from) > last_day(moment):
+        return False
+    return not (valid_to and last_day(valid_to) < first_day(moment))
+
+
+def day_in_name(name: str) -> str:
+    """The day that a name is, such as "2026-11-03" of a daily note; "" of other names, also of years."""
+    iso = iso_date(name)
+    return iso if iso.count("-") == 2 else ""
 
 
 def months_later(iso: str, months: int, *, parts: int = 2) -> str:

@@ -23,9 +23,13 @@ class FixedWords:
     headings: tuple[str, str, str, str]
     communities: str
     listing: str
+    listing_of_documents: str
+    lists_need_records: str
+    found_in_graph: str
     listed_documents: str
     listed_type: str
     listed_relations: str
+    listed_related: str
     not_listed: str
     excerpts: str
     first_line: str
@@ -47,14 +51,17 @@ class FixedWords:
     uncited: str
     cites_nothing: str
     selected: str
-    no_sentence: str
+    nearest_sentences: str
+    beginnings: str
     parts: str
     names_mentioned_most: str
     no_words: str
     nothing_found: str
+    nothing_with: str
     conflicts: str
     conflict: str
     as_of: str
+    as_of_documents: str
     since: str
     until: str
     period: str
@@ -65,10 +72,15 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
     "en": FixedWords(
         headings=("Passages", "Entities", "Relations", "Sources"),
         communities="Communities (entities that belong together, and their passages)",
-        listing="Complete list from the graph ({}), {} in all",
+        listing="List from the graph ({}), {} as far as the graph knows",
+        listing_of_documents="Documents, {} in all",
+        lists_need_records="Complete lists and numbers need the records of a model (or `insert_records`): this "
+        "graph was read by rules.",
+        found_in_graph="Found in the graph: ",
         listed_documents="documents",
         listed_type="type {}",
         listed_relations="{} of {}",
+        listed_related="related to {}",
         not_listed="… and {} more",
         excerpts="Excerpts of passages, in the order of the text",
         first_line="Mark of this context: ",
@@ -90,14 +102,18 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         uncited="(!) no source given: “{}”",
         cites_nothing="(!) This answer cites no source.",
         selected="These sentences were selected from the sources; no model wrote them.",
-        no_sentence="No sentence clearly answers this question.",
+        nearest_sentences="The sentences of the sources that are nearest to the question:",
+        beginnings="The passages found begin as follows:",
         parts="Parts: ",
         names_mentioned_most="Names mentioned most: ",
         no_words="The model gave no answer in words.",
-        nothing_found="Nothing about this was found in the sources.",
+        nothing_found="Nothing with these words was found in the sources.",
+        nothing_with="Nothing with “{}” was found in the sources.",
         conflicts="Contradictions",
         conflict="The sources contradict each other on {}: {} / {}",
-        as_of="As of {}: what did not hold then is left out.",
+        as_of="As of {}: what did not hold then is left out, as far as the graph knows.",
+        as_of_documents="Later documents are left out (as of {}); what had ended by then is not known without "
+        "the records of a model.",
         since="since {}",
         until="until {}",
         period="{} to {}",
@@ -106,10 +122,14 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
     "zh": FixedWords(
         headings=("原文", "实体", "关系", "来源"),
         communities="社区（关系紧密的实体，及其原文）",
-        listing="图谱中的完整列表（{}），共 {} 项",
+        listing="图谱列表（{}），据图谱所知共 {} 项",
+        listing_of_documents="全部文档，共 {} 篇",
+        lists_need_records="完整列表和数目需要由模型（或 `insert_records`）提供的记录：本图谱仅由规则抽取。",
+        found_in_graph="图谱中找到：",
         listed_documents="文档",
         listed_type="类型：{}",
         listed_relations="{1}的关系：{0}",
+        listed_related="与{}有关",
         not_listed="……另有 {} 项",
         excerpts="原文摘录（按原文顺序）",
         first_line="本资料的标记：",
@@ -131,14 +151,17 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         uncited="(!) 未注明来源：“{}”",
         cites_nothing="(!) 这个回答没有引用任何来源。",
         selected="以上句子选自资料原文，并非由模型撰写。",
-        no_sentence="没有哪一句能明确回答这个问题。",
+        nearest_sentences="资料中与问题最接近的句子：",
+        beginnings="检索到的段落开头如下：",
         parts="各部分：",
         names_mentioned_most="提到最多的名称：",
         no_words="模型没有写出答案。",
-        nothing_found="资料中没有找到与此相关的内容。",
+        nothing_found="资料中没有找到含有这些词的内容。",
+        nothing_with="资料中没有找到含有“{}”的内容。",
         conflicts="矛盾之处",
         conflict="关于“{}”，来源相互矛盾：{} / {}",
-        as_of="截至 {} 的情况：当时不成立的内容已略去。",
+        as_of="截至 {} 的情况：据图谱所知，当时不成立的内容已略去。",
+        as_of_documents="此后的文档已略去（截至 {}）；没有模型提供的记录，无从得知哪些内容当时已经失效。",
         since="{} 起",
         until="至 {} 止",
         period="{} 至 {}",

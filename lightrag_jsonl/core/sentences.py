@@ -53,8 +53,8 @@ _CLOSERS = re.compile(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})
 _CLOSERS_STRAIGHT = re.compile(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
 _NEXT = re.compile(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
 _HEADING = re.compile(r"[^\S\n]*#{1,6}\s")
-_TABLE_ROW = re.compile(r"[^\S\n]*\|")
-_LIST_ITEM = re.compile(
+TABLE_ROW = re.compile(r"[^\S\n]*\|")
+LIST_ITEM = re.compile(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
 )
 # Characters. A break beside a line of `_USUAL_WRAPPED` or more keeps lines short only if the next word would not
@@ -68,6 +68,7 @@ _MOST_COLUMNS = 240
 _RAGGED_COLUMNS = 6
 _INSIDE_PROSE = re.compile("[，。；]")
 _WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
+_ORDINAL = re.compile(r"\d(?:st|nd|rd|th)$")  # "on the 21st." ends a sentence
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _ENDS_WITH_UNIT = re.compile(r"(?:[/°][^\W\d_]|\d[^\S\n]?[a-z])$")  # 32 km/h, 5 m, 30 °C
 _TITLES = words(
@@ -131,9 +132,9 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
     is_wide = is_cjk(before) or is_cjk(after) or before in tuple("，：；、”」』》")
     if not (_is_wrapped_cjk(line, next_line) if is_wide else _is_wrapped(line, next_line)):
         return True
-    if _TABLE_ROW.match(line) and _TABLE_ROW.match(next_line):
+    if TABLE_ROW.match(line) and TABLE_ROW.match(next_line):
         return True
-    return _HEADING.match(line) is not None or _LIST_ITEM.match(next_line) is not None
+    return _HEADING.match(line) is not None or LIST_ITEM.match(next_line) is not None
 
 
 def _is_wrapped(line: str, next_line: str) -> bool:
@@ -186,6 +187,8 @@ def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
     """Whether the dot before `word` belongs to an abbreviation, an initial or a list number."""
     before = _WORD_BEFORE.search(text, max(start, dot - 26), dot)
     if before is None:
+        return False
+    if _ORDINAL.search(text, max(start, dot - 4), dot):
         return False
     token = before[0].casefold()
     if token.isdigit():

@@ -32,6 +32,7 @@ HEADING_SEPARATOR = " › "  # between the headings of a path
 MOST_STRENGTH = 1_000_000.0  # of a relation; sums are stored in millionths
 PERSON = "person"  # the extractor of edits by hand
 PROVIDED = "records"  # the extractor of ready-made records
+BY_RULES = "offline-"  # the names of extractors without a model begin with it
 UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None

@@ -1,41 +1,30 @@
-"""Says of each mention of a chunk from when and until when its statement holds."""
+"""Writes the dates from and until when the statement of a record holds in our form."""
 
 from dataclasses import replace
 from typing import TypeVar
 
 from lightrag_jsonl.core.dates import iso_date
-from lightrag_jsonl.core.time_expressions import resolved_date, stated_dates
 from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, RelationMention
+from lightrag_jsonl.core.written_dates import resolved_date
 
 NewMention = TypeVar("NewMention", EntityMention, RelationMention)
 
 
 def dated_extraction(extraction: Extraction, chunk: Chunk) -> Extraction:
-    """The extraction with the dates of each mention in our form.
-
-    Dates that the extractor gave are resolved by the date of the document; where it gave none, rules read
-    the description, or, without a description, the sentences of the chunk with all names.
+    """The extraction with the dates of each mention in our form; relative dates are resolved by the date
+    of the document.
     """
     written = iso_date(chunk.date)
-    return replace(
-        extraction,
-        entities=tuple(
-            [_dated_mention(mention, chunk, written) for mention in extraction.entities]
-        ),
-        relations=tuple(
-            [_dated_mention(mention, chunk, written) for mention in extraction.relations]
-        ),
-    )
+    entities = [_dated_mention(mention, written) for mention in extraction.entities]
+    relations = [_dated_mention(mention, written) for mention in extraction.relations]
+    return replace(extraction, entities=tuple(entities), relations=tuple(relations))
 
 
-def _dated_mention(mention: NewMention, chunk: Chunk, written: str) -> NewMention:
-    valid_from = ""
-    valid_to = ""
-    if mention.valid_from or mention.valid_to:
-        valid_from = resolved_date(mention.valid_from, written)
-        valid_to = resolved_date(mention.valid_to, written)
-    if not (valid_from or valid_to):
-        valid_from, valid_to = stated_dates(mention, chunk.whole_text, written)
-    if (valid_from, valid_to) == (mention.valid_from, mention.valid_to):
+def _dated_mention(mention: NewMention, written: str) -> NewMention:
+    if not (mention.valid_from or mention.valid_to):
         return mention
-    return replace(mention, valid_from=valid_from, valid_to=valid_to)
+    return replace(
+        mention,
+        valid_from=resolved_date(mention.valid_from, written),
+        valid_to=resolved_date(mention.valid_to, written),
+    )

@@ -1,10 +1,13 @@
 """Documents on the way into the index: as the store can hold them, and cut into chunks."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
+from lightrag_jsonl.core.dates import day_in_name
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Chunker, Tokenizer
@@ -19,6 +22,8 @@ from lightrag_jsonl.indexing.chunking import (
 from lightrag_jsonl.indexing.page_borders import with_whole_sentences
 from lightrag_jsonl.storage.rows import Override, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
+
+FIRST_HEADING = re.compile(r"\s*#{1,6} +(?P<heading>[^\n]{1,80})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ def storable(pending: PendingDocument) -> PendingDocument:
             id=document.id or _derived_id(texts),
             title=_sanitized(document.title),
             source=_sanitized(document.source),
-            date=_sanitized(document.date),
+            date=_sanitized(document.date) or _named_day(document, texts),
             metadata=metadata,
             pages=tuple(texts) if document.pages else None,
         ),
@@ -106,6 +111,17 @@ def storable_json(value: object) -> Any:
         raise ConfigError(
             f"metadata of a document, and records, must be plain JSON that can be stored: {error}"
         ) from error
+
+
+def _named_day(document: Document, texts: Sequence[str]) -> str | None:
+    """The day by which a daily note is named: its file ("2026-11-03.md"), its title or its first heading."""
+    heading = FIRST_HEADING.match(texts[0]) if texts else None
+    names = [
+        PurePath(document.source or "").stem,
+        document.title or "",
+        heading["heading"] if heading else "",
+    ]
+    return next(filter(None, map(day_in_name, names)), None)
 
 
 def _derived_id(texts: Sequence[str]) -> str:

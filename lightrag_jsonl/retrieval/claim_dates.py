@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.dates import first_day
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
-from lightrag_jsonl.core.time_expressions import find_time_expressions
 from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.core.written_dates import find_dates
 from lightrag_jsonl.retrieval.task import Fact, SearchTask, Subgraph
 from lightrag_jsonl.storage.views import StoreView
 
@@ -114,8 +114,7 @@ def _date_labels(
 def _says_dates(text: str, dates: LineDates) -> bool:
     """Whether the words of a line say from when and until when it holds."""
     limits = {dates.valid_from, dates.valid_to} - {""}
-    expressions = find_time_expressions(text)
-    dates_in_words = {date for time in expressions for date in (time.valid_from, time.valid_to)}
+    dates_in_words = {iso for date in find_dates(text) for iso in (date.first, date.last)}
     return bool(limits) and limits <= dates_in_words
 
 

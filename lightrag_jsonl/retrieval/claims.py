@@ -1,5 +1,7 @@
 """The claims of an index: the statements of mentions about subjects, with dates.
 
+They are the records of models and users: what rules read claims nothing.
+
 A kind of claim is functional if a subject has one value at a time: a price, the head of an office. A user
 states such kinds, or counts decide: of documents with several values of a subject, and of agreement
 between documents about the same time.
@@ -19,8 +21,8 @@ from lightrag_jsonl.core.dates import first_day, last_day
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
 from lightrag_jsonl.core.terms import search_terms
-from lightrag_jsonl.core.time_expressions import find_time_expressions
 from lightrag_jsonl.core.types import Kind, RelationMention
+from lightrag_jsonl.core.written_dates import find_dates
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow, RowIds
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
@@ -218,15 +220,15 @@ def read_claims(
 
 
 class ClaimReader:
-    """Reads the claims of a view, but for the edits of people."""
+    """Reads the claims of a view, but for the edits of people and what was read by rules."""
 
     def __init__(self, view: StoreView, chunks: RowIds = None) -> None:
         self._view = view
         self._chunks = chunks
         self._targets = view.aliases().targets
-        by_hand = set(view.edited_chunks())
+        unclaimed = {*view.edited_chunks(), *view.chunks_by_rules()}
         documents = view.chunk_documents(chunks)
-        self._documents = {row: documents[row] for row in documents if row not in by_hand}
+        self._documents = {row: documents[row] for row in documents if row not in unclaimed}
 
     def claims(self) -> Iterator[Claim]:
         """The claims of relations, by keyword or, if the keywords state nothing, by the words of the
@@ -355,12 +357,12 @@ def _timeless_words(sentence: str) -> str:
 
 
 def without_times(sentence: str) -> str:
-    """A sentence without words for times."""
+    """A sentence without dates."""
     pieces: list[str] = []
     end = 0
-    for expression in find_time_expressions(sentence):
-        pieces.append(sentence[end : expression.start])
-        end = max(end, expression.end)
+    for date in find_dates(sentence):
+        pieces.append(sentence[end : date.start])
+        end = date.end
     return "\n".join([*pieces, sentence[end:]])
 
 

@@ -126,9 +126,10 @@ class ContextWriter:
     def _first_line(self) -> str:
         """The mark, and the date that the question is about."""
         line = f"{self.words.first_line}{self.mark}"
-        return (
-            f"{line}\n{self.words.as_of.format(self.context.as_of)}" if self.context.as_of else line
-        )
+        if not self.context.as_of:
+            return line
+        note = self.words.as_of if self.context.has_records else self.words.as_of_documents
+        return f"{line}\n{note.format(self.context.as_of)}"
 
     def heading(self, number: int, chunk: Chunk) -> str:
         """The line above a chunk: number, title and date, heading path, page."""

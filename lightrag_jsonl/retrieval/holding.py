@@ -1,7 +1,7 @@
-"""An index as of a moment: without later documents, and without claims out of date then.
+"""An index as of a moment: without later documents, and without the records that did not hold then.
 
-A claim is out of date by its own words ("until 2020"), or replaced by a later claim of a functional
-kind.
+A record did not hold by its own dates, or if a later one of a functional kind had taken its place. It hides
+the sentence that it stands on, unless a record with dates that held stands on the sentence, too.
 """
 
 from collections import defaultdict
@@ -12,13 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from lightrag_jsonl.core.claims import statement_span
-from lightrag_jsonl.core.dates import first_day, last_day
+from lightrag_jsonl.core.dates import first_day, last_day, may_hold
 from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.time_expressions import (
-    find_time_expressions,
-    holding_text,
-    may_hold,
-)
 from lightrag_jsonl.core.types import Chunk, EntityMention, Kind, RelationMention
 from lightrag_jsonl.retrieval.claims import Claim, ClaimIndex, is_same_value
 from lightrag_jsonl.storage.graph_index import PartialGraph
@@ -37,23 +32,18 @@ StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenStatement:
-    """A statement out of date, for the search in passages; `superseded` by a later statement,
-    rather than out of date by its own words.
+class RecordedStatement:
+    """The statement of a record, for the search in passages: `holds` if its dates say so, and not if it
+    is out of date.
     """
 
     names: tuple[str, ...]
     description: str
-    superseded: bool
+    holds: bool
 
     def span(self, text: str) -> tuple[int, int] | None:
-        """The sentence of a text with the statement, unless the dates in the sentence decide."""
-        span = statement_span(text, self.names, self.description)
-        if span is None:
-            return None
-        times = find_time_expressions(text[slice(*span)])
-        is_decided = len(times) > 1 if self.superseded else len(times) > 0
-        return None if is_decided else span
+        """The sentence of a text with the statement."""
+        return statement_span(text, self.names, self.description)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,39 +52,44 @@ class Holding:
 
     `later_chunks` are of later documents. `mentions` are out of date, though the names of
     `nameless` mentions are still ends of valid relations. `doubtful_relations` have a hidden
-    mention. `statements` belong to hidden mentions, by chunk, and `written` is the date of each
-    chunk with a date. `hidden_pairs` are entities and chunks without a valid mention, shape (n,
-    2).
+    mention. `statements` are of the records with dates or out of date, by chunk. `hidden_pairs` are
+    entities and chunks without a valid mention, shape (n, 2).
     """
 
     moment: str
     later_chunks: frozenset[int]
     mentions: Mapping[Kind, frozenset[int]]
     doubtful_relations: frozenset[int]
-    statements: Mapping[int, Sequence[HiddenStatement]]
-    written: Mapping[int, str]
+    statements: Mapping[int, Sequence[RecordedStatement]]
     nameless: frozenset[int] = frozenset()
     hidden_pairs: Ids = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
     def visible_text(self, chunk: int, text: str) -> str:
         """A passage with spaces in place of statements out of date."""
-        visible = holding_text(text, self.moment, self.written.get(chunk, ""))
-        for statement in self.statements.get(chunk, ()):
-            span = statement.span(text)
-            if span is not None:
-                start, end = span
-                spaces = " " * (end - start)
-                visible = visible[:start] + spaces + visible[end:]
+        visible = text
+        for start, end in self._hidden_spans(chunk, text):
+            visible = visible[:start] + " " * (end - start) + visible[end:]
         return visible
 
     def visible_description(self, chunk: int, description: str) -> str:
         """A description without the words of statements out of date, perhaps ""."""
-        visible = holding_text(description, self.moment, self.written.get(chunk, ""))
-        for statement in self.statements.get(chunk, ()):
-            span = statement.span(visible)
-            if span is not None:
-                visible = f"{visible[: span[0]]} {visible[span[1] :]}"
+        visible = self.visible_text(chunk, description)
         return description if visible == description else " ".join(visible.split())
+
+    def _hidden_spans(self, chunk: int, text: str) -> set[tuple[int, int]]:
+        """The sentences of a text on which only records that are out of date stand."""
+        hidden: set[tuple[int, int]] = set()
+        holding: set[tuple[int, int]] = set()
+        for statement in self.statements.get(chunk, ()):
+            if (span := statement.span(text)) is not None:
+                (holding if statement.holds else hidden).add(span)
+        return {
+            (start, end)
+            for start, end in hidden
+            if not any(
+                start < other_end and other_start < end for other_start, other_end in holding
+            )
+        }
 
 
 class HoldingReads(StoreView):
@@ -192,9 +187,14 @@ def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
     """The out-of-date part of a view at a moment."""
     documents = view.chunk_documents()
     by_hand = set(view.edited_chunks())
-    written = {row: date for row, (_, date) in documents.items() if date and row not in by_hand}
     last = last_day(moment)
-    later = frozenset([row for row, date in written.items() if first_day(date) > last])
+    later = frozenset(
+        [
+            row
+            for row, (_, date) in documents.items()
+            if date and row not in by_hand and first_day(date) > last
+        ]
+    )
     hidden: dict[Kind, dict[int, int]] = {"entity": {}, "relation": {}}  # chunks by mention
     for kind, chunks_by_mention in hidden.items():
         for row in view.dated_mentions(kind):
@@ -217,8 +217,7 @@ def find_holding(view: StoreView, moment: str, index: ClaimIndex) -> Holding:
         later_chunks=later,
         mentions={},
         doubtful_relations=frozenset(),
-        statements=_hidden_statements(entities, relations, hidden, superseded),
-        written=written,
+        statements=_recorded_statements(entities, relations, hidden, moment),
     )
     hidden["entity"] |= _emptied(entities, holding)
     hidden["relation"] |= _emptied(relations, holding)
@@ -301,33 +300,28 @@ def _takes_place_of(latest: Claim, claim: Claim) -> bool:
     return not claim.valid_to or first_day(claim.valid_to) <= last_day(latest.begin)
 
 
-def _hidden_statements(
+def _recorded_statements(
     entities: Sequence[EntityMentionRow],
     relations: Sequence[RelationMentionRow],
     hidden: Mapping[Kind, Mapping[int, int]],
-    superseded: Collection[tuple[Kind, int]],
-) -> dict[int, list[HiddenStatement]]:
-    """The statements of hidden mentions, by chunk."""
-    statements: defaultdict[int, list[HiddenStatement]] = defaultdict(list)
-    for entity_row in entities:
-        entity = entity_row.mention
-        if entity_row.id in hidden["entity"] and (entity.description or entity.attributes):
-            values = [value for _, value in entity.attributes]
-            entity_statement = HiddenStatement(
-                names=(entity.name, *values),
-                description=entity.description,
-                superseded=("entity", entity_row.id) in superseded,
-            )
-            statements[entity_row.chunk].append(entity_statement)
-    for relation_row in relations:
-        if relation_row.id in hidden["relation"]:
-            relation = relation_row.mention
-            relation_statement = HiddenStatement(
-                names=(relation.source, relation.target),
-                description=relation.description,
-                superseded=("relation", relation_row.id) in superseded,
-            )
-            statements[relation_row.chunk].append(relation_statement)
+    moment: str,
+) -> dict[int, list[RecordedStatement]]:
+    """The statements of hidden mentions, and of mentions that held by their dates, by chunk."""
+    statements: defaultdict[int, list[RecordedStatement]] = defaultdict(list)
+    rows: list[EntityMentionRow | RelationMentionRow] = [*entities, *relations]
+    for row in rows:
+        mention = row.mention
+        if isinstance(mention, RelationMention):
+            holds = row.id not in hidden["relation"]
+            names: tuple[str, ...] = (mention.source, mention.target)
+        else:
+            holds = row.id not in hidden["entity"]
+            names = (mention.name, *[value for _, value in mention.attributes])
+        is_dated = mention.valid_from or mention.valid_to
+        states_something = mention.description or len(names) > 1
+        if states_something and (is_dated or not holds):
+            statement = RecordedStatement(names=names, description=mention.description, holds=holds)
+            statements[row.chunk].append(statement)
     return dict(statements)
 
 

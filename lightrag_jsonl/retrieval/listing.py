@@ -1,6 +1,6 @@
-"""Complete lists and numbers from the graph, for questions such as "How many …?" and "List all …".
+"""Lists and numbers from the records of the graph, for questions such as "How many …?" and "List all …".
 
-A list is made only if every content word of the question is accounted for: as the name of an entity, as
+They are as complete as the records of a model or a user: what rules read makes no list. A list is made only if every content word of the question is accounted for: as the name of an entity, as
 a type of entities, as a predicate, or as a word for documents. In doubt there is no list, and the
 question is answered like any other.
 """
@@ -100,7 +100,7 @@ class EntityTypes:
 
 
 def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing | None:
-    """The complete list in answer to a question, if the graph has the list."""
+    """The list in answer to a question, if the graph has records for it."""
     if keywords.listed is None and not asks_for_list(question):
         return None
     task = with_filter(task)
@@ -111,9 +111,12 @@ def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing
     if list_words is None or not (list_words.words or list_words.entity is not None):
         return None
     is_about_documents = all(word in DOCUMENT_WORDS for word in list_words.words)
+    is_known = list_words.entity is None or task.snapshot.has_records()
     if list_words.words and is_about_documents:
+        if not is_known:
+            return None
         return _documents(task, list_words.entity, list_words.years)
-    if list_words.years:
+    if list_words.years or not task.snapshot.has_records():
         return None
     typed = _typed_rows(types, list_words.words)
     if list_words.entity is not None:
@@ -212,15 +215,16 @@ def _type_candidates(
 # ── lists ───────────────────────────────────────────────────────────────────────
 
 
-def _entities(task: SearchTask, typed: TypedRows) -> Listing:
+def _entities(task: SearchTask, typed: TypedRows) -> Listing | None:
     """All entities of a type."""
     entities = load_entities(task, column(sorted(typed.rows or ())))
     items = [
-        ListedItem(entity.name, entity.chunk_ids[0])
+        (entity.name, entity.chunk_ids)
         for entity in entities.values()
-        if entity.chunk_ids and entity.type.casefold() in typed.types
+        if entity.type.casefold() in typed.types
     ]
-    return replace(_listing(items), types=typed.types)
+    listing = _listing(_recorded(task, items))
+    return replace(listing, types=typed.types) if listing.items else None
 
 
 def _related(
@@ -261,13 +265,26 @@ def _other_ends(
     ends = task.snapshot.graph.ends(rows)
     other_rows = ends.sum(axis=1) - entity
     entities = load_entities(task, distinct_rows(other_rows))
-    items: dict[int, ListedItem] = {}
+    items: dict[int, tuple[str, tuple[str, ...]]] = {}
     for row, other_row in zip(rows.tolist(), other_rows.tolist(), strict=True):
         end = entities[other_row]
-        is_of_type = typed.rows is None or end.type.casefold() in typed.types
-        if is_of_type and relations[row].chunk_ids:
-            items[other_row] = ListedItem(end.name, relations[row].chunk_ids[0])
-    return list(items.values())
+        if typed.rows is None or end.type.casefold() in typed.types:
+            _, chunk_ids = items.get(other_row, ("", ()))
+            items[other_row] = (end.name, (*chunk_ids, *relations[row].chunk_ids))
+    return _recorded(task, items.values())
+
+
+def _recorded(task: SearchTask, items: Iterable[tuple[str, tuple[str, ...]]]) -> list[ListedItem]:
+    """The items with a passage that a model or a user gave records of, each with the first such passage."""
+    items = list(items)
+    names = {chunk_id for _, chunk_ids in items for chunk_id in chunk_ids}
+    by_rules = set(task.snapshot.chunks_by_rules(names).values())
+    listed: list[ListedItem] = []
+    for name, chunk_ids in items:
+        recorded = [chunk_id for chunk_id in chunk_ids if chunk_id not in by_rules]
+        if recorded:
+            listed.append(ListedItem(name, recorded[0]))
+    return listed
 
 
 def _matching(
@@ -373,9 +390,13 @@ def _heading(listing: Listing, words: FixedWords) -> str:
     if listing.types:
         types = words.keyword_comma.join(listing.types)
         parts.append(words.listed_type.format(safe_line(types)))
-    if listing.of:
-        predicates = words.keyword_comma.join(listing.predicates) or words.related
+    if listing.predicates:
+        predicates = words.keyword_comma.join(listing.predicates)
         parts.append(words.listed_relations.format(safe_line(predicates), safe_line(listing.of)))
+    elif listing.of:
+        parts.append(words.listed_related.format(safe_line(listing.of)))
+    if listing.documents and not listing.of:
+        return words.listing_of_documents.format(listing.total)
     return words.listing.format(words.comma.join(parts), listing.total)
 
 
@@ -386,7 +407,7 @@ def with_listing(
     tokenizer: Tokenizer,
     mark: str,
 ) -> Context:
-    """A fitted context with a complete list as the last section, as far as there is room.
+    """A fitted context with a list as the last section, as far as there is room.
 
     Listed items have the last numbers. Items without room in the prompt are left to the answer, where
     code appends the whole list.

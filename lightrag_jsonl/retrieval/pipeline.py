@@ -14,6 +14,8 @@ from lightrag_jsonl.core.answers import (
     Cited,
     Community,
     Context,
+    PlacedQuote,
+    QuotedAnswer,
     begins_to_answer,
     has_words,
 )
@@ -72,7 +74,7 @@ HISTORY_SHARE = 0.25  # of the total budget for the conversation
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
 ANSWER_FORM = "Multiple Paragraphs"  # where a user's prompt asks for a form and names none
 
-Cite: TypeAlias = Callable[[StoreView, str, Context, Sequence[int]], Cited]
+Cite: TypeAlias = Callable[[StoreView, str, Context, Sequence[int], Sequence[PlacedQuote]], Cited]
 PutPiece: TypeAlias = Callable[[str], None]
 WritePiece: TypeAlias = Callable[[str], Awaitable[None]]
 
@@ -177,7 +179,7 @@ class QueryPipeline:
                     put_piece(numbered_piece)
 
         is_streamed = put_piece is not None
-        cut_off = await self._write(context, param, meter, write_piece, streamed=is_streamed)
+        written = await self._write(context, param, meter, write_piece, streamed=is_streamed)
         if context.listing is not None:
             await write_piece(appended_listing(context, has_text=bool(pieces)))
         await write_piece(appended_conflicts(context, "".join(pieces), numbering.numbers))
@@ -186,7 +188,9 @@ class QueryPipeline:
         prompt_numbers = tuple(numbering.numbers)
         cited = await read(
             self.store,
-            lambda view: self.cite(self._as_of(view, param), text, context, prompt_numbers),
+            lambda view: self.cite(
+                self._as_of(view, param), text, context, prompt_numbers, written.quotes
+            ),
         )
         answer = Answer(
             text=text,
@@ -194,7 +198,7 @@ class QueryPipeline:
             context=context,
             usage=meter.spent,
             invented=cited.invented,
-            truncated=cut_off,
+            truncated=written.cut_off,
             prompt_numbers=prompt_numbers,
             claims=cited.claims,
         )
@@ -371,15 +375,19 @@ class QueryPipeline:
         write_piece: WritePiece,
         *,
         streamed: bool,
-    ) -> bool:
-        """Write the answer; whether the model's limit, a filter or an error cut it off."""
+    ) -> "_Written":
+        """Write the answer."""
         searches = MODES[context.mode].searches
         if searches and context.empty:
             await write_piece(await self._no_answer(param))
-            return False
+            return _Written()
+        if searches and isinstance(self.answerer, ExtractiveAnswerer):
+            quoted = await self.answerer.quoted_answer(context.question, context)
+            await write_piece(quoted.text)
+            return _Written(quotes=quoted.quotes)
         if searches and self.answerer is not None:
             await write_piece(await write_answer(self.answerer, context.question, context))
-            return False
+            return _Written()
         messages = self._messages(context, param)
         beginning = _Beginning(context.question, write_piece)
         reply = await self.client.chat(messages, meter, beginning.feed if streamed else None)
@@ -387,21 +395,22 @@ class QueryPipeline:
         if reply.broken_off:
             log.warning("the answer is not whole: %s", reply.broken_off)
         if beginning.is_written:
-            return is_cut_off
+            return _Written(is_cut_off)
         is_whole = searches and context.listing is None and not is_cut_off
         if is_whole and not has_words(reply.readable_text, context.question):
             await self.client.forget(reply)
-            await write_piece(await self._passages_instead(context))
-        else:
-            await write_piece(reply.readable_text)
-        return is_cut_off
+            quoted = await self._passages_instead(context)
+            await write_piece(quoted.text)
+            return _Written(quotes=quoted.quotes)
+        await write_piece(reply.readable_text)
+        return _Written(is_cut_off)
 
-    async def _passages_instead(self, context: Context) -> str:
-        """The text in place of an answer without words: a note, and what the passages say."""
+    async def _passages_instead(self, context: Context) -> QuotedAnswer:
+        """What stands in place of an answer without words: a note, and what the passages say."""
         language = known_language(self.language)
         words = FIXED_WORDS[written_in(context.question, language)]
-        quotes = await ExtractiveAnswerer(language).answer(context.question, context)
-        return f"{words.no_words}\n\n{quotes}"
+        quoted = await ExtractiveAnswerer(language).quoted_answer(context.question, context)
+        return replace(quoted, text=f"{words.no_words}\n\n{quoted.text}")
 
     async def _no_answer(self, param: QueryParam) -> str:
         """What a reader is told if nothing was found: nothing fits, or nothing was read at all."""
@@ -438,6 +447,14 @@ class QueryPipeline:
         is_overview = bool(context.excerpts or context.communities)
         prompt = OVERVIEW_PROMPT if is_overview else mode.prompt
         return prompts.render(prompt, variables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """Whether the model's limit, a filter or an error cut an answer off, and the quotes that it is made of."""
+
+    cut_off: bool = False
+    quotes: tuple[PlacedQuote, ...] = ()
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ class SearchMemory:
 
 def findings(snapshot: Snapshot, request: SearchRequest, memory: SearchMemory) -> SearchResult:
     """The findings of one state of the index."""
-    context = request.context
+    context = replace(request.context, has_records=snapshot.has_records())
     task = SearchTask(
         snapshot=snapshot,
         query=request.query,

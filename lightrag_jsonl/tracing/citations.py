@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from lightrag_jsonl.core.answers import Citation, Cited, CitedClaim, Context
+from lightrag_jsonl.core.answers import Citation, Cited, CitedClaim, Context, PlacedQuote
 from lightrag_jsonl.core.citation_markers import (
     CITATION_MARKER,
     CitationMarker,
@@ -34,6 +34,7 @@ _ENOUGH_SHARE = 0.2
 _ENOUGH_TERMS = 2
 
 
+_ClaimKey: TypeAlias = tuple[int, frozenset[str], PlacedQuote | None]
 _Sentence: TypeAlias = tuple[int, int, frozenset[str]]  # start, end and terms
 
 
@@ -49,19 +50,25 @@ class _CitingClaim:
     end: int
     marker: int
     terms: frozenset[str]
+    quote: PlacedQuote | None = None
 
     @property
-    def key(self) -> tuple[int, frozenset[str]]:
+    def key(self) -> "_ClaimKey":
         """Equal for claims with the same support."""
-        return self.number, self.terms
+        return self.number, self.terms, self.quote
 
 
 def resolve_citations(
-    view: StoreView, text: str, context: Context, prompt_numbers: Sequence[int]
+    view: StoreView,
+    text: str,
+    context: Context,
+    prompt_numbers: Sequence[int],
+    quotes: Sequence[PlacedQuote] = (),
 ) -> Cited:
     """Resolve every cited number to the sentence that shares most terms with the claim.
 
-    The sentence is in the cited chunk, or in the first stored chunks of a fact. Citation n cites the
+    The first citations of an answer made of `quotes` are of these, at the places that they were cut
+    from. Any other sentence is in the cited chunk, or in the first stored chunks of a fact. Citation n cites the
     item with the number `prompt_numbers[n - 1]` in the prompt. Each claim has support of its own: a
     number may be right for one claim and wrong for another.
     """
@@ -70,11 +77,17 @@ def resolve_citations(
     fact_chunks = _fact_chunks(view, items.values(), passages)
     described_context = _with_documents(view, context, fact_chunks)
     headings = _Headings(view)
-    claims = list(_citing_claims(text))
-    resolved: dict[tuple[int, frozenset[str]], list[Citation]] = {}
+    claims = [
+        replace(claim, quote=quotes[place]) if place < len(quotes) else claim
+        for place, claim in enumerate(_citing_claims(text))
+    ]
+    resolved: dict[_ClaimKey, list[Citation]] = {}
     for claim in claims:
         item = items.get(claim.number)
-        if item is not None and claim.key not in resolved:
+        if claim.quote is not None:
+            citation = _quoted(claim.number, claim.quote, passages, context)
+            resolved[claim.key] = [headings.at_quote(citation)]
+        elif item is not None and claim.key not in resolved:
             chunks = {**fact_chunks, **passages} if item.kind == "chunk" else fact_chunks
             cited_chunks = [chunks[id] for id in item.chunk_ids[:CITED_CHUNKS] if id in chunks]
             resolved[claim.key] = [
@@ -247,6 +260,28 @@ def _citation(claim: _CitingClaim, item: PromptItem, chunk: Chunk, context: Cont
         end=chunk.start + end,
         text=chunk.text[start:end],
         supported=span is not None,
+        heading=chunk.heading,
+        date=context.dates.get(chunk.document_id),
+        paged=chunk.document_id in context.paged,
+    )
+
+
+def _quoted(
+    number: int, quote: PlacedQuote, passages: Mapping[str, Chunk], context: Context
+) -> Citation:
+    """The citation of a quote at the place that it was cut from."""
+    chunk = passages[quote.chunk_id]
+    return Citation(
+        number=number,
+        kind="chunk",
+        label=chunk.id,
+        document_id=chunk.document_id,
+        document=context.documents.get(chunk.document_id, chunk.document_id),
+        page=chunk.page,
+        chunk_id=chunk.id,
+        start=quote.start,
+        end=quote.end,
+        text=chunk.text[quote.start - chunk.start : quote.end - chunk.start],
         heading=chunk.heading,
         date=context.dates.get(chunk.document_id),
         paged=chunk.document_id in context.paged,

@@ -8,7 +8,7 @@ import pytest
 from lightrag_jsonl import Document, LightRAG
 from tests.cli.conftest import run, run_json
 from tests.cli.test_documents import ANSWER
-from tests.kit import entity
+from tests.kit import entity, relation
 from tests.servers import ScriptedServer, chat_reply
 
 
@@ -82,9 +82,14 @@ def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
 
 
 def test_conflicts_are_listed_on_the_terminal(tmp_path: Path) -> None:
-    """Two texts do not show that a relation has one value: the command says how to name such ones."""
+    """Two texts do not show that a relation has one value: the command says how to name such ones, and that
+    what rules read contradicts nothing.
+    """
     with LightRAG(tmp_path / "kb") as rag:
-        rag.insert(["Mara Voss was born in Tallinn.", "Mara Voss was born in Turku."])
+        for town in ("Tallinn", "Turku"):
+            text = f"Mara Voss was born in {town}."
+            rag.insert_records(text, [relation("Mara Voss", town, text, keywords=["born in"])])
+        rag.insert("Mara Voss was born in Riga.")
 
     unknown = run("conflicts", "-w", tmp_path / "kb")
     birthplaces = run("conflicts", "-w", tmp_path / "kb", "--functional", "born in")
@@ -93,6 +98,8 @@ def test_conflicts_are_listed_on_the_terminal(tmp_path: Path) -> None:
     assert '--functional "born in"' in unknown.stdout
     assert "Mara Voss was born in Tallinn." in birthplaces.stdout
     assert "Mara Voss was born in Turku." in birthplaces.stdout
+    assert "Riga" not in birthplaces.stdout
+    assert "what was read without a model has none" in unknown.stdout
 
 
 def test_a_history_shows_each_sentence_once(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ import pytest
 
 from lightrag_jsonl.core.dates import (
     checked_date,
-    date_before,
+    day_in_name,
     days_later,
     first_day,
     iso_date,
     last_day,
+    may_hold,
     months_later,
 )
 from lightrag_jsonl.core.errors import ConfigError
@@ -57,13 +58,29 @@ def test_dates_are_compared_as_stretches_of_days() -> None:
 
 
 def test_dates_are_counted_with_their_precision() -> None:
-    """The year before a year is a year, and there is none before the first."""
-    assert [date_before(date) for date in ("2020", "2020-01", "2020-03-01", "0001")] == [
-        "2019",
-        "2019-12",
-        "2020-02-29",
-        "",
-    ]
+    """A month before a month is a month."""
     assert months_later("2021-01-15", -1) == "2020-12"
     assert months_later("2021", -12, parts=1) == "2020"
     assert days_later("2021-01-01", -1) == "2020-12-31"
+
+
+def test_a_moment_may_lie_between_two_dates() -> None:
+    """What is open may hold; a moment may be a year, a month or a day."""
+    assert may_hold("", "2020-03", "2020")
+    assert not may_hold("", "2020-03", "2020-04-01")
+    assert not may_hold("2021", "", "2020-12")
+    assert may_hold("", "", "1066")
+
+
+def test_a_name_may_be_a_day() -> None:
+    """As daily notes are named, perhaps with further words; a year or a number alone is none."""
+    for name in (
+        "2026-11-03",
+        "2026-11-03 Standup",
+        "20261103",
+        "2026年11月3日",
+        "3 November 2026",
+    ):
+        assert day_in_name(name) == "2026-11-03"
+    for name in ("1984", "2026-11", "Apollo 11", "说明 🗓️", ""):
+        assert day_in_name(name) == ""

@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.dates import first_day, iso_date, last_day
-from lightrag_jsonl.core.time_expressions import may_hold
+from lightrag_jsonl.core.dates import first_day, iso_date, last_day, may_hold
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.retrieval.claims import read_claims
 from lightrag_jsonl.retrieval.holding import HoldingView, find_holding

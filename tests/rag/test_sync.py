@@ -1,10 +1,12 @@
 """An index that is kept in step with a folder of files."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from lightrag_jsonl import ConfigError, Document
+from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, RelationMention
 from tests.kit import index, problems
 
 
@@ -72,6 +74,21 @@ async def test_nothing_is_deleted_for_a_folder_that_is_not_there(tmp_path: Path)
         assert len(await rag.documents()) == 1
 
 
+class Directors:
+    """Reads who directs or meets whom, as a user's own extractor."""
+
+    name = "directors"
+
+    async def extract(self, chunk: Chunk) -> Extraction:
+        """The two names of the sentence, and their relation."""
+        ((source, keyword, target),) = re.findall(
+            r"(.+?) (is the director of|met) (.+)\.", chunk.text
+        )
+        entities = [EntityMention(name, "thing", "") for name in (source, target)]
+        relation = RelationMention(source, target, (keyword,), chunk.text)
+        return Extraction(entities=tuple(entities), relations=(relation,))
+
+
 async def test_sync_reports_what_changed_in_the_graph(tmp_path: Path) -> None:
     """New and gone names and relations, and contradictions that were not there before; without sync it
     compares nothing.
@@ -82,7 +99,7 @@ async def test_sync_reports_what_changed_in_the_graph(tmp_path: Path) -> None:
         for source in "ab":
             text = f"Bob{number} Stone is the director of Mill{number} House."
             (folder / f"{number}{source}.txt").write_text(text, encoding="utf-8")
-    async with index(tmp_path / "kb") as rag:
+    async with index(tmp_path / "kb", extractor=Directors()) as rag:
         assert (await rag.insert(folder)).difference is None
         (folder / "0b.txt").unlink()
         (folder / "1a.txt").write_text("Bob1 Stone met Eve Ray.", encoding="utf-8")

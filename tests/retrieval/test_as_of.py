@@ -111,16 +111,112 @@ async def test_an_end_of_a_relation_keeps_its_name(tmp_path: Path) -> None:
     assert "mayor" not in str(context.entities)
 
 
-async def test_clauses_of_another_time_are_left_out(tmp_path: Path) -> None:
-    """Of a passage read by rules, only what held is shown; places in the text stay right."""
-    text = "直到2020年，张三任海港局局长，2021年起，李四任海港局局长。海港局在上海。"
-    async with index(tmp_path, language="zh") as rag:
-        await rag.insert(Document(text, id="局"))
-        answer = await rag.query("谁任海港局局长？", as_of="2022")
-    assert "李四" in answer.context.prompt and "张三" not in answer.context.prompt
-    (chunk,) = answer.context.chunks
-    assert len(chunk.text) == len(text)
-    assert all("张三" not in citation.text for citation in answer.citations)
+@pytest.mark.parametrize(
+    ("language", "text", "ended", "after", "hidden", "visible"),
+    [
+        (
+            "en",
+            "Nils Orre became cox of the pilot boat in 1912 and gave it up in 1926. The boat lies in Sund.",
+            relation(
+                "Nils Orre",
+                "pilot boat",
+                "Nils Orre was cox of the pilot boat.",
+                valid_from="1912",
+                valid_to="1926",
+            ),
+            "1935",
+            "Nils Orre",
+            "lies in Sund",
+        ),
+        (
+            "en",
+            "The bridge stands in Hale. Its toll was 40 cents; in 1931 it was lifted.",
+            entity("bridge", "The toll was 40 cents.", "place", valid_to="1931"),
+            "1940",
+            "40 cents",
+            "stands in Hale",
+        ),
+        (
+            "zh",
+            "顾维新1922年出任海关监督，1930年卸任。海关设在江口👻。",
+            relation(
+                "顾维新", "海关", "顾维新任海关监督。", valid_from="1922年", valid_to="1930年"
+            ),
+            "1934",
+            "顾维新",
+            "设在江口",
+        ),
+    ],
+)
+async def test_a_record_hides_the_sentence_that_it_stands_on(
+    tmp_path: Path,
+    language: str,
+    text: str,
+    ended: Record,
+    after: str,
+    hidden: str,
+    visible: str,
+) -> None:
+    """Whatever words say that something ended: the end of the record decides for the passage, too; places
+    in the text stay right."""
+    async with index(tmp_path, language=language) as rag:
+        await rag.insert_records(Document(text, id="d"), [ended])
+        question = f"{hidden} {visible}"
+        later = await rag.query(question, mode="naive", as_of=after)
+        whole = await rag.query(question, mode="naive")
+    assert hidden in str(whole) and hidden in whole.context.prompt
+    assert hidden not in str(later) and hidden not in later.context.prompt
+    assert visible in later.context.prompt
+    assert [len(chunk.text) for chunk in later.context.chunks] == [len(text)]
+
+
+async def test_a_sentence_with_a_record_that_held_is_shown(tmp_path: Path) -> None:
+    """Of two records on one sentence, the one that held keeps it; its own words say the rest."""
+    text = "Until 2020 Ann Berg led the inn, since then Carl Dorn has."
+    records = [
+        relation("Ann Berg", "inn", "Ann Berg led the inn.", valid_to="2020"),
+        relation("Carl Dorn", "inn", "Carl Dorn has led the inn.", valid_from="2020"),
+    ]
+    async with index(tmp_path) as rag:
+        await insert(rag, text, records, id="inn")
+        context = await rag.retrieve("Who led the inn?", as_of="2022")
+    assert [chunk.text for chunk in context.chunks] == [text]
+    assert {relation.source for relation in context.relations} == {"Carl Dorn"}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "note"),
+    [
+        ("en", "Ann Berg led the inn until 2010.", "is not known without the records of a model"),
+        ("zh", "张三任海港局局长，2010年卸任。", "没有模型提供的记录"),
+    ],
+)
+async def test_without_records_only_the_dates_of_documents_count(
+    tmp_path: Path, language: str, text: str, note: str
+) -> None:
+    """Rules do not read when a statement held: they say so, and hide later documents alone."""
+    async with index(tmp_path, language=language) as rag:
+        await rag.insert(Document(text, id="old", date="2005"))
+        await rag.insert(Document(f"{text} 👻", id="new", date="2021"))
+        answer = await rag.query(text, as_of="2015")
+    assert {chunk.document_id for chunk in answer.context.chunks} == {"old"}
+    assert note in answer.text and note in answer.context.prompt
+
+
+async def test_a_daily_note_has_its_day(tmp_path: Path) -> None:
+    """By its file, its title or its first heading; a date that was given counts before."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "2026-11-03.md").write_text("The pump was oiled.", encoding="utf-8")
+    async with index(tmp_path / "kb") as rag:
+        await rag.insert(notes / "2026-11-03.md")
+        await rag.insert(Document("# 2026-11-04\n\nThe pump leaks.", id="heading"))
+        await rag.insert(Document("水泵修好了。", id="title", title="2026年11月5日"))
+        await rag.insert(Document("# 2026-11-06\n\nThe pump runs.", id="given", date="2026-12"))
+        dates = {document.date for document in await rag.documents()}
+        context = await rag.retrieve("pump", as_of="2026-11-03", mode="naive")
+    assert dates == {"2026-11-03", "2026-11-04", "2026-11-05", "2026-12"}
+    assert {chunk.text for chunk in context.chunks} == {"The pump was oiled."}
 
 
 async def test_a_hidden_document_replaces_nothing(tmp_path: Path) -> None:

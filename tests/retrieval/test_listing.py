@@ -1,5 +1,6 @@
 """Counting and listing: complete lists from the graph, each item with its source, and never a guess."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ async def test_lists_are_complete_and_hold_nothing_else(
         name.replace("１", "1") for name in names
     )
     assert listing.total == len(names)
-    assert f"{len(names)} in all" in answer.text
+    assert f"{len(names)} as far as the graph knows" in answer.text
     assert {citation.label for citation in answer.citations} >= {"people"} or all(
         citation.document_id for citation in answer.citations
     )
@@ -177,9 +178,9 @@ async def test_a_model_says_what_is_to_be_listed(tmp_path: Path) -> None:
     async with index(tmp_path, llm) as rag:
         await _insert(rag)
         answer = await rag.query("What comes out of the workshop of Tolva?")
-        assert answer.text.startswith("Four [1].\n\nComplete list")
+        assert answer.text.startswith("Four [1].\n\nList from the graph")
         assert all(name.replace("１", "1") in answer.text for name in PRODUCTS)
-        assert "4 in all" in llm.requests[-1].question
+        assert "4 as far as the graph knows" in llm.requests[-1].question
         full = await rag.retrieve("What comes out of the workshop of Tolva?")
         for budget in (20, 60, 150, 400):
             context = await rag.retrieve("How many products are there?", max_total_tokens=budget)
@@ -256,3 +257,50 @@ async def _chunks(rag: AsyncLightRAG, id: str) -> list[Any]:
     """The chunks of a document."""
     context = await rag.retrieve("writes", where={"id": id})
     return list(context.chunks)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "question", "names", "note"),
+    [
+        (
+            "en",
+            "Ada Orne studied at Tolva College. Ivo Brack graduated from Tolva College in 1990. "
+            "Una Keel was educated at Tolva College.",
+            "How many people studied at Tolva College?",
+            ("Ada Orne", "Ivo Brack", "Una Keel"),
+            "Complete lists and numbers need the records of a model",
+        ),
+        (
+            "zh",
+            "沈知微就读于湖山大学。周牧野毕业于湖山大学。陆文衡曾在湖山大学求学🎓。",
+            "哪些人曾就读于湖山大学？",
+            ("沈知微", "周牧野", "陆文衡"),
+            "完整列表和数目需要由模型",
+        ),
+    ],
+)
+async def test_rules_make_no_list_and_no_number(
+    tmp_path: Path, language: str, text: str, question: str, names: tuple[str, ...], note: str
+) -> None:
+    """What rules read may be a part of what the texts say: the passages are shown, and what is missing."""
+    async with index(tmp_path, language=language) as rag:
+        await rag.insert(Document(text, id="school"))
+        answer = await rag.query(question)
+    assert answer.context.listing is None and not answer.context.has_records
+    assert all(name in answer.text for name in names)
+    assert note in answer.text
+    assert not re.search(r"\b3\b|三[人项]", answer.text.replace("[3]", ""))
+
+
+async def test_beside_what_rules_read_only_records_are_listed(tmp_path: Path) -> None:
+    """An index may have both; documents are counted without records."""
+    async with index(tmp_path) as rag:
+        await rag.insert(
+            Document("Mr. Ivo Brack repairs kettles. Mrs. Una Keel sells them.", id="rules")
+        )
+        records = [entity("Ada Orne", kind="person"), entity("Tolva", kind="company")]
+        await rag.insert_records(Document("Ada Orne founded Tolva.", id="records"), records)
+        people = (await rag.retrieve("How many people are there?")).listing
+        documents = (await rag.query("How many documents are there?")).text
+    assert people is not None and [item.name for item in people.items] == ["Ada Orne"]
+    assert "Documents, 2 in all" in documents

@@ -404,3 +404,10 @@ def test_questions_about_something(question: str) -> None:
 def test_small_talk_is_about_whoever_answers(question: str, expected: bool) -> None:
     """A question about somebody else may be about a text, even without a word to search for."""
     assert is_small_talk(question) is expected
+
+
+@pytest.mark.parametrize("question", ["What happened in 1958?", "1958年发生了什么？"])
+def test_a_year_is_not_the_whole_of_a_collection(question: str) -> None:
+    """Its main names tell nothing of the year."""
+    assert not asks_about_everything(question)
+    assert asks_about_everything("What happens?")

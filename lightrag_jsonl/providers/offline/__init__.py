@@ -1,6 +1,6 @@
 """Providers that need no model and no network: language rules, and an embedder that hashes words."""
 
-from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer, is_abstention
+from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.embedder import HashEmbedder
 from lightrag_jsonl.providers.offline.extraction import (
     OfflineExtractor,
@@ -18,7 +18,6 @@ __all__ = [
     "OfflineKeywords",
     "extract_names",
     "extract_text",
-    "is_abstention",
     "name_problem",
     "text_names",
 ]

@@ -1,4 +1,4 @@
-"""Answers composed of the best sentences of the context, each with its citation."""
+"""Answers without a model: the sentences of the passages that are nearest to the question, each cited."""
 
 import math
 import re
@@ -7,52 +7,29 @@ from collections.abc import Mapping, Sequence
 
 from anyio import to_thread
 
-from lightrag_jsonl.core.answers import Context, Keywords
-from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone, simplified
-from lightrag_jsonl.core.languages import FIXED_WORDS, Language
-from lightrag_jsonl.core.names import folded_text, name_key
+from lightrag_jsonl.core.answers import Context, PlacedQuote, QuotedAnswer
+from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
+from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
+from lightrag_jsonl.core.list_questions import asks_for_list
+from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.question_scope import asks_about_everything
-from lightrag_jsonl.providers.offline.evidence import AnswerEvidence
-from lightrag_jsonl.providers.offline.keywords import offline_keywords
-from lightrag_jsonl.providers.offline.overviews import overview_answer
-from lightrag_jsonl.providers.offline.question import analyze_question
-from lightrag_jsonl.providers.offline.question_parts import QuestionPart, question_parts
+from lightrag_jsonl.providers.offline.keywords import question_names
+from lightrag_jsonl.providers.offline.overviews import overview_outline, overview_quotes
 from lightrag_jsonl.providers.offline.quotes import (
-    LONGEST_QUOTE,
     Quote,
-    chunk_quotes,
     content_terms,
-    description_quotes,
+    context_quotes,
     terms_with_characters,
 )
 from lightrag_jsonl.providers.offline.sentences import written_in
 
-_MOST_SENTENCES = 5  # of an answer
-_CERTAIN_SENTENCES = 2  # are used even if they are weak, if they add something
-_WEAK = 0.45  # times the best score: weaker sentences are left out
-_WORTHLESS = 0.15  # times the best score: such a sentence is left out in any case
-_ALIKE = 0.8  # a sentence without a new term must have so much of the first one's weight
-_IMPLIED = 0.5  # the weight of a term that a sentence has by its pronoun only
-_BRIDGE = 0.5  # the weight of a name from an earlier sentence, next to the question's terms
-_RANK_DECAY = 0.08  # how fast scores fall with the rank of the chunk
-_BEGINNING = 80  # characters of a passage that its first sentences have at least
-_NAME_GAPS = 3  # so many characters may stand between those of a name
-_NEAREST = 3  # sentences that are shown where none answers
-_MOST_DEFINING = 3  # sentences of the answer to "What is …?"
+NEAREST = 3  # sentences of an answer
+MOST_NAMES = 12  # of the graph, beside the sentences
+# Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
+SETTING_WEIGHT = 0.5  # of a term that stands only in the headings above a sentence
+CHARACTER_WEIGHT = 0.5  # of a Chinese character beside the pairs of characters
+RANK_DECAY = 0.08  # how fast scores fall with the rank of the passage
 
-_WHOLE_TEXT: Mapping[Language, str] = {
-    "en": "No single sentence answers this question about the whole text. The passages found begin "
-    "as follows:",
-    "zh": "这个问题问的是全文，没有哪一句能直接回答。检索到的段落开头如下：",
-}
-_NO_SENTENCE: Mapping[Language, str] = {
-    "en": f"{FIXED_WORDS['en'].no_sentence} The nearest ones in the passages found:",
-    "zh": f"{FIXED_WORDS['zh'].no_sentence}检索到的段落中最接近的是：",
-}
-_NOT_ANSWERED: Mapping[Language, str] = {  # before a part of a question
-    "en": "No sentence clearly answers this part: ",
-    "zh": "没有哪一句能明确回答其中一问：",
-}
 _COUNTS: Mapping[str, int] = {
     **{"a": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
     **{"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6},
@@ -65,24 +42,17 @@ _SENTENCE_COUNT = re.compile(  # the last number counts: "two or three short sen
 _CHINESE_SENTENCE_COUNT = re.compile(
     r"(?P<number>[一二两三四五六]|\d{1,3})\s*个?[^，。；\s\d一二两三四五六]{0,4}?句"
 )
-_DEFINED_SUBJECT = re.compile(  # of "Who is …?" and the like
-    r"\W*(?:who|what)(?:\s+(?:is|was|are|were)|['’]s)\s+(?:an?\s+|the\s+)?([^?]{1,60}?)\s*\??"
-    r"|(?:请问)?(?:什么是|谁是|何为)([^？?]{1,20})[？?]?"
-    r"|(?:请问)?([^，？?]{1,20}?)(?:究竟|到底)?(?:是|字)(?:谁|何人|什么(?:人|东西)?)[？?]?",
-    re.IGNORECASE,
-)
 
 
 class ExtractiveAnswerer:
-    """An `Answerer` without a model: quotes up to 5 sentences, or the number in the context's
-    `response_type`, each with `[n]`.
+    """An `Answerer` without a model: the three sentences of the passages that are nearest to the
+    question, or the number in the context's `response_type`, each with `[n]`.
 
     Sentences are scored by the terms of the question and of the low-level keywords, by the rarity of
-    the terms in the context and by the rank of the chunk. The names in a chosen sentence count for
-    the next one, which must add a term of the question. If no chunk contains any of the terms,
-    descriptions are quoted; if nothing speaks of the keywords, the answer is that nothing was found,
-    or, to a question about the whole text ("Summarize the book."), the beginnings of the passages. From
-    an overview, a sentence of each section of the text is quoted.
+    the terms in the context and by the rank of the passage; if the question has a single name, those
+    with the name come first. Nothing is said about whether a sentence answers the question. If no
+    sentence has its words or its name, the answer says so; or, to a question about the whole text,
+    gives the beginnings of the passages. From an overview, a sentence of each section is quoted.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -90,110 +60,64 @@ class ExtractiveAnswerer:
 
     async def answer(self, question: str, context: Context) -> str:
         """The answer as text, in the question's language."""
+        return (await self.quoted_answer(question, context)).text
+
+    async def quoted_answer(self, question: str, context: Context) -> QuotedAnswer:
+        """The answer, and the place of each quote in the order of the text."""
         return await to_thread.run_sync(select_answer, question, context, self._language)
 
 
-def select_answer(question: str, context: Context, language: Language) -> str:
-    """The answer as text, in the question's language."""
+def select_answer(question: str, context: Context, language: Language) -> QuotedAnswer:
+    """The answer in the question's language, with the places of the quotes."""
     if context.listing is not None:
-        return ""  # the complete list is appended to the answer
+        return QuotedAnswer("")  # the list is appended to the answer
     question_language = written_in(question, language)
+    words = FIXED_WORDS[question_language]
     question = context.keywords.question or question
     limit = sentence_limit(context.response_type)
-    if overview := overview_answer(question, context, question_language, limit):
-        return overview if limit else f"{overview}\n\n{FIXED_WORDS[question_language].selected}"
-    quotes = _best_quotes(question, context.keywords, context)
-    if not quotes and context.keywords == Keywords():  # a mode without keywords
-        quotes = _best_quotes(question, offline_keywords(question, (), language), context)
-    is_about_everything = asks_about_everything(question)
-    if is_about_everything:  # "the main street" tells nothing of the main themes
-        terms = content_terms(question)
-        quotes = [quote for quote in quotes if 2 * len(terms & quote.terms) > len(terms)]
-    answering, unanswered = _answers_by_part(question, quotes, context, language)
-    if answering:
-        answer = " ".join(f"{quote.text} [{quote.number}]" for quote in answering[:limit])
-        for part in unanswered:
-            answer += f"\n\n{_NOT_ANSWERED[question_language]}{part}"
-    elif quotes:
-        nearest = [f"- {quote.text} [{quote.number}]" for quote in quotes[: limit or _NEAREST]]
-        answer = "\n".join([f"{_NO_SENTENCE[question_language]}\n", *nearest])
-    elif context.chunks and is_about_everything:
-        beginnings = _beginnings(context, language)[: limit or _MOST_SENTENCES]
-        answer = "\n".join([f"{_WHOLE_TEXT[question_language]}\n", *beginnings])
+    notes: list[str] = []
+    if quotes := overview_quotes(question, context, limit):
+        opening = overview_outline(context, question_language)
     else:
-        return FIXED_WORDS[question_language].nothing_found
-    return answer if limit else f"{answer}\n\n{FIXED_WORDS[question_language].selected}"
-
-
-def is_abstention(answer: str) -> bool:
-    """Whether an answer of the rules says that no sentence of the sources answers the question."""
-    nothing_found = [words.nothing_found for words in FIXED_WORDS.values()]
-    openings = (*nothing_found, *_NO_SENTENCE.values(), *_WHOLE_TEXT.values())
-    return answer.startswith(openings)
-
-
-def _answers_by_part(
-    question: str, quotes: Sequence[Quote], context: Context, language: Language
-) -> tuple[list[Quote], list[str]]:
-    """The quotes that answer a question, and of a question in several parts those without an answer."""
-    parts = question_parts(question, language)
-    if len(parts) == 1:
-        return _answering_quotes(question, quotes, context, language), []
-    answering: list[Quote] = []
-    open_parts: list[QuestionPart] = []
-    for part in parts:
-        keywords = offline_keywords(part.question, (), language)
-        part_quotes = _best_quotes(part.question, keywords, context)
-        part_answers = _answering_quotes(part.question, part_quotes, context, language)
-        subject = content_terms(part.subject)
-        part_answers = [quote for quote in part_answers if subject <= quote.terms | quote.implied]
-        answering += [quote for quote in part_answers if quote not in answering]
-        if not part_answers:
-            open_parts.append(part)
-    unanswered = [
-        part.words for part in open_parts if not _may_be_answered(part, answering, language)
-    ]
-    return answering, unanswered
-
-
-def _may_be_answered(part: QuestionPart, answering: Sequence[Quote], language: Language) -> bool:
-    """Whether a sentence with most words of a part may name who or what is asked for: not every name
-    is known to the rules, but every date and number is.
-    """
-    kind = analyze_question(part.question, language).kind
-    if kind not in (None, "person", "name"):
-        return False
-    terms = content_terms(part.question)
-    return any(2 * len(terms & quote.terms) >= len(terms) for quote in answering)
-
-
-def _answering_quotes(
-    question: str, quotes: Sequence[Quote], context: Context, language: Language
-) -> list[Quote]:
-    """Those of the quotes that answer the question; all definitions of what is asked for."""
+        quotes = nearest_quotes(question, context, language)
+        opening = words.nearest_sentences
+        notes = _notes(question, context, quotes, words)
+        quotes = quotes[: limit or NEAREST]
+    if not quotes and asks_about_everything(question):
+        quotes = _beginnings(context)[: limit or NEAREST]
+        opening = words.beginnings
     if not quotes:
+        return QuotedAnswer(_nothing_found(question, language, words))
+    if limit:
+        text = " ".join([f"{quote.line} [{quote.number}]" for quote in quotes])
+    else:
+        lines = "\n".join([f"- {quote.line} [{quote.number}]" for quote in quotes])
+        text = "\n\n".join([opening, lines, *notes, words.selected])
+    places = [PlacedQuote(quote.chunk_id, quote.start, quote.end) for quote in quotes]
+    return QuotedAnswer(text, tuple(places))
+
+
+def nearest_quotes(question: str, context: Context, language: Language) -> list[Quote]:
+    """The sentences of the passages with words of the question, the nearest first; none if the question has
+    names, and no sentence has half of the words of one.
+    """
+    quotes = context_quotes(context)
+    names = question_names(question, language)
+    if names and not any(_holds_half(quote, name) for quote in quotes for name in names):
         return []
-    name = _defined_name(question)
-    if name and (quotes[0].defines(name) or quotes[0].opens_entry(name)):
-        pattern = analyze_question(question, language).answer_pattern  # of a style name (字)
-        matching = [
-            quote for quote in quotes if pattern is None or pattern.search(simplified(quote.text))
-        ]
-        if matching:
-            return matching
-    candidates = chunk_quotes(context) or description_quotes(context)
-    return AnswerEvidence(question, candidates, language).answering(quotes)
-
-
-def _beginnings(context: Context, language: Language) -> list[str]:
-    """A line with the first sentences of each chunk and the citation, in the order of rank."""
-    texts_by_number: dict[int, str] = {}
-    for quote in chunk_quotes(context):
-        text = texts_by_number.get(quote.number, "")
-        if len(text) < _BEGINNING:
-            space = "" if written_in(quote.text, language) == "zh" else " "
-            texts_by_number[quote.number] = f"{text}{space}{quote.text}".strip()
-    return [f"- {text} [{number}]" for number, text in texts_by_number.items()]
+    weights = _term_weights(question, context, quotes)
+    scores = [_score(quote, weights) for quote in quotes]
+    related = [(quote, score) for quote, score in zip(quotes, scores, strict=True) if score > 0]
+    if len(names) != 1:
+        return _by_score(related)
+    # Where all have the name, its words tell nothing.
+    name_terms = terms_with_characters(names[0])
+    other_weights = {term: weight for term, weight in weights.items() if term not in name_terms}
+    with_name = [
+        (quote, _score(quote, other_weights)) for quote, _ in related if quote.has_name(names[0])
+    ]
+    without_name = [(quote, score) for quote, score in related if not quote.has_name(names[0])]
+    return [*_by_score(with_name), *_by_score(without_name)]
 
 
 def sentence_limit(response_type: str) -> int | None:
@@ -205,144 +129,79 @@ def sentence_limit(response_type: str) -> int | None:
     return max(_COUNTS.get(number) or int(number), 1)
 
 
-def _best_quotes(question: str, keywords: Keywords, context: Context) -> list[Quote]:
-    """The quotes of an answer: definitions, or else chunks, descriptions, or parts of names."""
-    chunks = chunk_quotes(context)
-    descriptions = description_quotes(context)
-    lone = [name_key(word) for word in (*keywords.low_level, *keywords.high_level)]
-    lone_characters = frozenset(filter(is_lone, lone))
-    keyword_terms = [content_terms(word) for word in keywords.low_level]
-    question_terms = content_terms(question).union(lone_characters, *keyword_terms)
-    name = _defined_name(question)
-    if name and (quotes := _defining_quotes(name, question_terms, chunks, descriptions)):
-        return quotes
-    characters = filter(is_cjk, folded_text(question))
-    terms = question_terms.union(char for char in characters if char not in FUNCTION_CHARACTERS)
-    named_terms = [frozenset(character) for character in lone_characters] + keyword_terms
-    if not keywords.low_level:
-        named_terms = []
-    for quotes in (chunks, descriptions):
-        has_term = any(question_terms & quote.terms for quote in quotes)
-        if has_term and _concern(named_terms, question_terms, quotes):
-            return _select_quotes(terms, quotes, [entity.name for entity in context.entities])
-    return _quotes_with_names(keywords.low_level, chunks)
+def _nothing_found(question: str, language: Language, words: FixedWords) -> str:
+    """What is said where no sentence has the words of the question, with its names."""
+    if names := question_names(question, language):
+        return words.nothing_with.format(words.list_comma.join(names))
+    return words.nothing_found
 
 
-def _defined_name(question: str) -> str:
-    """The name in "Who is …?", 什么是… and the like, or ""."""
-    subject = _DEFINED_SUBJECT.fullmatch(simplified(question.strip()))
-    return next(filter(None, subject.groups())) if subject else ""
-
-
-def _defining_quotes(
-    name: str, question_terms: frozenset[str], chunks: list[Quote], descriptions: list[Quote]
-) -> list[Quote]:
-    """Quotes with a definition of a name, then the best of the chunks; none without a definition."""
-    quotes_by_text = {quote.text: quote for quote in (*descriptions, *chunks)}
-    defining = [quote for quote in quotes_by_text.values() if quote.defines(name)]
-    defining = defining or [quote for quote in chunks if quote.opens_entry(name)]
-    if not defining:
-        return []
-    remaining = [quote for quote in chunks if quote not in defining and quote.is_about(name)]
-    terms = question_terms.union(filter(is_cjk, name))  # 姓关名羽
-    selected = [*_select_quotes(terms, defining), *_select_quotes(question_terms, remaining)]
-    return selected[:_MOST_DEFINING]
-
-
-def _quotes_with_names(names: Sequence[str], quotes: Sequence[Quote]) -> list[Quote]:
-    """Quotes with the characters of all Chinese names, close together, in any order."""
-    characters = frozenset(folded_text("".join(names)))
-    if not all(map(is_cjk, characters)):
-        return []
-    with_names = [
-        quote for quote in quotes if all(_has_characters(quote.text, name) for name in names)
-    ]
-    return _select_quotes(characters, with_names)
-
-
-def _has_characters(text: str, name: str) -> bool:
-    text = folded_text(text)
-    characters = set(folded_text(name))
-    length = len(name) + _NAME_GAPS
-    return any(characters <= set(text[at : at + length]) for at in range(len(text)))
-
-
-def _concern(
-    named_terms: Sequence[frozenset[str]],
-    question_terms: frozenset[str],
-    quotes: Sequence[Quote],
-) -> bool:
-    """Whether a quote has half of a named thing, if any is named, or most terms of the question."""
-    if not named_terms:
-        return True
-    for quote in quotes:
-        if 2 * len(question_terms & quote.terms) > len(question_terms):
-            return True
-        if any(2 * len(terms & quote.terms) >= len(terms) for terms in named_terms):
-            return True
-    return False
-
-
-def _select_quotes(
-    terms: frozenset[str], quotes: Sequence[Quote], names: Sequence[str] = ()
-) -> list[Quote]:
-    """The best quotes, best first; a term counts less after each quote with the term.
-
-    The `names` in a chosen quote are looked for in the next one: for a question about "the city
-    where he was born", the quote that names the city leads to quotes about the city.
+def _notes(
+    question: str, context: Context, quotes: Sequence[Quote], words: FixedWords
+) -> list[str]:
+    """What a graph without records cannot tell: the state at a moment, and lists and numbers; to a question
+    for these, the names of the graph in all the near sentences are added.
     """
-    rarity = _rarity(quotes)
-    related = [quote for quote in quotes if quote.terms & terms]
-    candidates = [quote for quote in related if not quote.only_names(terms)] or related
-    covered: Counter[str] = Counter()
-    bridges: frozenset[str] = frozenset()
-    chosen: list[Quote] = []
-    best_score = 0.0
-    enough_weight = 0.0
-    while candidates and len(chosen) < _MOST_SENTENCES:
-        weights = {term: _BRIDGE * rarity.get(term, 0.0) for term in bridges}
-        weights |= {term: rarity.get(term, 0.0) / (1 + covered[term]) for term in terms}
-        quote, score = _best_candidate(candidates, weights)
-        candidates.remove(quote)
-        least_share = _WORTHLESS if len(chosen) < _CERTAIN_SENTENCES else _WEAK
-        if score < best_score * least_share:
-            break
-        weight = sum(rarity[term] for term in sorted(quote.terms & terms))
-        new_terms = quote.terms & terms - covered.keys()
-        if weight < enough_weight and not any(map(_has_meaning, new_terms)):
-            continue
-        chosen.append(quote)
-        best_score = best_score or score
-        enough_weight = enough_weight or _ALIKE * weight
-        covered.update(terms & terms_with_characters(quote.text))
-        quoted_names = [name for name in names if name in quote.text]
-        bridges = bridges.union(*map(terms_with_characters, quoted_names))
-    return chosen
+    if context.has_records:
+        return []
+    notes: list[str] = []
+    if context.as_of:
+        notes.append(words.as_of_documents.format(context.as_of))
+    if not asks_for_list(question):
+        return notes
+    names = [
+        entity.name
+        for entity in context.entities
+        if entity.name not in question and any(entity.name in quote.text for quote in quotes)
+    ]
+    if names:
+        notes.append(words.found_in_graph + words.list_comma.join(names[:MOST_NAMES]))
+    return [*notes, words.lists_need_records]
 
 
-def _best_candidate(
-    candidates: Sequence[Quote], weights: Mapping[str, float]
-) -> tuple[Quote, float]:
-    """The quote with the highest score, and the score; of equal ones the first by rank."""
-    scores = [_score(quote, weights) for quote in candidates]
-    best = min(range(len(candidates)), key=lambda at: (-scores[at], candidates[at].rank, at))
-    return candidates[best], scores[best]
+def _beginnings(context: Context) -> list[Quote]:
+    """The first sentence of each passage, in the order of rank."""
+    first_quotes: dict[int, Quote] = {}
+    for quote in context_quotes(context):
+        first_quotes.setdefault(quote.number, quote)
+    return list(first_quotes.values())
 
 
-def _has_meaning(term: str) -> bool:
-    """Whether a term has a meaning alone: no lone Chinese character, and no pair with 在 or 的."""
-    return not is_lone(term) and not set(term) & set(FUNCTION_CHARACTERS)
+# ── nearness ────────────────────────────────────────────────────────────────────
 
 
-def _rarity(quotes: Sequence[Quote]) -> dict[str, float]:
-    """How rare each term is among the quotes."""
+def _term_weights(question: str, context: Context, quotes: Sequence[Quote]) -> dict[str, float]:
+    """How rare each term of the question is among the quotes; Chinese characters count less."""
+    texts = (question, *context.keywords.low_level)
+    terms = frozenset[str]().union(*map(content_terms, texts))
+    characters = frozenset(filter(is_cjk, folded_text(question))) - {*FUNCTION_CHARACTERS} - terms
     counts = Counter(term for quote in quotes for term in quote.terms)
-    return {term: math.log(1 + len(quotes) / count) for term, count in counts.items()}
+    weights = {term: math.log(1 + len(quotes) / max(counts[term], 1)) for term in terms}
+    for character in characters:
+        if counts[character]:
+            rarity = math.log(1 + len(quotes) / counts[character])
+            weights[character] = CHARACTER_WEIGHT * rarity
+    return weights
 
 
 def _score(quote: Quote, weights: Mapping[str, float]) -> float:
-    """The weight of the quote's terms, less for a low rank and a long text."""
-    weight = sum(weights[term] for term in sorted(quote.terms & weights.keys()))
-    implied = sum(weights[term] for term in sorted(quote.implied & weights.keys()))
-    by_rank = (weight + _IMPLIED * implied) / (1 + _RANK_DECAY * quote.rank)
-    return by_rank / (1 + len(quote.text) / LONGEST_QUOTE / 2)
+    """The weight of the quote's terms, less for a low rank; 0 without a word of the question."""
+    own_terms = quote.terms & weights.keys()
+    setting_terms = (quote.setting_terms & weights.keys()) - own_terms
+    if all(map(is_lone, own_terms | setting_terms)):
+        return 0.0
+    own_weight = sum([weights[term] for term in sorted(own_terms)])
+    setting_weight = sum([weights[term] for term in sorted(setting_terms)])
+    return (own_weight + SETTING_WEIGHT * setting_weight) / (1 + RANK_DECAY * quote.rank)
+
+
+def _holds_half(quote: Quote, name: str) -> bool:
+    """Whether a quote, or what stands above it, has half of the words of a name."""
+    name_terms = content_terms(name)
+    return 2 * len(name_terms & (quote.terms | quote.setting_terms)) >= len(name_terms)
+
+
+def _by_score(scored: Sequence[tuple[Quote, float]]) -> list[Quote]:
+    """The quotes, the best first; of equal ones the first by rank and place."""
+    ordered = sorted(scored, key=lambda pair: (-pair[1], pair[0].rank, pair[0].start))
+    return [quote for quote, _ in ordered]

@@ -82,6 +82,12 @@ def offline_keywords(question: str, history: Sequence[Message], language: Langua
     return Keywords(high_level=tuple(themes), low_level=tuple(names), question=searched_question)
 
 
+def question_names(question: str, language: Language) -> list[str]:
+    """The different names in a question, in order."""
+    sentences = find_sentences(sanitize(question), language, question=True)
+    return _distinct_words([phrase.name for sentence in sentences for phrase in sentence.phrases])
+
+
 def _from_history(
     question: str, own: _NamesAndWords, history: Sequence[Message], language: Language
 ) -> _NamesAndWords:

@@ -4,13 +4,12 @@ section, from beginning to end.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.question_scope import is_of_any_text
 from lightrag_jsonl.core.types import HEADING_SEPARATOR
-from lightrag_jsonl.providers.offline.quotes import Quote, chunk_quotes, content_terms
+from lightrag_jsonl.providers.offline.quotes import Quote, content_terms, context_quotes
 
 SECTIONS = 6  # sentences of an answer
 LEAST_TERMS = 6  # of a sentence that can be understood alone
@@ -29,14 +28,12 @@ _OPENING_SENTENCE: Mapping[Language, str] = {
 }
 
 
-def overview_answer(question: str, context: Context, language: Language, limit: int | None) -> str:
-    """The parts and central names of an overview, and quotes of its excerpts on a line each, in the
-    order of the text; with a `limit`, so many quotes alone. "" if no excerpt can be quoted.
+def overview_quotes(question: str, context: Context, limit: int | None) -> list[Quote]:
+    """Sentences of the excerpts of an overview, one of each section, in the order of the text: `limit` or
+    six; none without excerpts.
     """
     terms = frozenset([term for term in content_terms(question) if not is_of_any_text(term)])
     quotes = _excerpt_quotes(context, terms)
-    if not quotes:
-        return ""
     names = [name for community in context.communities for name in community.entities]
     sections = min(limit or SECTIONS, len(quotes))
     best_quotes: list[Quote] = []
@@ -44,13 +41,14 @@ def overview_answer(question: str, context: Context, language: Language, limit: 
         start = number * len(quotes) // sections
         end = (number + 1) * len(quotes) // sections
         best_quotes.append(_best_of_section(quotes[start:end], terms, names))
-    if limit:
-        return " ".join([f"{quote.text} [{quote.number}]" for quote in best_quotes])
+    return best_quotes
+
+
+def overview_outline(context: Context, language: Language) -> str:
+    """The parts and the central names of an overview, and what the quotes after them are."""
     words = FIXED_WORDS[language]
-    lines = [f"- {quote.text} [{quote.number}]" for quote in best_quotes]
     outline = [_parts_line(context, words), _names_line(context, words)]
-    paragraphs = [*filter(None, outline), _OPENING_SENTENCE[language], "\n".join(lines)]
-    return "\n\n".join(paragraphs)
+    return "\n\n".join([*filter(None, outline), _OPENING_SENTENCE[language]])
 
 
 def _parts_line(context: Context, words: FixedWords) -> str:
@@ -83,13 +81,13 @@ def _names_line(context: Context, words: FixedWords) -> str:
 
 def _excerpt_quotes(context: Context, terms: frozenset[str]) -> list[Quote]:
     """The sentences of the excerpts that can be understood alone, or else all."""
-    chunks = []
-    for chunk in context.chunks:
-        sentences = [chunk.text[start:end] for start, end in context.excerpts.get(chunk.id, ())]
-        chunks.append(
-            replace(chunk, text="\n".join([" ".join(text.split()) for text in sentences]))
-        )
-    quotes = chunk_quotes(replace(context, chunks=tuple(chunks)))
+    quotes: list[Quote] = []
+    for quote in context_quotes(context):
+        chunk = context.chunks[quote.rank]
+        for start, end in context.excerpts.get(chunk.id, ()):
+            if chunk.start + start <= quote.start and quote.end <= chunk.start + end:
+                quotes.append(quote)
+                break
     return [quote for quote in quotes if _is_understandable(quote, terms)] or quotes
 
 

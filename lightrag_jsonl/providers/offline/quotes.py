@@ -1,178 +1,193 @@
-"""The sentences of a context for quotes in an answer, with their terms."""
+"""The sentences of a context as quotes: each on a line, with its place in the text."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER
-from lightrag_jsonl.core.cjk import is_cjk, simplified
+from lightrag_jsonl.core.cjk import has_cjk, is_cjk
+from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.names import folded_text
-from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.sentences import LIST_ITEM, TABLE_ROW, sentence_spans
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
-from lightrag_jsonl.core.types import Relation
-from lightrag_jsonl.providers.offline.definitions import defines
-from lightrag_jsonl.providers.offline.markup import HEADING, quoted_line, without_markup
+from lightrag_jsonl.core.text import clipped_at_word
+from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk
+from lightrag_jsonl.providers.offline.markup import HEADING, without_markup
 from lightrag_jsonl.providers.offline.words import VERB_BASES
 
-LONGEST_QUOTE = 400  # characters of one sentence
-_EARLY = 10  # a pronoun among so many first words may be the sentence's subject
-_PRONOUN = re.compile(r"(?:he|she|they|it|his|her|their|its)\W?", re.IGNORECASE)
-_CHINESE_PRONOUN = re.compile("(?:后来|此后|当时|随后|[^，。]{1,12}[年月日]，?)?[他她它](?!们)")
-_FAQ_QUESTION = re.compile(
-    r"(?:[-*•]\s+|\d{1,3}[.)、]\s*)?"
-    r"(?:(?:\*\*|__|(?:Q|问题?)\d{0,3}\s?[:：.、])[^\n]{1,200}?[?？](?:\*\*|__)?"
-    r"|(?![“\"‘'「『—-])[^\n“”\"「」]{1,200}?[?？](?=[^\S\n]*(?:\n|\Z)))"
-)
-_SHORT = 10  # characters of a sentence that answers with a word
-_THIS_IS = re.compile(r"(?:This|It) is an? ")
+LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
+_ITEM_MARK = re.compile(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
+_SPACE_OF_TAG = re.compile(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
+_TABLE_RULE = re.compile(r"[\s|:+-]+")
+_TABLE_RULE_BELOW = re.compile(r"\s*\n[ \t]*\|?[ \t:+-]*-[ \t|:+-]*(?:\n|\Z)")
+_STATES_NOTHING = ("?", "？")
+_LEADS_IN = (":", "：")
+_SENTENCE_END = re.compile(r"[.!?。！？…;；][\"'”’」』）)\]*_]*$")
 _NOTE_MARK = re.compile(rf" ?{CITATION_MARKER.pattern}")
 _WORD_JOINER = "\u2060"  # an invisible character, which keeps a bracket from being a citation
 _ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A sentence and the number of its citation; `rank` is the rank of its item, from 0."""
+    """A sentence of the passage `number`, at characters `start` to `end` of the page.
+
+    `rank` is the rank of the passage, from 0. `lead` is what a point of a list, a row of a table or an
+    answer stands under: the sentence before the list, the question or the heading. `setting` are the
+    title and the headings above, which belong to each sentence under them.
+    """
 
     number: int
     rank: int
+    chunk_id: str
+    start: int
+    end: int
     text: str
     terms: frozenset[str]
-    heading: str = ""
-    implied: frozenset[str] = frozenset()  # terms of the name behind the sentence's pronoun
+    lead: str
+    setting: str
+    setting_terms: frozenset[str]
 
-    def defines(self, name: str) -> bool:
-        """Whether the quote defines a name; under a heading with the name also by "This is a …"."""
-        is_headed = name.casefold() in self.heading.casefold()
-        if is_headed and _THIS_IS.match(self.text):
+    @property
+    def line(self) -> str:
+        """The quote for readers, after what it stands under."""
+        if not self.lead:
+            return self.text
+        if self.lead.endswith(_STATES_NOTHING):
+            return self.lead + ("" if has_cjk(self.lead) else " ") + self.text
+        return self.lead.rstrip(":：") + _colon(self.lead) + self.text
+
+    def has_name(self, name: str) -> bool:
+        """Whether the sentence holds a name, or stands under it: a heading or a title that is mostly the
+        name, not a chapter's that names many.
+        """
+        folded_name = folded_text(name)
+        if folded_name in folded_text(f"{self.lead}\n{self.text}"):
             return True
-        return defines(simplified(self.text), simplified(name))
-
-    def opens_entry(self, name: str) -> bool:
-        """Whether the quote is the beginning of what stands under a name ("Ada Lund was born …")."""
-        folded_name = folded_text(name)
-        is_headed = folded_text(self.heading.strip(" #")) == folded_name
-        return is_headed and folded_text(self.text).startswith(folded_name)
-
-    def is_about(self, name: str) -> bool:
-        """Whether the quote has a name, spelled as it is, or a pronoun for the subject of a text with it."""
-        folded_name = folded_text(name)
-        return folded_name in folded_text(f"{self.heading} {self.text}") or bool(
-            self.implied & terms_with_characters(name)
+        headings = folded_text(self.setting).replace(HEADING_SEPARATOR, "\n").split("\n")
+        return any(
+            folded_name in heading and len(heading) <= 2 * len(folded_name) for heading in headings
         )
 
-    def only_names(self, asked_terms: frozenset[str]) -> bool:
-        """Whether the quote is no sentence, but a heading without terms beyond the question's."""
-        words = {term for term in self.terms if not term.isdigit()}
-        return words <= asked_terms and self.text[-1:].isalnum()
 
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """A chunk, an entity or a relation: a heading, the title of the document, and the text."""
-
-    text: str
-    heading: str = ""
-    title: str = ""
-
-
-def chunk_quotes(context: Context) -> list[Quote]:
-    """The sentences of the chunks of a context."""
-    items = [
-        _Item(text=chunk.text, title=context.documents.get(chunk.document_id, ""))
-        for chunk in context.chunks
-    ]
-    return _quotes(items, first_number=1)
-
-
-def description_quotes(context: Context) -> list[Quote]:
-    """The sentences of the descriptions of a context: of relations, then of entities. A relation whose
-    description says no more than the triple is quoted as the triple.
-    """
-    relations = [
-        _Item(
-            text=relation.description or _triple(relation),
-            heading=f"{relation.source} {relation.target}",
-        )
-        for relation in context.relations
-    ]
-    entities = [_Item(text=entity.description, heading=entity.name) for entity in context.entities]
-    first_entity = len(context.chunks) + 1
-    first_relation = first_entity + len(entities)
-    return _quotes(relations, first_number=first_relation) + _quotes(
-        entities, first_number=first_entity
-    )
-
-
-def _triple(relation: Relation) -> str:
-    """A relation as words; nothing without a keyword of the relation."""
-    keywords = ", ".join(relation.keywords)
-    return f"{relation.source} {keywords} {relation.target}" if keywords else ""
-
-
-def _quotes(items: Iterable[_Item], *, first_number: int) -> list[Quote]:
-    """The sentences of items, equal ones once."""
+def context_quotes(context: Context) -> list[Quote]:
+    """The sentences of the passages of a context, equal ones once."""
     quotes: dict[str, Quote] = {}
-    for rank, item in enumerate(items):
-        for heading, line in _headed_lines(item):
-            subject = item.title if _refers_back(line) else ""
-            terms = terms_with_characters(line)
-            if heading:
-                terms = content_terms(heading) | terms
-            quote = Quote(
-                number=first_number + rank,
-                rank=rank,
-                text=line,
-                terms=terms,
-                heading=heading,
-                implied=terms_with_characters(subject) - terms if subject else frozenset(),
-            )
-            quotes.setdefault(line.casefold(), quote)
+    for rank, chunk in enumerate(context.chunks):
+        for quote in _chunk_quotes(chunk, rank, context.documents.get(chunk.document_id, "")):
+            quotes.setdefault(quote.line.casefold(), quote)
     return list(quotes.values())
 
 
-def _headed_lines(item: _Item) -> Iterator[tuple[str, str]]:
-    """The sentences of an item on a line each; a heading, or a question that the text itself answers,
-    counts for the sentence under it, and with a short one ("Yes.") also for the next.
-    """
-    heading = item.heading
-    spans = sentence_spans(without_markup(item.text))
-    for number, (start, end) in enumerate(spans, start=1):
-        line = _citable_line(item.text[start:end])
-        is_heading = (
-            HEADING.match(item.text, start)
-            or line == item.title
-            or _is_answered_below(item.text, start, end)
+def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
+    """The sentences of a passage; headings, questions and the beginnings of lists stand before others."""
+    setting = _Setting(title, chunk.heading)
+    text = without_markup(chunk.text)
+    spans = sentence_spans(text)
+    for place, (start, end) in enumerate(spans, start=1):
+        line = citable_line(chunk.text[start:end])
+        if not line or setting.takes(text, start, end, line, is_last=place == len(spans)):
+            continue
+        lead = setting.lead_of(text, start, line)
+        if TABLE_ROW.match(text, _line_start(text, start)):
+            line = setting.row(line)
+        above = setting.words
+        yield Quote(
+            number=rank + 1,
+            rank=rank,
+            chunk_id=chunk.id,
+            start=chunk.start + start,
+            end=chunk.start + end,
+            text=line,
+            terms=terms_with_characters(line),
+            lead=lead,
+            setting=above,
+            setting_terms=terms_with_characters(f"{above}\n{lead}"),
         )
-        if is_heading and number < len(spans):
-            heading += f" {line}"
-        else:
-            yield heading, line
-            heading = heading if len(line) < _SHORT else ""
 
 
-def _is_answered_below(text: str, start: int, end: int) -> bool:
-    """Whether a sentence is a question of an FAQ: bold, after "Q:", or on a line of its own."""
-    question = _FAQ_QUESTION.match(text, start)
-    is_at_line_start = not text[:start].rpartition("\n")[2].strip()
-    return is_at_line_start and question is not None and question.end() >= end
+class _Setting:
+    """What the next sentence of a passage stands under: title, heading, question, beginning of a list."""
+
+    def __init__(self, title: str, heading: str) -> None:
+        self._title = title
+        self._heading = heading
+        self._above = ""  # a question or the beginning of a list
+        self._header: list[str] = []  # of a table
+
+    @property
+    def words(self) -> str:
+        """The title and the headings."""
+        return f"{self._title}\n{self._heading}"
+
+    def takes(self, text: str, start: int, end: int, line: str, *, is_last: bool) -> bool:
+        """Whether a sentence only says what the next ones are about."""
+        if is_last:
+            return False
+        if HEADING.match(text, start) or line == self._title:
+            self._heading = line
+            self._above = ""
+            return True
+        if TABLE_ROW.match(text, _line_start(text, start)):
+            if _TABLE_RULE_BELOW.match(text, end):
+                self._header = _cells(line)
+                return True
+            return _TABLE_RULE.fullmatch(line) is not None
+        self._header = []
+        is_whole_line = not text[_line_start(text, start) : start].strip() and (
+            text[end : end + 1] in ("\n", "")
+        )
+        if is_whole_line and line.endswith((*_LEADS_IN, *_STATES_NOTHING)):
+            self._above = line
+            return True
+        return False
+
+    def lead_of(self, text: str, start: int, line: str) -> str:
+        """What a reader of the sentence alone must know: what a point of a list or an answer is about."""
+        is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
+        is_answer = self._above.endswith(_STATES_NOTHING)
+        above = self._above
+        if not is_item:
+            self._above = ""
+        if above and (is_item or is_answer or above.endswith(_LEADS_IN)):
+            return above
+        if is_item or not _SENTENCE_END.search(line):
+            return self._heading.rpartition(HEADING_SEPARATOR)[2]
+        return ""
+
+    def row(self, line: str) -> str:
+        """A row of a table, each cell after the name of its column."""
+        cells = _cells(line)
+        if len(cells) != len(self._header):
+            return " | ".join(cells)
+        colon = _colon(line)
+        named = [
+            f"{name}{colon}{cell}" for name, cell in zip(self._header, cells, strict=True) if cell
+        ]
+        return ("；" if has_cjk(line) else "; ").join(named)
 
 
-def _refers_back(sentence: str) -> bool:
-    """Whether a pronoun may be the subject: it then stands for the subject of the text, the title."""
-    words = sentence.split(maxsplit=_EARLY)[:_EARLY]
-    return (
-        any(_PRONOUN.fullmatch(word) for word in words)
-        or _CHINESE_PRONOUN.match(sentence) is not None
-    )
+def _colon(text: str) -> str:
+    """A colon as the writing of a text has it."""
+    return "：" if has_cjk(text) else ": "
 
 
-def _citable_line(sentence: str) -> str:
-    """The sentence without tags and footnote marks; no rest of it looks like a citation."""
-    return _NOTE_MARK.sub(_without_note, quoted_line(sentence, LONGEST_QUOTE)).strip()
+def _line_start(text: str, place: int) -> int:
+    return text.rfind("\n", 0, place) + 1
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
+
+
+def citable_line(sentence: str) -> str:
+    """A sentence on one line, without markup and footnote marks; no rest of it looks like a citation."""
+    plain = without_marks(without_markup(_ITEM_MARK.sub("", sentence)))
+    line = _SPACE_OF_TAG.sub("", clipped_at_word(plain, LONGEST_QUOTE))
+    return _NOTE_MARK.sub(_without_note, line).strip()
 
 
 def _without_note(mark: re.Match[str]) -> str:

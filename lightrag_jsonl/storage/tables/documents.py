@@ -9,7 +9,15 @@ from msgspec.json import Decoder
 
 from lightrag_jsonl.core.dates import iso_date
 from lightrag_jsonl.core.pictures import SeenPicture
-from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
+from lightrag_jsonl.core.types import (
+    BY_RULES,
+    PERSON,
+    Chunk,
+    Document,
+    ExtractionReport,
+    Page,
+    Rejection,
+)
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage.filters import (
     CONTENT_KEYWORDS,
@@ -252,6 +260,20 @@ class DocumentReads(Tables):
         """Row ids of the chunks that hold an edit by hand (of the extractor "person"), by time."""
         statement = f"SELECT id FROM chunks WHERE extractor = '{PERSON}' ORDER BY created_at, name"
         return only_column(self._execute(statement))
+
+    def chunks_by_rules(self, names: Names = None) -> dict[int, str]:
+        """The row ids and names of the chunks, all or some, that were read by rules, without records."""
+        by_rules = f"{CHUNKS} AND substr(c.extractor, 1, {len(BY_RULES)}) = '{BY_RULES}'"
+        rows = self._select("c.id, c.name", by_rules, "c.name", names, order="c.id")
+        return dict(rows)
+
+    def has_records(self) -> bool:
+        """Whether a model or a user gave the records of a chunk."""
+        statement = (
+            "SELECT 1 FROM chunks WHERE extractor NOT IN ('', ?1) "
+            f"AND substr(extractor, 1, {len(BY_RULES)}) <> '{BY_RULES}' LIMIT 1"
+        )
+        return bool(only_column(self._execute(statement, PERSON)))
 
     def rejections(self, document_ids: Names = None) -> list[tuple[str, str, Rejection]]:
         """Refused lines as (document id, chunk id, rejection)."""

@@ -55,7 +55,7 @@ class VectorWrites(VectorReads, KeepingTables):
 
     def delete_vectors(self, kind: Kind, rows: Collection[int]) -> None:
         """Delete the vectors of rows that stay."""
-        self.keep(f"{kind}_vectors", rows)
+        self.keep(rows, f"{kind}_vectors")
         self._delete(f"{kind}_vectors", "id", rows)
         self.touched[kind].update(rows)
 
