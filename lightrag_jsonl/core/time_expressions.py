@@ -581,7 +581,7 @@ _CHINESE = _Rules(
     resolve=_chinese_date,
     no_date=re.compile(r"间隔|之久|的历史|历史|来的"),
     joint=re.compile(r"[初末底]?\s*(?:至|到|—|——|－|-|–|~|～|直到|直至)\s*"),
-    to_now=re.compile(r"[初末底]?\s*(?:起|以来)?\s*(?:至今|到现在|到目前|[—－–~～-]\s*至?今)"),
+    to_now=re.compile(r"[初末底]?\s*(?:(?:起|以来)\s*)?(?:至今|到现在|到目前|[—－–~～-]\s*至?今)"),
     opening=re.compile(r"(?:自从|从|自|在|于)\s*$"),
     until_before=re.compile(
         r"(?:直到|直至|截止到|截止|延续到|持续到|任职?至|有效期?至|期至|一直到|(?<!截)至|到)\s*$"

@@ -37,7 +37,9 @@ class Growth:
             return f"{self.size:,} characters take more than {LIMIT:.0f} s of CPU"
         ratio = self.seconds / max(self.seconds_before, 1e-9)
         before = f"{self.size // STEP:,} characters take {self.seconds_before * 1e3:.1f} ms of CPU"
-        return f"{before}, {self.size:,} take {self.seconds * 1e3:.0f} ms ({ratio:.0f} times as much)"
+        return (
+            f"{before}, {self.size:,} take {self.seconds * 1e3:.0f} ms ({ratio:.0f} times as much)"
+        )
 
 
 def measured_growth(
@@ -54,7 +56,7 @@ def measured_growth(
     while size <= largest:
         seconds = _cpu_seconds(call, make_text, size)
         grows = seconds > MOST_GROWTH * max(seconds_before, CHEAP / MOST_GROWTH)
-        if grows and size > SMALLEST or seconds >= LIMIT:
+        if (grows and size > SMALLEST) or seconds >= LIMIT:
             growth = _confirmed(call, make_text, size)
             if growth is not None:
                 return growth

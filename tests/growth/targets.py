@@ -123,7 +123,7 @@ def _class_targets(name: str, made: type) -> Iterator[Target]:
             yield Target(label, partial(_described, made, arguments))
         make = partial(_make_object, made, needed)
         make()
-    except (NotMade, Exception):
+    except Exception:  # noqa: BLE001 - it takes more than a text
         return
     for method_name, method in inspect.getmembers(made, inspect.isfunction):
         if method_name.startswith("_") or inspect.iscoroutinefunction(method):
@@ -190,7 +190,9 @@ def _needed(function: Callable[..., object]) -> dict[str, object]:
 
 def _text_parameters(needed: Mapping[str, object]) -> list[str]:
     return [
-        name for name, kind in needed.items() if kind in (str, bytes) and not NO_TEXT.fullmatch(name)
+        name
+        for name, kind in needed.items()
+        if kind in (str, bytes) and not NO_TEXT.fullmatch(name)
     ]
 
 
@@ -279,10 +281,14 @@ def patterns() -> tuple[FoundPattern, ...]:
         for name, value in vars(module).items():
             for path, pattern in _patterns_in(f"{short_name(module)}.{name}", value, depth=3):
                 last_name = path.rpartition(".")[2]
-                used = frozenset(uses.get(last_name, ())) or frozenset({"finditer", "match", "fullmatch"})
+                used = frozenset(uses.get(last_name, ())) or frozenset(
+                    {"finditer", "match", "fullmatch"}
+                )
                 by_pattern.setdefault(pattern, FoundPattern(module, path, pattern, used))
         for place, pattern, method in _written_patterns(module):
-            by_pattern.setdefault(pattern, FoundPattern(module, place, pattern, frozenset({method})))
+            by_pattern.setdefault(
+                pattern, FoundPattern(module, place, pattern, frozenset({method}))
+            )
     return tuple(by_pattern.values())
 
 
@@ -291,7 +297,9 @@ def pattern_targets(module: ModuleType) -> Iterator[Target]:
     for pattern in patterns():
         if pattern.module is module:
             for method in sorted(pattern.methods):
-                yield Target(f"{pattern.name} ({method})", partial(_matched, pattern.pattern, method))
+                yield Target(
+                    f"{pattern.name} ({method})", partial(_matched, pattern.pattern, method)
+                )
 
 
 def _matched(pattern: re.Pattern[Any], method: str, text: str) -> None:
@@ -314,7 +322,9 @@ def _patterns_in(path: str, value: object, depth: int) -> Iterator[tuple[str, re
             yield from _patterns_in(f"{path}[{key!r}]", item, depth - 1)
     elif depth and is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
-            yield from _patterns_in(f"{path}.{field.name}", getattr(value, field.name, None), depth - 1)
+            yield from _patterns_in(
+                f"{path}.{field.name}", getattr(value, field.name, None), depth - 1
+            )
 
 
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split")

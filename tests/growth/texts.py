@@ -129,7 +129,9 @@ ORDINARY: Mapping[str, TextMaker] = {
     "file README.md": partial(cut_file, "README.md"),
     "file README.zh.md": partial(cut_file, "README.zh.md"),
     "file CHANGELOG.md": partial(cut_file, "CHANGELOG.md"),
-    "different names": partial(lines_of, "Anna Lisle{0} of Harwick{0} met Elias Boon{0} in 18{0}. "),
+    "different names": partial(
+        lines_of, "Anna Lisle{0} of Harwick{0} met Elias Boon{0} in 18{0}. "
+    ),
     "different Chinese names": partial(lines_of, "张{0}于{0}年任江南第{0}公司总办。"),
     "different citations": partial(lines_of, "Anna Lisle {0} was a clerk [{0}]. "),
     "different links": partial(lines_of, "[a{0}](https://example.org/{0}) `b{0}` "),

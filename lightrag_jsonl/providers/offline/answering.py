@@ -4,9 +4,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from anyio import to_thread
-
+from lightrag_jsonl.core.aio import in_daemon_thread
 from lightrag_jsonl.core.answers import Context, Keywords
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone, simplified
 from lightrag_jsonl.core.languages import FIXED_WORDS, Language
@@ -90,7 +90,8 @@ class ExtractiveAnswerer:
 
     async def answer(self, question: str, context: Context) -> str:
         """The answer as text, in the question's language."""
-        return await to_thread.run_sync(select_answer, question, context, self._language)
+        call = partial(select_answer, question, context, self._language)
+        return await in_daemon_thread(call)
 
 
 def select_answer(question: str, context: Context, language: Language) -> str:

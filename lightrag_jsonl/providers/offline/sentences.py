@@ -26,7 +26,7 @@ _POSSESSIVE_PRONOUNS = (
     "its",
 )  # their phrase ends before them: "his" stands for "Bob's"
 _THINGS = ("place", "organization", "work", "product", "event")  # that "he" and "she" do not mean
-_BEFORE_SUBJECT = re.compile(r"\W*(?:(?:the|mr|mrs|ms|dr|sir|lady)\.?\s+)*\W*", re.IGNORECASE)
+_BEFORE_SUBJECT = re.compile(r"\W*(?:(?:the|mr|mrs|ms|dr|sir|lady)\.?\s\W*)*", re.IGNORECASE)
 _NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
 
 
