@@ -32,7 +32,7 @@ def ambiguities(pattern: str, flags: int = 0) -> list[str]:
 def _ambiguities(items: Items) -> Iterator[str]:
     for number, (code, argument) in enumerate(items):
         if code in REPEATS:
-            least, most, body = argument
+            _, most, body = argument
             if most >= MANY:
                 yield from (f"nested: {item}" for item in _alone(list(body)))
                 yield from _adjacent(code, argument, items[number + 1 :])

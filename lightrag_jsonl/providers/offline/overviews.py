@@ -89,7 +89,8 @@ def _excerpt_quotes(context: Context, terms: frozenset[str]) -> list[Quote]:
         chunks.append(
             replace(chunk, text="\n".join([" ".join(text.split()) for text in sentences]))
         )
-    quotes = chunk_quotes(replace(context, chunks=tuple(chunks)))
+    quoted_context = replace(context, chunks=tuple(chunks))
+    quotes = [quote for quote in chunk_quotes(quoted_context) if quote.text]  # not only markup
     return [quote for quote in quotes if _is_understandable(quote, terms)] or quotes
 
 
