@@ -1,7 +1,7 @@
 """Finds repetitions in a pattern that can match one text in several ways, so that a failure tries them all."""
 
-import re._constants as codes
-import re._parser as parser
+import re._constants as codes  # type: ignore[import-not-found]
+import re._parser as parser  # type: ignore[import-not-found]
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -108,7 +108,7 @@ def _characters(body: Items) -> set[str]:
 
 def _is_in(char: str, code: Any, argument: Any) -> bool:
     if code is codes.LITERAL:
-        return ord(char) == argument
+        return bool(ord(char) == argument)
     if code is codes.RANGE:
         return bool(argument[0] <= ord(char) <= argument[1])
     if code is codes.CATEGORY:

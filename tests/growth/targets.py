@@ -172,7 +172,7 @@ def _fed(
 def _needed(function: Callable[..., object]) -> dict[str, object]:
     """The types of the parameters that a call needs, by name."""
     try:
-        hints = typing.get_type_hints(function.__init__ if isinstance(function, type) else function)
+        hints = typing.get_type_hints(function.__init__ if isinstance(function, type) else function)  # type: ignore[misc]
         signature = inspect.signature(function)
     except (NameError, TypeError, ValueError) as error:
         raise NotMade from error
