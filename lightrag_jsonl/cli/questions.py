@@ -41,7 +41,7 @@ from lightrag_jsonl.tools import evaluation
 from lightrag_jsonl.tools.prices import cost_of
 
 CONDITION: Final = re.compile(
-    r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL
+    r"(?P<key>[^=<>!]+)(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL
 )
 OPERATORS: Final = {"=": "$in", "!=": "$nin", ">=": "$gte", "<=": "$lte", ">": "$gt", "<": "$lt"}
 PLAIN_VALUE: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")

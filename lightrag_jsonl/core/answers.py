@@ -37,7 +37,7 @@ _NO_STATEMENT_BEGINNINGS = (
     *[words.as_of_documents.partition("{}")[0] for words in FIXED_WORDS.values()],
 )
 _NO_LETTERS = re.compile(r"[\W_]+")
-_LABEL = re.compile(r"\W*(?:question|answer|问题|答案|回答)\W*[:：]\W*", re.IGNORECASE)
+_LABEL = re.compile(r"(?:question|answer|问题|答案|回答)[^\w:：]*[:：]", re.IGNORECASE)
 _LABEL_LETTERS = ("question", "answer", "问题", "答案", "回答", "na", "不适用")
 _NOT_APPLICABLE = re.compile(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
 _FIXED_SENTENCES = frozenset(
@@ -449,12 +449,15 @@ def unsupported_lines(
     text: str, claims: Iterable[CitedClaim], language: str = "en"
 ) -> Iterator[str]:
     """The claims of an answer without support by the cited passages, each with the numbers."""
-    numbers: dict[str, dict[int, None]] = {}
+    numbers_by_span: dict[tuple[int, int], dict[int, None]] = {}
     for claim in claims:
         if not claim.supported:
-            claimed = without_citations(text[claim.start : claim.end]).replace("**", "")
-            quote = clipped_at_word(" ".join(claimed.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
-            numbers.setdefault(quote, {})[claim.number] = None
+            numbers_by_span.setdefault((claim.start, claim.end), {})[claim.number] = None
+    numbers: dict[str, dict[int, None]] = {}
+    for (start, end), span_numbers in numbers_by_span.items():
+        claimed = without_citations(text[start:end]).replace("**", "")
+        quote = clipped_at_word(" ".join(claimed.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
+        numbers.setdefault(quote, {}).update(span_numbers)
     words = FIXED_WORDS[known_language(language)]
     for quote, cited in numbers.items():
         marks = "".join(f"[{number}]" for number in sorted(cited))

@@ -33,10 +33,10 @@ _LABEL_BEGINNINGS = "|".join(
     [re.escape(label[:length]) for label in _LABELS for length in range(len(label), 0, -1)]
 )
 _UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may be a link's text
-    rf"`*\\?[\[［【]{_LIST_CHARACTERS}*(?:{CITATION_LABEL}{_LIST_CHARACTERS}+)*"
+    rf"(?:(?<!`)`+)?\\?[\[［【]{_LIST_CHARACTERS}*(?:{CITATION_LABEL}{_LIST_CHARACTERS}+)*"
     rf"(?i:{_LABEL_BEGINNINGS})?{_LOCATION}"
     r"(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"
-    r"|\\\Z|`+\Z"
+    r"|\\\Z|(?<!`)`+\Z"
 )
 
 

@@ -30,7 +30,7 @@ TABLE = re.compile(  # at least three rows, each on a line between bars, as read
     r"^[^\S\n]*\|(?P<header>.*)\|[^\S\n]*(?P<rows>(?:\n[^\S\n]*\|.*){2,})", re.MULTILINE
 )
 NO_TITLE = re.compile(  # a sentence, or a line in a list of chapters, with a page number
-    r"[。！？；!?]$|[，,。].*[，,。]|[a-z]\.$|(?:\s{2,}|[.…·]{2,}\s*)\d+$"
+    r"[。！？；!?]$|[，,。].*[，,。]|[a-z]\.$|(?:(?<!\s)\s{2,}|(?<![.…·])[.…·]{2,}\s*)\d+$"
 )
 
 

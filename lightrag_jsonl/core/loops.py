@@ -10,8 +10,11 @@ LOOK_EVERY = 250  # characters between two looks
 LINE_COPIES = 4  # of a record that end an answer; larger models write one twice or so
 LEAST_RECORD = 20  # characters
 NAMES_AGAIN = 3  # in a row that end a list: a single name may be listed twice by mistake
+LONGEST_BEGINNING = 1_000  # characters before the first of a record
+LONGEST_NAME = 1_500  # characters
 _FIRST_CHARACTER = re.compile(r"(?:\s|```\w*\n|\[)*([^\s\[`])")
-_LISTED_NAME = re.compile(r'(?:\A|[\[,\n])\s*"([^"\\\n]*)"\s*(?=[,\]\n])')
+_LISTED_NAME = re.compile(r'(?:\A\s*|[\[,]\s*|\n[^\S\n]*)"([^"\\\n]*)"\s*(?=[,\]\n])')
+_NAME_ENDS = re.compile(r"[,\]\n]")
 
 
 class LoopDetector:
@@ -41,20 +44,31 @@ class RecordCounter:
         self._names: set[str] = set()
         self._repeated_names = 0  # at the end of the list so far
         self._is_list: bool | None = None  # known with the first character
-        self._rest = ""
+        self._pieces: list[str] = []  # of the line or name that has not ended
 
     def feed(self, piece: str) -> bool:
         """Take the next piece; whether a record or name was written for the last time that makes sense."""
-        self._rest += piece
-        if self._is_list is None and (beginning := _FIRST_CHARACTER.match(self._rest)):
-            self._is_list = beginning[1] == '"'
+        self._pieces.append(piece)
         if self._is_list is None:
-            return False
-        return self._repeats_names() if self._is_list else self._repeats_a_line()
+            self._is_list = self._begins_a_list()
+        if self._is_list and _NAME_ENDS.search(piece):
+            return self._repeats_names("".join(self._pieces))
+        if self._is_list is False and "\n" in piece:
+            return self._repeats_a_line("".join(self._pieces))
+        return False
 
-    def _repeats_a_line(self) -> bool:
+    def _begins_a_list(self) -> bool | None:
+        """Whether the answer is a list of names; None if it has not begun."""
+        text = "".join(self._pieces)
+        beginning = _FIRST_CHARACTER.match(text)
+        if beginning is None:
+            return False if len(text) > LONGEST_BEGINNING else None
+        return beginning[1] == '"'
+
+    def _repeats_a_line(self, text: str) -> bool:
         """Whether one of the lines that have ended is a record that has come often enough."""
-        *ended, self._rest = self._rest.split("\n")
+        *ended, rest = text.split("\n")
+        self._pieces = [rest]
         for line in ended:
             record = line.strip().rstrip(",")
             if len(record) >= LEAST_RECORD and record[0] == "{" and record[-1] == "}":
@@ -63,11 +77,11 @@ class RecordCounter:
                     return True
         return False
 
-    def _repeats_names(self) -> bool:
+    def _repeats_names(self, text: str) -> bool:
         """Whether the last names that have ended were all in the list before."""
-        names = [*_LISTED_NAME.finditer(self._rest)]
-        if names:
-            self._rest = self._rest[names[-1].end() :]
+        names = [*_LISTED_NAME.finditer(text)]
+        rest = text[names[-1].end() :] if names else text
+        self._pieces = [rest[-LONGEST_NAME:]]
         for name in names:
             self._repeated_names = self._repeated_names + 1 if name[1] in self._names else 0
             self._names.add(name[1])

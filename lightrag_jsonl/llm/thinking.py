@@ -58,6 +58,7 @@ class ThinkingFilter:
     """Passes on a text that comes in pieces, without the thinking at its beginning."""
 
     def __init__(self) -> None:
+        self._blank_pieces: list[str] = []  # white space before any text
         self._pending = ""  # text that may turn out to be the mark of thinking
         self._end: re.Pattern[str] | None = None  # ends the current thinking
         self._had_thinking = False
@@ -67,9 +68,12 @@ class ThinkingFilter:
         """Take the next piece; returns the text that is certainly not part of the thinking."""
         if self._is_over:
             return piece
-        self._pending += piece
-        while self._skip_mark():
-            self._had_thinking = True
+        if self._end is None and not self._pending and (not piece or piece.isspace()):
+            self._blank_pieces.append(piece)
+            return ""
+        self._pending = "".join([*self._blank_pieces, self._pending, piece])
+        self._blank_pieces.clear()
+        self._skip_marks()
         if self._end is not None:
             self._pending = self._pending[-_LONGEST_MARK:]
             return ""
@@ -79,25 +83,28 @@ class ThinkingFilter:
         self._is_over = True
         return self.rest()
 
-    def _skip_mark(self) -> bool:
-        """Skip the next mark, of a beginning or an end of thinking; whether the text has a mark."""
-        if self._end is None:
-            thinking = thinking_at(self._pending, 0, first=True)
-            if thinking is None:
-                return False
-            position, self._end = thinking
-        else:
-            mark = self._end.search(self._pending)
-            if mark is None:
-                return False
-            position = mark.end()
-            self._end = None
+    def _skip_marks(self) -> None:
+        """Skip the marks at the beginning of the text, each of a beginning or an end of thinking."""
+        position = 0
+        while True:
+            if self._end is None:
+                thinking = thinking_at(self._pending, position, first=True)
+                if thinking is None:
+                    break
+                position, self._end = thinking
+                self._had_thinking = True
+            else:
+                mark = self._end.search(self._pending, position)
+                if mark is None:
+                    break
+                position = mark.end()
+                self._end = None
         self._pending = self._pending[position:]
-        return True
 
     def rest(self) -> str:
         """The pending text after the last piece; "" inside thinking without an end."""
-        text = self._pending
+        text = "".join([*self._blank_pieces, self._pending])
+        self._blank_pieces.clear()
         self._pending = ""
         if self._end is not None:
             return ""

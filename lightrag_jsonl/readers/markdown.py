@@ -33,8 +33,8 @@ _UNDERLINED = re.compile(
     r"[ ]{0,3}(?P<line>=+|-{2,})[ \t]*(?=\n|\Z)"
 )
 _HTML_COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
-_EMPTY_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(\s*<?>?\s*(?:\"[^\"\n]*\")?\)|<img\b[^<>]*>")
-_EMPTY_REFERENCE = re.compile(r"^[ \t]*\[[^\]\n]+\]:[ \t]*<?>?[ \t]*$\n?", re.MULTILINE)
+_EMPTY_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(\s*(?:(?:<>?|>)\s*)?(?:\"[^\"\n]*\")?\)|<img\b[^<>]*>")
+_EMPTY_REFERENCE = re.compile(r"^[ \t]*\[[^\]\n]+\]:[ \t]*(?:(?:<>?|>)[ \t]*)?$\n?", re.MULTILINE)
 _SCRIPT = re.compile(r"<(sub|sup)\b[^<>]*>([^<]*)</\1\s*>|</?(?:sub|sup)\b[^<>]*>", re.IGNORECASE)
 _HIGH_AND_LOW = {  # characters of Unicode for those that are raised or lowered
     "sup": str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ"),

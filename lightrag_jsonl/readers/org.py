@@ -10,7 +10,7 @@ from lightrag_jsonl.readers.titles import heading_title
 _ORG_KEYWORD = re.compile(r"^#\+(?P<name>\w+):[ \t]*(?P<text>.*)\n?", re.MULTILINE)
 _ORG_HEADING = re.compile(
     r"^(?P<stars>\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#\w\][ \t]+)?"
-    r"(?P<title>.*?)(?:[ \t]+:[\w@:]+:)?[ \t]*$",
+    r"(?P<title>.*?)(?:(?<![ \t])[ \t]+(?::[\w@:]+:[ \t]*)?)?$",
     re.MULTILINE,
 )
 _ORG_DRAWER = re.compile(

@@ -72,6 +72,7 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
 HISTORY_SHARE = 0.25  # of the total budget for the conversation
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
+SHORT_BEGINNING = 1_000  # characters of an answer; a longer beginning is not read after each piece
 ANSWER_FORM = "Multiple Paragraphs"  # where a user's prompt asks for a form and names none
 
 Cite: TypeAlias = Callable[[StoreView, str, Context, Sequence[int], Sequence[PlacedQuote]], Cited]
@@ -463,17 +464,26 @@ class _Beginning:
 
     question: str
     write_piece: WritePiece
-    text: str = ""
+    pieces: list[str] = field(default_factory=list)  # that are held back
+    length: int = 0  # characters
+    next_look: int = 0  # the length at which the beginning is read again
     is_written: bool = False
 
     async def feed(self, piece: str) -> None:
         """The next piece of the answer."""
-        self.text += piece
         if self.is_written:
             await self.write_piece(piece)
-        elif begins_to_answer(self.text, self.question):
+            return
+        self.pieces.append(piece)
+        self.length += len(piece)
+        if self.length < self.next_look:
+            return
+        text = "".join(self.pieces)
+        if begins_to_answer(text, self.question):
             self.is_written = True
-            await self.write_piece(self.text)
+            await self.write_piece(text)
+        elif self.length > SHORT_BEGINNING:
+            self.next_look = self.length + self.length // 8
 
 
 def _search_text(context: Context) -> str:

@@ -25,7 +25,7 @@ EVENTS: Final = "text/event-stream"
 SIDE_TASK: Final = "### Task:"  # how Open WebUI's requests for titles, tags and the like begin
 SOURCES_SEPARATOR: Final = "\n\n---\n"  # between an answer and the list of its sources
 SOURCE_LIST: Final = re.compile(r"\n\n---\n(?:- \[\d+\] .*(?:\n|\Z))+\Z")
-FIRST_TURN: Final = re.compile(r"<chat_history>\s*(?:USER:)?\s*(.*)")
+FIRST_TURN: Final = re.compile(r"<chat_history>\s*(?:USER:\s*)?(.*)")
 CHAT_TITLE_LENGTH: Final = 40  # characters
 
 

@@ -195,6 +195,7 @@ def _citing_claims(text: str) -> Iterator[_CitingClaim]:
     previous markers, or the whole sentence if the part has too few terms.
     """
     spans = sentence_spans(text)
+    sentence_terms: dict[tuple[int, int], frozenset[str]] = {}
     claim_start = claim_end = marker_end = 0
     terms = frozenset[str]()
     for marker in find_citations(text):
@@ -206,7 +207,9 @@ def _citing_claims(text: str) -> Iterator[_CitingClaim]:
             if len(terms) < _ENOUGH_TERMS:
                 claim_start = start
                 claim_end = end
-                terms = _stems(without_citations(text[start:end]))
+                if (start, end) not in sentence_terms:
+                    sentence_terms[start, end] = _stems(without_citations(text[start:end]))
+                terms = sentence_terms[start, end]
             claim_start, claim_end = _trimmed(text, claim_start, claim_end)
         marker_end = marker.end
         for number in marker.numbers:

@@ -4,9 +4,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from anyio import to_thread
-
+from lightrag_jsonl.core.aio import in_daemon_thread
 from lightrag_jsonl.core.answers import Context, PlacedQuote, QuotedAnswer
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
@@ -64,7 +64,8 @@ class ExtractiveAnswerer:
 
     async def quoted_answer(self, question: str, context: Context) -> QuotedAnswer:
         """The answer, and the place of each quote in the order of the text."""
-        return await to_thread.run_sync(select_answer, question, context, self._language)
+        call = partial(select_answer, question, context, self._language)
+        return await in_daemon_thread(call)
 
 
 def select_answer(question: str, context: Context, language: Language) -> QuotedAnswer:

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from anyio import to_thread
-
+from lightrag_jsonl.core.aio import in_daemon_thread
 from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.cjk import has_cjk, is_lone, simplified
 from lightrag_jsonl.core.languages import Language
@@ -50,7 +50,8 @@ class OfflineKeywords:
 
     async def keywords(self, question: str, history: Sequence[Message] = ()) -> Keywords:
         """The low- and high-level keywords, each in the order of the text."""
-        return await to_thread.run_sync(offline_keywords, question, history, self._language)
+        call = partial(offline_keywords, question, history, self._language)
+        return await in_daemon_thread(call)
 
 
 class _NamesAndWords(NamedTuple):

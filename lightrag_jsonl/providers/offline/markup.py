@@ -1,17 +1,16 @@
 """Markup in texts (Markdown, reStructuredText, HTML), and texts without it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from lightrag_jsonl.core.text import clipped_at_word
 
 HEADING = re.compile(  # of Markdown and reStructuredText, at the beginning of a sentence
     r"#{1,6}\s|[^\n]{1,100}\n([=~^-])\1{2,}[ \t]*$", re.MULTILINE
 )
+_FENCE = re.compile(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
 _MARKUP = re.compile(
-    r"^[ \t]*```[^\n]*\n(?:(?![ \t]*```)[^\n]*\n)*[ \t]*```[ \t]*$"  # code
-    r"|^[ \t]*```[ \t]*\w[^\n]*\n(?:(?![ \t]*```)[^\n]*\n?)*\Z|^[ \t]*```.*$"  # cut off
-    r"|^[ \t]*(?:>>>|\.\.\.|\$)[ \t].*$"
+    r"^[ \t]*(?:>>>|\.\.\.|\$)[ \t].*$"
     r"|^[ \t]*\.\. \S.*$(?:\n[ \t]+:.*$)*"  # directives, with their options
     r"|^(?:\|[\w-]+\| ?)+$|^([=~^-])\1{2,}[ \t]*$"
     r"|</?[A-Za-z][^<>]{0,400}>|<!--.{0,2000}?-->"
@@ -20,10 +19,10 @@ _MARKUP = re.compile(
     re.MULTILINE,
 )
 _MARKS_OF_MARKUP = (  # every match of the pattern above has one of these
-    ("```", ">>>", "...", "$", ".. ", "|", "===", "~~~", "^^^", "---", "<", "![", "]:")
+    (">>>", "...", "$", ".. ", "|", "===", "~~~", "^^^", "---", "<", "![", "]:")
 )
 _ADDRESS = re.compile(
-    r"(?<=\])(?:\([^()\s]+[^()\n]*\)|\[[^\[\]\n]*\])"  # of a link
+    r"(?<=\])(?:\([^()\s][^()\n]*\)|\[[^\[\]\n]*\])"  # of a link
     r"|\b(?:https?|ftp)://[^\s<>\"'`）)\]，。；]+|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{1,60}"
     r"|\b(?:[\w-]{1,60}\.){1,4}(?:com|org|net|io|dev|edu|gov|cn)\b(?:/[^\s<>\"'`）)\]]*)?"
 )
@@ -47,6 +46,7 @@ _MARKS_OF_ADDRESSES = (
 
 def without_markup(text: str) -> str:
     """The text with code, tags, images and the like replaced by spaces; offsets stay right."""
+    text = _without_code(text)
     return _MARKUP.sub(_blank, text) if _has_any(text, _MARKS_OF_MARKUP) else text
 
 
@@ -60,10 +60,46 @@ def quoted_line(text: str, limit: int) -> str:
     return clipped_at_word(without_markup(text), limit)
 
 
+def _without_code(text: str) -> str:
+    """The text with fenced code replaced by spaces."""
+    parts: list[str] = []
+    end = 0
+    for code_start, code_end in _code_spans(text):
+        parts += [text[end:code_start], _blanked(text[code_start:code_end])]
+        end = code_end
+    return "".join([*parts, text[end:]])
+
+
+def _code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """The places of fenced code, with its fences.
+
+    A fence with a language always begins code, one without ends what has begun. A text may be cut
+    anywhere: code in a language goes on to the end, but a single fence without one may be the end of code
+    that begins before the text, and is only a line.
+    """
+    opening: re.Match[str] | None = None
+    for fence in _FENCE.finditer(text) if "```" in text else ():
+        language = fence["language"].strip()
+        if opening is not None and not language:
+            yield opening.start(), fence.end()
+            opening = None
+            continue
+        if opening is not None:
+            yield opening.span()
+        opening = fence
+    if opening is not None:
+        is_cut_off = opening["language"].strip()[:1].isalnum()
+        yield opening.start(), len(text) if is_cut_off else opening.end()
+
+
 def _has_any(text: str, marks: Iterable[str]) -> bool:
     """Whether a text holds one of some marks, which is found much faster than a match of a pattern."""
     return any(mark in text for mark in marks)
 
 
 def _blank(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match[0])
+    return _blanked(match[0])
+
+
+def _blanked(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)

@@ -85,7 +85,8 @@ def _excerpt_quotes(context: Context, terms: frozenset[str]) -> list[Quote]:
     for quote in context_quotes(context):
         chunk = context.chunks[quote.rank]
         for start, end in context.excerpts.get(chunk.id, ()):
-            if chunk.start + start <= quote.start and quote.end <= chunk.start + end:
+            is_inside = chunk.start + start <= quote.start and quote.end <= chunk.start + end
+            if is_inside and quote.text:
                 quotes.append(quote)
                 break
     return [quote for quote in quotes if _is_understandable(quote, terms)] or quotes
