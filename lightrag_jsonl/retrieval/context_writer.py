@@ -92,13 +92,19 @@ class ContextWriter:
         that have most words of the question, in their order: a hub's other texts are about something else.
         """
         texts = new_statements(fact)
-        is_long = len(texts) > SHOWN_TEXTS and bool(self._question_stems)
+        is_long = len(texts) > SHOWN_TEXTS and bool(self.question_stems)
         if not is_long or self._is_named(fact):
             return texts
-        shared_words = [len(self._question_stems & content_stems(text)) for text in texts]
+        shared_words = [len(self.question_stems & content_stems(text)) for text in texts]
         ranked = sorted(range(len(texts)), key=lambda position: -shared_words[position])
         best = [position for position in ranked[:SHOWN_TEXTS] if shared_words[position]]
         return [texts[position] for position in sorted(best or ranked[:1])]
+
+    def names_both_ends(self, relation: Relation) -> bool:
+        """Whether the question has all words of both names of a relation."""
+        names = (relation.source, relation.target)
+        terms = [set(search_terms(name)) for name in names]
+        return all(name_terms and name_terms <= self._question_terms for name_terms in terms)
 
     def _is_named(self, fact: Entity | Relation) -> bool:
         """Whether the question has all words of the entity's name, or of a name of the relation."""
@@ -281,7 +287,8 @@ class ContextWriter:
         return frozenset(search_terms(self.context.question))
 
     @cached_property
-    def _question_stems(self) -> frozenset[str]:
+    def question_stems(self) -> frozenset[str]:
+        """The stems of the question's words that carry its subject."""
         return content_stems(self.context.question)
 
     def _statements(self, entity: Entity) -> list[str]:

@@ -161,19 +161,62 @@ def test_headings_are_in_the_language_of_the_index(language: str) -> None:
     assert "The title，第 1 页：" in prompt and "（权重 2）：word" in prompt
 
 
-def test_facts_cannot_take_the_share_promised_to_chunks() -> None:
-    """With half promised, passages fill half although the facts alone would fill everything; what
-    passages do not need, facts may take.
+def test_passages_come_before_facts_that_the_question_does_not_ask_about() -> None:
+    """Such facts have what passages leave, though they would fill everything; and nothing much stays
+    empty.
     """
     facts = fitted(found(facts=10, chunks=0, words=20), QueryParam(max_total_tokens=600))
     assert len(facts.relations) == 10
     what = found(facts=100, chunks=20, words=20)
     context = fitted(what, QueryParam(max_total_tokens=400))
     shown = sum(item.tokens for item in context.chunks)
-    assert 120 <= shown <= 400
-    assert context.entities and context.relations
-    assert context.dropped.entities == 100 - len(context.entities)
+    assert 240 <= shown <= 400
+    assert not context.entities and not context.relations
+    assert context.dropped.entities == 100
     assert context.dropped.chunks == 20 - len(context.chunks)
+    wide = fitted(what, QueryParam(max_total_tokens=4_000))
+    assert len(wide.chunks) == 20 and wide.entities and wide.relations
+
+
+@pytest.mark.parametrize(
+    ("question", "relation", "is_shown"),
+    [
+        ("How did Olga meet Pavel?", Relation("Olga", "Pavel", ("met",), "At the fair."), True),
+        ("奥尔加和帕维尔怎么认识的？", Relation("奥尔加", "帕维尔", ("认识",), "在集市上。"), True),
+        ("Who repairs the organ?", Relation("Olga", "organ", ("tunes",), "Yearly."), True),
+        ("Who repairs the word?", Relation("Olga", "word", ("keeps",), "Yearly."), False),
+        ("How did Olga meet Pavel?", Relation("Pavel", "Rome", ("visits",), "In May."), False),
+    ],
+)
+def test_a_fact_takes_a_place_of_passages_only_if_it_is_asked_about(
+    question: str, relation: Relation, *, is_shown: bool
+) -> None:
+    """It joins two things that the question names, or has a word of it that no passage has; and passages
+    keep their promised share.
+    """
+    text = "word Pavel 帕维尔 " * 10
+    what = Context(
+        question=question,
+        relations=(relation, *[replace(relation, description=f"Note {n}.") for n in range(50)]),
+        chunks=tuple(chunk(n, text) for n in range(20)),
+        documents={"d": "The title"},
+    )
+    context = fitted(what, QueryParam(max_total_tokens=400))
+    assert bool(context.relations) == is_shown
+    assert sum(item.tokens for item in context.chunks) >= 120
+
+
+def test_a_passage_that_does_not_fit_is_shown_to_the_end_of_a_sentence() -> None:
+    """Before shorter ones of lower rank; the returned chunk is what is shown."""
+    sentence = "The committee met on Monday and decided about the roof. "
+    texts = [sentence * 4, sentence * 40, "Nothing was decided.", "Nobody came."]
+    what = Context(chunks=tuple(chunk(n, text) for n, text in enumerate(texts)))
+    context = fitted(what, QueryParam(max_total_tokens=400))
+    assert [item.id for item in context.chunks][:2] == ["c0", "c1"]
+    cut = context.chunks[1]
+    assert cut.text.endswith("the roof.") and len(cut.text) > 5 * len(sentence)
+    assert cut.end == len(cut.text) and cut.text in context.prompt
+    assert context.tokens >= 0.9 * 400
 
 
 def test_sections_keep_to_their_own_budgets() -> None:
