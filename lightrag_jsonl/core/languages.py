@@ -30,7 +30,6 @@ class FixedWords:
     excerpts: str
     first_line: str
     page: str
-    weight: str
     related: str
     comma: str
     list_comma: str
@@ -73,7 +72,6 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         excerpts="Excerpts of passages, in the order of the text",
         first_line="Mark of this context: ",
         page="page {}",
-        weight="weight {:g}",
         related="related to",
         comma=", ",
         list_comma="; ",
@@ -114,7 +112,6 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         excerpts="原文摘录（按原文顺序）",
         first_line="本资料的标记：",
         page="第 {} 页",
-        weight="权重 {:g}",
         related="有关",
         comma="，",
         list_comma="、",

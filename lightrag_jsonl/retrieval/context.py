@@ -2,9 +2,9 @@
 
 import hmac
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic
 
 from lightrag_jsonl.core.answers import Context, Dropped
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
@@ -17,6 +17,7 @@ from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
     as_sentences,
     escaped,
+    is_unstated,
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
@@ -29,15 +30,17 @@ ITEM_NUMBER = "[99]"  # before each item
 MARK_LENGTH = 8  # hex digits
 REDUCED = 0.9  # if a selection was too long, the next one has at most this share of its budgets
 
-RankedItem = TypeVar("RankedItem")
-
 
 @dataclass(frozen=True, slots=True)
 class Line(Generic[Fact]):
-    """An entity or a relation as the context shows it: its description may be cut."""
+    """An entity or a relation as the context shows it: its description may be cut.
+
+    `texts` are the lines of the stored description that are shown.
+    """
 
     fact: Fact
     text: str
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,14 @@ class Passage:
 
     heading: str
     letters: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """What lines of facts do not say again: passages, by the id of the chunk, and texts of other lines."""
+
+    passages: Mapping[str, Passage]
+    texts: set[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,28 +225,34 @@ class ContextSelection:
 
         Nothing in the lines of the further facts repeats the chunks.
         """
-        passages = {
-            chunk.id: Passage(self._writer.heading(0, chunk), without_spaces(chunk.text))
-            for chunk in chunks
-        }
+        repeated = Repeated(
+            passages={
+                chunk.id: Passage(self._writer.heading(0, chunk), without_spaces(chunk.text))
+                for chunk in chunks
+            },
+            texts={
+                *[text for line in selected.entities.values() for text in line.texts],
+                *[text for line in selected.relations.values() for text in line.texts],
+            },
+        )
         entity_room = self._entity_budget - selected.entity_tokens
         relation_room = self._relation_budget - selected.relation_tokens
-        entity_lines = self._lines(entities, self._writer.entity, self._entity_budget, passages)
-        relation_lines = self._lines(
-            relations, self._writer.relation, self._relation_budget, passages
-        )
         budgets = max(self._entity_budget + self._relation_budget, 1)
-        fair = budget * self._entity_budget // budgets
-        needed = sum([cost for _, cost in relation_lines])
-        unneeded = budget - min(needed, relation_room)
-        chosen_entities, entity_tokens = within(entity_lines, min(entity_room, max(fair, unneeded)))
-        chosen_relations, relation_tokens = within(
-            relation_lines, min(relation_room, budget - entity_tokens)
+        fair_room = min(entity_room, budget * self._entity_budget // budgets)
+        first_entities, tokens = self._fitting(entities, fair_room, repeated)
+        new_relations, relation_tokens = self._fitting(
+            relations, min(relation_room, budget - tokens), repeated
+        )
+        left_entities = {
+            rank: entity for rank, entity in entities.items() if rank not in first_entities
+        }
+        more_entities, more_tokens = self._fitting(
+            left_entities, min(entity_room, budget - relation_tokens) - tokens, repeated
         )
         return FactLines(
-            entities={**selected.entities, **dict(chosen_entities)},
-            relations={**selected.relations, **dict(chosen_relations)},
-            entity_tokens=selected.entity_tokens + entity_tokens,
+            entities={**selected.entities, **first_entities, **more_entities},
+            relations={**selected.relations, **new_relations},
+            entity_tokens=selected.entity_tokens + tokens + more_tokens,
             relation_tokens=selected.relation_tokens + relation_tokens,
         )
 
@@ -259,32 +276,40 @@ class ContextSelection:
                 room -= cost
         return [chosen[position] for position in sorted(chosen)], budget - room
 
-    def _lines(
-        self,
-        facts: Mapping[int, Fact],
-        write: Callable[[Fact, str], str],
-        budget: int,
-        passages: Mapping[str, Passage],
-    ) -> list[tuple[tuple[int, Line[Fact]], int]]:
-        """The rank and a line of each fact, and the tokens of the line.
+    def _fitting(
+        self, facts: Mapping[int, Fact], room: int, repeated: Repeated
+    ) -> tuple[dict[int, Line[Fact]], int]:
+        """A line for each fact that still fits into a room and says anything, by rank; and their tokens.
 
-        Lines do not repeat the passages; long descriptions are cut, lest one hub fill a whole section.
+        Lines repeat neither the passages nor the texts of other lines, and add their own to these.
         """
-        limit = int(budget * CLIP_SHARE)
         number_tokens = self._tokenizer.count(ITEM_NUMBER) + JOINT
-        lines: list[tuple[tuple[int, Line[Fact]], int]] = []
+        lines: dict[int, Line[Fact]] = {}
+        total = 0
         for rank, fact in facts.items():
-            texts = self._writer.relevant_texts(without_repetition(fact, passages))
-            description = as_sentences(texts)
-            text = write(fact, as_sentences(list(map(self._writer.with_date, texts))))
-            tokens = self._tokenizer.count(text)
-            if tokens > limit and self._tokenizer.count(description) > limit:
-                description = self._tokenizer.truncate(description, limit).rstrip() + "…"
-                text = write(fact, description)
-                tokens = self._tokenizer.count(text)
-            visible = replace(fact, description=description)
-            lines.append(((rank, Line(visible, text)), tokens + number_tokens))
-        return lines
+            line = self._line(fact, repeated)
+            is_empty = isinstance(fact, Relation) and is_unstated(fact)
+            if is_empty and not line.fact.description:
+                continue
+            tokens = self._tokenizer.count(line.text) + number_tokens
+            if total + tokens <= room:
+                lines[rank] = line
+                total += tokens
+                repeated.texts.update(line.texts)
+        return lines, total
+
+    def _line(self, fact: Fact, repeated: Repeated) -> Line[Fact]:
+        """The line of a fact; a long description is cut, lest one hub fill a whole section."""
+        is_entity = isinstance(fact, Entity)
+        limit = int((self._entity_budget if is_entity else self._relation_budget) * CLIP_SHARE)
+        texts = self._writer.relevant_texts(without_repetition(fact, repeated))
+        description = as_sentences(texts)
+        text = self._writer.fact(fact, as_sentences(list(map(self._writer.with_date, texts))))
+        is_long = self._tokenizer.count(text) > limit
+        if is_long and self._tokenizer.count(description) > limit:
+            description = self._tokenizer.truncate(description, limit).rstrip() + "…"
+            text = self._writer.fact(fact, description)
+        return Line(replace(fact, description=description), text, tuple(texts))
 
     def _beginning(self, chunk: Chunk, limit: int) -> Chunk | None:
         """The beginning of a chunk that fits, to the end of a sentence if one ends there, or of a character;
@@ -317,17 +342,6 @@ def relation_text(relation: Relation) -> str:
     return " ".join([relation.source, *predicates, relation.target, relation.description])
 
 
-def within(costs: Sequence[tuple[RankedItem, int]], budget: int) -> tuple[list[RankedItem], int]:
-    """In order of rank, every value whose cost still fits; and the sum of their costs."""
-    values: list[RankedItem] = []
-    total = 0
-    for value, cost in costs:
-        if total + cost <= budget:
-            values.append(value)
-            total += cost
-    return values, total
-
-
 def chunk_size(chunk: Chunk, tokenizer: Tokenizer) -> int:
     """The tokens of a chunk in the prompt."""
     text = escaped(chunk.text)
@@ -351,13 +365,20 @@ def context_mark(context: Context, secret: str) -> str:
 # ── descriptions do not repeat the passages ─────────────────────────────────────
 
 
-def without_repetition(fact: Fact, passages: Mapping[str, Passage]) -> Fact:
-    """A fact whose description leaves out the sentences of the fact's own passages (by chunk id)."""
+def without_repetition(fact: Fact, repeated: Repeated) -> Fact:
+    """A fact whose description leaves out the sentences of the fact's own passages (by chunk id), and the
+    texts of other lines that have the fact's names.
+    """
     names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
-    own_passages = [passages[id] for id in fact.chunk_ids if id in passages]
-    if not own_passages:
-        return fact
-    description = _without_sentences_of(own_passages, fact.description, names)
+    texts = [
+        text
+        for text in fact.description.split("\n")
+        if text not in repeated.texts or not all(name in text for name in names)
+    ]
+    description = "\n".join(texts)
+    own_passages = [repeated.passages[id] for id in fact.chunk_ids if id in repeated.passages]
+    if own_passages:
+        description = _without_sentences_of(own_passages, description, names)
     return replace(fact, description=description)
 
 
