@@ -45,6 +45,7 @@ from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
 from lightrag_jsonl.retrieval.conflicts import (
     appended_conflicts,
+    conflict_tokens,
     find_conflicts,
     with_conflict_section,
 )
@@ -69,6 +70,7 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView
 # Budgets, not tuned: what is left of the total is for the context.
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
 HISTORY_SHARE = 0.25  # of the total budget for the conversation
+CONFLICT_SHARE = 0.1  # of the total budget for contradictions between the passages found, at most
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
 ANSWER_FORM = "Multiple Paragraphs"  # where a user's prompt asks for a form and names none
 
@@ -296,8 +298,13 @@ class QueryPipeline:
         result = replace(result, context=context)
         secret = self.store.mark_secret if self.secret_marks else ""
         fit = fit_context if result.overview is None else fit_overview
-        fitted = fit(result, param, self.tokenizer, secret)
         mark = context_mark(result.context, secret)
+        reserve = min(
+            conflict_tokens(result.context, self.tokenizer, mark),
+            int(param.max_total_tokens * CONFLICT_SHARE),
+        )
+        room = max(param.max_total_tokens - reserve, 1)
+        fitted = fit(result, replace(param, max_total_tokens=room), self.tokenizer, secret)
         fitted = with_conflict_section(fitted, param, self.tokenizer, mark)
         if result.listing is None:
             return fitted
