@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
@@ -102,7 +103,7 @@ def test_a_relation_is_shown_in_both_directions_that_texts_gave_it() -> None:
     assert "[1] Anna — mother → Ben, Ben — son, heir → Anna" in prompt
     chinese = fitted(Context(relations=(replace(both, keywords=()),)), language="zh").prompt
     assert chinese.endswith("[1] Ben — son、heir → Anna")
-    for keywords in ((), ("mentioned together",), ("同时提到",)):
+    for keywords in ((), *[(word,) for word in MENTIONED_TOGETHER.values()]):
         beside = Relation("Anna", "Ben", keywords, "Anna sat beside Ben.")
         assert fitted(Context(relations=(beside,))).prompt.endswith(
             "[1] Anna — Ben: Anna sat beside Ben."
