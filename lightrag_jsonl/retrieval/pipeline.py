@@ -59,7 +59,7 @@ from lightrag_jsonl.retrieval.listing import appended_listing, with_listing
 from lightrag_jsonl.retrieval.overview_context import fit_overview
 from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
-from lightrag_jsonl.retrieval.scope import LikenessScale
+from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.retrieval.searching import SearchMemory, SearchRequest, findings, holding_at
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
@@ -274,8 +274,18 @@ class QueryPipeline:
         """The findings of the index on the question, within a single snapshot."""
         query = await self._query(context, param)
         factor = RERANKED if self._reranker(param) else 1
+        for_overview = await read(
+            self.store,
+            lambda view: asks_for_overview(
+                view, MODES[param.mode], query.question, context.keywords
+            ),
+        )
         request = SearchRequest(
-            query=query, context=context, param=param, chunk_limit=param.chunk_top_k * factor
+            query=query,
+            context=context,
+            param=param,
+            chunk_limit=param.chunk_top_k * factor,
+            for_overview=for_overview,
         )
         # The communities of a graph, which may take seconds, are found and kept in one process.
         if self.processes is not None and not request.for_overview:
