@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
@@ -27,6 +28,8 @@ JSONL_SUFFIX = ".jsonl"  # of a file with a document on each line
 BAD_LINES = 1_000  # of a file, which are named one by one
 INDEX_FILE = "index.sqlite"  # in the folder of an index
 FIELDS = frozenset(field.name for field in fields(Document) if field.name != "pictures")
+ADDRESS = re.compile(r"https?://\S+")
+NO_ADDRESS = "{} is an address, and nothing is fetched: save the page, and insert the file"
 READ_AS_TEXT = "%r is read as a text, not as a file: for that, give Path(%r)"
 
 log = logging.getLogger(__name__)
@@ -87,7 +90,9 @@ class _Loader:
         if isinstance(source, Document):
             yield source
         elif isinstance(source, str):
-            if os.path.isfile(source):  # noqa: PTH113 - accepts any text
+            if ADDRESS.fullmatch(source.strip()):
+                raise ConfigError(NO_ADDRESS.format(source.strip()))
+            if os.path.exists(source):  # noqa: PTH110 - accepts any text
                 log.warning(READ_AS_TEXT, source, source)
             yield Document(source)
         elif not isinstance(source, Path):
