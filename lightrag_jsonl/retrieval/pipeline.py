@@ -199,6 +199,7 @@ class QueryPipeline:
             truncated=cut_off,
             prompt_numbers=prompt_numbers,
             claims=cited.claims,
+            notice=self._notice(context.question) if cited.citations else "",
         )
         await observer.answered(answer)
         log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
@@ -412,6 +413,12 @@ class QueryPipeline:
         else:
             await write_piece(reply.readable_text)
         return is_cut_off
+
+    def _notice(self, question: str) -> str:
+        """Who writes the answers, if no model does."""
+        return (
+            self.answerer.notice(question) if isinstance(self.answerer, ExtractiveAnswerer) else ""
+        )
 
     async def _passages_instead(self, context: Context) -> str:
         """The text in place of an answer without words: a note, and what the passages say."""

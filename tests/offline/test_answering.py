@@ -3,9 +3,11 @@
 import asyncio
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.answers import (
     Answer,
     Citation,
@@ -87,9 +89,16 @@ def test_the_forms_of_an_english_verb_meet(forms: str) -> None:
     ("question", "closing"),
     [("Is Marley dead?", "no model wrote them."), ("Marley死了吗？他怎么样", "并非由模型撰写。")],
 )
-def test_the_last_line_says_that_no_model_wrote_it(question: str, closing: str) -> None:
-    """The note is in the language of the question, not of the index or the sources."""
-    assert answer(question, context(MARLEY)).split("\n")[-1].endswith(closing)
+def test_a_notice_says_that_no_model_wrote_it(question: str, closing: str, tmp_path: Path) -> None:
+    """In the language of the question, not of the index or the sources; printed before the sources, and no
+    part of the text.
+    """
+    with LightRAG(tmp_path) as rag:
+        rag.insert(MARLEY)
+        given = rag.query(question)
+    assert given.citations and given.notice.endswith(closing)
+    assert given.notice not in given.text
+    assert f"{given.text}\n\n{given.notice}\n[1]" in str(given)
 
 
 @pytest.mark.parametrize(
@@ -237,9 +246,9 @@ def test_a_heading_is_not_quoted_but_counts_for_the_sentence_under_it(heading: s
     alone = replace(context(heading, facts=False), documents={"d": "Marie Curie"})
 
     clause = context("2. Price\n\n2.1 The price is 900 euros.", facts=False)
-    assert answer("What is the price?", clause).startswith("2.1 The price is 900 euros. [1]\n")
+    assert answer("What is the price?", clause) == ("2.1 The price is 900 euros. [1]")
     line = answer("Who is Marie Curie?", given)
-    assert line.startswith("Marie Curie was a chemist in Paris. [1] She was born in Warsaw. [1]\n")
+    assert line == ("Marie Curie was a chemist in Paris. [1] She was born in Warsaw. [1]")
     assert answer("Who is Marie Curie?", alone).split("\n")[2] == f"- {heading} [1]"
 
 
@@ -464,12 +473,12 @@ def test_one_of_many_sentences_that_fit_as_well_is_no_answer() -> None:
     given = context(alike, facts=False)
 
     assert answer("Who left the harbor?", given).startswith("No sentence clearly answers")
-    assert answer("Who left the barn?", given).startswith("Max Roe left the barn. [1]\n")
+    assert answer("Who left the barn?", given) == ("Max Roe left the barn. [1]")
 
 
 def test_nothing_off_topic_follows_a_good_sentence() -> None:
     """Sentences that share a word with the question are left out after the answer."""
     text = "Belle, a comely matron, kept bees. Ring the bell, bell, bell! Bees sleep in the winter."
     assert answer("Who is Belle?", context(text, facts=False)).startswith(
-        "Belle, a comely matron, kept bees. [1]\n"
+        "Belle, a comely matron, kept bees. [1]"
     )

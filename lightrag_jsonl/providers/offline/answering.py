@@ -92,6 +92,10 @@ class ExtractiveAnswerer:
         """The answer as text, in the question's language."""
         return await to_thread.run_sync(select_answer, question, context, self._language)
 
+    def notice(self, question: str) -> str:
+        """Who wrote the answers, in the question's language."""
+        return FIXED_WORDS[written_in(question, self._language)].selected
+
 
 def select_answer(question: str, context: Context, language: Language) -> str:
     """The answer as text, in the question's language."""
@@ -101,7 +105,7 @@ def select_answer(question: str, context: Context, language: Language) -> str:
     question = context.keywords.question or question
     limit = sentence_limit(context.response_type)
     if overview := overview_answer(question, context, question_language, limit):
-        return overview if limit else f"{overview}\n\n{FIXED_WORDS[question_language].selected}"
+        return overview
     quotes = _best_quotes(question, context.keywords, context)
     if not quotes and context.keywords == Keywords():  # a mode without keywords
         quotes = _best_quotes(question, offline_keywords(question, (), language), context)
@@ -122,7 +126,7 @@ def select_answer(question: str, context: Context, language: Language) -> str:
         answer = "\n".join([f"{_WHOLE_TEXT[question_language]}\n", *beginnings])
     else:
         return FIXED_WORDS[question_language].nothing_found
-    return answer if limit else f"{answer}\n\n{FIXED_WORDS[question_language].selected}"
+    return answer
 
 
 def is_abstention(answer: str) -> bool:
