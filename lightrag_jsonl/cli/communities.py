@@ -2,12 +2,10 @@
 
 from dataclasses import asdict
 
-import click
-
 from lightrag_jsonl import Community, LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import POSITIVE, models, option
-from lightrag_jsonl.cli.output import cost_words, table
+from lightrag_jsonl.cli.output import confirm, cost_words, table
 
 PRINTED_NAMES = 8  # of the entities of a community
 
@@ -50,7 +48,7 @@ def report_communities(rag: LightRAG, yes: bool) -> CommandOutput:
         return CommandOutput([], "every larger community has a report")
     cost = cost_words(estimate)
     if not yes:
-        click.confirm(f"write {estimate.calls} reports: about {cost}?", abort=True, err=True)
+        confirm(f"write {estimate.calls} reports: about {cost}?")
     run = rag.communities.report()
     notes = [f"written: {run.usage.calls} calls (estimated: {cost})", *run.failures]
     display = "\n\n".join(map(_report_text, run.communities))

@@ -35,6 +35,7 @@ from lightrag_jsonl.cli.options import (
     together,
 )
 from lightrag_jsonl.cli.output import (
+    confirm,
     cost_words,
     emit,
     file_notes,
@@ -45,7 +46,13 @@ from lightrag_jsonl.cli.output import (
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.encoding import decoded
-from lightrag_jsonl.indexing.loading import IF_MEANT, load_documents, path_id
+from lightrag_jsonl.indexing.loading import (
+    ADDRESS,
+    IF_MEANT,
+    NO_ADDRESS,
+    load_documents,
+    path_id,
+)
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.addresses import remember_addresses
 from lightrag_jsonl.providers.settings import Setup
@@ -72,6 +79,8 @@ def find_sources(
     for argument in dict.fromkeys(arguments):
         if not argument.strip():  # for example from an unset shell variable
             raise click.UsageError("the name of a file is empty")
+        if ADDRESS.fullmatch(argument.strip()):
+            raise ConfigError(NO_ADDRESS.format(argument.strip()))
         if argument == "-":
             sources.append(Document(read_stdin(), title="stdin"))
         else:
@@ -260,7 +269,7 @@ def _upgraded(rag: LightRAG, setup: Setup, yes: bool) -> CommandOutput:
     if estimate.chunks and yes:
         emit(f"upgrade: {cost}", err=True)
     elif estimate.chunks:
-        click.confirm(f"upgrade {cost}?", abort=True, err=True)
+        confirm(f"upgrade {cost}?")
     remember_addresses(setup.working_dir, given_addresses(setup))  # the index records the model
     report = _reported(partial(rag.retry, upgrade=True))
     return _output(rag, report, "nothing to upgrade", go_on="retry --upgrade")

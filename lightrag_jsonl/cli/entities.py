@@ -10,7 +10,7 @@ import click
 from lightrag_jsonl import DatedClaim, LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
-from lightrag_jsonl.cli.output import cost_words, table
+from lightrag_jsonl.cli.output import confirm, cost_words, table
 from lightrag_jsonl.curation.duplicates import groups
 
 NO_CONFLICTS: Final = (
@@ -119,7 +119,7 @@ def list_conflicts(
     if review and conflicts:
         cost = cost_words(rag.entities.estimate_conflict_review(conflicts))
         if not yes:
-            click.confirm(f"review {len(conflicts)} pairs: about {cost}?", abort=True, err=True)
+            confirm(f"review {len(conflicts)} pairs: about {cost}?")
         verdict = rag.entities.review_conflicts(conflicts)
         conflicts = verdict.contradictory
         notes.append(f"reviewed: {verdict.usage.calls} calls (estimated: {cost})")
@@ -281,7 +281,7 @@ def list_duplicates(
     if review and pairs:
         cost = cost_words(rag.entities.estimate_review(pairs))
         if not yes:
-            click.confirm(f"review {len(pairs)} pairs: about {cost}?", abort=True, err=True)
+            confirm(f"review {len(pairs)} pairs: about {cost}?")
         verdict = rag.entities.review(pairs)
         pairs = verdict.same
         notes.append(f"reviewed: {verdict.usage.calls} calls (estimated: {cost})")

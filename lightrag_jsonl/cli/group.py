@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from lightrag_jsonl import Failure, LightRAGError, __version__
+from lightrag_jsonl import ConfigError, Failure, LightRAGError, __version__
 from lightrag_jsonl.cli.options import INDEX_OPTIONS, Option, Parameters, models, take, working_dir
 from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line, to_json
 from lightrag_jsonl.core.errors import FREE
@@ -103,6 +103,12 @@ class _Main(_CommandGroup):
                 _emit_interruption(as_json)
                 raise click.exceptions.Exit(INTERRUPTED) from None
             _emit_error(error, as_json)
+            raise click.exceptions.Exit(FAILED) from None
+        except ModuleNotFoundError as error:
+            if context.params.get("debug") or (error.name or "").startswith("lightrag_jsonl"):
+                raise
+            words = f"the package {error.name} is missing: pip install --upgrade lightrag-jsonl"
+            _emit_error(ConfigError(words), as_json)
             raise click.exceptions.Exit(FAILED) from None
 
 

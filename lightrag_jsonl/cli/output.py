@@ -28,6 +28,18 @@ def emit(words: str | bytes, *, err: bool = False) -> None:
         click.echo(printable(words), err=err)
 
 
+def confirm(question: str) -> None:
+    """Ask a person to confirm; `UsageError` that names the option for it if nobody can answer."""
+    try:
+        is_agreed = click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise click.UsageError("nobody can answer here: confirm with --yes") from None
+    if not is_agreed:
+        raise click.Abort
+
+
 def emit_json(value: object) -> None:
     """Print a value as JSON."""
     ascii_only = "utf" not in (sys.stdout.encoding or "").lower()

@@ -8,7 +8,7 @@ import click
 from lightrag_jsonl import AnswerDifference, Difference, LightRAG, StateDifference
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import FILE, models, option
-from lightrag_jsonl.cli.output import cost_words, table
+from lightrag_jsonl.cli.output import confirm, cost_words, table
 
 snapshot_argument = click.argument("name")
 
@@ -55,11 +55,7 @@ def roll_back(rag: LightRAG, name: str, yes: bool) -> CommandOutput:
     Documents, edits and merges of names since then go, unless a later snapshot holds them.
     """
     if not yes:
-        click.confirm(
-            f"roll back to {name!r}? What came later goes, unless a snapshot holds it",
-            abort=True,
-            err=True,
-        )
+        confirm(f"roll back to {name!r}? What came later goes, unless a snapshot holds it")
     return CommandOutput(rag.admin.rollback(name))
 
 
@@ -93,11 +89,7 @@ def print_difference(
     if answers and difference.estimate.calls:
         cost = cost_words(difference.estimate)
         if not yes:
-            click.confirm(
-                f"answer {len(difference.answers)} questions twice: about {cost}?",
-                abort=True,
-                err=True,
-            )
+            confirm(f"answer {len(difference.answers)} questions twice: about {cost}?")
         difference = rag.admin.diff(
             before, after, index=index, questions=question_texts, answers=True
         )

@@ -300,6 +300,7 @@ class Answer:
     Citations are numbered in the order of first use; citation n has the number
     `prompt_numbers[n - 1]` in `context.prompt`. `claims` says whether the cited passage supports the
     claim before each number. `invented` holds the cited numbers of no item of the prompt.
+    `notice` says who wrote the text if it was no model: printed, but no part of the text.
     `truncated` means an incomplete answer: the model stopped at the token limit, or a content filter
     or an error cut the answer off. `str(answer)` is the text, followed by the sources, each place
     once, and by the claims without support or without a source; documents with the same title are
@@ -315,6 +316,19 @@ class Answer:
     truncated: bool = False
     prompt_numbers: tuple[int, ...] = ()
     claims: tuple[CitedClaim, ...] = ()
+    notice: str = ""
+
+    @property
+    def evidence(self) -> tuple[Relation, ...]:
+        """The relations of the context that stand in a cited passage; the others were found, and not used."""
+        cited_ids = {citation.chunk_id for citation in self.citations}
+        return tuple(
+            [
+                relation
+                for relation in self.context.relations
+                if not cited_ids.isdisjoint(relation.chunk_ids)
+            ]
+        )
 
     def __str__(self) -> str:
         text = with_invented_marked(self.text, self.invented)
@@ -358,6 +372,8 @@ def _letters(text: str) -> str:
 def answer_lines(answer: Answer) -> Iterator[str]:
     """The sources of an answer, a line each, and the claims without support or without a source."""
     language = answer.context.language
+    if answer.notice:
+        yield answer.notice
     yield from source_lines(answer.citations, language)
     yield from unsupported_lines(answer.text, answer.claims, language)
     yield from uncited_lines(answer)

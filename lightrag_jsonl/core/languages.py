@@ -34,7 +34,6 @@ class FixedWords:
     excerpts: str
     first_line: str
     page: str
-    weight: str
     related: str
     comma: str
     list_comma: str
@@ -85,7 +84,6 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         excerpts="Excerpts of passages, in the order of the text",
         first_line="Mark of this context: ",
         page="page {}",
-        weight="weight {:g}",
         related="related to",
         comma=", ",
         list_comma="; ",
@@ -134,7 +132,6 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         excerpts="原文摘录（按原文顺序）",
         first_line="本资料的标记：",
         page="第 {} 页",
-        weight="权重 {:g}",
         related="有关",
         comma="，",
         list_comma="、",

@@ -1,6 +1,7 @@
 """What a question is about, by its words: a subject, a collection as a whole, or nothing (small talk)."""
 
 import re
+from collections.abc import Iterable
 
 from lightrag_jsonl.core.cjk import CJK, FUNCTION_CHARACTERS, has_cjk
 from lightrag_jsonl.core.names import folded_text
@@ -37,6 +38,35 @@ def asks_about_everything(question: str) -> bool:
         return False
     content = [word for word in content_words(question) if not word.isdigit()]
     return bool(content) and all(map(is_of_any_text, content))
+
+
+def may_ask_about_a_title(question: str) -> bool:
+    """Whether a question has words for a text or its parts beside other words, which may be a title, and none
+    about who wrote it.
+    """
+    content = content_words(question)
+    return not YEAR.search(question) and any(map(_names_part_of_text, content))
+
+
+def _names_part_of_text(word: str) -> bool:
+    if has_cjk(word):
+        return _CHINESE_TEXT_WORDS.search(word) is not None
+    return word in TEXT_WORDS
+
+
+def without_titles(question: str, titles: Iterable[str]) -> str:
+    """A question without the titles in it, whole words, whether in quotation marks or not; as it is if it
+    asks for the author or names a part of any text only by a title.
+    """
+    folded_question = folded_text(question)
+    rest = folded_question
+    for title in sorted(map(folded_text, titles), key=len, reverse=True):
+        if len(title) < SHORTEST_TITLE or title not in rest:
+            continue
+        rest = re.sub(rf"(?<![a-z0-9]){re.escape(title)}(?![a-z0-9])", " ", rest)
+    if rest == folded_question or not AUTHOR_WORDS.isdisjoint(content_words(rest)):
+        return question
+    return rest
 
 
 def asks_about_change(question: str) -> bool:
@@ -92,6 +122,8 @@ def _longest_first(listed: str, characters: str = "") -> re.Pattern[str]:
     return re.compile("|".join(alternatives))
 
 
+SHORTEST_TITLE = 2  # characters
+AUTHOR_WORDS = words("author authors write writer written wrote 作者 谁写 写")
 TEXT_WORDS = words(
     """about abstract act anything argument arguments article articles author authors background
     begin beginning begins book books brief briefly bullet bullets central chapter chapters
@@ -137,6 +169,7 @@ _CHINESE_TEXT_WORDS = _longest_first(
     思想 重要 关键 要点 重点 观点 看点 人物 角色 主角 主人公 作者 公司 企业 机构 组织 地点 地方 事件 事情 大事 关系 联系
     讲述 讲解 讲 说明 说 写 介绍 描述 描写 叙述 涉及 提到 提及 出现 包含 包括 发生 结论 寓意 道理 启示 主张 目录 章节 段落
     列出 列举 列 时间线 来龙去脉 简单 简要 简短 简述 简介 话题 议题 信息 记录 笔记 报告 新闻 消息 特点 背景 有关 相关 共同
+    份 篇 册 卷 套 批 些
     名字 名称 书 文 篇 章 节 回 段 句 话 字 部 事 人 本 名 主 二 三 四 五 六 七 八 九 十 两 有 在 和"""
 )
 _CJK_RUN = re.compile(f"[{CJK}]+")

@@ -142,6 +142,8 @@ def _is_wrapped(line: str, next_line: str) -> bool:
     longest = max(len(line), len(next_line))
     if longest < _USUAL_WRAPPED:
         return True
+    if (line[-1:].isalnum() or line[-1:] in (",", "-", "‐")) and next_line[:1].islower():
+        return True  # the lines of a page in columns, or of justified text, have all lengths
     first_word = _FIRST_WORD.match(next_line)
     is_full = first_word is not None and len(line) + 1 + first_word.end() > longest
     return is_full and longest < _LONGEST_WRAPPED

@@ -72,6 +72,10 @@ class LLMExtractor:
             "entity_types": list(types),
             "language": LANGUAGE_NAMES.get(language, language),
         }
+        if options.entity_types:
+            variables[
+                "type_notes"
+            ] = []  # the notes of the prompt are about the language's own types
         if ontology is not None:
             variables |= ontology.variables()
         self._inputs = client.prompts.prompt(options.extraction).inputs

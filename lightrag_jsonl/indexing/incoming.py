@@ -65,7 +65,7 @@ def storable(pending: PendingDocument) -> PendingDocument:
     return replace(
         pending,
         document=Document(
-            text=sanitize(document.text),
+            text=sanitize(document.text).removeprefix("\ufeff"),  # a mark of files, no text
             id=document.id or _derived_id(texts),
             title=_sanitized(document.title),
             source=_sanitized(document.source),

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
@@ -31,6 +32,8 @@ IF_MEANT = (
     "If it should be empty (and is no folder of a disk that is not mounted), --allow-empty removes its "
     "documents (in Python allow_empty=True)"
 )
+ADDRESS = re.compile(r"https?://\S+")
+NO_ADDRESS = "{} is an address, and nothing is fetched: save the page, and insert the file"
 READ_AS_TEXT = "%r is read as a text, not as a file: for that, give Path(%r)"
 
 log = logging.getLogger(__name__)
@@ -94,7 +97,9 @@ class _Loader:
         if isinstance(source, Document):
             yield source
         elif isinstance(source, str):
-            if os.path.isfile(source):  # noqa: PTH113 - accepts any text
+            if ADDRESS.fullmatch(source.strip()):
+                raise ConfigError(NO_ADDRESS.format(source.strip()))
+            if os.path.exists(source):  # noqa: PTH110 - accepts any text
                 log.warning(READ_AS_TEXT, source, source)
             yield Document(source)
         elif not isinstance(source, Path):

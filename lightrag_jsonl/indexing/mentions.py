@@ -3,6 +3,7 @@
 import html
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -353,10 +354,16 @@ def _graph_entity(record: Record) -> Record:
 
 
 def _attributes(record: Record) -> tuple[tuple[str, str], ...]:
+    """The values in a record: one as a pair ("attribute"), or any as texts such as "height: 30 m"."""
     value = record.get("attribute")
     if isinstance(value, list) and len(value) == 2:
         return ((_plain_text(value[0]), _plain_text(value[1])),)
-    return ()
+    pairs: list[tuple[str, str]] = []
+    for text in _plain_texts(record.get("attributes")):
+        name, *content = re.split(r"\s*[:：]\s*", text, maxsplit=1)
+        if name and any(content):
+            pairs.append((name, content[0]))
+    return tuple(dict.fromkeys(pairs))
 
 
 def _plain_text(value: Json) -> str:

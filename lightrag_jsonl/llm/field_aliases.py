@@ -32,6 +32,7 @@ description: desc entity_description relationship_description 描述 实体描�
 source: source_entity src_id src from subject head 源 源实体 源节点 起点 头实体 主语 主体 来源实体 起始实体
 target: target_entity tgt_id tgt to object tail 目标 目标实体 目标节点 终点 尾实体 宾语 客体 终止实体 目的实体
 keywords: relationship_keywords high_level_keywords 关键词 关系关键词 关键字 关系关键字
+attributes: properties 属性
 valid_from: since start_date start_time from_date 开始时间 开始日期 起始日期 生效日期
 valid_to: until end_date end_time to_date 结束时间 结束日期 截止日期 失效日期
 strength: relationship_strength weight score 强度 权重 关系强度 关系权重 关联强度 关系强度评分
@@ -288,6 +289,19 @@ def _convert_values(fields: Record, *, is_relation: bool) -> None:
         aliases = split_keywords(fields.pop("aliases"))
         if isinstance(aliases, list):  # anything else costs the aliases, not the entity
             fields["aliases"] = aliases
+    if "attributes" in fields:
+        fields["attributes"] = _attribute_texts(fields["attributes"])
+
+
+def _attribute_texts(value: Json) -> list[Json]:
+    """Values as texts such as "height: 30 m", from a list of texts, a mapping, or a list of mappings."""
+    texts: list[Json] = []
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, dict):
+            texts += [f"{name}: {content}" for name, content in item.items()]
+    return texts
 
 
 def _triple_fields(record: Record, fields: Record) -> Record:

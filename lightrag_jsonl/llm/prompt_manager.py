@@ -43,6 +43,8 @@ class RecordList(list[Record]):
         self.state: ChunkState = "ok" if self else "empty"
         if refused or self.truncated:
             self.state = "partial" if self else "failed"
+        if self.state == "empty":
+            log.warning("the answer has no record: it is empty")
 
 
 class PromptManager:
@@ -170,9 +172,11 @@ class PromptManager:
         return text if response_type == "text" else RecordList(parse_jsonl(text, schema=schema))
 
     def parse_jsonl(self, text: str, *, prompt: str | None = None) -> list[Record]:
-        """The whole records in a model's text, valid by the schema of `prompt`; never raises."""
+        """The whole records in a model's text, valid by the schema of `prompt`; never raises. Refused lines and
+        an empty text are logged.
+        """
         schema = None if prompt is None else self.prompt(prompt).checker
-        return list(parse_jsonl(text, schema=schema).records)
+        return list(RecordList(parse_jsonl(text, schema=schema)))
 
     def _add(self, prompts: Mapping[str, Prompt], *, bases: "PromptManager | None" = None) -> None:
         """Add or replace prompts, also by an alias; each must be able to replace its base."""

@@ -16,13 +16,18 @@ from lightrag_jsonl.core.user_code import ONE_CALL, normalize_vectors
 
 Function: TypeAlias = Callable[..., object]
 
+SYSTEM_PARAMETERS = ("system", "system_prompt")  # names of a parameter for the system text
+PARAMETERS = ("prompt", *SYSTEM_PARAMETERS, "history_messages", "max_tokens")
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
 
 class FunctionLLM:
     """A function as an `LLM`; a plain function runs in a thread, an async one on the loop.
 
     `(messages)` gets a list of `{"role", "content"}` mappings. A function with a parameter called
     `prompt` gets texts: `(prompt, system_prompt=None, history_messages=[], **kw)`, LightRAG's own
-    signature, gets all parts, `(prompt)` a single text. A parameter `max_tokens` gets the limit.
+    signature, gets all parts, `(*, system, prompt)` the system text apart, `(prompt)` a single text. A
+    parameter `max_tokens` gets the limit. `ConfigError` for a function that needs other arguments.
     The function returns a string or a `Completion`. `name` is part of cache keys: functions of the
     same name need different values.
     """
@@ -31,6 +36,19 @@ class FunctionLLM:
         self.name = name or _name_of(function)
         self._function = function
         self._parameters = inspect.signature(function).parameters
+        unknown = [
+            parameter.name
+            for parameter in [*self._parameters.values()]["prompt" not in self._parameters :]
+            if parameter.default is inspect.Parameter.empty
+            and parameter.kind not in VARIADIC
+            and parameter.name not in PARAMETERS
+        ]
+        if unknown or not self._parameters:
+            raise ConfigError(
+                f"the model function {self.name} needs {', '.join(unknown) or 'an argument'}: it may "
+                "take (messages), (prompt), (system, prompt) or (prompt, system_prompt, "
+                "history_messages), and max_tokens"
+            )
 
     async def complete(
         self,
@@ -51,7 +69,11 @@ class FunctionLLM:
     def _call(self, messages: Sequence[Message], max_tokens: int | None) -> partial[object]:
         limit = {"max_tokens": max_tokens} if max_tokens and self._takes("max_tokens") else {}
         if "prompt" not in self._parameters:
-            return partial(self._function, msgspec.to_builtins(list(messages)), **limit)
+            turns = msgspec.to_builtins(list(messages))
+            first = next(iter(self._parameters.values()))
+            if first.kind is inspect.Parameter.KEYWORD_ONLY:
+                return partial(self._function, **{first.name: turns}, **limit)
+            return partial(self._function, turns, **limit)
         system = "\n\n".join(turn.content for turn in messages if turn.role == "system")
         *history, question = [turn for turn in messages if turn.role != "system"]
         if self._takes("system_prompt") and self._takes("history_messages"):
@@ -62,11 +84,19 @@ class FunctionLLM:
                 history_messages=msgspec.to_builtins(history),
                 **limit,
             )
-        turns = [question.content]
+        texts = [question.content]
         if history:
-            turns = [f"{turn.role}:\n{turn.content}" for turn in (*history, question)]
-        texts = [system, *turns] if system else turns
-        return partial(self._function, "\n\n".join(filter(None, texts)), **limit)
+            texts = [f"{turn.role}:\n{turn.content}" for turn in (*history, question)]
+        named: dict[str, object] = dict(limit)
+        own_names = [name for name in SYSTEM_PARAMETERS if name in self._parameters]
+        if own_names:
+            named[own_names[0]] = system
+        elif system:
+            texts.insert(0, system)
+        prompt = "\n\n".join(filter(None, texts))
+        if self._parameters["prompt"].kind is inspect.Parameter.POSITIONAL_ONLY:
+            return partial(self._function, prompt, **named)
+        return partial(self._function, prompt=prompt, **named)
 
     def _takes(self, name: str) -> bool:
         kinds = [parameter.kind for parameter in self._parameters.values()]

@@ -142,15 +142,23 @@ def with_conflict_section(
     context = replace(context, conflicts=tuple(conflicts))
     if not conflicts:
         return context
-    words = FIXED_WORDS[known_language(context.language)]
-    heading = f"{mark} {words.conflicts}{words.colon.rstrip()}"
-    lines = [f"- {line}" for line in conflict_lines(context)]
-    prompt = "\n".join([context.prompt, "", heading, *lines])
+    prompt = "\n".join([context.prompt, "", _conflict_section(context, mark)])
     tokens = tokenizer.count(prompt)
     share = 1.0 - float(getattr(tokenizer, "error", 0.0))
     if tokens > int(param.max_total_tokens * share):
         return context
     return replace(context, prompt=prompt, tokens=tokens)
+
+
+def conflict_tokens(context: Context, tokenizer: Tokenizer, mark: str) -> int:
+    """The tokens of the section with all contradictions between the passages found."""
+    return tokenizer.count(f"\n\n{_conflict_section(context, mark)}") if context.conflicts else 0
+
+
+def _conflict_section(context: Context, mark: str) -> str:
+    words = FIXED_WORDS[known_language(context.language)]
+    heading = f"{mark} {words.conflicts}{words.colon.rstrip()}"
+    return "\n".join([heading, *[f"- {line}" for line in conflict_lines(context)]])
 
 
 # ── pairs ───────────────────────────────────────────────────────────────────────

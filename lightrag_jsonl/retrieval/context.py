@@ -2,12 +2,13 @@
 
 import hmac
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic
 
 from lightrag_jsonl.core.answers import Context, Dropped
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
+from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.sentences import sentence_spans
@@ -16,26 +17,30 @@ from lightrag_jsonl.retrieval.context_writer import (
     ContextWriter,
     as_sentences,
     escaped,
+    is_unstated,
 )
+from lightrag_jsonl.retrieval.excerpts import content_stems
 from lightrag_jsonl.retrieval.task import Fact, SearchResult
 
 # Shares and bounds by reason, not tuned on questions.
 CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take
-LEAST_PASSAGE = 16  # tokens; a shorter beginning of a passage is not worth its heading
+LEAST_PASSAGE = 48  # tokens; a shorter beginning of a passage is not worth its heading
 JOINT = 2  # tokens that may be added by joining an item to the text before it
 ITEM_NUMBER = "[99]"  # before each item
 MARK_LENGTH = 8  # hex digits
 REDUCED = 0.9  # if a selection was too long, the next one has at most this share of its budgets
 
-RankedItem = TypeVar("RankedItem")
-
 
 @dataclass(frozen=True, slots=True)
 class Line(Generic[Fact]):
-    """An entity or a relation as the context shows it: its description may be cut."""
+    """An entity or a relation as the context shows it: its description may be cut.
+
+    `texts` are the lines of the stored description that are shown.
+    """
 
     fact: Fact
     text: str
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,29 @@ class Passage:
 
     heading: str
     letters: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """What lines of facts do not say again: passages, by the id of the chunk, and texts of other lines."""
+
+    passages: Mapping[str, Passage]
+    texts: set[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactLines:
+    """Selected entities and relations by rank, and the sums of their tokens."""
+
+    entities: Mapping[int, Line[Entity]]
+    relations: Mapping[int, Line[Relation]]
+    entity_tokens: int
+    relation_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of both kinds."""
+        return self.entity_tokens + self.relation_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +137,11 @@ def fit_context(
 class ContextSelection:
     """Selects items for a share of the budgets, by the tokens of the single items.
 
-    Passages have a promised part of the total, and the remainder of entities and relations. The first
-    passage and the guaranteed passage have precedence. Entities and relations divide their part in
-    proportion to the two budgets; either kind may use the remainder of the other.
+    Passages come first, the first passage and the guaranteed passage before the others. A fact takes
+    a passage's place only if it joins two things that the question names, or has a word of the
+    question that no passage has so far; such facts leave passages their promised part of the total.
+    Other facts have what passages leave. Entities and relations divide their part in proportion to
+    the two budgets; either kind may use the remainder of the other.
     """
 
     def __init__(
@@ -143,106 +173,173 @@ class ContextSelection:
     def fit(self) -> Fit:
         """The selected items, each kind in the order of rank."""
         headings = self._tokenizer.count("\n\n".join(self._writer.headings()))
-        entities, relations, fact_tokens = self._facts(self._total - headings - self._promised)
-        chunks, chunk_tokens = self._passages(self._total - headings - fact_tokens)
+        room = self._total - headings
+        certain_chunks, _ = self._passages(self._promised)
+        telling = self._telling_facts(certain_chunks, room - self._promised)
+        chunks, chunk_tokens = self._passages(room - telling.tokens)
+        facts = self._further_facts(telling, chunks, room - telling.tokens - chunk_tokens)
         return Fit(
-            entities=entities,
-            relations=relations,
+            entities=[line for _, line in sorted(facts.entities.items(), key=rank_of)],
+            relations=[line for _, line in sorted(facts.relations.items(), key=rank_of)],
             chunks=chunks,
-            tokens=headings + fact_tokens + chunk_tokens,
+            tokens=headings + chunk_tokens + facts.tokens,
         )
 
-    def _facts(self, budget: int) -> tuple[Sequence[Line[Entity]], Sequence[Line[Relation]], int]:
-        """Entities and relations within a budget for both, and their tokens."""
-        passages = self._certain_passages()
-        entity_lines = self._lines(
-            self._context.entities, self._writer.entity, self._entity_budget, passages
+    def _telling_facts(self, chunks: Sequence[Chunk], budget: int) -> FactLines:
+        """The facts that may take the place of passages, within a budget, beside some certain chunks."""
+        text = nfkc_casefold("\n".join([chunk.text for chunk in chunks]))
+        missing_stems = [stem for stem in self._writer.question_stems if stem not in text]
+        entities: dict[int, Entity] = {}
+        relations: dict[int, Relation] = {}
+        for rank, entity in enumerate(self._context.entities):
+            if missing_stems and not content_stems(entity_text(entity)).isdisjoint(missing_stems):
+                entities[rank] = entity
+        for rank, relation in enumerate(self._context.relations):
+            if self._writer.names_both_ends(relation) or (
+                missing_stems
+                and not content_stems(relation_text(relation)).isdisjoint(missing_stems)
+            ):
+                relations[rank] = relation
+        nothing = FactLines(entities={}, relations={}, entity_tokens=0, relation_tokens=0)
+        return self._with_facts(nothing, entities, relations, chunks, budget)
+
+    def _further_facts(self, telling: FactLines, chunks: Sequence[Chunk], budget: int) -> FactLines:
+        """The telling facts, and those of the other facts that fit into a budget of their own."""
+        entities = dict(enumerate(self._context.entities))
+        relations = dict(enumerate(self._context.relations))
+        for rank in telling.entities:
+            del entities[rank]
+        for rank in telling.relations:
+            del relations[rank]
+        return self._with_facts(telling, entities, relations, chunks, budget)
+
+    def _with_facts(
+        self,
+        selected: FactLines,
+        entities: Mapping[int, Entity],
+        relations: Mapping[int, Relation],
+        chunks: Sequence[Chunk],
+        budget: int,
+    ) -> FactLines:
+        """Some selected facts, and those of further facts, by rank, that fit into a budget for both kinds.
+
+        Nothing in the lines of the further facts repeats the chunks.
+        """
+        repeated = Repeated(
+            passages={
+                chunk.id: Passage(self._writer.heading(0, chunk), without_spaces(chunk.text))
+                for chunk in chunks
+            },
+            texts={
+                *[text for line in selected.entities.values() for text in line.texts],
+                *[text for line in selected.relations.values() for text in line.texts],
+            },
         )
-        relation_lines = self._lines(
-            self._context.relations, self._writer.relation, self._relation_budget, passages
-        )
+        entity_room = self._entity_budget - selected.entity_tokens
+        relation_room = self._relation_budget - selected.relation_tokens
         budgets = max(self._entity_budget + self._relation_budget, 1)
-        fair = budget * self._entity_budget // budgets
-        relation_tokens = sum([cost for _, cost in relation_lines])
-        unneeded = budget - min(relation_tokens, self._relation_budget)
-        entities, entity_tokens = within(
-            entity_lines, min(self._entity_budget, max(fair, unneeded))
+        fair_room = min(entity_room, budget * self._entity_budget // budgets)
+        first_entities, tokens = self._fitting(entities, fair_room, repeated)
+        new_relations, relation_tokens = self._fitting(
+            relations, min(relation_room, budget - tokens), repeated
         )
-        relations, relation_tokens = within(
-            relation_lines, min(self._relation_budget, budget - entity_tokens)
+        left_entities = {
+            rank: entity for rank, entity in entities.items() if rank not in first_entities
+        }
+        more_entities, more_tokens = self._fitting(
+            left_entities, min(entity_room, budget - relation_tokens) - tokens, repeated
         )
-        return entities, relations, entity_tokens + relation_tokens
+        return FactLines(
+            entities={**selected.entities, **first_entities, **more_entities},
+            relations={**selected.relations, **new_relations},
+            entity_tokens=selected.entity_tokens + tokens + more_tokens,
+            relation_tokens=selected.relation_tokens + relation_tokens,
+        )
 
     def _passages(self, budget: int) -> tuple[Sequence[Chunk], int]:
-        """The chunks within a budget, and their tokens; at least the beginning of the first."""
-        chunks = self._context.chunks
-        costs = [(position, self._chunk_costs[position]) for position in self._positions]
-        positions, tokens = within(costs, budget)
-        if positions or not chunks:
-            return [chunks[position] for position in sorted(positions)], tokens
-        beginning = self._beginning(chunks[0], budget - self._frame_costs[0])
-        if beginning is None:
-            return [], 0
-        return [beginning], self._frame_costs[0] + chunk_size(beginning, self._tokenizer)
-
-    def _certain_passages(self) -> dict[str, Passage]:
-        """The chunks that will be in the prompt whatever the facts need, by id."""
-        total = 0
-        passages: dict[str, Passage] = {}
+        """The chunks within a budget, in the order of rank, and their tokens. The first that does not fit is
+        shown to the end of a sentence, before shorter ones of lower rank.
+        """
+        chosen: dict[int, Chunk] = {}
+        room = budget
         for position in self._positions:
             chunk = self._context.chunks[position]
-            total += self._chunk_costs[position]
-            if total <= self._promised:
-                passages[chunk.id] = Passage(
-                    self._writer.heading(0, chunk), without_spaces(chunk.text)
-                )
-        return passages
+            cost = self._chunk_costs[position]
+            if cost > room:
+                beginning = self._beginning(chunk, room - self._frame_costs[position])
+                if beginning is None:
+                    continue
+                chunk = beginning
+                cost = self._frame_costs[position] + chunk_size(beginning, self._tokenizer)
+            if cost <= room:
+                chosen[position] = chunk
+                room -= cost
+        return [chosen[position] for position in sorted(chosen)], budget - room
 
-    def _lines(
-        self,
-        facts: Sequence[Fact],
-        write: Callable[[Fact, str], str],
-        budget: int,
-        passages: Mapping[str, Passage],
-    ) -> list[tuple[Line[Fact], int]]:
-        """A line for each fact, and the tokens of the line.
+    def _fitting(
+        self, facts: Mapping[int, Fact], room: int, repeated: Repeated
+    ) -> tuple[dict[int, Line[Fact]], int]:
+        """A line for each fact that still fits into a room and says anything, by rank; and their tokens.
 
-        Lines do not repeat the passages; long descriptions are cut, lest one hub fill a whole section.
+        Lines repeat neither the passages nor the texts of other lines, and add their own to these.
         """
-        limit = int(budget * CLIP_SHARE)
         number_tokens = self._tokenizer.count(ITEM_NUMBER) + JOINT
-        lines: list[tuple[Line[Fact], int]] = []
-        for fact in facts:
-            texts = self._writer.relevant_texts(without_repetition(fact, passages))
-            description = as_sentences(texts)
-            text = write(fact, as_sentences(list(map(self._writer.with_date, texts))))
-            tokens = self._tokenizer.count(text)
-            if tokens > limit and self._tokenizer.count(description) > limit:
-                description = self._tokenizer.truncate(description, limit).rstrip() + "…"
-                text = write(fact, description)
-                tokens = self._tokenizer.count(text)
-            visible = replace(fact, description=description)
-            lines.append((Line(visible, text), tokens + number_tokens))
-        return lines
+        lines: dict[int, Line[Fact]] = {}
+        total = 0
+        for rank, fact in facts.items():
+            line = self._line(fact, repeated)
+            is_empty = isinstance(fact, Relation) and is_unstated(fact)
+            if is_empty and not line.fact.description:
+                continue
+            tokens = self._tokenizer.count(line.text) + number_tokens
+            if total + tokens <= room:
+                lines[rank] = line
+                total += tokens
+                repeated.texts.update(line.texts)
+        return lines, total
+
+    def _line(self, fact: Fact, repeated: Repeated) -> Line[Fact]:
+        """The line of a fact; a long description is cut, lest one hub fill a whole section."""
+        is_entity = isinstance(fact, Entity)
+        limit = int((self._entity_budget if is_entity else self._relation_budget) * CLIP_SHARE)
+        texts = self._writer.relevant_texts(without_repetition(fact, repeated))
+        description = as_sentences(texts)
+        text = self._writer.fact(fact, as_sentences(list(map(self._writer.with_date, texts))))
+        is_long = self._tokenizer.count(text) > limit
+        if is_long and self._tokenizer.count(description) > limit:
+            description = self._tokenizer.truncate(description, limit).rstrip() + "…"
+            text = self._writer.fact(fact, description)
+        return Line(replace(fact, description=description), text, tuple(texts))
 
     def _beginning(self, chunk: Chunk, limit: int) -> Chunk | None:
-        """The beginning of a chunk that fits, if it is long enough to be worth showing."""
+        """The beginning of a chunk that fits, to the end of a sentence if one ends there, or of a character;
+        None if it is not worth its heading.
+        """
         text = self._tokenizer.truncate(chunk.text, limit) if limit >= LEAST_PASSAGE else ""
+        ends = [end for _, end in sentence_spans(text)[:-1]]  # the last sentence was cut
+        if ends and self._tokenizer.count(text[: ends[-1]]) >= LEAST_PASSAGE:
+            text = text[: ends[-1]]
         if not text.strip():
             return None
         tokens = self._tokenizer.count(text)
         return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
 
 
-def within(costs: Sequence[tuple[RankedItem, int]], budget: int) -> tuple[list[RankedItem], int]:
-    """In order of rank, every value whose cost still fits; and the sum of their costs."""
-    values: list[RankedItem] = []
-    total = 0
-    for value, cost in costs:
-        if total + cost <= budget:
-            values.append(value)
-            total += cost
-    return values, total
+def rank_of(item: tuple[int, object]) -> int:
+    """The rank of an item with its rank."""
+    return item[0]
+
+
+def entity_text(entity: Entity) -> str:
+    """What an entity's line says."""
+    statements = [text for attribute in entity.attributes for text in attribute]
+    return " ".join([entity.name, *entity.aliases, *statements, entity.description])
+
+
+def relation_text(relation: Relation) -> str:
+    """What a relation's line says."""
+    predicates = (*relation.keywords, *relation.reverse_keywords)
+    return " ".join([relation.source, *predicates, relation.target, relation.description])
 
 
 def chunk_size(chunk: Chunk, tokenizer: Tokenizer) -> int:
@@ -268,13 +365,20 @@ def context_mark(context: Context, secret: str) -> str:
 # ── descriptions do not repeat the passages ─────────────────────────────────────
 
 
-def without_repetition(fact: Fact, passages: Mapping[str, Passage]) -> Fact:
-    """A fact whose description leaves out the sentences of the fact's own passages (by chunk id)."""
+def without_repetition(fact: Fact, repeated: Repeated) -> Fact:
+    """A fact whose description leaves out the sentences of the fact's own passages (by chunk id), and the
+    texts of other lines that have the fact's names.
+    """
     names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
-    own_passages = [passages[id] for id in fact.chunk_ids if id in passages]
-    if not own_passages:
-        return fact
-    description = _without_sentences_of(own_passages, fact.description, names)
+    texts = [
+        text
+        for text in fact.description.split("\n")
+        if text not in repeated.texts or not all(name in text for name in names)
+    ]
+    description = "\n".join(texts)
+    own_passages = [repeated.passages[id] for id in fact.chunk_ids if id in repeated.passages]
+    if own_passages:
+        description = _without_sentences_of(own_passages, description, names)
     return replace(fact, description=description)
 
 

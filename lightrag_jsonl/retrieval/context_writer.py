@@ -8,7 +8,13 @@ from functools import cached_property
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
 from lightrag_jsonl.core.citation_markers import CITATION_LABEL
 from lightrag_jsonl.core.cjk import has_cjk
-from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
+from lightrag_jsonl.core.display import without_marks
+from lightrag_jsonl.core.languages import (
+    FIXED_WORDS,
+    MENTIONED_TOGETHER,
+    FixedWords,
+    Language,
+)
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import cut, on_one_line
@@ -32,6 +38,7 @@ SHOWN_PREDICATES = 5  # of a relation, in each direction
 SHOWN_TEXTS = 3  # of the description of an entity or a relation that the question does not name
 VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
 
+_LINE_MARK = re.compile(r"^\s*(?:(?:#{1,6}|[-*+•·●▪>]|\d{1,3}[.)])\s+)+")
 _GAP = re.compile(r" {4,}")
 _BARE_WORD = re.compile(r"[^\W_]+")
 _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
@@ -54,6 +61,12 @@ class ContextWriter:
     context: Context
     mark: str
 
+    def fact(self, fact: Entity | Relation, description: str) -> str:
+        """An entity or a relation on one line."""
+        if isinstance(fact, Entity):
+            return self.entity(fact, description)
+        return self.relation(fact, description)
+
     def entity(self, entity: Entity, description: str) -> str:
         """An entity on one line: name, type, other names, statements with a value, description."""
         remarks: list[str] = []
@@ -69,20 +82,22 @@ class ContextWriter:
         return f"{safe_line(entity.name)}{brackets}{self._described(description)}"
 
     def relation(self, relation: Relation, description: str) -> str:
-        """A relation on one line."""
+        """A relation on one line; without an arrow if no text says what one is to the other."""
         source = safe_line(relation.source)
         target = safe_line(relation.target)
-        arrow = "→" if relation.states_something else "—"
-        directions = f"{source} — {self._predicate(relation.keywords)} {arrow} {target}"
+        if is_unstated(relation):
+            return f"{source} — {target}{self._described(description)}"
+        directions: list[str] = []
+        if relation.keywords or not relation.reverse_keywords:
+            directions.append(f"{source} — {self._predicate(relation.keywords)} → {target}")
         if relation.reverse_keywords:
-            reverse = f"{target} — {self._predicate(relation.reverse_keywords)} → {source}"
-            directions += f"{self.words.comma}{reverse}"
-        weight = self.words.brackets.format(self.words.weight.format(relation.weight))
-        return f"{directions}{weight}{self._described(description)}"
+            directions.append(f"{target} — {self._predicate(relation.reverse_keywords)} → {source}")
+        return f"{self.words.comma.join(directions)}{self._described(description)}"
 
     def with_date(self, text: str) -> str:
         """A text of a description, after the time when it holds, as far as that is known."""
         date = self.context.claim_dates.get(text, "")
+        text = plain_statement(text)
         if not (date and text):
             return text
         label = self.words.brackets.format(date)
@@ -93,13 +108,19 @@ class ContextWriter:
         that have most words of the question, in their order: a hub's other texts are about something else.
         """
         texts = new_statements(fact)
-        is_long = len(texts) > SHOWN_TEXTS and bool(self._question_stems)
+        is_long = len(texts) > SHOWN_TEXTS and bool(self.question_stems)
         if not is_long or self._is_named(fact):
             return texts
-        shared_words = [len(self._question_stems & content_stems(text)) for text in texts]
+        shared_words = [len(self.question_stems & content_stems(text)) for text in texts]
         ranked = sorted(range(len(texts)), key=lambda position: -shared_words[position])
         best = [position for position in ranked[:SHOWN_TEXTS] if shared_words[position]]
         return [texts[position] for position in sorted(best or ranked[:1])]
+
+    def names_both_ends(self, relation: Relation) -> bool:
+        """Whether the question has all words of both names of a relation."""
+        names = (relation.source, relation.target)
+        terms = [set(search_terms(name)) for name in names]
+        return all(name_terms and name_terms <= self._question_terms for name_terms in terms)
 
     def _is_named(self, fact: Entity | Relation) -> bool:
         """Whether the question has all words of the entity's name, or of a name of the relation."""
@@ -270,7 +291,7 @@ class ContextWriter:
         """The keywords of one direction; of many, those first that have words of the question."""
         if len(keywords) > SHOWN_PREDICATES:
             keywords = sorted(keywords, key=self._strangeness)[:SHOWN_PREDICATES]
-        return safe_line(self.words.keyword_comma.join(keywords)) or self.words.related
+        return safe_line(self.words.keyword_comma.join(keywords))
 
     def _title(self, document_id: str) -> str:
         """A document's title with its date."""
@@ -283,7 +304,8 @@ class ContextWriter:
         return frozenset(search_terms(self.context.question))
 
     @cached_property
-    def _question_stems(self) -> frozenset[str]:
+    def question_stems(self) -> frozenset[str]:
+        """The stems of the question's words that carry its subject."""
         return content_stems(self.context.question)
 
     def _statements(self, entity: Entity) -> list[str]:
@@ -323,7 +345,7 @@ def other_names(entity: Entity) -> list[str]:
 
 def as_sentences(texts: Sequence[str]) -> str:
     """Texts one after the other; each but the last ends with punctuation, in the text's language."""
-    complete_texts = [text.strip() for text in texts if text.strip()]
+    complete_texts = list(filter(None, map(plain_statement, texts)))
     sentences: list[str] = []
     for text in complete_texts[:-1]:
         bare = text.rstrip(_CLOSING_MARKS)
@@ -333,6 +355,20 @@ def as_sentences(texts: Sequence[str]) -> str:
             full_stop = " " if language == "en" else ""
         sentences.append(f"{text}{full_stop}")
     return "".join([*sentences, *complete_texts[-1:]])
+
+
+def is_unstated(relation: Relation) -> bool:
+    """Whether two names only stand together in a text, without a word on what one is to the other."""
+    return all(map(_says_nothing, (*relation.keywords, *relation.reverse_keywords)))
+
+
+def _says_nothing(predicate: str) -> bool:
+    return not predicate.strip() or predicate in MENTIONED_TOGETHER.values()
+
+
+def plain_statement(text: str) -> str:
+    """A text without the marks of a heading, of an item of a list and of emphasis."""
+    return without_marks(_LINE_MARK.sub("", text)).strip()
 
 
 def new_statements(fact: Entity | Relation) -> list[str]:

@@ -1,14 +1,15 @@
 """The texts that a mode searches with: a question's keywords."""
 
+import json
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from lightrag_jsonl.core import user_code
 from lightrag_jsonl.core.answers import Keywords, ListRequest
 from lightrag_jsonl.core.errors import ResponseError
 from lightrag_jsonl.core.modes import ModePlan
-from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import KeywordExtractor
 from lightrag_jsonl.core.text import sanitize
@@ -57,9 +58,11 @@ async def question_keywords(
         log.warning("no keywords (%s): searching by the question itself", error)
         return Keywords()
     fields = value if isinstance(value, dict) else {}
+    said = folded_text(" ".join([question, *[turn.content for turn in history]]))
+    copied = {key for key in _example_keywords(client) if key not in said}
     return Keywords(
-        _tidy(fields.get("high_level_keywords")),
-        _tidy(fields.get("low_level_keywords")),
+        _tidy(fields.get("high_level_keywords"), without=copied),
+        _tidy(fields.get("low_level_keywords"), without=copied),
         _self_contained(fields.get("question"), history),
         fields.get("whole") is True,
         _list_request(fields.get("list")),
@@ -83,14 +86,23 @@ def _self_contained(question: Json, history: Sequence[Message]) -> str:
     return " ".join(sanitize(question).split())
 
 
-def _tidy(texts: Iterable[str] | Json) -> SearchTexts:
-    """Keywords without blank ones and repetitions, in order, at most `KEYWORD_LIMIT`."""
+def _example_keywords(client: ModelClient) -> set[str]:
+    """The folded keywords in the examples of the prompt, which small models copy."""
+    keywords: set[str] = set()
+    for line in client.prompts.prompt("keywords").example_lines:
+        for texts in json.loads(line).values():
+            keywords |= set(map(folded_text, _tidy(texts)))
+    return keywords
+
+
+def _tidy(texts: Iterable[str] | Json, *, without: Collection[str] = ()) -> SearchTexts:
+    """Keywords without blank ones, repetitions and some folded texts, in order, at most `KEYWORD_LIMIT`."""
     if not isinstance(texts, list | tuple):
         return ()
     keywords_by_key: dict[str, str] = {}
     for text in texts:
         keyword = " ".join(sanitize(text).split())[:KEYWORD_LENGTH] if isinstance(text, str) else ""
-        if keyword:
+        if keyword and folded_text(keyword) not in without:
             keywords_by_key.setdefault(name_key(keyword) or keyword, keyword)
     return tuple(keywords_by_key.values())[:KEYWORD_LIMIT]
 

@@ -68,7 +68,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
         communities=top_communities,
         names=_important_names(task, communities, column(chunks_by_row)),
     )
-    context = with_documents(task.snapshot, replace(context, chunks=chunks))
+    context = with_documents(task.snapshot, replace(context, mode="overview", chunks=chunks))
     return SearchResult(context, overview=overview)
 
 

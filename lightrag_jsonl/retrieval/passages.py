@@ -1,4 +1,4 @@
-"""Which of the passages found are shown: one of several copies, and front matter last."""
+"""Which of the passages found are shown: one of several copies, and front matter last or not at all."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,7 @@ from lightrag_jsonl.storage.vector_index import Ids
 # Bounds by reason, not tuned on questions.
 SPARE_CHUNKS = 20  # found beyond the limit, to take the place of copies and of front matter
 ALIKE = 0.95  # share of words that near copies have in common, and of their lengths
+ENOUGH = 10  # passages without front matter, from which on front matter is left out
 REPEATED = 3  # documents with the same passage, from which on the passage is boilerplate
 
 
@@ -27,7 +28,7 @@ REPEATED = 3  # documents with the same passage, from which on the passage is bo
 class Passages:
     """The passages of a search, each text once: by the walk and by text, and the copies of each by row.
 
-    Front matter stands last in both lists.
+    Front matter stands last in both lists, and in neither if they are long.
     """
 
     walked: Hits
@@ -60,13 +61,17 @@ def arrange_passages(task: SearchTask, walked: Hits, text_hits: Hits) -> Passage
     )
 
 
-def _arranged(hits: Hits, originals: Mapping[int, int], last_rows: Ids) -> Hits:
-    """The hits with each original once, in the place of the best copy, and some rows at the end."""
+def _arranged(hits: Hits, originals: Mapping[int, int], unasked_rows: Ids) -> Hits:
+    """The hits with each original once, in the place of the best copy; some rows come last, and not at all
+    if enough others are left.
+    """
     ids = column([originals.get(row, row) for row in hits.ids.tolist()])
     _, first_places = np.unique(ids, return_index=True)
     first_places.sort()
-    is_last = np.isin(ids[first_places], last_rows)
-    places = first_places[np.argsort(is_last, kind="stable")]
+    is_unasked = np.isin(ids[first_places], unasked_rows)
+    places = first_places[np.argsort(is_unasked, kind="stable")]
+    proper_count = len(places) - int(is_unasked.sum())
+    places = places[:proper_count] if proper_count >= ENOUGH else places
     falling_scores = np.minimum.accumulate(hits.scores[places])
     return Hits(ids[places], falling_scores, hits.why[places])
 

@@ -47,6 +47,7 @@ from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
 from lightrag_jsonl.retrieval.conflicts import (
     appended_conflicts,
+    conflict_tokens,
     find_conflicts,
     with_conflict_section,
 )
@@ -60,7 +61,7 @@ from lightrag_jsonl.retrieval.listing import appended_listing, with_listing
 from lightrag_jsonl.retrieval.overview_context import fit_overview
 from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
-from lightrag_jsonl.retrieval.scope import LikenessScale
+from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.retrieval.searching import SearchMemory, SearchRequest, findings, holding_at
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
@@ -71,6 +72,7 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView
 # Budgets, not tuned: what is left of the total is for the context.
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
 HISTORY_SHARE = 0.25  # of the total budget for the conversation
+CONFLICT_SHARE = 0.1  # of the total budget for contradictions between the passages found, at most
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
 SHORT_BEGINNING = 1_000  # characters of an answer; a longer beginning is not read after each piece
 ANSWER_FORM = "Multiple Paragraphs"  # where a user's prompt asks for a form and names none
@@ -202,6 +204,7 @@ class QueryPipeline:
             truncated=written.cut_off,
             prompt_numbers=prompt_numbers,
             claims=cited.claims,
+            notice=self._notice(context.question) if cited.citations else "",
         )
         await observer.answered(answer)
         log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
@@ -277,8 +280,18 @@ class QueryPipeline:
         """The findings of the index on the question, within a single snapshot."""
         query = await self._query(context, param)
         factor = RERANKED if self._reranker(param) else 1
+        for_overview = await read(
+            self.store,
+            lambda view: asks_for_overview(
+                view, MODES[param.mode], query.question, context.keywords
+            ),
+        )
         request = SearchRequest(
-            query=query, context=context, param=param, chunk_limit=param.chunk_top_k * factor
+            query=query,
+            context=context,
+            param=param,
+            chunk_limit=param.chunk_top_k * factor,
+            for_overview=for_overview,
         )
         # The communities of a graph, which may take seconds, are found and kept in one process.
         if self.processes is not None and not request.for_overview:
@@ -301,8 +314,13 @@ class QueryPipeline:
         result = replace(result, context=context)
         secret = self.store.mark_secret if self.secret_marks else ""
         fit = fit_context if result.overview is None else fit_overview
-        fitted = fit(result, param, self.tokenizer, secret)
         mark = context_mark(result.context, secret)
+        reserve = min(
+            conflict_tokens(result.context, self.tokenizer, mark),
+            int(param.max_total_tokens * CONFLICT_SHARE),
+        )
+        room = max(param.max_total_tokens - reserve, 1)
+        fitted = fit(result, replace(param, max_total_tokens=room), self.tokenizer, secret)
         fitted = with_conflict_section(fitted, param, self.tokenizer, mark)
         if result.listing is None:
             return fitted
@@ -406,8 +424,14 @@ class QueryPipeline:
         await write_piece(reply.readable_text)
         return _Written(is_cut_off)
 
+    def _notice(self, question: str) -> str:
+        """Who writes the answers, if no model does."""
+        return (
+            self.answerer.notice(question) if isinstance(self.answerer, ExtractiveAnswerer) else ""
+        )
+
     async def _passages_instead(self, context: Context) -> QuotedAnswer:
-        """What stands in place of an answer without words: a note, and what the passages say."""
+        """The text in place of an answer without words: a note, and what the passages say."""
         language = known_language(self.language)
         words = FIXED_WORDS[written_in(context.question, language)]
         quoted = await ExtractiveAnswerer(language).quoted_answer(context.question, context)

@@ -17,12 +17,15 @@ from lightrag_jsonl.core.question_scope import (
     asks_about_everything,
     content_words,
     is_small_talk,
+    may_ask_about_a_title,
+    without_titles,
 )
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds
 from lightrag_jsonl.storage.tables.full_text import ANY_END
+from lightrag_jsonl.storage.views import StoreView
 
 LANGUAGES = ("en", "zh")  # the languages of the word tables below
 MOST_WORDS = 64  # content words of a question that are looked up; bounds the time
@@ -141,16 +144,20 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
     return _words_occur(task, content)
 
 
-def asks_for_overview(mode: ModePlan, param: QueryParam, question: str, keywords: Keywords) -> bool:
+def asks_for_overview(view: StoreView, mode: ModePlan, question: str, keywords: Keywords) -> bool:
     """Whether a question is answered from the whole: in the mode for that, and in a mode that searches
-    everything if the model or the words of the question say so.
+    everything if the model or the words of the question say so. A document's title counts as "the book".
     """
     if mode.communities:
         return True
-    searches_all = mode.entities and mode.relations and mode.chunks
-    if not searches_all or param.ll_keywords or param.hl_keywords:
+    if not (mode.entities and mode.relations and mode.chunks):
         return False
-    return keywords.whole or asks_about_everything(question) or asks_about_change(question)
+    if keywords.whole or asks_about_everything(question) or asks_about_change(question):
+        return True
+    if not may_ask_about_a_title(question):
+        return False
+    titles = [label.title for label in view.document_labels() if label.title]
+    return asks_about_everything(without_titles(question, titles))
 
 
 # ── words ───────────────────────────────────────────────────────────────────────

@@ -12,7 +12,6 @@ from lightrag_jsonl.retrieval.conflicts import with_conflicts
 from lightrag_jsonl.retrieval.holding import Holding, find_holding
 from lightrag_jsonl.retrieval.listing import find_listing
 from lightrag_jsonl.retrieval.overview import find_overview
-from lightrag_jsonl.retrieval.scope import asks_for_overview
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.views import Snapshot, StoreView
@@ -23,18 +22,14 @@ class SearchRequest:
     """What to search for, as plain values, so that another process can search.
 
     `context` has the question, its keywords and no findings yet; `chunk_limit` is as in `SearchTask`.
+    With `for_overview`, the question is about everything.
     """
 
     query: SearchQuery
     context: Context
     param: QueryParam
     chunk_limit: int
-
-    @property
-    def for_overview(self) -> bool:
-        """Whether the question is about everything."""
-        mode = MODES[self.param.mode]
-        return asks_for_overview(mode, self.param, self.query.question, self.context.keywords)
+    for_overview: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,9 +189,18 @@ Question = msgspec.defstruct("Question", _question_fields(), forbid_unknown_fiel
 # ── what the server answers ─────────────────────────────────────────────────────
 
 
+class EvidenceRelation(Struct):
+    """A relation that stands in a cited passage: two names, and what is said of them."""
+
+    source: str
+    target: str
+    keywords: tuple[str, ...]
+
+
 class AnswerBody(Struct):
     """An answer; `sources` has a line for each cited number, `uncited` one for each statement without a
-    citation.
+    citation, `notice` says who wrote the text if no model did, and `evidence` are the relations
+    in the cited passages.
 
     The `claims` are the cited numbers in the text: whether the source supports the claim before the
     number, and by which of the `citations`.
@@ -206,6 +215,8 @@ class AnswerBody(Struct):
     invented: tuple[int, ...]
     truncated: bool
     claims: tuple[answers.CitedClaim, ...]
+    notice: str
+    evidence: list[EvidenceRelation]
 
 
 class ListPart(Struct, Generic[ListItem]):
@@ -243,6 +254,11 @@ def answer_body(answer: answers.Answer) -> AnswerBody:
         invented=answer.invented,
         truncated=answer.truncated,
         claims=answer.claims,
+        notice=answer.notice,
+        evidence=[
+            EvidenceRelation(relation.source, relation.target, relation.keywords)
+            for relation in answer.evidence
+        ],
     )
 
 

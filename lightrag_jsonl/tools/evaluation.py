@@ -90,7 +90,8 @@ def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
         try:
             questions.append(msgspec.json.decode(line, type=EvalQuestion))
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise ConfigError(f"{path}, line {number}: {error}") from error
+            fault = str(error).replace("Object missing required field", "the question has no field")
+            raise ConfigError(f"{path}, line {number}: {fault}") from error
     if not questions:
         raise ConfigError(f"{path}: no question in it")
     return tuple(questions)

@@ -41,7 +41,9 @@ def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
     from jinja2 import Environment
 
     selected_ids = {selected.edge.id for selected in trace.selected}
-    edges = sorted(trace.candidates, key=lambda edge: edge.id not in selected_ids)[:_MOST_EDGES]
+    cited_ids = {citation.chunk_id for citation in trace.citations}
+    evidence = [edge for edge in trace.candidates if not cited_ids.isdisjoint(edge.chunk_ids)]
+    edges = sorted(evidence, key=lambda edge: edge.id not in selected_ids)[:_MOST_EDGES]
     size, points = layout(edges)
     items_by_citation = cited_items(trace.shown, trace.prompt_numbers)
     cited = {item.number: number for number, item in items_by_citation.items()}
@@ -65,6 +67,8 @@ def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
         cards={id: f"c{index}" for index, id in enumerate(stored_ids)},
         marked={id: list(_cited_pieces(sources.chunks[id], trace.citations)) for id in stored_ids},
         edges=edges,
+        used_edges=[one for one in trace.selected if one.edge in evidence],
+        other_edges=[one for one in trace.selected if one.edge not in evidence],
         size=size,
         points=points,
     )

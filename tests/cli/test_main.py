@@ -234,3 +234,20 @@ def test_json_covers_errors(
     assert (plain.exit_code, result.exit_code, result.stdout) == (status, status, "")
     error = json.loads(result.stderr)["error"]
     assert error["code"] == code and error["message"]
+
+
+def test_an_address_is_no_file(tmp_path: Path) -> None:
+    """The error says what to do instead, before an index is created."""
+    done = run("insert", "-w", tmp_path / "kb", "https://example.org/page")
+    assert done.exit_code == 1 and "save the page" in done.stderr
+    assert not (tmp_path / "kb").exists()
+
+
+def test_a_question_that_nobody_can_answer_names_its_option(tmp_path: Path) -> None:
+    """Without a terminal and without input, a confirmation says how to give it."""
+    run("insert", "-w", tmp_path, "-", stdin="Ada met Byron.")
+    run("snapshot", "-w", tmp_path, "one")
+    done = run("rollback", "-w", tmp_path, "one")
+    assert done.exit_code == 2 and "--yes" in done.stderr
+    assert run("rollback", "-w", tmp_path, "one", stdin="n\n").exit_code == 1
+    assert run("rollback", "-w", tmp_path, "one", stdin="y\n").exit_code == 0

@@ -2,11 +2,13 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.answers import (
     Answer,
     Citation,
@@ -138,9 +140,16 @@ def test_the_forms_of_an_english_verb_meet(forms: str) -> None:
     ("question", "closing"),
     [("Is Marley dead?", "no model wrote them."), ("Marley死了吗？他怎么样", "并非由模型撰写。")],
 )
-def test_the_last_line_says_that_no_model_wrote_it(question: str, closing: str) -> None:
-    """The note is in the language of the question, not of the index or the sources."""
-    assert answer(question, context(MARLEY)).split("\n")[-1].endswith(closing)
+def test_a_notice_says_that_no_model_wrote_it(question: str, closing: str, tmp_path: Path) -> None:
+    """In the language of the question, not of the index or the sources; printed before the sources, and no
+    part of the text.
+    """
+    with LightRAG(tmp_path) as rag:
+        rag.insert(MARLEY)
+        given = rag.query(question)
+    assert given.citations and given.notice.endswith(closing)
+    assert given.notice not in given.text
+    assert f"{given.text}\n\n{given.notice}\n[1]" in str(given)
 
 
 @pytest.mark.parametrize(

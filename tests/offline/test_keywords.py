@@ -69,3 +69,19 @@ def test_a_question_in_small_letters_still_names_something(question: str) -> Non
 def test_empty_questions_have_no_keywords(question: str) -> None:
     """Nothing asked, nothing found, nothing raised."""
     assert keywords(question) == Keywords()
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "language"),
+    [
+        ("Who repaired the boiler of Elm House?", "How much is the deposit?", "en"),
+        ("Who is Ines Calder?", "When does the ferry leave?", "en"),
+        ("榆园的锅炉是谁修的？", "押金是多少？", "zh"),
+    ],
+)
+def test_a_question_with_words_of_its_own_needs_no_earlier_turn(
+    before: str, question: str, language: Language
+) -> None:
+    """Without a pronoun or a word that goes on with the subject, the answer is as without a conversation."""
+    turns = (Message("user", before), Message("assistant", "Ines Calder did."))
+    assert keywords(question, *turns, language=language) == keywords(question, language=language)

@@ -167,3 +167,42 @@ async def test_plain_functions_wait_for_nobody(tmp_path: Path) -> None:
         finally:
             go_on.set()
             await inserting
+
+
+def test_a_system_text_goes_to_its_own_parameter() -> None:
+    """By name, also where the function takes its arguments by name only."""
+    seen: list[tuple[str, str]] = []
+
+    async def by_name(*, system: str, prompt: str) -> str:
+        seen.append((system, prompt))
+        return "x"
+
+    def by_place(prompt: str, /, system_prompt: str = "") -> str:
+        seen.append((system_prompt, prompt))
+        return "x"
+
+    messages = [Message("system", "Be brief."), Message("user", "Who?")]
+    for function in (by_name, by_place):
+        assert asyncio.run(FunctionLLM(function).complete(messages)).text == "x"
+    assert seen == [("Be brief.", "Who?")] * 2
+
+
+def test_only_messages_by_name() -> None:
+    """A function with a single parameter, by name only, gets the conversation."""
+
+    def llm(*, messages: list[dict[str, str]]) -> str:
+        return messages[-1]["content"]
+
+    assert asyncio.run(FunctionLLM(llm).complete([Message("user", "Who?")])).text == "Who?"
+
+
+def test_a_function_with_other_needs_is_refused_at_once() -> None:
+    """The error says what the function may take."""
+
+    def llm(prompt: str, temperature: float) -> str:
+        return ""
+
+    with pytest.raises(ConfigError, match=r"needs temperature.*\(system, prompt\)"):
+        FunctionLLM(llm)
+    with pytest.raises(ConfigError, match="needs an argument"):
+        FunctionLLM(lambda: "x")

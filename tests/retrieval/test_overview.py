@@ -1,11 +1,12 @@
 """Overviews: the whole text, from its beginning to its end, within the budget."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, Keywords
+from lightrag_jsonl import Document, Keywords, QueryParam
 from lightrag_jsonl.core.question_scope import asks_about_change
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.excerpts import (
@@ -105,6 +106,33 @@ async def test_an_extractor_of_keywords_may_ask_for_the_whole(tmp_path: Path) ->
     async with index(tmp_path, keyword_extractor=Whole()) as rag:
         await rag.insert(_voyage())
         assert (await rag.retrieve("Corran?", mode="mix")).communities
+
+
+@pytest.mark.parametrize(
+    ("title", "question", "is_whole"),
+    [
+        ("The Heron Log", "What is The Heron Log about?", True),
+        ("The Heron Log", "what are the main themes of “the heron log”?", True),
+        ("The Heron Log", "Who wrote The Heron Log?", False),
+        ("The Heron Log", "What is the heron about?", False),
+        ("The Heron Log", "Where is Corran in The Heron Log?", False),
+        ("鹭鸶号日志", "《鹭鸶号日志》讲了什么？", True),
+        ("鹭鸶号日志", "鹭鸶号日志的主要人物有哪些？", True),
+        ("鹭鸶号日志", "鹭鸶号的船长是谁？", False),
+        ("鹭鸶号日志", "这两份资料讲什么？", True),
+    ],
+)
+async def test_a_title_is_a_name_for_the_whole(
+    tmp_path: Path, title: str, question: str, *, is_whole: bool
+) -> None:
+    """A question that names a document by its title and asks for what any text has leads to an overview,
+    whatever keywords the caller gives; and the context says so by its mode.
+    """
+    async with index(tmp_path) as rag:
+        await rag.insert(replace(_voyage(), title=title))
+        context = await rag.retrieve(question, QueryParam(ll_keywords=("Corran",)))
+        assert context.mode == ("overview" if is_whole else "mix")
+        assert bool(context.excerpts) == is_whole
 
 
 CHANGES = (

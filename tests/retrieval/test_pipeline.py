@@ -268,7 +268,7 @@ def form_of_the_answer(folder: Path, param: QueryParam | None = None, **more: An
     llm = ScriptedLLM(["[1]"])
     with LightRAG(folder, llm=llm, **more) as rag:
         rag.query(QUESTION, param or QueryParam(ll_keywords=("Scrooge",)))
-    return re.findall("(?:Form of the answer: |回答的形式：)(.*?)[.。]", llm.requests[0].text)[0]
+    return re.findall("(?:Form(?: of the answer)?: |。形式：)(.*?)[.。]", llm.requests[0].text)[0]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,10 @@ class ExtractiveAnswerer:
         call = partial(select_answer, question, context, self._language)
         return await in_daemon_thread(call)
 
+    def notice(self, question: str) -> str:
+        """Who wrote the answers, in the question's language."""
+        return FIXED_WORDS[written_in(question, self._language)].selected
+
 
 def select_answer(question: str, context: Context, language: Language) -> QuotedAnswer:
     """The answer in the question's language, with the places of the quotes."""
@@ -93,7 +97,7 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
         text = " ".join([f"{quote.line} [{quote.number}]" for quote in quotes])
     else:
         lines = "\n".join([f"- {quote.line} [{quote.number}]" for quote in quotes])
-        text = "\n\n".join([opening, lines, *notes, words.selected])
+        text = "\n\n".join([opening, lines, *notes])
     places = [PlacedQuote(quote.chunk_id, quote.start, quote.end) for quote in quotes]
     return QuotedAnswer(text, tuple(places))
 

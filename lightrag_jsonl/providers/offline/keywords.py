@@ -96,7 +96,8 @@ def _from_history(
     nothing = _NamesAndWords([], [])
     has_pronoun = PERSONAL_PRONOUN.search(question) is not None
     goes_on = _FOLLOWING.search(question) is not None and not own.words
-    if own.names and not has_pronoun and not goes_on:
+    is_independent = bool(own.names or own.words)
+    if is_independent and not has_pronoun and not goes_on:
         return nothing
     user_turns = [_names_and_words(turn, language) for turn in _turns(history, "user")]
     if own.names and not has_pronoun:

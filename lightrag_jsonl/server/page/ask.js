@@ -27,6 +27,7 @@ export function startAsk() {
     filters: h("form", { class: "filters" }, filter("title"), filter("from", "date"), filter("to", "date"), filter("as_of", "text")),
     canvas: h("div", { class: "canvas", role: "img", label: "graph_drawing" }),
     relations: h("ul", { class: "list" }),
+    others: h("ul", { class: "list" }),
     evidence: h("p", { class: "soft", t: "evidence_none" }),
   };
   const again = h("button", { type: "button", t: "new_conversation", onclick: reset });
@@ -35,7 +36,7 @@ export function startAsk() {
     h("div", { class: "column" }, parts.intro, parts.turns,
       h("form", { class: "composer card", onsubmit: submitted }, parts.question, controls, parts.model),
       h("details", {}, h("summary", { t: "filters" }), parts.filters)),
-    h("aside", { class: "side" }, h("h2", { t: "evidence" }), parts.evidence, parts.canvas, parts.relations),
+    h("aside", { class: "side" }, h("h2", { t: "evidence" }), parts.evidence, parts.canvas, parts.relations, h("details", { hidden: true }, h("summary", { t: "also_found" }), parts.others)),
   );
   drawing = new Drawing(parts.canvas, (entity) => openSources({ entity }));
   showEvidence([]);
@@ -140,7 +141,6 @@ async function receive(question, turn, signal) {
       turn.busy.say("ranking");
     } else if (name === "evidence") {
       turn.evidence = value.selected.map(({ edge, reasoning }) => ({ ...edge, reasoning }));
-      showEvidence(turn.evidence);
       turn.busy.say("writing");
     } else if (name === "piece") turn.text.append(value.text);
     else if (name === "answer") finish(question, turn, value);
@@ -148,6 +148,9 @@ async function receive(question, turn, signal) {
 }
 
 function finish(question, turn, answer) {
+  const cited = new Set(answer.citations.map(({ chunk_id }) => chunk_id));
+  turn.evidence = turn.evidence.map((edge) => ({ ...edge, cited: edge.chunk_ids.some((id) => cited.has(id)) }));
+  showEvidence(turn.evidence);
   turns.push({ question, answer, evidence: turn.evidence });
   remember();
   turn.text.replaceChildren(...markdown(answer.text, answer.claims, (number, claim) => citationButton(number, answer, claim)));
@@ -158,6 +161,7 @@ function finish(question, turn, answer) {
     line(() => openCitations(shownFirst(cited)), h("span", { class: numberClass(cited) }, number),
       h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), cited.map(({ text, supported }) => supported && ` ${text}`), unsupportedClaims(answer, number))));
   if (sources.length) turn.foot.append(h("h3", { t: "sources" }), h("ul", { class: "list" }, sources));
+  if (answer.notice) turn.foot.prepend(h("p", { class: "soft" }, answer.notice));
   turn.foot.append(...(answer.uncited ?? []).map((line) => h("p", { class: "warn" }, line)));
   const trace = { href: answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`), target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
   const evidence = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence) };
@@ -166,7 +170,7 @@ function finish(question, turn, answer) {
 
 // The answer with the list of its sources, for the clipboard.
 function copyButton(answer) {
-  const text = [answer.text, [...answer.sources, ...(answer.uncited ?? [])].join("\n")].filter(Boolean).join("\n\n");
+  const text = [answer.text, answer.notice, [...answer.sources, ...(answer.uncited ?? [])].join("\n")].filter(Boolean).join("\n\n");
   const button = h("button", { class: "link", t: "copy" });
   const say = (key) => {
     button.dataset.t = key;
@@ -241,15 +245,20 @@ function unsupportedClaims({ text, claims }, number) {
 
 const numberClass = (cited) => (cited.some(({ supported }) => supported) ? "number" : "number weak");
 
-function showEvidence(edges) {
+// The relations in cited passages; what was found besides is behind a heading of its own.
+function showEvidence(found) {
+  const edges = found.filter(({ cited }) => cited);
   const ends = Map.groupBy(edges.flatMap(({ source, target }) => [source, target]), (name) => name);
   parts.evidence.parentNode.hidden = !parts.intro.hidden;
   parts.evidence.hidden = edges.length > 0;
   parts.canvas.hidden = !edges.length;
   drawing.clear();
   drawing.add([...ends].map(([name, { length }]) => ({ name, degree: length, type: "" })), edges);
-  parts.relations.replaceChildren(...edges.map((edge) =>
-    line(() => openSources({ entity: edge.source, target: edge.target }), relationWords(edge))));
+  const lines = (relations) => relations.map((edge) =>
+    line(() => openSources({ entity: edge.source, target: edge.target }), relationWords(edge)));
+  parts.relations.replaceChildren(...lines(edges));
+  parts.others.replaceChildren(...lines(found.filter(({ cited }) => !cited)));
+  parts.others.parentNode.hidden = edges.length === found.length;
 }
 
 export const line = (onclick, ...children) => h("li", {}, h("button", { class: "line", onclick }, children));
