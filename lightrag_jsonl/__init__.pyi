@@ -5,6 +5,7 @@ from .core.answers import (
     Answer as Answer,
     Citation as Citation,
     CitedClaim as CitedClaim,
+    UncitedClaim as UncitedClaim,
     Community as Community,
     CommunityReport as CommunityReport,
     Context as Context,

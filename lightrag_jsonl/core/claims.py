@@ -10,7 +10,7 @@ from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
 
-LEAST_SHARED = 0.5  # of the words of a description, in the sentence that states it
+LEAST_SHARED = 0.5  # of the words of a description, in the sentence taken for it
 
 
 @with_short_repr
@@ -20,8 +20,8 @@ class DatedClaim:
     tells a relation of two entities from a statement about one.
 
     It holds from `valid_from` to `valid_to`, by the words of the text; "" is open. `written` is the date of
-    the document, as it was given. `text` is the sentence, at characters `start` to `end` of the page, or
-    the stored description if no sentence says so.
+    the document, as it was given. `text` is the nearest sentence, at characters `start` to `end` of the
+    page, or the stored description if no sentence has the names and half the words.
     """
 
     subject: str
@@ -78,8 +78,9 @@ class GraphDifference:
 
 
 def statement_span(text: str, names: Sequence[str], description: str) -> tuple[int, int] | None:
-    """The characters of a text that state something about names: the description as it stands there, or
-    the sentence with all names that shares most of its words; None if no sentence says something like it.
+    """The characters of a text nearest to a description of names: the description as it stands there, or
+    the sentence with all names that shares most of its words, and at least half; else None. Whether the
+    sentence says the same, words cannot tell.
     """
     start = text.find(description) if description else -1
     if start >= 0:

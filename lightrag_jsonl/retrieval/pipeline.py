@@ -197,6 +197,7 @@ class QueryPipeline:
             truncated=cut_off,
             prompt_numbers=prompt_numbers,
             claims=cited.claims,
+            uncited=cited.uncited,
         )
         await observer.answered(answer)
         log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)

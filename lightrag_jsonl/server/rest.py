@@ -188,22 +188,24 @@ Question = msgspec.defstruct("Question", _question_fields(), forbid_unknown_fiel
 
 
 class AnswerBody(Struct):
-    """An answer; `sources` has a line for each cited number, `uncited` one for each statement without a
-    citation.
+    """An answer; `sources` has a line for each cited number, `notes` one for each claim that is marked
+    and for each statement without a citation.
 
-    The `claims` are the cited numbers in the text: whether the source supports the claim before the
-    number, and by which of the `citations`.
+    The `claims` are the cited numbers in the text: what is known of the claim before the number (its
+    `verdict` and `reason`), and the nearest sentence in `citations`. The `uncited` statements have no
+    number; the sentence `nearest` to each was looked up by this server.
     """
 
     text: str
     citations: tuple[answers.Citation, ...]
     sources: list[str]
-    uncited: list[str]
+    notes: list[str]
     trace_id: str | None
     usage: Usage
     invented: tuple[int, ...]
     truncated: bool
     claims: tuple[answers.CitedClaim, ...]
+    uncited: tuple[answers.UncitedClaim, ...]
 
 
 class ListPart(Struct, Generic[ListItem]):
@@ -235,12 +237,13 @@ def answer_body(answer: answers.Answer) -> AnswerBody:
         text=answer.text,
         citations=answer.citations,
         sources=list(answers.source_lines(answer.citations, answer.context.language)),
-        uncited=list(answers.uncited_lines(answer)),
+        notes=list(answers.note_lines(answer)),
         trace_id=answer.trace_id,
         usage=answer.usage,
         invented=answer.invented,
         truncated=answer.truncated,
         claims=answer.claims,
+        uncited=answer.uncited,
     )
 
 

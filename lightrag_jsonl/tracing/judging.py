@@ -1,0 +1,620 @@
+"""Judges the claims of a text against passages by facts that words can decide.
+
+Words tell what is `missing` near the nearest sentence: a number, a date, a name, a quotation, a "not"
+too many or too few. They never tell that a sentence supports a claim.
+"""
+
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lightrag_jsonl.core.answers import Span, Verdict
+from lightrag_jsonl.core.cjk import has_cjk, is_cjk, simplified
+from lightrag_jsonl.core.headings import find_headings
+from lightrag_jsonl.core.names import nfkc_casefold
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS, is_grammatical
+from lightrag_jsonl.core.terms import search_terms, stem
+from lightrag_jsonl.tracing.claim_facts import (
+    Fact,
+    name_facts,
+    polarity,
+    quotation_facts,
+    value_facts,
+    words_of,
+)
+from lightrag_jsonl.tracing.claim_words import HEDGES, STRONG_WORDS
+
+_SHORTEST_COPY = 12  # characters of a claim that is a quotation word for word
+_BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
+_PRECISION = 0.01  # "about" allows a hundredth
+_EXACT = 1e-6
+_COUNTABLE = 12  # a number of things up to this may be counted instead of written
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text that a claim is judged by, and what stands beside it: title, headings, date."""
+
+    text: str
+    background: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Characters `start` to `end` of a passage, by its number among the passages."""
+
+    passage: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a claim is marked, in words; the characters of the claim, and those of the passage of the
+    nearest sentence, that differ. One that does not decide only asks to compare.
+    """
+
+    kind: str
+    text: str
+    differing: Span | None = None
+    instead: Span | None = None
+    decides: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What words tell of a claim: its nearest sentence, if one shares a word, the window of sentences
+    that were looked at, and the reasons to mark the claim.
+    """
+
+    nearest: Place | None = None
+    window: str = ""
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """ "missing", "compare" or "nearest": words never tell that a sentence supports a claim."""
+        if any(reason.decides for reason in self.reasons):
+            return "missing"
+        return "compare" if self.reasons else "nearest"
+
+    @property
+    def reason(self) -> str:
+        """The reasons of the verdict in words."""
+        return "; ".join([reason.text for reason in self._own_reasons])
+
+    @property
+    def differing(self) -> tuple[Span, ...]:
+        """The characters of the claim that differ."""
+        return tuple([reason.differing for reason in self._own_reasons if reason.differing])
+
+    @property
+    def instead(self) -> tuple[Span, ...]:
+        """The characters of the passage of the nearest sentence that stand there instead."""
+        spans = [reason.instead for reason in self._own_reasons if reason.instead]
+        return tuple(dict.fromkeys(spans))
+
+    @property
+    def _own_reasons(self) -> list[Reason]:
+        decides = self.verdict == "missing"
+        return [reason for reason in self.reasons if reason.decides == decides]
+
+
+def judge_claim(
+    claim: str, passages: Sequence[Passage], *, known_words: Collection[str] = frozenset()
+) -> Judgement:
+    """The nearest sentence of a claim in passages, and what of the claim does not stand near it.
+
+    `known_words` are words of names, in lower case, such as those of the index: they tell a name from
+    a word at the start of a claim.
+    """
+    copied = _copied_place(claim, passages)
+    if copied is not None:
+        return Judgement(nearest=copied, window=_text_at(copied, passages))
+    best = _best_sentences(content_stems(claim), passages)
+    if not best:  # a Chinese claim in other words may share single characters
+        best = _best_sentences(_content_characters(claim), passages, by_characters=True)
+    if not best:
+        return Judgement(reasons=tuple(_reasons_of_strangers(claim, passages)))
+    window = _Window(passages, best)
+    return Judgement(
+        nearest=best[0].place,
+        window=window.text,
+        reasons=tuple(_reasons(claim, window, known_words)),
+    )
+
+
+def words_of_names(names: Iterable[str]) -> frozenset[str]:
+    """The words of names, in lower case, as `judge_claim` knows them."""
+    return frozenset(word for name in names for word in nfkc_casefold(name).split())
+
+
+def _copied_place(claim: str, passages: Sequence[Passage]) -> Place | None:
+    """The place of a claim that stands in a passage word for word: it is a quotation."""
+    quoted = claim.strip().strip("“”\"'「」").rstrip("。.")
+    if len(quoted) < _SHORTEST_COPY:
+        return None
+    pattern = None
+    for number, passage in enumerate(passages):
+        start = passage.text.find(quoted)
+        if start < 0 and quoted[: _SHORTEST_COPY // 2] in passage.text and " " in quoted:
+            pattern = pattern or re.compile(r"\s+".join(map(re.escape, quoted.split())))
+            match = pattern.search(passage.text)
+            if match:
+                return Place(passage=number, start=match.start(), end=match.end())
+        if start >= 0:
+            return Place(passage=number, start=start, end=start + len(quoted))
+    return None
+
+
+def _text_at(place: Place, passages: Sequence[Passage]) -> str:
+    return passages[place.passage].text[place.start : place.end]
+
+
+def _reasons_of_strangers(claim: str, passages: Sequence[Passage]) -> Iterator[Reason]:
+    """The reason to mark a claim that shares no word with the passages."""
+    text = "".join([passage.text for passage in passages])
+    words = _words_for(claim)
+    if not text.strip():
+        yield Reason(kind="nothing", text=words["nothing"])
+    else:
+        is_other = has_cjk(claim) != has_cjk(text)
+        yield Reason(
+            kind="nothing", text=words["language" if is_other else "nothing"], decides=False
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence of a passage, by the numbers of both, with the weight of the words that it shares."""
+
+    passage: int
+    number: int
+    start: int
+    end: int
+    score: float
+
+    @property
+    def place(self) -> Place:
+        """Its characters."""
+        return Place(passage=self.passage, start=self.start, end=self.end)
+
+
+def _best_sentences(
+    terms: frozenset[str], passages: Sequence[Passage], *, by_characters: bool = False
+) -> list[_Sentence]:
+    """The sentences that share most terms of a claim, weighted by rarity, the best first."""
+    scored: list[_Sentence] = []
+    counts: Counter[str] = Counter()
+    total = 0
+    tables: list[list[frozenset[str]]] = []
+    for passage in passages:
+        sentences = _sentence_stems(passage.text)
+        total += len(sentences)
+        shared = [
+            terms & (_content_characters(passage.text[start:end]) if by_characters else stems)
+            for start, end, stems, _ in sentences
+        ]
+        for common in shared:
+            counts.update(common)
+        tables.append(shared)
+    rarity = {term: math.log(1 + total / count) for term, count in counts.items()}
+    for number, shared in enumerate(tables):
+        sentences = _sentence_stems(passages[number].text)
+        for position, (start, end, _, is_heading) in enumerate(sentences):
+            score = sum([rarity[term] for term in sorted(shared[position])])
+            if score > 0 and not is_heading:
+                scored.append(_Sentence(number, position, start, end, score))
+    scored.sort(key=lambda sentence: (-sentence.score, sentence.passage, sentence.number))
+    return scored[:_BEST]
+
+
+@lru_cache(200)  # a passage is often cited several times
+def _sentence_stems(text: str) -> tuple[tuple[int, int, frozenset[str], bool], ...]:
+    """The sentences of a text with their stems; and whether each is a heading."""
+    headings = [heading.start for heading in find_headings(text)]
+    sentences = []
+    for start, end in sentence_spans(text):
+        place = bisect_right(headings, end - 1) - 1
+        is_heading = (place >= 0 and start <= headings[place] < end) or _stands_alone(
+            text, start, end
+        )
+        sentences.append((start, end, content_stems(text[start:end]), is_heading))
+    return tuple(sentences)
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether a sentence is a short line between blank lines, without a full stop: a heading."""
+    line = text[start:end]
+    if end - start > 60 or line[-1] in '.。!！?？…”"」）)：:;；|' or line[0] in "-*|•·":
+        return False
+    return text[:start].rstrip(" ").endswith("\n\n") and text[end:].lstrip(" ").startswith("\n")
+
+
+def _content_characters(text: str) -> frozenset[str]:
+    """The CJK characters of a text that mean something alone."""
+    return frozenset(
+        [char for char in simplified(text) if is_cjk(char) and not is_grammatical(char)]
+    )
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """The words of a text without words of grammar, English ones without their endings."""
+    return frozenset([stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
+
+
+class _Window:
+    """The best sentences with their neighbours, and the background of their passages."""
+
+    def __init__(self, passages: Sequence[Passage], best: Sequence[_Sentence]) -> None:
+        self.nearest = passages[best[0].passage].text[best[0].start : best[0].end]
+        self.nearest_start = best[0].start
+        self.best = [passages[one.passage].text[one.start : one.end] for one in best]
+        self.parts: list[str] = []
+        seen: dict[int, list[tuple[int, int]]] = {}
+        for one in best:
+            sentences = _sentence_stems(passages[one.passage].text)
+            first = sentences[max(one.number - 1, 0)][0]
+            last = sentences[min(one.number + 1, len(sentences) - 1)][1]
+            seen.setdefault(one.passage, []).append((first, last))
+        for number, spans in seen.items():
+            text = passages[number].text
+            for start, end in _joined(sorted(spans)):
+                self.parts.append(text[start:end])
+        self.background = "\n".join(passages[number].background for number in seen)
+        self.whole = "\n".join([*[passage.text for passage in passages], self.background])
+        self.text = "\n".join([*self.parts, self.background])
+        self.stems = content_stems(self.text)
+        self.values = [
+            fact for part in (*self.parts, self.background) for fact in value_facts(part)
+        ]
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Sorted spans, overlapping ones as one."""
+    start, end = spans[0]
+    for next_start, next_end in spans[1:]:
+        if next_start > end:
+            yield start, end
+            start, end = next_start, next_end
+        end = max(end, next_end)
+    yield start, end
+
+
+# ── the reasons ─────────────────────────────────────────────────────────────────
+
+
+def _reasons(claim: str, window: _Window, known_words: Collection[str]) -> Iterator[Reason]:
+    yield from _value_reasons(claim, window)
+    yield from _quotation_reasons(claim, window)
+    yield from _name_reasons(claim, window, known_words)
+    yield from _polarity_reasons(claim, window)
+    yield from _strength_reasons(claim, window)
+
+
+def _value_reasons(claim: str, window: _Window) -> Iterator[Reason]:
+    nearest = value_facts(window.nearest)
+    for fact in value_facts(claim):
+        same = _same_date if fact.kind == "date" else _same_number
+        if any(same(fact, other, window) for other in window.values):
+            continue
+        counterpart = _counterpart(fact, nearest)
+        countable = (
+            fact.kind == "number"
+            and not fact.measure
+            and fact.number <= _COUNTABLE
+            and fact.number % 1 == 0
+        )
+        decides = counterpart is not None or not countable
+        words = _words_for(claim)
+        if counterpart is not None:
+            text = words["says"].format(counterpart.text, fact.text)
+            source = (
+                window.nearest_start + counterpart.start,
+                window.nearest_start + counterpart.end,
+            )
+        else:
+            text = words["lacks"].format(fact.text)
+            source = None
+        yield Reason(
+            kind=fact.kind,
+            text=text,
+            differing=(fact.start, fact.end),
+            instead=source,
+            decides=decides,
+        )
+
+
+def _counterpart(fact: Fact, others: Sequence[Fact]) -> Fact | None:
+    """A fact of the same kind about the same: with the same unit or the same counted word."""
+    for other in others:
+        if other.kind != fact.kind:
+            continue
+        if fact.kind == "date":
+            return other
+        if fact.measure and fact.measure == other.measure:
+            return other
+        if fact.counted and fact.counted == other.counted:
+            return other
+    return None
+
+
+def _same_number(fact: Fact, other: Fact, window: _Window) -> bool:
+    if other.kind == "date":
+        return fact.plain in other.date and fact.plain > 0
+    if fact.measure and other.measure and fact.measure != other.measure:
+        return False
+    if fact.measure == other.measure and _equal(fact.number, other.number, fact, other):
+        return True
+    is_open = not (fact.measure and other.measure)
+    return is_open and _equal(fact.plain, other.plain, fact, other)
+
+
+def _equal(number: float, other: float, fact: Fact, source: Fact) -> bool:
+    if "about" in (fact.rounding, source.rounding):
+        return abs(number - other) <= max(_PRECISION * abs(other), _EXACT)
+    if fact.rounding == "over" and source.rounding != "over":
+        return number <= other * (1 + _EXACT) and number >= 0.8 * other
+    return math.isclose(number, other, rel_tol=_EXACT, abs_tol=_EXACT)
+
+
+def _same_date(fact: Fact, other: Fact, window: _Window) -> bool:
+    """Whether each part of a date stands there: the year may stand elsewhere in the window."""
+    if other.kind == "number":
+        return not any(fact.date[1:]) and other.plain == fact.date[0]
+    years = {value.date[0] for value in window.values if value.kind == "date"} | {
+        value.plain for value in window.values if value.kind == "number"
+    }
+    for position, (own, others) in enumerate(zip(fact.date, other.date, strict=True)):
+        if not own or own == others:
+            continue
+        if position == 0 and not others and own in years:
+            continue
+        return False
+    return True
+
+
+def _quotation_reasons(claim: str, window: _Window) -> Iterator[Reason]:
+    whole = _letters(window.whole)
+    for fact in quotation_facts(claim):
+        pieces = [_letters(piece) for piece in fact.text.replace("...", "…").split("…")]
+        if not all(piece in whole for piece in pieces):
+            yield Reason(
+                kind="quotation",
+                text=_words_for(claim)["quotation"].format(fact.text),
+                differing=(fact.start, fact.end),
+            )
+
+
+def _letters(text: str) -> str:
+    folded = nfkc_casefold(simplified(text))
+    return "".join([char for char in folded if char.isalnum()])
+
+
+def _name_reasons(claim: str, window: _Window, known_words: Collection[str]) -> Iterator[Reason]:
+    whole = window.whole
+    if has_cjk(claim) != has_cjk(window.text):
+        return  # in another script, a name has other letters
+    for fact in name_facts(claim, _NamedWords(whole, known_words)):
+        missing = _missing_part(fact.text, window.text)
+        if missing:
+            elsewhere = not _missing_part(fact.text, whole)
+            yield Reason(
+                kind="name",
+                text=_words_for(claim)["elsewhere" if elsewhere else "name"].format(missing),
+                differing=(fact.start, fact.end),
+                decides=not elsewhere,
+            )
+
+
+class _NamedWords:
+    """The words that stand with a capital inside sentences of a text, and the words of names of the index."""
+
+    def __init__(self, text: str, known_words: Collection[str]) -> None:
+        self._known_words = known_words
+        self._words = _capitalized_inside(text)
+        self._lower = frozenset(text.split())
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._words or (word in self._known_words and word not in self._lower)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+
+@lru_cache(200)
+def _capitalized_inside(text: str) -> frozenset[str]:
+    return frozenset(match[0].lower() for match in re.finditer(r"(?<=[a-z,] )[A-Z][\w'-]+", text))
+
+
+def _missing_part(name: str, text: str) -> str:
+    """The part of a name that a text does not have, also not in a short form; "" if there is none."""
+    folded = simplified(text)
+    if has_cjk(name):
+        plain = simplified(name)
+        return "" if plain in folded or _is_abbreviated(plain, folded) else name
+    stems = _name_stems(text)
+    parts = [part for part in name.replace("-", " ").split() if part[:1].isupper()]
+    missing = [part for part in parts if not _stands(part, stems)]
+    if not missing:
+        return ""
+    if len(missing) < len(parts) and _has_short_form(parts, missing, text):
+        return ""
+    if _initials(parts) in stems or _is_acronym(name, text):
+        return ""
+    return " ".join(missing)
+
+
+@lru_cache(200)
+def _name_stems(text: str) -> frozenset[str]:
+    return frozenset(stem(term) for term in search_terms(text)) | frozenset(search_terms(text))
+
+
+def _stands(part: str, stems: Collection[str]) -> bool:
+    """Whether the words of a part of a name stand among stems, or a form of them: Polish, Poland."""
+    terms = search_terms(part)
+    if part.endswith(".") or len(part) == 1:  # an initial
+        return any(word.startswith(part[0].lower()) for word in stems)
+    for term in terms:
+        if term in stems or stem(term) in stems:
+            continue
+        if len(term) < 5 or not any(
+            word[:4] == term[:4] and abs(len(word) - len(term)) < 5 for word in stems
+        ):
+            return False
+    return True
+
+
+def _has_short_form(parts: Sequence[str], missing: Sequence[str], text: str) -> bool:
+    """Whether the other parts of a name stand alone somewhere: Ms McCullough for Deb McCullough."""
+    for part in parts:
+        if part in missing:
+            continue
+        for match in re.finditer(rf"(?<!\w){re.escape(part)}(?!\w)", text):
+            before = re.search(
+                r"([A-Z][\w'’]*)\.?\s$", text[max(0, match.start() - 30) : match.start()]
+            )
+            after = re.match(r"\s([A-Z][\w]*)", text[match.end() :])
+            has_other_before = (
+                before is not None
+                and before[1] not in parts
+                and before[1]
+                not in (
+                    "Mr",
+                    "Mrs",
+                    "Ms",
+                    "Dr",
+                    "Miss",
+                    "Sir",
+                    "Lady",
+                    "Lord",
+                    "The",
+                    "In",
+                    "And",
+                    "But",
+                    "Professor",
+                )
+            )
+            has_other_after = after is not None and after[1] not in parts
+            if not has_other_before and not has_other_after:
+                return True
+    return False
+
+
+def _initials(parts: Sequence[str]) -> str:
+    return "".join(part[0] for part in parts).lower() if len(parts) > 1 else "\0"
+
+
+def _is_acronym(name: str, text: str) -> bool:
+    """Whether a name in capitals has the initials of words of a text that follow each other."""
+    letters = name.replace(".", "")
+    if not letters.isupper() or not 2 <= len(letters) <= 8:
+        return False
+    between = r"[\w'’-]*[\s/-]+(?:(?:of|the|and|for|in|on|a|de|plus)\s+)*"
+    return re.search(rf"\b{between.join(letters)}", text, re.IGNORECASE) is not None
+
+
+def _is_abbreviated(name: str, text: str) -> bool:
+    """Whether a text has a longer or shorter form of a Chinese name: 华测检测 for 华测, 监管局 for 监督管理局."""
+    if len(name) < 4:
+        return False
+    pattern = r"[\u4e00-\u9fff]{0,3}".join(map(re.escape, name))
+    return bool(re.search(pattern, text))
+
+
+def _polarity_reasons(claim: str, window: _Window) -> Iterator[Reason]:
+    claimed = polarity(claim)
+    nearby = [polarity(part) for part in window.best]
+    everything = polarity(window.text)
+    words = _words_for(claim)
+    nearest = nearby[0]
+    affirmed = frozenset(word for one in nearby for word in one.affirmed)
+    denied = everything.denied
+    for negation in claimed.negations:
+        said_of = [word for word in negation.words if word in affirmed]
+        if said_of and not any(word in denied for word in negation.words):
+            yield Reason(
+                kind="polarity",
+                text=words["affirms"].format(negation.text),
+                differing=(negation.start, negation.end),
+            )
+            return
+    if claimed.negations:
+        return
+    for negation in nearest.negations:
+        shared = [word for word in negation.words if word in claimed.affirmed]
+        if shared and not any(word in everything.affirmed for word in shared):
+            start = window.nearest_start
+            yield Reason(
+                kind="polarity",
+                text=words["denies"].format(negation.text),
+                instead=(start + negation.start, start + negation.end),
+            )
+            return
+
+
+def _strength_reasons(claim: str, window: _Window) -> Iterator[Reason]:
+    words = _words_for(claim)
+    text = "\n".join(window.best)
+    for group in STRONG_WORDS.values():
+        claimed = words_of(claim, group)
+        if claimed and not words_of(text, group):
+            start, end, word = claimed[0]
+            yield Reason(
+                kind="strength",
+                text=words["strong"].format(word),
+                differing=(start, end),
+                decides=False,
+            )
+    hedges = words_of(window.nearest, HEDGES)
+    if hedges and not words_of(claim, HEDGES):
+        start, end, word = hedges[0]
+        yield Reason(
+            kind="hedge",
+            text=words["hedge"].format(word),
+            instead=(window.nearest_start + start, window.nearest_start + end),
+            decides=False,
+        )
+
+
+_WORDS = {
+    "en": {
+        "says": "the passage says “{}”, not “{}”",
+        "lacks": "the passage does not say: {}",
+        "quotation": "these words do not stand in the passage: “{}”",
+        "name": "the passage does not name {}",
+        "elsewhere": "{} is not named near this sentence",
+        "affirms": "the passage says so without “{}”",
+        "denies": "the passage says “{}”",
+        "strong": "the passage does not say “{}”",
+        "hedge": "the passage says “{}”",
+        "nothing": "the passage shares no word with it",
+        "language": "the passage is in another language",
+    },
+    "zh": {
+        "says": "原文写的是“{}”，不是“{}”",
+        "lacks": "原文没有写：{}",
+        "quotation": "原文没有这样的原话：“{}”",
+        "name": "原文没有提到{}",
+        "elsewhere": "这句话附近没有提到{}",
+        "affirms": "原文的说法中没有“{}”",
+        "denies": "原文写的是“{}”",
+        "strong": "原文没有说“{}”",
+        "hedge": "原文写的是“{}”",
+        "nothing": "原文与此没有共同的词语",
+        "language": "原文使用另一种语言",
+    },
+}
+
+
+def _words_for(claim: str) -> dict[str, str]:
+    """The words of reasons in the language of a claim."""
+    return _WORDS["zh" if has_cjk(claim) else "en"]
