@@ -188,13 +188,16 @@ def _digest_of(path: Path) -> str | None:
 
 
 class _Place(NamedTuple):
-    """Characters of a page nearest to a sentence; those that differ from it, and why it is marked."""
+    """Characters of a page nearest to a sentence, or the whole passage if no sentence shares a word; the
+    characters that differ, and why the sentence is marked.
+    """
 
     chunk_id: str
     start: int
     end: int
     differing: tuple[tuple[int, int], ...] = ()
     reason: str = ""
+    is_whole: bool = False
 
 
 @dataclass(slots=True)
@@ -446,13 +449,14 @@ class _Wiki:
             return None, judgement
         nearest = judgement.nearest
         chunk = chunks[nearest.passage if nearest else 0]
-        start, end = (nearest.start, nearest.end) if nearest else (0, 0)
+        start, end = (nearest.start, nearest.end) if nearest else (0, len(chunk.text))
         place = _Place(
             chunk_id=chunk.id,
             start=chunk.start + start,
             end=chunk.start + end,
             differing=tuple([(first - start, last - start) for first, last in judgement.instead]),
             reason=judgement.reason,
+            is_whole=nearest is None,
         )
         return place, judgement
 
@@ -510,7 +514,7 @@ class _Wiki:
             parts.append(self.words.page.format(chunk.page))
         parts.append(self.words.characters.format(place.start, place.end))
         quoted = chunk.text[place.start - chunk.start : place.end - chunk.start]
-        if quoted:
+        if not place.is_whole:
             shown = clipped_at_word(quoted, QUOTE_CHARACTERS)
             parts.append(self.words.quote.format(_with_bold(shown, place.differing)))
         if place.reason:

@@ -30,6 +30,9 @@ from lightrag_jsonl.tracing.claim_facts import (
 from lightrag_jsonl.tracing.claim_words import HEDGES, STRONG_WORDS
 
 _SHORTEST_COPY = 12  # characters of a claim that is a quotation word for word
+_QUOTES = "“”\"'‘’「」"
+_FULL_STOPS = ".。!！?？…"
+_CLAUSE_BORDERS = _FULL_STOPS + _QUOTES + ",;:，；：、\n|()（）—"
 _BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
 _PRECISION = 0.01  # "about" allows a hundredth
 _EXACT = 1e-6
@@ -136,20 +139,27 @@ def words_of_names(names: Iterable[str]) -> frozenset[str]:
 
 def _copied_place(claim: str, passages: Sequence[Passage]) -> Place | None:
     """The place of a claim that stands in a passage word for word: it is a quotation."""
-    quoted = claim.strip().strip("“”\"'「」").rstrip("。.")
+    quoted = claim.strip().strip(_QUOTES).rstrip(_FULL_STOPS)
     if len(quoted) < _SHORTEST_COPY:
         return None
-    pattern = None
+    pattern = re.compile(r"\s+".join(map(re.escape, quoted.split())))
     for number, passage in enumerate(passages):
-        start = passage.text.find(quoted)
-        if start < 0 and quoted[: _SHORTEST_COPY // 2] in passage.text and " " in quoted:
-            pattern = pattern or re.compile(r"\s+".join(map(re.escape, quoted.split())))
-            match = pattern.search(passage.text)
-            if match:
-                return Place(passage=number, start=match.start(), end=match.end())
-        if start >= 0:
-            return Place(passage=number, start=start, end=start + len(quoted))
+        match = pattern.search(passage.text)
+        if match is not None:
+            start, end = _whole_sentences(passage.text, *match.span())
+            return Place(passage=number, start=start, end=end)
     return None
+
+
+def _whole_sentences(text: str, start: int, end: int) -> Span:
+    """A span with the closing marks behind it; the sentences around a span that begins inside a clause."""
+    while end < len(text) and text[end] in _FULL_STOPS + _QUOTES:
+        end += 1
+    before = text[:start].rstrip(" ")
+    if not before or before[-1] in _CLAUSE_BORDERS:
+        return start, end
+    around = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
+    return min(start, around[0][0]), max(end, around[-1][1])
 
 
 def _text_at(place: Place, passages: Sequence[Passage]) -> str:
