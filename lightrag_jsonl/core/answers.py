@@ -278,13 +278,15 @@ class UncitedClaim(JudgedClaim):
 @dataclass(frozen=True, slots=True)
 class Cited:
     """The citations and claims of an answer, the statements without a citation, and the `invented`
-    numbers of no item of the prompt.
+    numbers of no item of the prompt. `windows` are the sentences near each claim and each statement, in
+    this order, for a checker.
     """
 
     citations: tuple[Citation, ...] = ()
     claims: tuple[CitedClaim, ...] = ()
     invented: tuple[int, ...] = ()
     uncited: tuple[UncitedClaim, ...] = ()
+    windows: tuple[str, ...] = ()
 
 
 @with_short_repr

@@ -53,6 +53,7 @@ class _Resolver:
         self._headings = _Headings(view)
         self._known_words = words_of_names(_names(context))
         self._citations: dict[Citation, int] = {}
+        self._windows: list[str] = []
 
     def cited(self) -> Cited:
         """The citations and claims of the answer."""
@@ -69,6 +70,7 @@ class _Resolver:
             claims=tuple(claims),
             invented=tuple(invented),
             uncited=uncited,
+            windows=tuple(self._windows),
         )
 
     def _cited_claims(self, claim: CitingClaim) -> Iterable[CitedClaim]:
@@ -83,6 +85,7 @@ class _Resolver:
             if own_chunks != chunks:
                 own = self._judgement(claim.start, claim.end, own_chunks)
             citation = self._citation(number, own, own_chunks)
+            self._windows.append(judgement.window)
             places = () if citation is None else (self._place(citation),)
             yield CitedClaim(
                 number=number,
@@ -105,6 +108,7 @@ class _Resolver:
         for start, end in uncited_statements(self._text):
             number += 1
             judgement = self._judgement(start, end, chunks)
+            self._windows.append(judgement.window)
             nearest = None
             if judgement.nearest is not None:
                 nearest = self._nearest_sentence(number, judgement, chunks)

@@ -27,6 +27,8 @@ IDS = {
     "similarity-check": "text",
     "kg-edge-selection": "jsonl",
     "review-claims": "jsonl",
+    "check-claims": "jsonl",
+    "answer-again": "text",
     "review-names": "jsonl",
     "community-report": "json",
     "no-context": "text",
