@@ -87,6 +87,8 @@ _ROUNDED = re.compile(
 )
 _OVER_AFTER = re.compile(r"\s?(?:多|余|\+)")
 _ABOUT_AFTER = re.compile(r".{0,3}左右")
+_OPENING_QUOTES = tuple('“"‘《「')
+_CLOSING_QUOTES = tuple('”"’》」')
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s*(?:[(（]?\d{1,2}[.)）、:]|#)\s*$")
 
 
@@ -249,6 +251,8 @@ def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterat
 def _is_no_number(text: str, match: re.Match[str]) -> bool:
     """Whether a match is an ordinal, a list number, or a numeral that is a part of a word."""
     start, end = match.span()
+    if text[start - 1 : start] in _OPENING_QUOTES and text[end : end + 1] in _CLOSING_QUOTES:
+        return True  # a title such as “24”
     if text[start - 1 : start] == "第" or _ORDINAL_AFTER.match(text, end):
         return True
     if match["cjk"] is not None:

@@ -7,10 +7,9 @@ too many or too few. They never tell that a sentence supports a claim.
 import math
 import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from lightrag_jsonl.core.answers import Span, Verdict
 from lightrag_jsonl.core.cjk import has_cjk, is_cjk, simplified
@@ -32,6 +31,9 @@ from lightrag_jsonl.tracing.claim_words import HEDGES, STRONG_WORDS
 _SHORTEST_COPY = 12  # characters of a claim that is a quotation word for word
 _QUOTES = "“”\"'‘’「」"
 _FULL_STOPS = ".。!！?？…"
+_CAPITAL_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+")
+_NEAR = 0.5  # of the words of a claim, in a sentence about the same
+_RESTATED = 0.4  # of the words of that sentence, in the claim
 _CLAUSE_BORDERS = _FULL_STOPS + _QUOTES + ",;:，；：、\n|()（）—"
 _BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
 _PRECISION = 0.01  # "about" allows a hundredth
@@ -119,12 +121,12 @@ def judge_claim(
     copied = _copied_place(claim, passages)
     if copied is not None:
         return Judgement(nearest=copied, window=_text_at(copied, passages))
-    best = _best_sentences(content_stems(claim), passages)
-    if not best:  # a Chinese claim in other words may share single characters
-        best = _best_sentences(_content_characters(claim), passages, by_characters=True)
+    texts = _read(tuple(passages))
+    terms = content_stems(claim)
+    best = texts.best(terms) or texts.best_by_characters(claim)
     if not best:
         return Judgement(reasons=tuple(_reasons_of_strangers(claim, passages)))
-    window = _Window(passages, best)
+    window = _Window(texts, best, terms)
     return Judgement(
         nearest=best[0].place,
         window=window.text,
@@ -181,13 +183,13 @@ def _reasons_of_strangers(claim: str, passages: Sequence[Passage]) -> Iterator[R
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence of a passage, by the numbers of both, with the weight of the words that it shares."""
+    """A sentence of a passage, by the number of the passage and its own number among all sentences."""
 
     passage: int
     number: int
     start: int
     end: int
-    score: float
+    is_heading: bool
 
     @property
     def place(self) -> Place:
@@ -195,45 +197,99 @@ class _Sentence:
         return Place(passage=self.passage, start=self.start, end=self.end)
 
 
-def _best_sentences(
-    terms: frozenset[str], passages: Sequence[Passage], *, by_characters: bool = False
-) -> list[_Sentence]:
-    """The sentences that share most terms of a claim, weighted by rarity, the best first."""
-    scored: list[_Sentence] = []
-    counts: Counter[str] = Counter()
-    total = 0
-    tables: list[list[frozenset[str]]] = []
-    for passage in passages:
-        sentences = _sentence_stems(passage.text)
-        total += len(sentences)
-        shared = [
-            terms & (_content_characters(passage.text[start:end]) if by_characters else stems)
-            for start, end, stems, _ in sentences
-        ]
-        for common in shared:
-            counts.update(common)
-        tables.append(shared)
-    rarity = {term: math.log(1 + total / count) for term, count in counts.items()}
-    for number, shared in enumerate(tables):
-        sentences = _sentence_stems(passages[number].text)
-        for position, (start, end, _, is_heading) in enumerate(sentences):
-            score = sum([rarity[term] for term in sorted(shared[position])])
-            if score > 0 and not is_heading:
-                scored.append(_Sentence(number, position, start, end, score))
-    scored.sort(key=lambda sentence: (-sentence.score, sentence.passage, sentence.number))
-    return scored[:_BEST]
+class _Texts:
+    """Passages read once for all the claims of an answer: their sentences, and where each word stands."""
+
+    def __init__(self, passages: tuple[Passage, ...]) -> None:
+        self.passages = passages
+        self.sentences: list[_Sentence] = []
+        self._stems: list[frozenset[str]] = []
+        self._postings: dict[str, list[int]] = {}
+        self._first: list[int] = []  # of each passage, the place of its first sentence
+        for number, passage in enumerate(passages):
+            self._first.append(len(self.sentences))
+            for start, end, stems, is_heading in _sentence_stems(passage.text):
+                for term in stems:
+                    self._postings.setdefault(term, []).append(len(self.sentences))
+                self.sentences.append(
+                    _Sentence(number, len(self.sentences), start, end, is_heading)
+                )
+                self._stems.append(stems)
+        self._first.append(len(self.sentences))
+
+    def best(self, terms: frozenset[str]) -> list[_Sentence]:
+        """The sentences that share most terms of a claim, weighted by rarity, the best first; no heading."""
+        scores: dict[int, float] = {}
+        for term in sorted(terms):
+            places = self._postings.get(term, ())
+            weight = math.log(1 + len(self.sentences) / len(places)) if places else 0.0
+            for place in places:
+                scores[place] = scores.get(place, 0.0) + weight
+        ordered = sorted(scores, key=lambda place: (-scores[place], place))
+        sentences = [self.sentences[place] for place in ordered[: 4 * _BEST]]
+        return [sentence for sentence in sentences if not sentence.is_heading][:_BEST]
+
+    def best_by_characters(self, claim: str) -> list[_Sentence]:
+        """The same by single CJK characters, for a claim in other words."""
+        characters = _content_characters(claim)
+        scores: list[tuple[float, int]] = []
+        for place, sentence in enumerate(self.sentences):
+            text = self.passages[sentence.passage].text[sentence.start : sentence.end]
+            shared = len(characters & _content_characters(text)) if characters else 0
+            if shared and not sentence.is_heading:
+                scores.append((-shared, place))
+        return [self.sentences[place] for _, place in sorted(scores)[:_BEST]]
+
+    def stems(self, sentence: _Sentence) -> frozenset[str]:
+        """The words of content of a sentence."""
+        return self._stems[sentence.number]
+
+    def neighbours(self, sentence: _Sentence) -> Span:
+        """The characters from the sentence before to the one after, in the same passage."""
+        first = max(sentence.number - 1, self._first[sentence.passage])
+        last = min(sentence.number + 1, self._first[sentence.passage + 1] - 1)
+        return self.sentences[first].start, self.sentences[last].end
+
+    @cached_property
+    def whole(self) -> str:
+        """All passages and what stands beside them."""
+        parts = dict.fromkeys(passage.background for passage in self.passages)
+        return "\n".join([*[passage.text for passage in self.passages], *parts])
+
+    @cached_property
+    def letters(self) -> str:
+        """Letters and digits alone."""
+        return _letters(self.whole)
+
+    @cached_property
+    def values(self) -> list[Fact]:
+        """All numbers and dates."""
+        parts = [part for passage in self.passages for part in (passage.text, passage.background)]
+        return [fact for part in parts for fact in value_facts(part)]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words that stand with a capital inside sentences, in lower case."""
+        return frozenset(match[0].lower() for match in _CAPITAL_INSIDE.finditer(self.whole))
+
+    @cached_property
+    def written_words(self) -> frozenset[str]:
+        """The words as they are written."""
+        return frozenset(self.whole.split())
 
 
-@lru_cache(200)  # a passage is often cited several times
+_read = lru_cache(32)(_Texts)  # the claims of an answer have the same passages
+
+
+@lru_cache(400)  # a passage is often cited several times
 def _sentence_stems(text: str) -> tuple[tuple[int, int, frozenset[str], bool], ...]:
     """The sentences of a text with their stems; and whether each is a heading."""
     headings = [heading.start for heading in find_headings(text)]
     sentences = []
     for start, end in sentence_spans(text):
         place = bisect_right(headings, end - 1) - 1
-        is_heading = (place >= 0 and start <= headings[place] < end) or _stands_alone(
-            text, start, end
-        )
+        is_heading = place >= 0 and start <= headings[place] < end
+        is_heading = is_heading or _stands_alone(text, start, end)
         sentences.append((start, end, content_stems(text[start:end]), is_heading))
     return tuple(sentences)
 
@@ -259,30 +315,39 @@ def content_stems(text: str) -> frozenset[str]:
 
 
 class _Window:
-    """The best sentences with their neighbours, and the background of their passages."""
+    """The best sentences of a claim with their neighbours, and the background of their passages."""
 
-    def __init__(self, passages: Sequence[Passage], best: Sequence[_Sentence]) -> None:
-        self.nearest = passages[best[0].passage].text[best[0].start : best[0].end]
+    def __init__(self, texts: _Texts, best: Sequence[_Sentence], terms: frozenset[str]) -> None:
+        passages = texts.passages
+        self.texts = texts
         self.nearest_start = best[0].start
         self.best = [passages[one.passage].text[one.start : one.end] for one in best]
-        self.parts: list[str] = []
-        seen: dict[int, list[tuple[int, int]]] = {}
+        self.nearest = self.best[0]
+        nearest_stems = texts.stems(best[0])
+        shared = len(nearest_stems & terms)
+        self.claim_share = shared / max(len(terms), 1)
+        self.sentence_share = shared / max(len(nearest_stems), 1)
+        spans: dict[int, list[Span]] = {}
         for one in best:
-            sentences = _sentence_stems(passages[one.passage].text)
-            first = sentences[max(one.number - 1, 0)][0]
-            last = sentences[min(one.number + 1, len(sentences) - 1)][1]
-            seen.setdefault(one.passage, []).append((first, last))
-        for number, spans in seen.items():
-            text = passages[number].text
-            for start, end in _joined(sorted(spans)):
-                self.parts.append(text[start:end])
-        self.background = "\n".join(passages[number].background for number in seen)
-        self.whole = "\n".join([*[passage.text for passage in passages], self.background])
-        self.text = "\n".join([*self.parts, self.background])
-        self.stems = content_stems(self.text)
-        self.values = [
-            fact for part in (*self.parts, self.background) for fact in value_facts(part)
+            spans.setdefault(one.passage, []).append(texts.neighbours(one))
+        self.parts = [
+            passages[number].text[start:end]
+            for number, own_spans in spans.items()
+            for start, end in _joined(sorted(own_spans))
         ]
+        background = "\n".join(dict.fromkeys(passages[number].background for number in spans))
+        self.text = "\n".join([*self.parts, background])
+        self.values = [fact for part in (*self.parts, background) for fact in value_facts(part)]
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the nearest sentence is about the same: it has most words of the claim."""
+        return self.claim_share >= _NEAR
+
+    @property
+    def is_restated(self) -> bool:
+        """Whether the claim has most words of the sentence, too."""
+        return self.is_near and self.sentence_share >= _RESTATED
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -311,7 +376,11 @@ def _value_reasons(claim: str, window: _Window) -> Iterator[Reason]:
     nearest = value_facts(window.nearest)
     for fact in value_facts(claim):
         same = _same_date if fact.kind == "date" else _same_number
-        if any(same(fact, other, window) for other in window.values):
+        if any(same(fact, other, window.values) for other in window.values):
+            continue
+        values = window.texts.values
+        stands_elsewhere = any(same(fact, other, values) for other in values)
+        if stands_elsewhere and not window.is_near:
             continue
         counterpart = _counterpart(fact, nearest)
         countable = (
@@ -354,7 +423,7 @@ def _counterpart(fact: Fact, others: Sequence[Fact]) -> Fact | None:
     return None
 
 
-def _same_number(fact: Fact, other: Fact, window: _Window) -> bool:
+def _same_number(fact: Fact, other: Fact, values: Sequence[Fact]) -> bool:
     if other.kind == "date":
         return fact.plain in other.date and fact.plain > 0
     if fact.measure and other.measure and fact.measure != other.measure:
@@ -373,12 +442,12 @@ def _equal(number: float, other: float, fact: Fact, source: Fact) -> bool:
     return math.isclose(number, other, rel_tol=_EXACT, abs_tol=_EXACT)
 
 
-def _same_date(fact: Fact, other: Fact, window: _Window) -> bool:
+def _same_date(fact: Fact, other: Fact, values: Sequence[Fact]) -> bool:
     """Whether each part of a date stands there: the year may stand elsewhere in the window."""
     if other.kind == "number":
         return not any(fact.date[1:]) and other.plain == fact.date[0]
-    years = {value.date[0] for value in window.values if value.kind == "date"} | {
-        value.plain for value in window.values if value.kind == "number"
+    years = {value.date[0] for value in values if value.kind == "date"} | {
+        value.plain for value in values if value.kind == "number"
     }
     for position, (own, others) in enumerate(zip(fact.date, other.date, strict=True)):
         if not own or own == others:
@@ -390,10 +459,9 @@ def _same_date(fact: Fact, other: Fact, window: _Window) -> bool:
 
 
 def _quotation_reasons(claim: str, window: _Window) -> Iterator[Reason]:
-    whole = _letters(window.whole)
     for fact in quotation_facts(claim):
         pieces = [_letters(piece) for piece in fact.text.replace("...", "…").split("…")]
-        if not all(piece in whole for piece in pieces):
+        if not all(piece in window.texts.letters for piece in pieces):
             yield Reason(
                 kind="quotation",
                 text=_words_for(claim)["quotation"].format(fact.text),
@@ -407,13 +475,15 @@ def _letters(text: str) -> str:
 
 
 def _name_reasons(claim: str, window: _Window, known_words: Collection[str]) -> Iterator[Reason]:
-    whole = window.whole
-    if has_cjk(claim) != has_cjk(window.text):
+    whole = window.texts.whole
+    if not window.claim_share or has_cjk(claim) != has_cjk(window.text):
         return  # in another script, a name has other letters
-    for fact in name_facts(claim, _NamedWords(whole, known_words)):
+    for fact in name_facts(claim, _NamedWords(window.texts, known_words)):
         missing = _missing_part(fact.text, window.text)
         if missing:
             elsewhere = not _missing_part(fact.text, whole)
+            if elsewhere and not window.is_near:
+                continue
             yield Reason(
                 kind="name",
                 text=_words_for(claim)["elsewhere" if elsewhere else "name"].format(missing),
@@ -422,27 +492,23 @@ def _name_reasons(claim: str, window: _Window, known_words: Collection[str]) -> 
             )
 
 
-class _NamedWords:
-    """The words that stand with a capital inside sentences of a text, and the words of names of the index."""
+class _NamedWords(Collection[str]):
+    """The words of names: with a capital inside a sentence of the texts, or of the index."""
 
-    def __init__(self, text: str, known_words: Collection[str]) -> None:
+    def __init__(self, texts: _Texts, known_words: Collection[str]) -> None:
+        self._texts = texts
         self._known_words = known_words
-        self._words = _capitalized_inside(text)
-        self._lower = frozenset(text.split())
 
     def __contains__(self, word: object) -> bool:
-        return word in self._words or (word in self._known_words and word not in self._lower)
+        if word in self._texts.names:
+            return True
+        return word in self._known_words and word not in self._texts.written_words
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._words)
+        return iter(self._known_words)
 
     def __len__(self) -> int:
-        return len(self._words)
-
-
-@lru_cache(200)
-def _capitalized_inside(text: str) -> frozenset[str]:
-    return frozenset(match[0].lower() for match in re.finditer(r"(?<=[a-z,] )[A-Z][\w'-]+", text))
+        return len(self._known_words)
 
 
 def _missing_part(name: str, text: str) -> str:
@@ -548,6 +614,8 @@ def _polarity_reasons(claim: str, window: _Window) -> Iterator[Reason]:
     nearest = nearby[0]
     affirmed = frozenset(word for one in nearby for word in one.affirmed)
     denied = everything.denied
+    if not window.is_near:
+        return
     for negation in claimed.negations:
         said_of = [word for word in negation.words if word in affirmed]
         if said_of and not any(word in denied for word in negation.words):
@@ -557,7 +625,7 @@ def _polarity_reasons(claim: str, window: _Window) -> Iterator[Reason]:
                 differing=(negation.start, negation.end),
             )
             return
-    if claimed.negations:
+    if claimed.negations or not window.is_restated:
         return
     for negation in nearest.negations:
         shared = [word for word in negation.words if word in claimed.affirmed]
@@ -572,6 +640,8 @@ def _polarity_reasons(claim: str, window: _Window) -> Iterator[Reason]:
 
 
 def _strength_reasons(claim: str, window: _Window) -> Iterator[Reason]:
+    if not window.is_near:
+        return
     words = _words_for(claim)
     text = "\n".join(window.best)
     for group in STRONG_WORDS.values():
@@ -585,7 +655,7 @@ def _strength_reasons(claim: str, window: _Window) -> Iterator[Reason]:
                 decides=False,
             )
     hedges = words_of(window.nearest, HEDGES)
-    if hedges and not words_of(claim, HEDGES):
+    if hedges and window.is_restated and not words_of(claim, HEDGES):
         start, end, word = hedges[0]
         yield Reason(
             kind="hedge",

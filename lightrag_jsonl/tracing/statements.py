@@ -30,6 +30,10 @@ _NO_STATEMENT_BEGINNINGS = (
     *[words.names_mentioned_most for words in FIXED_WORDS.values()],
 )
 _LIST_MARK = re.compile(r"(?:[-*+•·]|\(?\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、])\s*")
+_REFERENCES = re.compile(  # the heading of a list of sources, which some models add
+    r"^[\s#*]*(?:references?|sources?|citations?|参考(?:资料|文献|来源)?|引用(?:来源)?|来源|资料来源)[\s*]*[:：]?[\s*]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _FIXED_SENTENCES = frozenset(
     sentence
     for words in FIXED_WORDS.values()
@@ -111,8 +115,10 @@ def uncited_statements(text: str) -> Iterator[tuple[int, int]]:
     """The spans of the sentences of an answer that state something and cite nothing.
 
     Headings, introductions, questions, offers, what is said of the sources themselves, and this
-    package's fixed sentences state nothing.
+    package's fixed sentences state nothing; nor does a list of references at the end.
     """
+    references = _REFERENCES.search(text)
+    text = text[: references.start()] if references else text
     for start, end in sentence_spans(text):
         if _MARKER_BEHIND.match(text, end):
             continue
