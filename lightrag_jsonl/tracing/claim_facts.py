@@ -53,6 +53,20 @@ class Fact:
 # ── numbers ─────────────────────────────────────────────────────────────────────
 
 _UNIT_PATTERN = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
+_FULL_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 _WORD_NUMBER = "|".join([*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS])
 _CHINESE_NUMERAL = "零〇一二两三四五六七八九十百千万亿"
 _MEASURE_WORDS = "个名人位只条件天日号年月岁次倍种项家台辆座间所部本份张支股句元吨克米公点分秒小周级层届章节度成万亿余多"
@@ -75,6 +89,11 @@ _NUMBER = re.compile(
     rf"|\b(?P<words>(?:{_WORD_NUMBER})(?:(?:[\s-]+(?:and\s+)?)(?:{_WORD_NUMBER}))*)\b"
     rf"|(?P<cjk>[{_CHINESE_NUMERAL}]+(?:点[零一二三四五六七八九]+)?)"
     rf")(?P<unit>\s?(?:-|–)?\s?(?:{_UNIT_PATTERN})(?![A-Za-z]))?",
+    re.IGNORECASE,
+)
+_VALUE_HINT = re.compile(  # of a text with a number or a date: most sentences have none
+    rf"[\d零〇一二两三四五六七八九十百千万亿半月]"
+    rf"|\b(?:{_WORD_NUMBER}|half|third|thirds|quarters?|fifths?|{'|'.join(_FULL_MONTHS)})\b",
     re.IGNORECASE,
 )
 _ORDINAL_AFTER = re.compile(r"\s?(?:st|nd|rd|th)\b", re.IGNORECASE)
@@ -289,9 +308,7 @@ _DATES = tuple(
     )
 )
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_LONE_MONTH = re.compile(
-    r"\b(?P<month>January|February|March|April|May|June|July|August|September|October|November|December)\b"
-)
+_LONE_MONTH = re.compile(rf"\b(?P<month>{'|'.join(_FULL_MONTHS)})\b")
 _DECADE = re.compile(
     r"\b(?P<decade>\d{3})0s\b|(?P<century>\d{2}|二十|十九|二十一)世纪(?P<tens>[\d一二三四五六七八九])0?十?年代"
 )
@@ -421,6 +438,8 @@ def value_facts(text: str) -> list[Fact]:
 
 @lru_cache(4_000)  # sentences are near several claims
 def _value_facts(text: str) -> tuple[Fact, ...]:
+    if _VALUE_HINT.search(text) is None:
+        return ()
     plain = half_width(text)
     dates = _date_facts(plain)
     special = [*_clock_facts(plain), *_fraction_facts(plain)]

@@ -234,8 +234,9 @@ class _Texts:
         characters = _content_characters(claim)
         scores: list[tuple[float, int]] = []
         for place, sentence in enumerate(self.sentences):
-            text = self.passages[sentence.passage].text[sentence.start : sentence.end]
-            shared = len(characters & _content_characters(text)) if characters else 0
+            shared = (
+                len(characters & _content_characters(self.text_of(sentence))) if characters else 0
+            )
             if shared and not sentence.is_heading:
                 scores.append((-shared, place))
         return [self.sentences[place] for _, place in sorted(scores)[:_BEST]]
@@ -264,8 +265,13 @@ class _Texts:
     @cached_property
     def values(self) -> list[Fact]:
         """All numbers and dates."""
-        parts = [part for passage in self.passages for part in (passage.text, passage.background)]
+        parts = [self.text_of(sentence) for sentence in self.sentences]
+        parts += dict.fromkeys(passage.background for passage in self.passages)
         return [fact for part in parts for fact in value_facts(part)]
+
+    def text_of(self, sentence: _Sentence) -> str:
+        """The characters of a sentence."""
+        return self.passages[sentence.passage].text[sentence.start : sentence.end]
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -321,7 +327,7 @@ class _Window:
         passages = texts.passages
         self.texts = texts
         self.nearest_start = best[0].start
-        self.best = [passages[one.passage].text[one.start : one.end] for one in best]
+        self.best = [texts.text_of(one) for one in best]
         self.nearest = self.best[0]
         nearest_stems = texts.stems(best[0])
         shared = len(nearest_stems & terms)
