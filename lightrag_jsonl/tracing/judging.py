@@ -125,7 +125,7 @@ def judge_claim(
     terms = content_stems(claim)
     best = texts.best(terms) or texts.best_by_characters(claim)
     if not best:
-        return Judgement(reasons=tuple(_reasons_of_strangers(claim, passages)))
+        return Judgement(reasons=tuple(_reasons_of_strangers(claim, texts)))
     window = _Window(texts, best, terms)
     return Judgement(
         nearest=best[0].place,
@@ -168,17 +168,20 @@ def _text_at(place: Place, passages: Sequence[Passage]) -> str:
     return passages[place.passage].text[place.start : place.end]
 
 
-def _reasons_of_strangers(claim: str, passages: Sequence[Passage]) -> Iterator[Reason]:
-    """The reason to mark a claim that shares no word with the passages."""
-    text = "".join([passage.text for passage in passages])
+def _reasons_of_strangers(claim: str, texts: "_Texts") -> Iterator[Reason]:
+    """The reasons to mark a claim that shares no word with the passages: numbers and dates that stand
+    nowhere, and that nothing can be compared.
+    """
     words = _words_for(claim)
-    if not text.strip():
-        yield Reason(kind="nothing", text=words["nothing"])
-    else:
-        is_other = has_cjk(claim) != has_cjk(text)
-        yield Reason(
-            kind="nothing", text=words["language" if is_other else "nothing"], decides=False
-        )
+    for fact in value_facts(claim):
+        if not _stands_among(fact, texts.values):
+            yield Reason(
+                kind=fact.kind,
+                text=words["lacks"].format(fact.text),
+                differing=(fact.start, fact.end),
+            )
+    is_other = has_cjk(claim) != has_cjk(texts.whole)
+    yield Reason(kind="nothing", text=words["language" if is_other else "nothing"], decides=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,12 +384,9 @@ def _reasons(claim: str, window: _Window, known_words: Collection[str]) -> Itera
 def _value_reasons(claim: str, window: _Window) -> Iterator[Reason]:
     nearest = value_facts(window.nearest)
     for fact in value_facts(claim):
-        same = _same_date if fact.kind == "date" else _same_number
-        if any(same(fact, other, window.values) for other in window.values):
+        if _stands_among(fact, window.values):
             continue
-        values = window.texts.values
-        stands_elsewhere = any(same(fact, other, values) for other in values)
-        if stands_elsewhere and not window.is_near:
+        if not window.is_near and _stands_among(fact, window.texts.values):
             continue
         counterpart = _counterpart(fact, nearest)
         countable = (
@@ -413,6 +413,12 @@ def _value_reasons(claim: str, window: _Window) -> Iterator[Reason]:
             instead=source,
             decides=decides,
         )
+
+
+def _stands_among(fact: Fact, values: Sequence[Fact]) -> bool:
+    """Whether a number or a date is one of these."""
+    same = _same_date if fact.kind == "date" else _same_number
+    return any(same(fact, value, values) for value in values)
 
 
 def _counterpart(fact: Fact, others: Sequence[Fact]) -> Fact | None:

@@ -42,7 +42,7 @@ const WORDS = new Map(Object.entries({
   marked_claims: ["Look at these claims yourself", "请自行核对这些说法"],
   claim_words: ["Claim", "说法"],
   source_words: ["Source", "原文"],
-  why_missing: ["Not in the source: {}", "与原文不符：{}"],
+  why_missing: ["Differs: {}", "不符：{}"],
   why_compare: ["Look yourself: {}", "请自行核对：{}"],
   why_unsupported: ["The checker finds that the source does not say so.", "核查器认为原文没有这样说。"],
   nearest: ["Nearest sentences", "最接近的原文"],
