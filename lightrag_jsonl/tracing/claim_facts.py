@@ -78,7 +78,8 @@ _CLOCK = re.compile(
 _FRACTION = re.compile(
     r"\b(?P<count>an?|one|two|three|four)[\s-]+(?P<part>half|thirds?|quarters?|fifths?)\b"
     r"|(?P<bare>\bhalf\b)(?!-)"
-    r"|(?P<below>[一二三四五六七八九十百])分之(?P<above>[一二三四五六七八九十百零点]+)|(?P<cjk_half>一半|过半)",
+    r"|(?P<below>[一二三四五六七八九十百])分之(?P<above>[一二三四五六七八九十百零点]+)|(?P<cjk_half>一半|过半)"
+    r"|(?P<tenths>[一两二三四五六七八九])成(?P<and_half>半)?(?![为立功长员果就本人品分])",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
@@ -181,6 +182,8 @@ def _fraction_facts(text: str) -> Iterator[Fact]:
             count = match["count"].lower()
             above = 1 if count in ("a", "an") else ENGLISH_NUMBERS[count]
             value = above / FRACTIONS[match["part"].lower()]
+        elif match["tenths"]:
+            value = _chinese_number(match["tenths"]) / 10 + (0.05 if match["and_half"] else 0)
         elif match["below"]:
             value = _chinese_number(match["above"]) / max(_chinese_number(match["below"]), 1)
         else:
@@ -296,7 +299,7 @@ _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _DATES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"(?<![\d.-])(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?(?![\d.-])",
+        r"(?<![\d.-])(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?(?!\d|[.-]\d)",
         rf"\b(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s?[-–]\s?\d{{1,2}})?(?:,?\s+(?P<year>\d{{4}}))?(?!\d)",
         rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{ENGLISH_MONTHS})(?:,?\s+(?P<year>\d{{4}}))?(?!\w)",
         rf"\b(?P<month>{ENGLISH_MONTHS}),?\s+(?:of\s+)?(?P<year>\d{{4}})\b",
@@ -533,7 +536,7 @@ def polarity(text: str) -> Polarity:
     for start, end, word in _tokens(text):
         if _is_negation(word):
             close()
-            open_negation = (start, end, word)
+            open_negation = (start, end, text[start:end])
         elif word in _CLAUSE_ENDS:
             close()
         elif open_negation is not None and word in _NOT_NEGATING_BEFORE:

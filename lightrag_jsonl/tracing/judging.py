@@ -33,7 +33,8 @@ _QUOTES = "“”\"'‘’「」"
 _FULL_STOPS = ".。!！?？…"
 _CAPITAL_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+")
 _NEAR = 0.5  # of the words of a claim, in a sentence about the same
-_RESTATED = 0.4  # of the words of that sentence, in the claim
+_RESTATED = 0.5  # of the words of a clause of that sentence, in the claim
+_CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：。！？]|\s[–—]\s|——")
 _CLAUSE_BORDERS = _FULL_STOPS + _QUOTES + ",;:，；：、\n|()（）—"
 _BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
 _PRECISION = 0.01  # "about" allows a hundredth
@@ -335,7 +336,7 @@ class _Window:
         nearest_stems = texts.stems(best[0])
         shared = len(nearest_stems & terms)
         self.claim_share = shared / max(len(terms), 1)
-        self.sentence_share = shared / max(len(nearest_stems), 1)
+        self._terms = terms
         spans: dict[int, list[Span]] = {}
         for one in best:
             spans.setdefault(one.passage, []).append(texts.neighbours(one))
@@ -353,10 +354,13 @@ class _Window:
         """Whether the nearest sentence is about the same: it has most words of the claim."""
         return self.claim_share >= _NEAR
 
-    @property
-    def is_restated(self) -> bool:
-        """Whether the claim has most words of the sentence, too."""
-        return self.is_near and self.sentence_share >= _RESTATED
+    def restates(self, place: int) -> bool:
+        """Whether the claim has most words of the clause at a place of the nearest sentence, too."""
+        borders = [mark.end() for mark in _CLAUSE_END.finditer(self.nearest)]
+        start = max([border for border in borders if border <= place], default=0)
+        end = min([border for border in borders if border > place], default=len(self.nearest))
+        stems = content_stems(self.nearest[start:end])
+        return self.is_near and len(stems & self._terms) >= _RESTATED * len(stems)
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -490,7 +494,10 @@ def _name_reasons(claim: str, window: _Window, known_words: Collection[str]) -> 
     whole = window.texts.whole
     if not window.claim_share or has_cjk(claim) != has_cjk(window.text):
         return  # in another script, a name has other letters
+    values = value_facts(claim)
     for fact in name_facts(claim, _NamedWords(window.texts, known_words)):
+        if any(fact.start < value.end and value.start < fact.end for value in values):
+            continue  # the month of a date
         missing = _missing_part(fact.text, window.text)
         if missing:
             elsewhere = not _missing_part(fact.text, whole)
@@ -637,11 +644,13 @@ def _polarity_reasons(claim: str, window: _Window) -> Iterator[Reason]:
                 differing=(negation.start, negation.end),
             )
             return
-    if claimed.negations or not window.is_restated:
+    if claimed.negations:
         return
     for negation in nearest.negations:
         shared = [word for word in negation.words if word in claimed.affirmed]
-        if shared and not any(word in everything.affirmed for word in shared):
+        if not window.restates(negation.start):
+            continue
+        if shared and not all(word in everything.affirmed for word in shared):
             start = window.nearest_start
             yield Reason(
                 kind="polarity",
@@ -667,7 +676,7 @@ def _strength_reasons(claim: str, window: _Window) -> Iterator[Reason]:
                 decides=False,
             )
     hedges = words_of(window.nearest, HEDGES)
-    if hedges and window.is_restated and not words_of(claim, HEDGES):
+    if hedges and window.restates(hedges[0][0]) and not words_of(claim, HEDGES):
         start, end, word = hedges[0]
         yield Reason(
             kind="hedge",
