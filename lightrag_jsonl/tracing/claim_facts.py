@@ -16,6 +16,7 @@ from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.providers.offline.segmentation import segmented
+from lightrag_jsonl.providers.offline.words import VERB_BASES
 from lightrag_jsonl.tracing.claim_words import (
     CHINESE_DIGITS,
     CHINESE_MULTIPLIERS,
@@ -511,6 +512,11 @@ def _tokens(text: str) -> Iterator[tuple[int, int, str]]:
             yield match.start(), match.end(), match[0].lower().replace("’", "'")
 
 
+def base(word: str) -> str:
+    """An English word without its ending; of an irregular verb the base form: "sold" meets "sell"."""
+    return stem(VERB_BASES.get(word, word))
+
+
 def _is_negation(word: str) -> bool:
     return word.replace("'", "") in NEGATIONS or (
         len(word) > 3 and _NEGATION_ENDING.search(word) is not None and "'" in word
@@ -543,7 +549,7 @@ def polarity(text: str) -> Polarity:
             open_negation = None
             scope.clear()
         elif (not word.isascii() or word.isalnum()) and word not in STOP_WORDS:
-            content = stem(word) if word.isascii() else word
+            content = base(word) if word.isascii() else word
             if open_negation is None:
                 affirmed.add(content)
                 continue

@@ -20,6 +20,7 @@ from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS, is_grammatical
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.tracing.claim_facts import (
     Fact,
+    base,
     name_facts,
     polarity,
     quotation_facts,
@@ -321,7 +322,7 @@ def _content_characters(text: str) -> frozenset[str]:
 
 def content_stems(text: str) -> frozenset[str]:
     """The words of a text without words of grammar, English ones without their endings."""
-    return frozenset([stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
+    return frozenset([base(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
 
 
 class _Window:

@@ -45,6 +45,7 @@ FALSE = [
     ("The mill at Brenn was built by Jonas Hirt.", MILL, "does not name Hirt"),
     ("Ms Anna Wieland does sell the flour.", MILL, "says “not”"),
     ("The mill was not built in 1764.", MILL, "without “not”"),
+    ("Ms Anna Wieland sold the flour.", MILL, "says “not”"),
     (
         "She said: “Somebody has often asked me for the recipe.”",
         MILL,
