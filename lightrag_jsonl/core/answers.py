@@ -382,7 +382,9 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
     quotes_by_place: dict[tuple[int, str], dict[str, None]] = {}
     for citation in ordered:
         place = _place(citation, labels[citation.document_id], words)
-        quotes_by_place.setdefault((citation.number, place), {})[_quote(citation, words)] = None
+        quotes_by_place.setdefault((citation.number, place), {})[
+            _quoted_sentence(citation, words)
+        ] = None
     numbers_by_line: dict[str, list[int]] = {}
     for (number, place), quotes in quotes_by_place.items():
         line = words.colon.join(filter(None, (place, " ".join(filter(None, quotes)))))
@@ -392,7 +394,7 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
         yield f"{marks} {line}"
 
 
-def _quote(citation: Citation, words: FixedWords) -> str:
+def _quoted_sentence(citation: Citation, words: FixedWords) -> str:
     """The sentence of a citation in quotation marks, or ""."""
     text = clipped_at_word(without_marks(citation.text), QUOTE_LENGTH)
     return words.quote.format(text) if text else ""

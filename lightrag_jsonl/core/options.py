@@ -288,6 +288,7 @@ class QueryFields(TypedDict, total=False):
     fail_response: str | None
     similarity_reuse: float | None
     similarity_check: bool | None
+    ask_again: bool | None
 
 
 def _message(turn: Turn) -> Message:

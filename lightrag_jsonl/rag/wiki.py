@@ -27,7 +27,12 @@ from lightrag_jsonl.core.types import Chunk, Entity, EntityMention, Relation, Re
 from lightrag_jsonl.storage.rows import Mention, MentionRow
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
-from lightrag_jsonl.tracing.judging import Judgement, Passage, judge_claim, words_of_names
+from lightrag_jsonl.tracing.judging import (
+    ClaimJudgement,
+    JudgedPassage,
+    judge_claim,
+    words_of_names,
+)
 
 MANIFEST = ".wiki.json"  # the pages of the last export with their digests
 OKF_VERSION = "0.2"
@@ -441,9 +446,11 @@ class _Wiki:
         place, judgement = self._nearest(sentence, chunks)
         return _with_bold(sentence, judgement.differing) + page.mark(place)
 
-    def _nearest(self, sentence: str, chunks: Sequence[Chunk]) -> tuple[_Place | None, Judgement]:
+    def _nearest(
+        self, sentence: str, chunks: Sequence[Chunk]
+    ) -> tuple[_Place | None, ClaimJudgement]:
         """The place nearest to a sentence, or else the first passage, and the judgement of the sentence."""
-        passages = [Passage(chunk.text, self._background(chunk)) for chunk in chunks]
+        passages = [JudgedPassage(chunk.text, self._background(chunk)) for chunk in chunks]
         judgement = judge_claim(sentence, passages, known_words=self.words_of_names)
         if not chunks:
             return None, judgement

@@ -21,16 +21,16 @@ from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.pair_review import PairReview
 
 LEAST_CAUGHT = 0.8  # of the false claims of the yardstick
-MOST_WRONG = 0.05  # of its true claims
+MOST_WRONGLY_MARKED = 0.05  # of its true claims
 CHECKER_SETTING = "checker."  # before the name of a checker, the setting with its figures
 CHECK_PROMPT = "check-claims"
 CHECK = PairReview(CHECK_PROMPT, answer="supported")
 
 # Whether a window of sentences says what a claim says; None if that cannot be told.
-Told: TypeAlias = bool | None
-Claim = TypeVar("Claim", bound=JudgedClaim)
+Opinion: TypeAlias = bool | None
+AnyClaim = TypeVar("AnyClaim", bound=JudgedClaim)
 Pair: TypeAlias = tuple[str, str]  # a claim and its window
-CheckFunction: TypeAlias = Callable[[str, str], Told | Awaitable[Told]]
+CheckFunction: TypeAlias = Callable[[str, str], Opinion | Awaitable[Opinion]]
 
 
 class Checker(Protocol):
@@ -40,7 +40,7 @@ class Checker(Protocol):
     def name(self) -> str:
         """The name by which the checker is admitted."""
 
-    async def check(self, pairs: Sequence[Pair], meter: UsageMeter) -> list[Told]:
+    async def check(self, pairs: Sequence[Pair], meter: UsageMeter) -> list[Opinion]:
         """What the checker tells of each pair; calls of a model are counted by `meter`."""
 
 
@@ -56,7 +56,7 @@ class ModelChecker:
         prompt = self.client.prompts.text
         return f"judge {self.client.model('judge').name} {digest(prompt)[:8]}"
 
-    async def check(self, pairs: Sequence[Pair], meter: UsageMeter) -> list[Told]:
+    async def check(self, pairs: Sequence[Pair], meter: UsageMeter) -> list[Opinion]:
         """One line of the model for each pair; unreadable lines tell nothing."""
         fields = [{"claim": claim, "text": window} for claim, window in pairs]
         records, _ = await CHECK.judge(fields, self.client, meter=meter, at_once=len(pairs))
@@ -75,19 +75,19 @@ class FunctionChecker:
         function = self.function
         return str(getattr(function, "name", "") or getattr(function, "__qualname__", function))
 
-    async def check(self, pairs: Sequence[Pair], meter: UsageMeter) -> list[Told]:
+    async def check(self, pairs: Sequence[Pair], meter: UsageMeter) -> list[Opinion]:
         """The function's result for each pair."""
         return [await self._told(claim, window) for claim, window in pairs]
 
-    async def _told(self, claim: str, window: str) -> Told:
-        told = await asyncio.to_thread(self.function, claim, window)
-        if inspect.isawaitable(told):
-            told = await told
-        if told is not None and not isinstance(told, bool):
+    async def _told(self, claim: str, window: str) -> Opinion:
+        opinion = await asyncio.to_thread(self.function, claim, window)
+        if inspect.isawaitable(opinion):
+            opinion = await opinion
+        if opinion is not None and not isinstance(opinion, bool):
             raise ConfigError(
-                f"the checker {self.name} returned {told!r}: it must return True, False or None"
+                f"the checker {self.name} returned {opinion!r}: it must return True, False or None"
             )
-        return told
+        return opinion
 
 
 async def checked(checker: Checker, text: str, cited: Cited, meter: UsageMeter) -> Cited:
@@ -102,22 +102,22 @@ async def checked(checker: Checker, text: str, cited: Cited, meter: UsageMeter) 
         if claim.verdict != "missing" and window:
             written = " ".join(without_citations(text[claim.start : claim.end]).split())
             pairs[claim.start, claim.end] = (written, window)
-    told_by_place: dict[tuple[int, int], Told] = {}
+    opinions: dict[tuple[int, int], Opinion] = {}
     if pairs:
-        told = await checker.check(list(pairs.values()), meter)
-        told_by_place = dict(zip(pairs, told, strict=True))
+        checker_opinions = await checker.check(list(pairs.values()), meter)
+        opinions = dict(zip(pairs, checker_opinions, strict=True))
     return replace(
         cited,
-        claims=tuple([_with_verdict(claim, told_by_place) for claim in cited.claims]),
-        uncited=tuple([_with_verdict(claim, told_by_place) for claim in cited.uncited]),
+        claims=tuple([_with_verdict(claim, opinions) for claim in cited.claims]),
+        uncited=tuple([_with_verdict(claim, opinions) for claim in cited.uncited]),
     )
 
 
-def _with_verdict(claim: Claim, told_by_place: dict[tuple[int, int], Told]) -> Claim:
-    told = told_by_place.get((claim.start, claim.end))
-    if told is None:
+def _with_verdict(claim: AnyClaim, opinions: dict[tuple[int, int], Opinion]) -> AnyClaim:
+    opinion = opinions.get((claim.start, claim.end))
+    if opinion is None:
         return claim
-    if told:
+    if opinion:
         return replace(claim, verdict="supported", reason="", differing=(), instead=())
     return replace(claim, verdict="unsupported")
 
@@ -153,14 +153,14 @@ class CheckerFigures:
     def is_admitted(self) -> bool:
         """Whether the checker marks at least 80 % of false claims and at most 5 % of true ones."""
         enough = self.caught >= LEAST_CAUGHT * self.false
-        return enough and self.wrongly_marked <= MOST_WRONG * self.true
+        return enough and self.wrongly_marked <= MOST_WRONGLY_MARKED * self.true
 
     def __str__(self) -> str:
         verdict = "admitted" if self.is_admitted else "refused"
         return (
             f"{self.checker}: {verdict}: {self.caught} of {self.false} false claims marked "
             f"(at least {LEAST_CAUGHT:.0%}), {self.wrongly_marked} of {self.true} true ones marked "
-            f"(at most {MOST_WRONG:.0%}), {self.missed} false ones called supported"
+            f"(at most {MOST_WRONGLY_MARKED:.0%}), {self.missed} false ones called supported"
         )
 
     def to_json(self) -> str:
@@ -180,19 +180,19 @@ def yardstick() -> tuple[LabelledClaim, ...]:
 
 def yardstick_digest() -> str:
     """A digest of the yardstick: figures are of one version."""
-    return digest(*[f"{one.claim}\0{one.window}\0{one.is_true}" for one in yardstick()])[:8]
+    return digest(*[f"{row.claim}\0{row.window}\0{row.is_true}" for row in yardstick()])[:8]
 
 
 async def measured(checker: Checker, meter: UsageMeter) -> CheckerFigures:
     """The figures of a checker on the yardstick, ten claims at a time, as of an answer."""
     claims = yardstick()
-    told: list[Told] = []
+    opinions: list[Opinion] = []
     for start in range(0, len(claims), 10):
-        pairs = [(one.claim, one.window) for one in claims[start : start + 10]]
-        told += await checker.check(pairs, meter)
-    by_label: dict[bool, list[Told]] = {True: [], False: []}
-    for one, answer in zip(claims, told, strict=True):
-        by_label[one.is_true].append(answer)
+        pairs = [(labelled.claim, labelled.window) for labelled in claims[start : start + 10]]
+        opinions += await checker.check(pairs, meter)
+    by_label: dict[bool, list[Opinion]] = {True: [], False: []}
+    for labelled, opinion in zip(claims, opinions, strict=True):
+        by_label[labelled.is_true].append(opinion)
     return CheckerFigures(
         checker=checker.name,
         caught=by_label[False].count(False),

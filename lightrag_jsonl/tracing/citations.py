@@ -18,7 +18,12 @@ from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing.events import PromptItem, cited_items
-from lightrag_jsonl.tracing.judging import Judgement, Passage, judge_claim, words_of_names
+from lightrag_jsonl.tracing.judging import (
+    ClaimJudgement,
+    JudgedPassage,
+    judge_claim,
+    words_of_names,
+)
 from lightrag_jsonl.tracing.recorder import numbered_items
 from lightrag_jsonl.tracing.statements import CitingClaim, citing_claims, uncited_statements
 
@@ -51,7 +56,7 @@ class _Resolver:
         self._context = _with_documents(view, context, self._fact_chunks)
         self._view = view
         self._headings = _Headings(view)
-        self._known_words = words_of_names(_names(context))
+        self._known_words = words_of_names(_names_of_context(context))
         self._citations: dict[Citation, int] = {}
         self._windows: list[str] = []
 
@@ -123,9 +128,9 @@ class _Resolver:
                 nearest=nearest,
             )
 
-    def _judgement(self, start: int, end: int, chunks: Sequence[Chunk]) -> Judgement:
+    def _judgement(self, start: int, end: int, chunks: Sequence[Chunk]) -> ClaimJudgement:
         passages = [
-            Passage(
+            JudgedPassage(
                 chunk.text,
                 "\n".join(
                     filter(
@@ -150,7 +155,7 @@ class _Resolver:
         return [chunks[id] for id in item.chunk_ids[:CITED_CHUNKS] if id in chunks]
 
     def _citation(
-        self, number: int, judgement: Judgement, chunks: Sequence[Chunk]
+        self, number: int, judgement: ClaimJudgement, chunks: Sequence[Chunk]
     ) -> Citation | None:
         """The nearest sentence under a number, or the start of the first chunk; None without a chunk."""
         if not chunks:
@@ -164,7 +169,7 @@ class _Resolver:
         return self._cite(number, item.kind, label, chunk, start, end)
 
     def _nearest_sentence(
-        self, number: int, judgement: Judgement, chunks: Sequence[Chunk]
+        self, number: int, judgement: ClaimJudgement, chunks: Sequence[Chunk]
     ) -> Citation:
         assert judgement.nearest is not None
         chunk = chunks[judgement.nearest.passage]
@@ -206,7 +211,7 @@ def _moved(spans: Iterable[Span], offset: int) -> tuple[Span, ...]:
 
 
 def _on_page(
-    spans: Iterable[Span], judgement: Judgement, chunks: Sequence[Chunk]
+    spans: Iterable[Span], judgement: ClaimJudgement, chunks: Sequence[Chunk]
 ) -> tuple[Span, ...]:
     """Characters of the passage of the nearest sentence as characters of its page."""
     if judgement.nearest is None:
@@ -214,7 +219,7 @@ def _on_page(
     return _moved(spans, chunks[judgement.nearest.passage].start)
 
 
-def _names(context: Context) -> Iterator[str]:
+def _names_of_context(context: Context) -> Iterator[str]:
     """The names of a context, which tell a name from a word."""
     for entity in context.entities:
         yield entity.name

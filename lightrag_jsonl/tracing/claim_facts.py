@@ -32,7 +32,7 @@ FactKind: TypeAlias = Literal["number", "date", "name", "quotation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class ClaimFact:
     """Characters `start` to `end` of a text that state a fact.
 
     `number` is a number in the base unit of its `measure` ("" is unknown; then `number` is as written);
@@ -54,7 +54,7 @@ class Fact:
 # ── numbers ─────────────────────────────────────────────────────────────────────
 
 _UNIT_PATTERN = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
-_FULL_MONTHS = [
+_MONTHS_IN_FULL = [
     "January",
     "February",
     "March",
@@ -70,7 +70,7 @@ _FULL_MONTHS = [
 ]
 _WORD_NUMBER = "|".join([*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS])
 _CHINESE_NUMERAL = "零〇一二两三四五六七八九十百千万亿"
-_MEASURE_WORDS = "个名人位只条件天日号年月岁次倍种项家台辆座间所部本份张支股句元吨克米公点分秒小周级层届章节度成万亿余多"
+_COUNTING_CHARACTERS = "个名人位只条件天日号年月岁次倍种项家台辆座间所部本份张支股句元吨克米公点分秒小周级层届章节度成万亿余多"
 _CLOCK = re.compile(
     r"(?<![\d:.])(?P<hour>\d{1,2})(?:[:.：](?P<minute>\d{2}))?\s*(?P<half>[ap])\.?m\b\.?"
     r"|(?<![\d:.])(?P<hour24>[01]?\d|2[0-4])[:：](?P<minute24>[0-5]\d)(?![\d:])",
@@ -83,7 +83,7 @@ _FRACTION = re.compile(
     r"|(?P<tenths>[一两二三四五六七八九])成(?P<and_half>半)?(?![为立功长员果就本人品分])",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(
+_WRITTEN_NUMBER = re.compile(
     rf"(?P<currency>US\$|[$€£¥])?\s?(?:"
     rf"(?P<digits>(?<![\w.,/-])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![A-Za-z\d.,_])\d+(?:\.\d+)?)"
     rf"(?:(?P<cjk_multiplier>[十百千万亿]+)(?P<cjk_rest>\d+(?:\.\d+)?[千万])?"
@@ -95,7 +95,7 @@ _NUMBER = re.compile(
 )
 _VALUE_HINT = re.compile(  # of a text with a number or a date: most sentences have none
     rf"[\d零〇一二两三四五六七八九十百千万亿半月]"
-    rf"|\b(?:{_WORD_NUMBER}|half|third|thirds|quarters?|fifths?|{'|'.join(_FULL_MONTHS)})\b",
+    rf"|\b(?:{_WORD_NUMBER}|half|third|thirds|quarters?|fifths?|{'|'.join(_MONTHS_IN_FULL)})\b",
     re.IGNORECASE,
 )
 _ORDINAL_AFTER = re.compile(r"\s?(?:st|nd|rd|th)\b", re.IGNORECASE)
@@ -163,7 +163,7 @@ def _number_value(match: re.Match[str]) -> float:
     return _chinese_number(match["cjk"])
 
 
-def _clock_facts(text: str) -> Iterator[Fact]:
+def _clock_facts(text: str) -> Iterator[ClaimFact]:
     """Times of day, as minutes."""
     for match in _CLOCK.finditer(text):
         if match["half"]:
@@ -177,7 +177,7 @@ def _clock_facts(text: str) -> Iterator[Fact]:
         )
 
 
-def _fraction_facts(text: str) -> Iterator[Fact]:
+def _fraction_facts(text: str) -> Iterator[ClaimFact]:
     for match in _FRACTION.finditer(text):
         if match["part"]:
             count = match["count"].lower()
@@ -202,8 +202,8 @@ def _number_fact(
     measure: str = "",
     counted: str = "",
     rounding: str = "",
-) -> Fact:
-    return Fact(
+) -> ClaimFact:
+    return ClaimFact(
         kind="number",
         start=start,
         end=end,
@@ -223,10 +223,10 @@ def _rounding(text: str, start: int, end: int) -> str:
     return "about" if before or _ABOUT_AFTER.match(text, end) else ""
 
 
-def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterator[Fact]:
+def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterator[ClaimFact]:
     """Numbers with their units; the first end of a range has the unit of the second."""
-    facts: list[Fact] = []
-    for match in _NUMBER.finditer(text):
+    facts: list[ClaimFact] = []
+    for match in _WRITTEN_NUMBER.finditer(text):
         group = "digits" if match["digits"] else "words" if match["words"] else "cjk"
         start, end = match.start(group), match.end()
         if any(start < taken_end and taken_start < end for taken_start, taken_end in taken):
@@ -281,7 +281,7 @@ def _is_no_number(text: str, match: re.Match[str]) -> bool:
     if match["cjk"] is not None:
         numeral = match["cjk"]
         if len(numeral) == 1 and (
-            numeral in "一十百千万亿零" or text[end : end + 1] not in _MEASURE_WORDS
+            numeral in "一十百千万亿零" or text[end : end + 1] not in _COUNTING_CHARACTERS
         ):
             return match["unit"] is None or numeral == "一"
         return len(numeral) > 1 and set(numeral) <= set("十百千万亿")
@@ -296,7 +296,6 @@ def _is_no_number(text: str, match: re.Match[str]) -> bool:
 
 # ── dates ───────────────────────────────────────────────────────────────────────
 
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _DATES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -311,8 +310,21 @@ _DATES = tuple(
         r"(?<![\w$€£¥.,-])(?P<year>(?:1[0-9]|20)\d{2})(?![\w%]|[.,]\d)(?=s?)",
     )
 )
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_LONE_MONTH = re.compile(rf"\b(?P<month>{'|'.join(_FULL_MONTHS)})\b")
+_MONTH_BEGINNINGS = [
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+]
+_LONE_MONTH = re.compile(rf"\b(?P<month>{'|'.join(_MONTHS_IN_FULL)})\b")
 _DECADE = re.compile(
     r"\b(?P<decade>\d{3})0s\b|(?P<century>\d{2}|二十|十九|二十一)世纪(?P<tens>[\d一二三四五六七八九])0?十?年代"
 )
@@ -324,14 +336,14 @@ def _part(text: str | None) -> int:
         return 0
     if text.isdecimal():
         return int(text)
-    if text[:3].lower() in _MONTHS:
-        return _MONTHS.index(text[:3].lower()) + 1
+    if text[:3].lower() in _MONTH_BEGINNINGS:
+        return _MONTH_BEGINNINGS.index(text[:3].lower()) + 1
     return int(_chinese_number(text))
 
 
-def _date_facts(text: str) -> list[Fact]:
+def _date_facts(text: str) -> list[ClaimFact]:
     """Dates; of overlapping ones the first form."""
-    facts: list[Fact] = []
+    facts: list[ClaimFact] = []
     for pattern in (*_DATES, _LONE_MONTH):
         for match in pattern.finditer(text):
             if any(match.start() < fact.end and fact.start < match.end() for fact in facts):
@@ -341,13 +353,15 @@ def _date_facts(text: str) -> list[Fact]:
             if date[1] > 12 or date[2] > 31:
                 continue
             facts.append(
-                Fact(kind="date", start=match.start(), end=match.end(), text=match[0], date=date)
+                ClaimFact(
+                    kind="date", start=match.start(), end=match.end(), text=match[0], date=date
+                )
             )
             span_end = _SHORT_SPAN_END.match(text, match.end())
             if span_end and date[0] and not date[1]:
                 last = date[0] // 100 * 100 + int(span_end[1])
                 facts.append(
-                    Fact(
+                    ClaimFact(
                         kind="date",
                         start=match.end(),
                         end=span_end.end(),
@@ -365,32 +379,32 @@ _QUOTED = re.compile(
 )
 
 
-def _quotation_facts(text: str) -> Iterator[Fact]:
+def _quotation_facts(text: str) -> Iterator[ClaimFact]:
     """What stands in quotation marks, without a single English word: that may only be a term."""
     for match in _QUOTED.finditer(text):
         group = match.lastindex or 1
         quoted = match[group]
         if has_cjk(quoted) or len(quoted.split()) > 1 or group == 4:
-            yield Fact(
+            yield ClaimFact(
                 kind="quotation", start=match.start(group), end=match.end(group), text=quoted
             )
 
 
 # ── names ───────────────────────────────────────────────────────────────────────
 
-_CAPITALIZED = re.compile(
+_CAPITALIZED_WORD = re.compile(
     r"(?<![\w'’])(?:[A-Z]\.(?:\s?[A-Z]\.)*|[^\W\d_a-zß-öø-ÿ][\w'’&.-]*[\w]|[A-Z])"
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|[\"“‘(\[*•#>-]|\n)\s*$")
-_NAME_TAGS = ("nr", "ns", "nt", "nrt", "nrfg", "nz")
+_TAGS_OF_NAMES = ("nr", "ns", "nt", "nrt", "nrfg", "nz")
 _NO_NAMES = words("i mr mrs ms miss dr prof sir lady lord st no the a an ok am pm")
 
 
-def _english_name_facts(text: str, known_words: Collection[str]) -> Iterator[Fact]:
+def _english_name_facts(text: str, known_words: Collection[str]) -> Iterator[ClaimFact]:
     """Runs of capitalized words; the first word of a sentence if it is known as a name's or a name
     goes on.
     """
-    matches = [match for match in _CAPITALIZED.finditer(text) if match[0][:1].isupper()]
+    matches = [match for match in _CAPITALIZED_WORD.finditer(text) if match[0][:1].isupper()]
     words_in_text = re.findall(r"[^\W\d_]{2,}", text)
     if len(words_in_text) > 3 and len(matches) > 0.75 * len(words_in_text):
         return  # a heading in title case
@@ -405,7 +419,7 @@ def _english_name_facts(text: str, known_words: Collection[str]) -> Iterator[Fac
             run.pop(0)
         if run:
             start, end = run[0].start(), run[-1].end()
-            yield Fact(
+            yield ClaimFact(
                 kind="name",
                 start=start,
                 end=end,
@@ -425,23 +439,23 @@ def _is_no_name(text: str, run: list[re.Match[str]], known_words: Collection[str
     return word not in known_words
 
 
-def _chinese_name_facts(text: str) -> Iterator[Fact]:
+def _chinese_name_facts(text: str) -> Iterator[ClaimFact]:
     """Names by the tags of a segmenter."""
     for word in segmented(text):
-        if word.tag in _NAME_TAGS and len(word.text) > 1 and has_cjk(word.text):
-            yield Fact(kind="name", start=word.start, end=word.end, text=word.text)
+        if word.tag in _TAGS_OF_NAMES and len(word.text) > 1 and has_cjk(word.text):
+            yield ClaimFact(kind="name", start=word.start, end=word.end, text=word.text)
 
 
 # ── all facts ───────────────────────────────────────────────────────────────────
 
 
-def value_facts(text: str) -> list[Fact]:
+def value_facts(text: str) -> list[ClaimFact]:
     """The numbers and dates of a text, in order."""
     return list(_value_facts(text))
 
 
 @lru_cache(4_000)  # sentences are near several claims
-def _value_facts(text: str) -> tuple[Fact, ...]:
+def _value_facts(text: str) -> tuple[ClaimFact, ...]:
     if _VALUE_HINT.search(text) is None:
         return ()
     plain = half_width(text)
@@ -454,16 +468,16 @@ def _value_facts(text: str) -> tuple[Fact, ...]:
     return tuple(sorted([*dates, *special, *numbers], key=lambda fact: fact.start))
 
 
-def _overlaps(fact: Fact, others: Collection[Fact]) -> bool:
+def _overlaps(fact: ClaimFact, others: Collection[ClaimFact]) -> bool:
     return any(fact.start < other.end and other.start < fact.end for other in others)
 
 
-def quotation_facts(text: str) -> list[Fact]:
+def quotation_facts(text: str) -> list[ClaimFact]:
     """What a text quotes."""
     return list(_quotation_facts(text))
 
 
-def name_facts(text: str, known_words: Collection[str]) -> list[Fact]:
+def name_facts(text: str, known_words: Collection[str]) -> list[ClaimFact]:
     """The names of a text. `known_words` are words of names, in lower case."""
     facts = list(_english_name_facts(text, known_words))
     if has_cjk(text):
@@ -476,7 +490,7 @@ def name_facts(text: str, known_words: Collection[str]) -> list[Fact]:
 _NEGATION_ENDING = re.compile(r"n['’]?t$")
 _NOT_NEGATING_BEFORE = words("only just merely necessarily least")  # "not only"
 _ENGLISH_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\d.,]*|[.,;:!?()—–]")
-_CLAUSE_ENDS = frozenset(".,;:!?()—–，。；：！？、（）")
+_SCOPE_ENDS = frozenset(".,;:!?()—–，。；：！？、（）")
 _SCOPE = 2  # words of content after a negation that it is said of
 
 
@@ -543,7 +557,7 @@ def polarity(text: str) -> Polarity:
         if _is_negation(word):
             close()
             open_negation = (start, end, text[start:end])
-        elif word in _CLAUSE_ENDS:
+        elif word in _SCOPE_ENDS:
             close()
         elif open_negation is not None and word in _NOT_NEGATING_BEFORE:
             open_negation = None

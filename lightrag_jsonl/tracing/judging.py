@@ -19,7 +19,7 @@ from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS, is_grammatical
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.tracing.claim_facts import (
-    Fact,
+    ClaimFact,
     base,
     name_facts,
     polarity,
@@ -30,13 +30,13 @@ from lightrag_jsonl.tracing.claim_facts import (
 from lightrag_jsonl.tracing.claim_words import HEDGES, STRONG_WORDS
 
 _SHORTEST_COPY = 12  # characters of a claim that is a quotation word for word
-_QUOTES = "“”\"'‘’「」"
+_QUOTATION_MARKS = "“”\"'‘’「」"
 _FULL_STOPS = ".。!！?？…"
 _CAPITAL_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+")
 _NEAR = 0.5  # of the words of a claim, in a sentence about the same
 _RESTATED = 0.5  # of the words of a clause of that sentence, in the claim
-_CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：。！？]|\s[–—]\s|——")
-_CLAUSE_BORDERS = _FULL_STOPS + _QUOTES + ",;:，；：、\n|()（）—"
+_CLAUSE_BORDER = re.compile(r"[,;:](?=\s)|[，；：。！？]|\s[–—]\s|——")
+_CLAUSE_BORDERS = _FULL_STOPS + _QUOTATION_MARKS + ",;:，；：、\n|()（）—"
 _BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
 _PRECISION = 0.01  # "about" allows a hundredth
 _EXACT = 1e-6
@@ -44,7 +44,7 @@ _COUNTABLE = 12  # a number of things up to this may be counted instead of writt
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class JudgedPassage:
     """A text that a claim is judged by, and what stands beside it: title, headings, date."""
 
     text: str
@@ -74,7 +74,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class ClaimJudgement:
     """What words tell of a claim: its nearest sentence, if one shares a word, the window of sentences
     that were looked at, and the reasons to mark the claim.
     """
@@ -113,8 +113,8 @@ class Judgement:
 
 
 def judge_claim(
-    claim: str, passages: Sequence[Passage], *, known_words: Collection[str] = frozenset()
-) -> Judgement:
+    claim: str, passages: Sequence[JudgedPassage], *, known_words: Collection[str] = frozenset()
+) -> ClaimJudgement:
     """The nearest sentence of a claim in passages, and what of the claim does not stand near it.
 
     `known_words` are words of names, in lower case, such as those of the index: they tell a name from
@@ -122,14 +122,14 @@ def judge_claim(
     """
     copied = _copied_place(claim, passages)
     if copied is not None:
-        return Judgement(nearest=copied, window=_text_at(copied, passages))
+        return ClaimJudgement(nearest=copied, window=_text_at(copied, passages))
     texts = _read(tuple(passages))
-    terms = content_stems(claim)
+    terms = claim_bases(claim)
     best = texts.best(terms) or texts.best_by_characters(claim)
     if not best:
-        return Judgement(reasons=tuple(_reasons_of_strangers(claim, texts)))
+        return ClaimJudgement(reasons=tuple(_reasons_of_strangers(claim, texts)))
     window = _Window(texts, best, terms)
-    return Judgement(
+    return ClaimJudgement(
         nearest=best[0].place,
         window=window.text,
         reasons=tuple(_reasons(claim, window, known_words)),
@@ -141,9 +141,9 @@ def words_of_names(names: Iterable[str]) -> frozenset[str]:
     return frozenset(word for name in names for word in nfkc_casefold(name).split())
 
 
-def _copied_place(claim: str, passages: Sequence[Passage]) -> Place | None:
+def _copied_place(claim: str, passages: Sequence[JudgedPassage]) -> Place | None:
     """The place of a claim that stands in a passage word for word: it is a quotation."""
-    quoted = claim.strip().strip(_QUOTES).rstrip(_FULL_STOPS)
+    quoted = claim.strip().strip(_QUOTATION_MARKS).rstrip(_FULL_STOPS)
     if len(quoted) < _SHORTEST_COPY:
         return None
     pattern = re.compile(r"\s+".join(map(re.escape, quoted.split())))
@@ -157,7 +157,7 @@ def _copied_place(claim: str, passages: Sequence[Passage]) -> Place | None:
 
 def _whole_sentences(text: str, start: int, end: int) -> Span:
     """A span with the closing marks behind it; the sentences around a span that begins inside a clause."""
-    while end < len(text) and text[end] in _FULL_STOPS + _QUOTES:
+    while end < len(text) and text[end] in _FULL_STOPS + _QUOTATION_MARKS:
         end += 1
     before = text[:start].rstrip(" ")
     if not before or before[-1] in _CLAUSE_BORDERS:
@@ -166,7 +166,7 @@ def _whole_sentences(text: str, start: int, end: int) -> Span:
     return min(start, around[0][0]), max(end, around[-1][1])
 
 
-def _text_at(place: Place, passages: Sequence[Passage]) -> str:
+def _text_at(place: Place, passages: Sequence[JudgedPassage]) -> str:
     return passages[place.passage].text[place.start : place.end]
 
 
@@ -205,7 +205,7 @@ class _Sentence:
 class _Texts:
     """Passages read once for all the claims of an answer: their sentences, and where each word stands."""
 
-    def __init__(self, passages: tuple[Passage, ...]) -> None:
+    def __init__(self, passages: tuple[JudgedPassage, ...]) -> None:
         self.passages = passages
         self.sentences: list[_Sentence] = []
         self._stems: list[frozenset[str]] = []
@@ -265,10 +265,10 @@ class _Texts:
     @cached_property
     def letters(self) -> str:
         """Letters and digits alone."""
-        return _letters(self.whole)
+        return _letters_and_digits(self.whole)
 
     @cached_property
-    def values(self) -> list[Fact]:
+    def values(self) -> list[ClaimFact]:
         """All numbers and dates."""
         parts = [self.text_of(sentence) for sentence in self.sentences]
         parts += dict.fromkeys(passage.background for passage in self.passages)
@@ -301,7 +301,7 @@ def _sentence_stems(text: str) -> tuple[tuple[int, int, frozenset[str], bool], .
         place = bisect_right(headings, end - 1) - 1
         is_heading = place >= 0 and start <= headings[place] < end
         is_heading = is_heading or _stands_alone(text, start, end)
-        sentences.append((start, end, content_stems(text[start:end]), is_heading))
+        sentences.append((start, end, claim_bases(text[start:end]), is_heading))
     return tuple(sentences)
 
 
@@ -320,7 +320,7 @@ def _content_characters(text: str) -> frozenset[str]:
     )
 
 
-def content_stems(text: str) -> frozenset[str]:
+def claim_bases(text: str) -> frozenset[str]:
     """The words of a text without words of grammar, English ones without their endings."""
     return frozenset([base(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
 
@@ -344,7 +344,7 @@ class _Window:
         self.parts = [
             passages[number].text[start:end]
             for number, own_spans in spans.items()
-            for start, end in _joined(sorted(own_spans))
+            for start, end in _joined_spans(sorted(own_spans))
         ]
         background = "\n".join(dict.fromkeys(passages[number].background for number in spans))
         self.text = "\n".join([*self.parts, background])
@@ -357,14 +357,14 @@ class _Window:
 
     def restates(self, place: int) -> bool:
         """Whether the claim has most words of the clause at a place of the nearest sentence, too."""
-        borders = [mark.end() for mark in _CLAUSE_END.finditer(self.nearest)]
+        borders = [mark.end() for mark in _CLAUSE_BORDER.finditer(self.nearest)]
         start = max([border for border in borders if border <= place], default=0)
         end = min([border for border in borders if border > place], default=len(self.nearest))
-        stems = content_stems(self.nearest[start:end])
+        stems = claim_bases(self.nearest[start:end])
         return self.is_near and len(stems & self._terms) >= _RESTATED * len(stems)
 
 
-def _joined(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _joined_spans(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Sorted spans, overlapping ones as one."""
     start, end = spans[0]
     for next_start, next_end in spans[1:]:
@@ -420,13 +420,13 @@ def _value_reasons(claim: str, window: _Window) -> Iterator[Reason]:
         )
 
 
-def _stands_among(fact: Fact, values: Sequence[Fact]) -> bool:
+def _stands_among(fact: ClaimFact, values: Sequence[ClaimFact]) -> bool:
     """Whether a number or a date is one of these."""
     same = _same_date if fact.kind == "date" else _same_number
     return any(same(fact, value, values) for value in values)
 
 
-def _counterpart(fact: Fact, others: Sequence[Fact]) -> Fact | None:
+def _counterpart(fact: ClaimFact, others: Sequence[ClaimFact]) -> ClaimFact | None:
     """A fact of the same kind about the same: with the same unit or the same counted word."""
     for other in others:
         if other.kind != fact.kind:
@@ -440,7 +440,7 @@ def _counterpart(fact: Fact, others: Sequence[Fact]) -> Fact | None:
     return None
 
 
-def _same_number(fact: Fact, other: Fact, values: Sequence[Fact]) -> bool:
+def _same_number(fact: ClaimFact, other: ClaimFact, values: Sequence[ClaimFact]) -> bool:
     if other.kind == "date":
         return fact.plain in other.date and fact.plain > 0
     if fact.measure and other.measure and fact.measure != other.measure:
@@ -451,7 +451,7 @@ def _same_number(fact: Fact, other: Fact, values: Sequence[Fact]) -> bool:
     return is_open and _equal(fact.plain, other.plain, fact, other)
 
 
-def _equal(number: float, other: float, fact: Fact, source: Fact) -> bool:
+def _equal(number: float, other: float, fact: ClaimFact, source: ClaimFact) -> bool:
     if "about" in (fact.rounding, source.rounding):
         return abs(number - other) <= max(_PRECISION * abs(other), _EXACT)
     if fact.rounding == "over" and source.rounding != "over":
@@ -459,7 +459,7 @@ def _equal(number: float, other: float, fact: Fact, source: Fact) -> bool:
     return math.isclose(number, other, rel_tol=_EXACT, abs_tol=_EXACT)
 
 
-def _same_date(fact: Fact, other: Fact, values: Sequence[Fact]) -> bool:
+def _same_date(fact: ClaimFact, other: ClaimFact, values: Sequence[ClaimFact]) -> bool:
     """Whether each part of a date stands there: the year may stand elsewhere in the window."""
     if other.kind == "number":
         return not any(fact.date[1:]) and other.plain == fact.date[0]
@@ -477,7 +477,7 @@ def _same_date(fact: Fact, other: Fact, values: Sequence[Fact]) -> bool:
 
 def _quotation_reasons(claim: str, window: _Window) -> Iterator[Reason]:
     for fact in quotation_facts(claim):
-        pieces = [_letters(piece) for piece in fact.text.replace("...", "…").split("…")]
+        pieces = [_letters_and_digits(piece) for piece in fact.text.replace("...", "…").split("…")]
         if not all(piece in window.texts.letters for piece in pieces):
             yield Reason(
                 kind="quotation",
@@ -486,7 +486,7 @@ def _quotation_reasons(claim: str, window: _Window) -> Iterator[Reason]:
             )
 
 
-def _letters(text: str) -> str:
+def _letters_and_digits(text: str) -> str:
     folded = nfkc_casefold(simplified(text))
     return "".join([char for char in folded if char.isalnum()])
 
@@ -687,7 +687,7 @@ def _strength_reasons(claim: str, window: _Window) -> Iterator[Reason]:
         )
 
 
-_WORDS = {
+_REASON_WORDS = {
     "en": {
         "says": "the passage says “{}”, not “{}”",
         "lacks": "the passage does not say: {}",
@@ -719,4 +719,4 @@ _WORDS = {
 
 def _words_for(claim: str) -> dict[str, str]:
     """The words of reasons in the language of a claim."""
-    return _WORDS["zh" if has_cjk(claim) else "en"]
+    return _REASON_WORDS["zh" if has_cjk(claim) else "en"]

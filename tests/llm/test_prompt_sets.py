@@ -50,6 +50,7 @@ VARIABLES: dict[str, object] = {
     "name": "乔峰",
     "names": ["乔峰", "丐帮"],
     "descriptions": ["a chief", "一位帮主"],
+    "claims": ["- 乔峰 fought."],
     "query": "乔峰是谁？",
     "history": "user: hi",
     "context": "[1] 乔峰",

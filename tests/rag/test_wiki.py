@@ -101,7 +101,7 @@ def test_names_and_texts_are_no_markup(tmp_path: Path) -> None:
     assert not set('<>:"/\\|?*#[]^') & set(odd.name)
     page = odd.read_text(encoding="utf-8")
     assert yaml.safe_load(page.split("---\n")[1])["title"] == ODD_NAME
-    assert r"It costs \$5 and \<b\>more\</b\>." in page and r"\[\[Lund\]\]" in page
+    assert r"It costs **\$5** and \<b\>more\</b\>." in page and r"\[\[Lund\]\]" in page
     assert "(!)" in page and "编号１２" in page
 
 

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.tracing.judging import Passage, judge_claim
+from lightrag_jsonl.tracing.judging import JudgedPassage, judge_claim
 
-MILL = Passage(
+MILL = JudgedPassage(
     "# The mill\n\nThe mill at Brenn was built in 1764 by Jonas Falk. Since 12 May 1802 it has had two wheels "
     "of 3.5 m, which grind about 2,000 kg a day. It opens at 7:30 a.m. and may close early. Ms Anna "
     "Wieland does not sell the flour. She said: “Nobody has ever asked me for the recipe.” Three quarters "
     "of the grain come from the Upper Brenn Farmers Union.",
     "Mills of the valley\n2019-04-02",
 )
-MINE = Passage(
+MINE = JudgedPassage(
     "石桥煤矿一九五八年建成，年产煤约三十五万吨。二〇〇三年四月二日，矿长陆振邦宣布停产。停产后没有工人受伤，"
     "六成工人转到青岭市工作。竖井深420米，可能于明年封闭。陆振邦说：“煤矿养活了三代人。”",
     "石桥志",
@@ -61,7 +61,7 @@ FALSE = [
 
 
 @pytest.mark.parametrize(("claim", "passage"), TRUE)
-def test_the_same_fact_in_another_form_is_not_marked(claim: str, passage: Passage) -> None:
+def test_the_same_fact_in_another_form_is_not_marked(claim: str, passage: JudgedPassage) -> None:
     """Other digits, units, dates, hours, shares, initials, acronyms and list numbers; and it is never
     called supported.
     """
@@ -72,7 +72,7 @@ def test_the_same_fact_in_another_form_is_not_marked(claim: str, passage: Passag
 
 @pytest.mark.parametrize(("claim", "passage", "reason"), FALSE)
 def test_a_fact_that_does_not_stand_there_is_named(
-    claim: str, passage: Passage, reason: str
+    claim: str, passage: JudgedPassage, reason: str
 ) -> None:
     """With what stands there instead, where the sentence has something of the kind; the places are those
     of the differing words.
@@ -101,7 +101,7 @@ def test_what_words_cannot_decide_is_only_to_be_compared(claim: str, reason: str
 
 def test_roles_are_not_judged() -> None:
     """Who did what to whom, words cannot tell: the sentence is shown, and nothing is said of it."""
-    passage = Passage("The board of Lund sued the council of Malmo. The court met in spring.")
+    passage = JudgedPassage("The board of Lund sued the council of Malmo. The court met in spring.")
     judgement = judge_claim("The council of Malmo sued the board of Lund.", [passage])
     assert judgement.verdict == "nearest" and judgement.nearest is not None
     assert passage.text[: judgement.nearest.end].endswith("Malmo.")
@@ -109,7 +109,9 @@ def test_roles_are_not_judged() -> None:
 
 def test_a_heading_is_no_nearest_sentence() -> None:
     """Though it shares most words."""
-    passage = Passage("# The lamp of Norby\n\nIts lamp burns whale oil.\n\n## Keepers of the lamp")
+    passage = JudgedPassage(
+        "# The lamp of Norby\n\nIts lamp burns whale oil.\n\n## Keepers of the lamp"
+    )
     nearest = judge_claim("The lamp of Norby burns.", [passage]).nearest
     assert nearest is not None
     assert passage.text[nearest.start : nearest.end] == "Its lamp burns whale oil."
@@ -117,7 +119,7 @@ def test_a_heading_is_no_nearest_sentence() -> None:
 
 def test_a_quotation_keeps_its_place() -> None:
     """Word for word, over several sentences and a line break: nothing in it is judged."""
-    passage = Passage("It began. No pump may run\nfor 24 hours. Not even at night! It ended.")
+    passage = JudgedPassage("It began. No pump may run\nfor 24 hours. Not even at night! It ended.")
     judgement = judge_claim("No pump may run for 24 hours. Not even at night!", [passage])
     assert judgement.verdict == "nearest" and judgement.nearest is not None
     place = judgement.nearest
@@ -130,7 +132,7 @@ def test_a_quotation_keeps_its_place() -> None:
 )
 def test_places_lie_in_claim_and_passage(claim: str, text: str) -> None:
     """Whatever the texts are."""
-    judgement = judge_claim(claim, [Passage(text)])
+    judgement = judge_claim(claim, [JudgedPassage(text)])
     if judgement.nearest is not None:
         assert 0 <= judgement.nearest.start < judgement.nearest.end <= len(text)
     assert all(0 <= start < end <= len(claim) for start, end in judgement.differing)
