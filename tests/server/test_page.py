@@ -810,7 +810,7 @@ def test_a_false_claim_is_marked_where_another_one_is_right(
         assert not page.all("#passage .warn")
         page.press(Keys.ESCAPE)
         page.driver.get(page.wait("#ask .foot a").get_attribute("href") or "")
-        page.wait("#answer .note", false)
+        page.wait("#answer .note", "⟨")  # around the words that differ
         trace = "[...document.querySelectorAll('#answer a.cite')]"
         assert page.run(f"{trace}.map(one => one.classList.contains('marked'))") == weak
         page.all("#answer a.cite")[1].click()
