@@ -428,9 +428,7 @@ def test_escape_ends_an_answer(kb: Path, page: Page) -> None:
         page.wait("article .warn", "Stopped.")
 
 
-def test_answers_say_which_citations_have_no_support_and_show_markdown(
-    kb: Path, page: Page
-) -> None:
+def test_answers_say_which_claims_are_marked_and_show_markdown(kb: Path, page: Page) -> None:
     """Headings, lists, tables and code of a model's answer are shown as such; code cites nothing."""
     written = """## **Marie** Curie
 - She was born on Mars [1].
@@ -464,7 +462,7 @@ def test_a_marked_claim_says_why_on_hover_and_by_keyboard(kb: Path, page: Page) 
     """In words at its number, and beside its sentence below the answer; another claim has no such mark. A
     statement without a number gets one of the page's own, for its nearest sentence.
     """
-    claims = "Marie Curie was born in Warsaw [1]. She swam to Mars [1]."
+    claims = "Marie Curie was born in Warsaw [1]. She was born on Mars [1]."
     llm = PacedLLM([f"{claims} She discovered radium in 1850."])
     llm.turns.release(9)
     with serving_model(kb, llm) as server:
