@@ -1,9 +1,8 @@
 """How often a citation is pinned to the right sentence: python -m benchmarks.citations
 
 (a) Chinese: the questions of cmrc2018 with their answers as statements, each citing its passage; the
-right sentence holds the answer. `rejected` counts those that cite another passage and are found to be
-unsupported. (b) English: claims in other words than their passages, labelled by hand with the sentence
-that supports them, or null. Prints one JSON object; figures are shares of 1.
+right sentence holds the answer. (b) English: claims in other words than their passages, labelled by hand with
+the sentence that says so. Prints one JSON object; figures are shares of 1. Verdicts: benchmarks.claims.
 """
 
 import argparse
@@ -45,22 +44,14 @@ def _chinese(data: Path) -> dict[str, float]:
     passages = {
         one["id"]: one["text"] for one in _lines(data / "zh-cmrc2018" / "passages.jsonl.gz")
     }
-    ids = list(passages)
-    right = rejected = unsupported = number = 0
+    right: list[bool] = []
     for one in _lines(data / "zh-cmrc2018" / "questions.jsonl.gz"):
-        id, answer = one["supporting"][0], one["answers"][0]
-        text = passages[id]
-        if not any(answer in text[start:end] for start, end in sentence_spans(text)):
-            continue
-        claim = f"{one['question'].rstrip('？?。')}：{answer}"
-        number += 1
-        found = cited(claim, text)
-        right += answer in found.text
-        unsupported += not found.supported
-        other = passages[ids[(ids.index(id) + len(ids) // 2) % len(ids)]]
-        rejected += not cited(claim, other).supported
-    shares = {"right": right, "unsupported": unsupported, "rejected": rejected}
-    return {"claims": number, **{name: round(n / number, 4) for name, n in shares.items()}}
+        answer = one["answers"][0]
+        text = passages[one["supporting"][0]]
+        if any(answer in text[start:end] for start, end in sentence_spans(text)):
+            claim = f"{one['question'].rstrip('？?。')}：{answer}"
+            right.append(answer in cited(claim, text).text)
+    return _shares(right)
 
 
 def _english(data: Path, labels: Path) -> dict[str, float]:
@@ -68,20 +59,16 @@ def _english(data: Path, labels: Path) -> dict[str, float]:
     texts = {f"carol:{one['chunk']}": one["text"] for one in carol if one["chunkset"] == "nobom"}
     musique = _lines(data / "musique-a" / "passages_openie.jsonl.gz")
     texts |= {one["id"]: one["text"] for one in musique}
-    right, rejected = list[bool](), list[bool]()
-    known = json.loads(labels.read_text(encoding="utf-8"))
-    for label in [one for one in known if one["passage"] in texts]:
-        found = cited(label["claim"], texts[label["passage"]])
-        if label["sentence"] is None:
-            rejected.append(not found.supported)
-        else:
+    right: list[bool] = []
+    for label in json.loads(labels.read_text(encoding="utf-8")):
+        if label["passage"] in texts and label["sentence"] is not None:
+            found = cited(label["claim"], texts[label["passage"]])
             right.append(label["sentence"] in " ".join(found.text.split()))
-    return {
-        "claims": len(right),
-        "right": round(sum(right) / max(len(right), 1), 4),
-        "unsupported_claims": len(rejected),
-        "rejected": round(sum(rejected) / max(len(rejected), 1), 4),
-    }
+    return _shares(right)
+
+
+def _shares(right: list[bool]) -> dict[str, float]:
+    return {"claims": len(right), "right": round(sum(right) / max(len(right), 1), 4)}
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

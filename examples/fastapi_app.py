@@ -16,7 +16,7 @@ TEXT = "Marie Curie discovered polonium and radium. She was born in Warsaw."
 
 
 class Source(BaseModel):
-    """A sentence that supports the answer."""
+    """The sentence nearest to a claim of the answer."""
 
     document: str
     page: int
@@ -24,7 +24,7 @@ class Source(BaseModel):
 
 
 class Reply(BaseModel):
-    """An answer with the sentences it comes from."""
+    """An answer with the nearest sentences of its sources."""
 
     answer: str
     sources: list[Source]

@@ -15,7 +15,7 @@ with LightRAG("kb-pdf") as rag:
     answer = rag.query(question)
     print(answer.text)
     for citation in answer.citations:
-        if citation.supported:
+        if citation.text:
             page = rag.pages(citation.document_id)[citation.page - 1]
             assert page.text[citation.start : citation.end] == citation.text
             place = f"characters {citation.start} to {citation.end}"

@@ -5,6 +5,7 @@ from .core.answers import (
     Answer as Answer,
     Citation as Citation,
     CitedClaim as CitedClaim,
+    UncitedClaim as UncitedClaim,
     Community as Community,
     CommunityReport as CommunityReport,
     Context as Context,
@@ -165,6 +166,7 @@ from .rag.streams import AsyncAnswerStream as AsyncAnswerStream
 from .readers import Readers as Readers
 from .readers.limits import FileLimits as FileLimits
 from .retrieval.conflict_review import ConflictReview as ConflictReview
+from .tracing.checking import CheckerFigures as CheckerFigures
 from .tracing.events import (
     Event as Event,
     PromptItem as PromptItem,

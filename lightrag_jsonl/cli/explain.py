@@ -12,7 +12,7 @@ from lightrag_jsonl import LightRAG, NotFoundError, TraceSummary
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, TARGET, option
 from lightrag_jsonl.cli.output import emit, in_words, one_line, table
-from lightrag_jsonl.core.answers import unsupported_lines
+from lightrag_jsonl.core.answers import marked_lines
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import events, rdf
 from lightrag_jsonl.tracing.rdf import source_uri
@@ -230,15 +230,22 @@ def _selection_lines(event: events.SelectionMade, view: StoreView) -> Iterator[s
 
 
 def _citation_lines(event: events.Answered, view: StoreView) -> Iterator[str]:
-    sources = look_up_sources(view, [citation.chunk_id for citation in event.citations])
+    nearest = [claim.nearest for claim in event.uncited if claim.nearest is not None]
+    sources = look_up_sources(
+        view, [citation.chunk_id for citation in [*event.citations, *nearest]]
+    )
     for citation in event.citations:
         number = citation.number
         place = sources.where(citation.chunk_id)
         characters = f"characters {citation.start}–{citation.end}"
-        support = characters if citation.supported else "unsupported"
         item = event.prompt_numbers[number - 1]
-        yield f"[{number}] {place}, {support} (item {item} of the prompt)"
-    yield from unsupported_lines(event.answer, event.claims)
+        yield f"[{number}] {place}, {characters} (item {item} of the prompt)"
+    yield from marked_lines(event.answer, event.claims, event.citations)
+    for claim in event.uncited:
+        if claim.nearest is not None:
+            place = sources.where(claim.nearest.chunk_id)
+            span = f"characters {claim.nearest.start}–{claim.nearest.end}"
+            yield f"(≈{claim.number}) not cited; nearest: {place}, {span}"
     yield from (f"[{number}] was cited, but not sent to the model" for number in event.invented)
 
 

@@ -144,6 +144,11 @@ reranker = together(
     ),
     option("--reranker-base-url", "The endpoint of the reranker, such as https://api.jina.ai/v1."),
 )
+check = option(
+    "--check",
+    "What tells whether claims of answers are supported: judge (the model) or st:NAME (a cross-encoder), "
+    "once doctor --claims admitted it. It is not remembered.",
+)
 language = option(
     "-l --language",
     "en, zh, another language such as fr, or a folder of prompts (default en). The index remembers "
@@ -162,6 +167,7 @@ models = together(
     embedder,
     embedder_base_url,
     reranker,
+    check,
     language,
     prompts_folder,
 )

@@ -111,6 +111,11 @@ question_options = collected(
     option("--response-type", 'The form of the answer, such as "One Paragraph".'),
     option("--user-prompt", "A further instruction for the answer.", default=""),
     option(
+        "--ask-again",
+        "With --check: ask once more if claims of the answer are unsupported.",
+        is_flag=True,
+    ),
+    option(
         "--explain --explainable explain",
         "Let the model select the relations and give reasons; print each step to stderr.",
         is_flag=True,
@@ -130,7 +135,9 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
     """
     listener = event_printer(rag) if explain else None
     as_json = click.get_current_context().params["as_json"]
-    if as_json or explain:  # events are printed as they happen, and not amid the answer
+    if (
+        as_json or explain or param.ask_again
+    ):  # events are printed as they happen, and not amid the answer
         answer = rag.query(question, param, explain=explain, listener=listener)
         if not as_json:
             click.echo(wrapped(with_invented_marked(answer.text, answer.invented)), nl=False)

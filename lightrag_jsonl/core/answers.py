@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from lightrag_jsonl.core.citation_markers import (
     CITATION_MARKER,
@@ -14,37 +15,20 @@ from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.display import html_table, with_short_repr, without_marks
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.stop_words import is_grammatical
-from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import clipped_at_word
 from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Kind, Mode, Relation, relation_rows
 from lightrag_jsonl.core.usage import Usage
 
 QUOTE_LENGTH = 160  # characters of a quoted sentence
+
+Verdict: TypeAlias = Literal["missing", "compare", "nearest", "supported", "unsupported"]
+Span: TypeAlias = tuple[int, int]
+
 _CLAIM_BORDER = " ,，、;；:：-–—.。*#|"
-_MARKER_BEHIND = re.compile(rf"[^\S\n]*{CITATION_MARKER.pattern}")  # a sentence: "… Warsaw. [1]"
-_LEADING_MARKERS = re.compile(rf"^(?:{CITATION_MARKER.pattern}\s*)+".replace("?P<numbers>", "?:"))
-_MOST_UNCITED = 5  # statements that are listed
-_LEAST_TERMS = 3  # of a statement; fewer are a heading or "I hope this helps."
-_NO_STATEMENT_ENDS = (":", "：", "?", "？")
-_NO_STATEMENT_BEGINNINGS = (
-    *("#", "|", "…"),
-    *[words.parts for words in FIXED_WORDS.values()],
-    *[words.names_mentioned_most for words in FIXED_WORDS.values()],
-    *[words.found_in_graph for words in FIXED_WORDS.values()],
-    *[words.lists_need_records for words in FIXED_WORDS.values()],
-    *[words.as_of_documents.partition("{}")[0] for words in FIXED_WORDS.values()],
-)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LABEL = re.compile(r"(?:question|answer|问题|答案|回答)[^\w:：]*[:：]", re.IGNORECASE)
 _LABEL_LETTERS = ("question", "answer", "问题", "答案", "回答", "na", "不适用")
 _NOT_APPLICABLE = re.compile(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
-_FIXED_SENTENCES = frozenset(
-    sentence
-    for words in FIXED_WORDS.values()
-    for sentence in (words.selected, words.no_words, words.nothing_found)
-)
 
 
 @with_short_repr
@@ -218,10 +202,9 @@ class Context:
 class Citation:
     """One `[number]` of an answer, resolved to the text behind the number.
 
-    `text` is the sentence in support of the answer, at characters `start` to `end` of the page.
-    Without such a sentence, `supported` is false, `text` is empty, and `start` and `end` are the
-    start of the chunk. An entity or a relation has a citation for each supporting chunk, or else for
-    the first chunk, all with the same number. `heading` is the path of headings above the chunk;
+    `text` is the sentence nearest to the claim, at characters `start` to `end` of the page: it shares
+    most words with the claim, and need not say the same. If none shares a word, `text` is empty, and
+    `start` and `end` are the start of the chunk. `heading` is the path of headings above the chunk;
     `paged` says whether the document has more than one page. `box` is the place of the picture that
     a model has read the text from: left, bottom, right and top, in points from the lower left corner
     of the page; None for other texts.
@@ -237,7 +220,6 @@ class Citation:
     start: int
     end: int
     text: str
-    supported: bool = True
     heading: str = ""
     date: str | None = None
     paged: bool = False
@@ -264,32 +246,68 @@ class QuotedAnswer:
 
 
 @with_short_repr
-@dataclass(frozen=True, slots=True)
-class CitedClaim:
-    """A claim of an answer, with one of the cited numbers.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedClaim:
+    """A claim of an answer, at characters `start` to `end`, and what is known of it.
 
-    `start` and `end` are the characters of the claim in the answer, `marker` is the place of the
-    bracket with the number. `citations` are places in `Answer.citations`: of the sentences in support
-    of the claim or, unless `supported`, of the cited passage. The same number may support one claim
-    and not another.
+    The `verdict` is of words: "missing" (a number, date, name, quotation or "not" of the claim does
+    not stand near its nearest sentence), "compare" (it may say more than its sentence: look yourself)
+    or "nearest" (words tell no more); or of a checker that can tell: "supported" or "unsupported".
+    `reason` says in words why a claim is marked. `differing` are the characters of the answer that
+    differ, `instead` the characters of the page of the nearest sentence.
     """
 
     number: int
     start: int
     end: int
+    verdict: Verdict = "nearest"
+    reason: str = ""
+    differing: tuple[Span, ...] = ()
+    instead: tuple[Span, ...] = ()
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a reader should look at the claim."""
+        return self.verdict in ("missing", "compare", "unsupported")
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitedClaim(JudgedClaim):
+    """A claim with one of the cited numbers.
+
+    `marker` is the place of the bracket with the number. `citations` are places in `Answer.citations`.
+    Claims of one sentence with several numbers are judged by all their passages together.
+    """
+
     marker: int
-    supported: bool
     citations: tuple[int, ...] = ()
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncitedClaim(JudgedClaim):
+    """A statement without a citation. `number` is given by this package, and stands above the cited
+    ones. `nearest` is the nearest sentence of the passages in the context, which the answer does not
+    name as its source; None if no sentence shares a word.
+    """
+
+    nearest: Citation | None = None
 
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """The citations and claims of an answer, and the `invented` numbers of no item of the prompt."""
+    """The citations and claims of an answer, the statements without a citation, and the `invented`
+    numbers of no item of the prompt. `windows` are the sentences near each claim and each statement, in
+    this order, for a checker.
+    """
 
     citations: tuple[Citation, ...] = ()
     claims: tuple[CitedClaim, ...] = ()
     invented: tuple[int, ...] = ()
+    uncited: tuple[UncitedClaim, ...] = ()
+    windows: tuple[str, ...] = ()
 
 
 @with_short_repr
@@ -298,12 +316,12 @@ class Answer:
     """An answer with citations and context.
 
     Citations are numbered in the order of first use; citation n has the number
-    `prompt_numbers[n - 1]` in `context.prompt`. `claims` says whether the cited passage supports the
-    claim before each number. `invented` holds the cited numbers of no item of the prompt.
-    `notice` says who wrote the text if it was no model: printed, but no part of the text.
+    `prompt_numbers[n - 1]` in `context.prompt`. `claims` says what is known of the claim before each
+    number, `uncited` of the statements without a number. `invented` holds the cited numbers of no item
+    of the prompt. `notice` says who wrote the text if it was no model: printed, but no part of the text.
     `truncated` means an incomplete answer: the model stopped at the token limit, or a content filter
     or an error cut the answer off. `str(answer)` is the text, followed by the sources, each place
-    once, and by the claims without support or without a source; documents with the same title are
+    once, by the marked claims, and by the nearest sentences of uncited statements; documents with the same title are
     distinguished by id. Invented numbers are printed with a question mark: [9?].
     """
 
@@ -317,6 +335,7 @@ class Answer:
     prompt_numbers: tuple[int, ...] = ()
     claims: tuple[CitedClaim, ...] = ()
     notice: str = ""
+    uncited: tuple[UncitedClaim, ...] = ()
 
     @property
     def evidence(self) -> tuple[Relation, ...]:
@@ -370,43 +389,51 @@ def _letters(text: str) -> str:
 
 
 def answer_lines(answer: Answer) -> Iterator[str]:
-    """The sources of an answer, a line each, and the claims without support or without a source."""
-    language = answer.context.language
+    """The sources of an answer, a line each, the marked claims, and the nearest sentences of uncited
+    statements.
+    """
     if answer.notice:
         yield answer.notice
-    yield from source_lines(answer.citations, language)
-    yield from unsupported_lines(answer.text, answer.claims, language)
-    yield from uncited_lines(answer)
+    yield from source_lines(answer.citations, answer.context.language)
+    yield from note_lines(answer)
+
+
+def note_lines(answer: Answer) -> Iterator[str]:
+    """The marked claims of an answer, and the statements without a citation, a line each."""
+    language = answer.context.language
+    yield from marked_lines(answer.text, answer.claims, answer.citations, language)
+    if answer.uncited and not answer.citations:
+        yield FIXED_WORDS[known_language(language)].cites_nothing
+    yield from nearest_lines(answer.text, answer.uncited, language)
 
 
 def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterator[str]:
     """The list of sources, each place once: numbers, title, heading path, page (of a document with
-    pages), date, and the sentences in support of the answer.
+    pages), date, and the sentences nearest to the claims.
     """
     words = FIXED_WORDS[known_language(language)]
     ordered = sorted(citations, key=lambda citation: citation.number)
     document_labels = [(citation.document_id, citation.document) for citation in ordered]
     labels = unique_labels(document_labels)
-    quotes_by_place: dict[tuple[int, str], dict[str, None]] = {}  # "" for an unsupported citation
+    quotes_by_place: dict[tuple[int, str], dict[str, None]] = {}
     for citation in ordered:
         place = _place(citation, labels[citation.document_id], words)
-        text = clipped_at_word(without_marks(citation.text), QUOTE_LENGTH)
-        quote = words.quote.format(text) if citation.supported else ""
-        quotes_by_place.setdefault((citation.number, place), {})[quote] = None
+        quotes_by_place.setdefault((citation.number, place), {})[
+            _quoted_sentence(citation, words)
+        ] = None
     numbers_by_line: dict[str, list[int]] = {}
     for (number, place), quotes in quotes_by_place.items():
-        quoted = " ".join(filter(None, quotes))
-        line = place
-        unsupported = words.unsupported
-        if quoted:
-            line += f"{words.colon}{quoted}"
-            unsupported = words.partly_unsupported
-        if "" in quotes:
-            line += unsupported
+        line = words.colon.join(filter(None, (place, " ".join(filter(None, quotes)))))
         numbers_by_line.setdefault(line, []).append(number)
     for line, numbers in numbers_by_line.items():
         marks = "".join([f"[{number}]" for number in numbers])
         yield f"{marks} {line}"
+
+
+def _quoted_sentence(citation: Citation, words: FixedWords) -> str:
+    """The sentence of a citation in quotation marks, or ""."""
+    text = clipped_at_word(without_marks(citation.text), QUOTE_LENGTH)
+    return words.quote.format(text) if text else ""
 
 
 def _place(citation: Citation, label: str, words: FixedWords) -> str:
@@ -428,56 +455,79 @@ def with_invented_marked(text: str, invented: Iterable[int]) -> str:
     return CITATION_MARKER.sub(mark, text) if numbers else text
 
 
-def uncited_lines(answer: Answer) -> Iterator[str]:
-    """The statements of an answer without a citation, but for headings, questions and fixed sentences; of
-    an answer that cites nothing a single line. An answer from nothing found has no source to cite.
-    """
-    words = FIXED_WORDS[known_language(answer.context.language)]
-    text = answer.text
-    statements = [
-        " ".join(text[start:end].split())
-        for start, end in sentence_spans(text)
-        if not _MARKER_BEHIND.match(text, end)
-    ]
-    uncited = [statement for statement in statements if _lacks_citation(statement)]
-    if not answer.citations:
-        if uncited and not answer.context.empty:
-            yield words.cites_nothing
-        return
-    for statement in uncited[:_MOST_UNCITED]:
-        plain = without_marks(_LEADING_MARKERS.sub("", statement)).strip(_CLAIM_BORDER)
-        yield words.uncited.format(clipped_at_word(plain, QUOTE_LENGTH))
-    if len(uncited) > _MOST_UNCITED:
-        yield words.not_listed.format(len(uncited) - _MOST_UNCITED)
-
-
-def _lacks_citation(statement: str) -> bool:
-    own_words = _LEADING_MARKERS.sub("", statement)  # they belong to the statement before
-    if CITATION_MARKER.search(own_words) or statement.endswith(_NO_STATEMENT_ENDS):
-        return False
-    if statement.startswith(_NO_STATEMENT_BEGINNINGS) or statement in _FIXED_SENTENCES:
-        return False
-    terms = [term for term in search_terms(statement) if not is_grammatical(term)]
-    return len(terms) >= _LEAST_TERMS
-
-
-def unsupported_lines(
-    text: str, claims: Iterable[CitedClaim], language: str = "en"
+def marked_lines(
+    text: str,
+    claims: Iterable[CitedClaim],
+    citations: Sequence[Citation],
+    language: str = "en",
 ) -> Iterator[str]:
-    """The claims of an answer without support by the cited passages, each with the numbers."""
-    numbers_by_span: dict[tuple[int, int], dict[int, None]] = {}
-    for claim in claims:
-        if not claim.supported:
-            numbers_by_span.setdefault((claim.start, claim.end), {})[claim.number] = None
-    numbers: dict[str, dict[int, None]] = {}
-    for (start, end), span_numbers in numbers_by_span.items():
-        claimed = without_citations(text[start:end]).replace("**", "")
-        quote = clipped_at_word(" ".join(claimed.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
-        numbers.setdefault(quote, {}).update(span_numbers)
+    """The marked claims of an answer, each with its numbers, the reason and the differing words."""
     words = FIXED_WORDS[known_language(language)]
-    for quote, cited in numbers.items():
-        marks = "".join(f"[{number}]" for number in sorted(cited))
-        yield words.unsupported_claim.format(marks, quote)
+    numbers: dict[tuple[str, str], dict[int, None]] = {}
+    sentences: dict[tuple[str, str], str] = {}
+    for claim in claims:
+        if claim.is_marked:
+            key = (_claim_quote(text, claim, words), _reason(claim, words))
+            numbers.setdefault(key, {})[claim.number] = None
+            cited = [citations[place] for place in claim.citations]
+            if claim.instead and cited:
+                sentences.setdefault(key, _differing_quote(cited[0], claim, words))
+    for (quote, reason), cited_numbers in numbers.items():
+        marks = "".join(f"[{number}]" for number in sorted(cited_numbers))
+        line = words.marked_claim.format(marks, quote, reason)
+        sentence = sentences.get((quote, reason))
+        yield line + (words.colon + sentence if sentence else "")
+
+
+def nearest_lines(
+    text: str, uncited: Iterable[UncitedClaim], language: str = "en"
+) -> Iterator[str]:
+    """The statements of an answer without a citation, each with its nearest sentence, which this
+    package looked up.
+    """
+    words = FIXED_WORDS[known_language(language)]
+    for claim in uncited:
+        number = words.nearest_number.format(claim.number)
+        parts = [_claim_quote(text, claim, words)]
+        if claim.is_marked:
+            parts.append(_reason(claim, words))
+        if claim.nearest is not None:
+            place = _place(claim.nearest, claim.nearest.document, words)
+            quote = _differing_quote(claim.nearest, claim, words)
+            parts.append(words.nearest.format(f"{place}{words.colon}{quote}"))
+        yield f"{number} {words.dash.join(parts)}"
+
+
+def _claim_quote(text: str, claim: JudgedClaim, words: FixedWords) -> str:
+    """The words of a claim in quotation marks, the differing ones in brackets."""
+    marked = _with_brackets(text[claim.start : claim.end], claim.start, claim.differing)
+    plain = without_marks(without_citations(marked))
+    return words.quote.format(
+        clipped_at_word(" ".join(plain.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
+    )
+
+
+def _differing_quote(citation: Citation, claim: JudgedClaim, words: FixedWords) -> str:
+    """The sentence of a citation in quotation marks, the words that differ from the claim in brackets."""
+    marked = without_marks(_with_brackets(citation.text, citation.start, claim.instead))
+    return words.quote.format(clipped_at_word(" ".join(marked.split()), QUOTE_LENGTH))
+
+
+def _with_brackets(text: str, start: int, spans: Iterable[Span]) -> str:
+    """A text that begins at `start`, with ⟨brackets⟩ around the spans of it."""
+    for span_start, span_end in sorted(spans, reverse=True):
+        first = span_start - start
+        last = span_end - start
+        if 0 <= first < last <= len(text):
+            text = f"{text[:first]}⟨{text[first:last]}⟩{text[last:]}"
+    return text
+
+
+def _reason(claim: JudgedClaim, words: FixedWords) -> str:
+    """Why a claim is marked, in words."""
+    if claim.verdict == "compare":
+        return words.compare.format(claim.reason)
+    return claim.reason or words.unsupported
 
 
 def unique_labels(labels: Iterable[tuple[str, str]]) -> dict[str, str]:

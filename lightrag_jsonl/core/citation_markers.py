@@ -4,6 +4,7 @@ Some models write [^1], [Source 1] or 【1†source】 whatever the prompt says;
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _NUMBER = r"\d{1,18}"  # at most 64 bits
@@ -82,6 +83,19 @@ def find_citations(text: str) -> list[CitationMarker]:
 def without_citations(text: str) -> str:
     """The text with a space in place of each marker."""
     return CITATION_MARKER.sub(" ", text)
+
+
+def with_prompt_numbers(text: str, prompt_numbers: Sequence[int]) -> str:
+    """An answer for readers with the numbers of its prompt: citation n is of item `prompt_numbers[n - 1]`."""
+
+    def numbered(marker: re.Match[str]) -> str:
+        numbers = [
+            str(prompt_numbers[number - 1] if 0 < number <= len(prompt_numbers) else number)
+            for number in marked_numbers(marker)
+        ]
+        return f"[{', '.join(numbers)}]"
+
+    return CITATION_MARKER.sub(numbered, text)
 
 
 def marked_numbers(match: re.Match[str]) -> tuple[int, ...]:

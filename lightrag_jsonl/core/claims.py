@@ -10,7 +10,7 @@ from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
 
-LEAST_SHARED = 0.5  # of the words of a description, in the sentence that states it
+LEAST_SHARED = 0.5  # of the words of a description, in the sentence taken for it
 
 
 @with_short_repr
@@ -20,8 +20,8 @@ class DatedClaim:
     tells a relation of two entities from a statement about one.
 
     It holds from `valid_from` to `valid_to`, by the words of the text; "" is open. `written` is the date of
-    the document, as it was given. `text` is the sentence, at characters `start` to `end` of the page, or
-    the stored description if no sentence says so.
+    the document, as it was given. `text` is the nearest sentence, at characters `start` to `end` of the
+    page, or the stored description if no sentence has the names and half the words.
     """
 
     subject: str

@@ -44,10 +44,12 @@ class FixedWords:
     colon: str
     brackets: str
     quote: str
+    dash: str
+    marked_claim: str
+    compare: str
     unsupported: str
-    partly_unsupported: str
-    unsupported_claim: str
-    uncited: str
+    nearest: str
+    nearest_number: str
     cites_nothing: str
     selected: str
     nearest_sentences: str
@@ -94,10 +96,12 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         colon=": ",
         brackets=" ({})",
         quote="“{}”",
-        unsupported=" (unsupported: no sentence here supports this)",
-        partly_unsupported=" (another claim that cites this is unsupported)",
-        unsupported_claim="(!) not supported by {}: “{}”",
-        uncited="(!) no source given: “{}”",
+        dash=" – ",
+        marked_claim="(!) {} {} – {}",
+        compare="look yourself: {}",
+        unsupported="the checker finds that the passage does not say so",
+        nearest="nearest: {}",
+        nearest_number="(≈{})",
         cites_nothing="(!) This answer cites no source.",
         selected="These sentences were selected from the sources; no model wrote them.",
         nearest_sentences="The sentences of the sources that are nearest to the question:",
@@ -142,10 +146,12 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         colon="：",
         brackets="（{}）",
         quote="“{}”",
-        unsupported="（未获支持：此处没有这样说的句子）",
-        partly_unsupported="（另有引用此处的说法未获支持）",
-        unsupported_claim="(!) {}不支持此说法：“{}”",
-        uncited="(!) 未注明来源：“{}”",
+        dash=" —— ",
+        marked_claim="(!) {} {} —— {}",
+        compare="请自行核对：{}",
+        unsupported="核查器认为原文没有这样说",
+        nearest="最接近的原文：{}",
+        nearest_number="(≈{})",
         cites_nothing="(!) 这个回答没有引用任何来源。",
         selected="以上句子选自资料原文，并非由模型撰写。",
         nearest_sentences="资料中与问题最接近的句子：",

@@ -200,6 +200,8 @@ class QueryParam:
       `$starts_with`, `$ends_with`). For a list in metadata, one match is enough.
     - `as_of`: a date such as "2021", "2021-06" or "June 2021": documents written later, and claims that
       did not hold then, do not count.
+    - `ask_again`: where the index has a checker (`check`) and it finds claims unsupported, ask the model
+      once more, with these claims; the cost is in the answer's usage. Not for streamed answers.
     - `similarity_reuse`: give the stored answer of an earlier question with at least this
       similarity (cosine); `similarity_check`: only if the model agrees that both questions mean the
       same.
@@ -229,6 +231,7 @@ class QueryParam:
     where: Mapping[str, Any] = field(default_factory=dict)
     as_of: str | None = None
     fail_response: str | None = None
+    ask_again: bool = False
     similarity_reuse: Cosine | None = None
     similarity_check: bool = False
     unchecked: ClassVar = ("conversation_history",)
@@ -286,6 +289,7 @@ class QueryFields(TypedDict, total=False):
     fail_response: str | None
     similarity_reuse: float | None
     similarity_check: bool | None
+    ask_again: bool | None
 
 
 def _message(turn: Turn) -> Message:

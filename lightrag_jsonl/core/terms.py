@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from lightrag_jsonl.core.cjk import CJK, is_cjk
 from lightrag_jsonl.core.names import QUOTE_FORMS, nfkc_casefold
@@ -21,6 +22,7 @@ def index_terms(text: str) -> list[str]:
     return _terms(text, endings=True)
 
 
+@lru_cache(2**16)  # the same words come again and again
 def stem(term: str) -> str:
     """An English search term without the ending: the same for the forms of most verbs and nouns.
 

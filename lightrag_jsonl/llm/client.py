@@ -38,6 +38,8 @@ TASKS: Mapping[str, ModelTask] = {  # of the prompts that do not extract
     "chat": "answer",
     "similarity-check": "judge",
     "review-claims": "judge",
+    "check-claims": "judge",
+    "answer-again": "answer",
     "review-names": "judge",
     SEE_PROMPT: "see",
 }

@@ -32,17 +32,22 @@ class PairReview:
         """The calls and tokens of a review; `ConfigError` without a model."""
         _ = client.model("judge")  # rather than after somebody agreed to the price
         total = Usage()
-        for batch in _pair_batches(pairs):
+        for batch in _pair_batches(pairs, PAIRS_AT_ONCE):
             messages = client.prompts.render(self.prompt, {"pairs": _numbered_lines(batch)})
             input_tokens = MESSAGE_TOKENS + sum(count(message.content) for message in messages)
             total += Usage(input_tokens, JUDGEMENT_TOKENS * len(batch), calls=1)
         return total
 
     async def judge(
-        self, pairs: Sequence[PairFields], client: ModelClient
+        self,
+        pairs: Sequence[PairFields],
+        client: ModelClient,
+        *,
+        meter: UsageMeter | None = None,
+        at_once: int = PAIRS_AT_ONCE,
     ) -> tuple[list[Record | None], Usage]:
-        """The model's record of each pair, `None` for an unreadable answer; and the cost."""
-        meter = UsageMeter()
+        """The model's record of each pair, `None` for an unreadable answer; and all that `meter` counted."""
+        meter = meter or UsageMeter()
 
         async def judge_batch(batch: Sequence[PairFields]) -> list[Record | None]:
             answer = await client.jsonl(
@@ -55,7 +60,7 @@ class PairReview:
             return [records_by_id.get(str(number)) for number in range(1, len(batch) + 1)]
 
         with meter.attach_usage():
-            records = await asyncio.gather(*map(judge_batch, _pair_batches(pairs)))
+            records = await asyncio.gather(*map(judge_batch, _pair_batches(pairs, at_once)))
         return list(chain.from_iterable(records)), meter.spent
 
     def _normalized(self, record: Record) -> tuple[Record, ...]:
@@ -64,9 +69,9 @@ class PairReview:
         return ({**record, "id": str(record.get("id")), self.answer: answer},)
 
 
-def _pair_batches(pairs: Sequence[PairFields]) -> Iterator[Sequence[PairFields]]:
-    for start in range(0, len(pairs), PAIRS_AT_ONCE):
-        yield pairs[start : start + PAIRS_AT_ONCE]
+def _pair_batches(pairs: Sequence[PairFields], at_once: int) -> Iterator[Sequence[PairFields]]:
+    for start in range(0, len(pairs), at_once):
+        yield pairs[start : start + at_once]
 
 
 def _numbered_lines(pairs: Sequence[PairFields]) -> list[str]:

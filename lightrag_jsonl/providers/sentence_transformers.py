@@ -7,12 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+import numpy as np
+
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.user_code import normalize_vectors
 
 Output = TypeVar("Output")
+
+_ENTAILED = 0.5  # the least score of a model with a single one
 
 
 class _LocalModel:
@@ -100,3 +104,33 @@ class CrossEncoderReranker(_LocalModel):
 
     def _score(self, pairs: list[tuple[str, str]]) -> tuple[float, ...]:
         return tuple(map(float, self._model.predict(pairs, show_progress_bar=False)))
+
+
+class EntailmentChecker(_LocalModel):
+    """A cross-encoder that tells whether a text entails a claim, by its hub name or folder; `LLMError`
+    if it cannot be loaded.
+
+    A model with labels must have one that begins with "entail"; of a model with a single score, 0.5 or
+    more means that the text says so.
+    """
+
+    kind = "CrossEncoder"
+    failure = LLMError
+
+    async def check(self, pairs: Sequence[tuple[str, str]], meter: object) -> list[bool | None]:
+        """Whether the text of each pair, claim and text, entails the claim."""
+        return await self._run(self._told, list(pairs))
+
+    def _told(self, pairs: list[tuple[str, str]]) -> list[bool | None]:
+        inputs = [(sanitize(text), sanitize(claim)) for claim, text in pairs]
+        scores = np.asarray(self._model.predict(inputs, show_progress_bar=False))
+        if scores.ndim == 1:
+            return [bool(score >= _ENTAILED) for score in scores]
+        labels = [str(label).casefold() for label in self._model.config.id2label.values()]
+        entailing = [place for place, label in enumerate(labels) if label.startswith("entail")]
+        if len(entailing) != 1:
+            raise LLMError(
+                f"the model {self._source!r} has the labels {', '.join(labels)}: a checker needs one for "
+                "entailment"
+            )
+        return [bool(place == entailing[0]) for place in scores.argmax(axis=1)]

@@ -95,6 +95,7 @@ class Setup:
     embedder_api_key: str | None = field(default=None, repr=False)
     reranker: str | None = None
     reranker_base_url: str | None = None
+    check: str | None = None
     language: str | None = None
     prompts: Path | None = None
 

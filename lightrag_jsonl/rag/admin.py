@@ -8,6 +8,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from lightrag_jsonl.core.address import Address, as_address
+from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder
@@ -15,6 +16,7 @@ from lightrag_jsonl.core.snapshots import IndexSnapshot, StateDifference
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.indexing.snapshots import named_snapshots
+from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.providers import as_embedder
 from lightrag_jsonl.rag.differences import compared_states
 from lightrag_jsonl.rag.engine import Engine
@@ -25,6 +27,7 @@ from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.store import read, search, write
 from lightrag_jsonl.storage.views import Snapshot, Transaction
+from lightrag_jsonl.tracing.checking import CHECKER_SETTING, CheckerFigures, measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,24 @@ class Admin:
     async def settings(self) -> dict[str, str]:
         """The settings of the index, as recorded when it was built."""
         return await read(self._engine.store, lambda view: view.settings())
+
+    async def measure_checker(self) -> CheckerFigures:
+        """Measure the checker of claims (`check`) on the labelled claims of this package, and record the
+        figures: a checker that marks at least 80 % of the false claims and at most 5 % of the true ones
+        may judge answers. `ConfigError` without a checker.
+        """
+        checker = self._engine.checker
+        if checker is None:
+            raise ConfigError(
+                "no checker to measure: open the index with check=…, or name one by --check"
+            )
+        meter = UsageMeter()
+        with meter.attach_usage():
+            figures = await measured(checker, meter)
+        setting = {f"{CHECKER_SETTING}{checker.name}": figures.to_json()}
+        await write(self._engine.store, lambda transaction: transaction.put_settings(setting))
+        self._engine.__dict__.pop("retrieval", None)  # it is made with an admitted checker only
+        return figures
 
     async def check(self, *, full: bool = False) -> list[str]:
         """The problems of the stored data, in words; `rebuild` repairs derived data.

@@ -43,6 +43,7 @@ from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import document_statuses, index_status
 from lightrag_jsonl.storage.store import Store, read
+from lightrag_jsonl.tracing.checking import CheckFunction
 from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
 
 if TYPE_CHECKING:
@@ -69,6 +70,10 @@ class AsyncLightRAG:
     `chunker` is a function that divides a page into chunks, in place of the sizes in `options`: from
     the text to its pieces, or to (start, end) in characters. It is not remembered.
 
+    `check` tells whether the sentences near a claim say the same, where words cannot: "judge" (the model
+    for this task), "st:" and the name of a cross-encoder for entailment, or a function from claim and
+    sentences to True, False or None. It judges answers only if `admin.measure_checker` admitted it.
+
     `language` is "en" (of a new index), "zh", any language by code or name ("fr", "French": the
     model is asked in English to write French), or the path of a folder with prompts. Fix `clock`
     (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
@@ -90,6 +95,7 @@ class AsyncLightRAG:
         embedder: EmbedderArgument | None = None,
         tokenizer: protocols.Tokenizer | None = None,
         reranker: protocols.Reranker | None = None,
+        check: CheckFunction | str | None = None,
         language: str | None = None,
         options: IndexOptions | Mapping[str, Any] | None = None,
         prompts: PromptManager | Path | str | None = None,
@@ -109,6 +115,7 @@ class AsyncLightRAG:
             embedder=embedder,
             tokenizer=tokenizer,
             reranker=reranker,
+            check=check,
             language=language,
             options=options,
             prompts=prompts,

@@ -218,6 +218,7 @@ class BlockingAdmin(_Blocking):
     cache = blocking(admin.Admin.cache)
     clear_cache = blocking(admin.Admin.clear_cache)
     settings = blocking(admin.Admin.settings)
+    measure_checker = blocking(admin.Admin.measure_checker)
     check = blocking(admin.Admin.check)
     export = blocking(admin.Admin.export)
     export_text = blocking(admin.Admin.export_text)

@@ -40,6 +40,7 @@ from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import name_of
+from lightrag_jsonl.providers.sentence_transformers import EntailmentChecker
 from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS, Setup
 from lightrag_jsonl.rag.settings import (
     EmbedderArgument,
@@ -57,13 +58,22 @@ from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.claims import ClaimMemory
-from lightrag_jsonl.retrieval.pipeline import QueryPipeline
+from lightrag_jsonl.retrieval.pipeline import Check, QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import ReportTotals
 from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
+from lightrag_jsonl.tracing.checking import (
+    CHECKER_SETTING,
+    Checker,
+    CheckFunction,
+    FunctionChecker,
+    ModelChecker,
+    admitted_figures,
+    checked,
+)
 from lightrag_jsonl.tracing.citations import resolve_citations
 from lightrag_jsonl.tracing.events import Session
 from lightrag_jsonl.tracing.recorder import Listener, Recorder
@@ -111,6 +121,7 @@ class Engine:
     - `llm`: the model, and `models`: the models for single tasks, in place of `llm`; `embedder`: texts
       to vectors; `tokenizer`: counts and cuts; `reranker`: scores of chunks. `llm`, the values of
       `models` and `reranker` may be `None`.
+    - `check`: what tells whether claims of answers are supported, as in `AsyncLightRAG`.
     - `chunker`: the user's function that divides pages into chunks, or `None`.
     - `extractor`, `keyword_extractor`, `answerer`: the user's replacements for the model in a single
       step, or `None`; without a model, language rules take all three places.
@@ -144,6 +155,7 @@ class Engine:
     tokenizer: Tokenizer
     models: Mapping[ModelTask, LLM | None] = field(default_factory=dict)
     reranker: Reranker | None = None
+    check: CheckFunction | str | None = None
     chunker: Chunker | None = None
     extractor: Extractor | None = None
     keyword_extractor: KeywordExtractor | None = None
@@ -197,10 +209,38 @@ class Engine:
             language=self.language,
             cite=resolve_citations,
             likeness=LikenessScale(self.embedder, self.language),
+            check=self._check,
             secret_marks=self.new_id is random_id,
             claims=ClaimMemory(self.functional_kinds),
             processes=self.processes,
         )
+
+    @cached_property
+    def checker(self) -> Checker | None:
+        """The checker of claims, admitted or not; `ConfigError` for an unknown name."""
+        if self.check is None:
+            return None
+        if callable(self.check):
+            return FunctionChecker(self.check)
+        if self.check == "judge":
+            _ = self.client.model("judge")  # `ConfigError` without a model
+            return ModelChecker(self.client)
+        if self.check.startswith("st:"):
+            return EntailmentChecker(self.check.removeprefix("st:"))
+        raise ConfigError(
+            f"check must be 'judge', 'st:' and the name of a cross-encoder, or a function, not {self.check!r}"
+        )
+
+    @property
+    def _check(self) -> Check | None:
+        """What the checker tells of the claims of an answer; `ConfigError` unless it was admitted."""
+        checker = self.checker
+        if checker is None:
+            return None
+        with self.store.view() as view:
+            stored = view.settings().get(f"{CHECKER_SETTING}{checker.name}")
+        _ = admitted_figures(stored, checker.name)
+        return partial(checked, checker)
 
     @cached_property
     def report_totals(self) -> ReportTotals:
@@ -221,7 +261,13 @@ class Engine:
             store=self.store,
             client=self.client,
             embedder=self.embedder,
-            parts=(self.answerer, self.keyword_extractor, self.reranker, self.tokenizer),
+            parts=(
+                self.answerer,
+                self.keyword_extractor,
+                self.reranker,
+                self.tokenizer,
+                self.checker,
+            ),
         )
 
     def recorder(
@@ -410,6 +456,7 @@ def open_engine(
     embedder: EmbedderArgument | None = None,
     tokenizer: Tokenizer | None = None,
     reranker: Reranker | None = None,
+    check: CheckFunction | str | None = None,
     language: str | None = None,
     options: IndexOptions | Mapping[str, Any] | None = None,
     prompts: PromptManager | Path | str | None = None,
@@ -458,6 +505,7 @@ def open_engine(
         embedder=chosen_embedder,
         tokenizer=chosen_tokenizer,
         reranker=reranker,
+        check=check,
         chunker=chunker,
         extractor=extractor,
         keyword_extractor=keyword_extractor,

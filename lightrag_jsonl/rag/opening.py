@@ -60,6 +60,7 @@ def index_arguments(
         "models": {task: model or NO_MODEL for task, model in models.items()},
         "embedder": embedder,
         "reranker": make_reranker(setup),
+        "check": chosen_setting("check", setup)[0],
         "language": setup.language,
         "options": IndexOptions.from_mapping(index_options),
         "prompts": setup.prompts,

@@ -1,4 +1,4 @@
-"""The graph as a folder of linked Markdown pages, each sentence with a place in the sources.
+"""The graph as a folder of linked Markdown pages, each sentence with the nearest one of the sources.
 
 The pages follow the Open Knowledge Format 0.2 (GoogleCloudPlatform/knowledge-catalog,
 okf/SPEC.md): YAML front matter with a `type`, links of standard Markdown, and `index.md`. The
@@ -34,13 +34,18 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.storage.rows import Mention, MentionRow
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
-from lightrag_jsonl.tracing.citations import sentence_in_support
+from lightrag_jsonl.tracing.judging import (
+    ClaimJudgement,
+    JudgedPassage,
+    judge_claim,
+    words_of_names,
+)
 
 MANIFEST = ".wiki.json"  # the pages of the last export with their digests
 OKF_VERSION = "0.2"
 QUOTE_CHARACTERS = 240
 SUMMARY_CHARACTERS = 160
-PLACES_PER_SENTENCE = 3
+MOST_PASSAGES = 12  # that a sentence is judged by
 NAME_CHARACTERS = 60  # of a file's name; most file systems take 255 bytes
 _RESERVED_NAMES = frozenset(
     ["index", "log", "con", "prn", "aux", "nul"]
@@ -66,7 +71,7 @@ class _Words:
     attributes: str
     community: str
     document: str
-    unsupported: str
+    marked: str
     page: str
     characters: str
     quote: str
@@ -84,7 +89,7 @@ _WIKI_WORDS: Mapping[Language, _Words] = {
         attributes="Attributes",
         community="community",
         document="document",
-        unsupported="no sentence of this passage confirms it",
+        marked=" — (!) {}",
         page=", page {}",
         characters=", characters {}–{}",
         quote=": “{}”",
@@ -100,7 +105,7 @@ _WIKI_WORDS: Mapping[Language, _Words] = {
         attributes="属性",
         community="社区",
         document="文档",
-        unsupported="该段落中没有句子能印证",
+        marked=" —— (!) {}",
         page="，第 {} 页",
         characters="，第 {}–{} 字",
         quote="：“{}”",
@@ -213,12 +218,16 @@ def _digest_of(path: Path) -> str | None:
 
 
 class _Place(NamedTuple):
-    """Characters of a page in support of a sentence; the whole passage without a confirming sentence."""
+    """Characters of a page nearest to a sentence, or the whole passage if no sentence shares a word; the
+    characters that differ, and why the sentence is marked.
+    """
 
     chunk_id: str
     start: int
     end: int
-    supported: bool
+    differing: tuple[tuple[int, int], ...] = ()
+    reason: str = ""
+    is_whole: bool = False
 
 
 @dataclass(slots=True)
@@ -228,10 +237,12 @@ class _Page:
     lines: list[str] = field(default_factory=list)
     numbers: dict[_Place, int] = field(default_factory=dict)
 
-    def marks(self, places: Iterable[_Place]) -> str:
-        """The footnote marks of places."""
-        numbers = [self.numbers.setdefault(place, len(self.numbers) + 1) for place in places]
-        return "".join(f"[^{number}]" for number in numbers)
+    def mark(self, place: _Place | None) -> str:
+        """The footnote mark of a place; (!) before the one of a marked sentence."""
+        if place is None:
+            return ""
+        number = self.numbers.setdefault(place, len(self.numbers) + 1)
+        return f"{' (!)' if place.reason else ''}[^{number}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +263,7 @@ class _Wiki:
     entity_paths: Mapping[str, str]
     community_paths: Mapping[int, str]
     document_paths: Mapping[str, str]
+    words_of_names: frozenset[str]
 
     @classmethod
     def read(cls, view: StoreView, communities: Sequence[Community], language: Language) -> "_Wiki":
@@ -294,6 +306,7 @@ class _Wiki:
                 document.id: f"documents/{_document_file(document.id, context)}"
                 for document in documents
             },
+            words_of_names=words_of_names(entity.name for entity in entities),
         )
 
     # ── pages ───────────────────────────────────────────────────────────────────
@@ -337,8 +350,7 @@ class _Wiki:
             for attribute in entity.attributes:
                 stating = [row for row in mentions if attribute in row.mention.attributes]
                 text = f"{attribute[0]}: {attribute[1]}"
-                marks = page.marks(self._places(text, stating or mentions))
-                page.lines.append(f"- {_escaped(text)}{marks}")
+                page.lines.append(f"- {self._with_place(text, stating or mentions, page)}")
             page.lines.append("")
         self._add_relations(name, page)
         links = [
@@ -364,13 +376,17 @@ class _Wiki:
         title = community.title
         if report := community.report:
             title = report.title
-            page.lines += [_escaped(report.summary), ""]
+            chunks = self._report_chunks(community)
+            summary = [
+                self._with_nearest(sentence, chunks, page)
+                for sentence in _sentences(report.summary)
+            ]
+            page.lines += [" ".join(summary), ""]
             for finding in report.findings:
                 chunks = [
                     self.chunks_by_id[id] for id in finding.chunk_ids if id in self.chunks_by_id
                 ]
-                marks = page.marks(self._confirming_places(finding.text, chunks))
-                page.lines.append(f"- {_escaped(finding.text)}{marks}")
+                page.lines.append(f"- {self._with_nearest(finding.text, chunks, page)}")
             page.lines.append("")
         page.lines += [f"## {self.words.entities}", ""]
         for name in community.entities:
@@ -421,8 +437,8 @@ class _Wiki:
             end = relation.target if relation.source == name else relation.source
             keywords = [word for word in relation.keywords if word not in self.together]
             if not keywords and not relation.reverse_keywords:
-                marks = page.marks(self._places(relation.description, mentions)[:1])
-                together.append(f"- {self._entity_link(end)}{marks}")
+                place, _ = self._nearest(relation.description, self._chunks_of(mentions))
+                together.append(f"- {self._entity_link(end)}{page.mark(place)}")
                 continue
             source = self._entity_link(relation.source)
             target = self._entity_link(relation.target)
@@ -440,34 +456,62 @@ class _Wiki:
         page: _Page,
     ) -> str:
         """A text with footnotes after each sentence."""
-        pieces = [
-            _escaped(sentence) + page.marks(self._places(sentence, mentions))
-            for sentence in _sentences(text)
-        ]
+        pieces = [self._with_place(sentence, mentions, page) for sentence in _sentences(text)]
         return " ".join(pieces)
 
-    def _places(
+    def _with_place(
         self,
         sentence: str,
         mentions: Sequence[MentionRow[EntityMention]] | Sequence[MentionRow[RelationMention]],
-    ) -> list[_Place]:
-        """The places of the passages behind a sentence of a description."""
-        stating = [row.chunk for row in mentions if sentence in row.mention.description]
-        rows = dict.fromkeys(stating or [row.chunk for row in mentions])
-        return self._confirming_places(sentence, [self.chunks[row] for row in rows])
+        page: _Page,
+    ) -> str:
+        """A sentence of a description with the footnote of its nearest sentence in the texts."""
+        stating = [row for row in mentions if sentence in row.mention.description]
+        return self._with_nearest(sentence, self._chunks_of(stating or mentions), page)
 
-    def _confirming_places(self, sentence: str, chunks: Iterable[Chunk]) -> list[_Place]:
-        """The first places that confirm a sentence, or else the first passage as a whole."""
-        whole: list[_Place] = []
-        confirming: list[_Place] = []
-        for chunk in chunks:
-            span = sentence_in_support(sentence, chunk.text)
-            start, end = span or (0, len(chunk.text))
-            place = _Place(chunk.id, chunk.start + start, chunk.start + end, span is not None)
-            (confirming if span else whole).append(place)
-            if len(confirming) == PLACES_PER_SENTENCE:
-                break
-        return confirming or whole[:1]
+    def _with_nearest(self, sentence: str, chunks: Sequence[Chunk], page: _Page) -> str:
+        """A sentence with a footnote; words that do not stand in the texts are bold."""
+        place, judgement = self._nearest(sentence, chunks)
+        return _with_bold(sentence, judgement.differing) + page.mark(place)
+
+    def _nearest(
+        self, sentence: str, chunks: Sequence[Chunk]
+    ) -> tuple[_Place | None, ClaimJudgement]:
+        """The place nearest to a sentence, or else the first passage, and the judgement of the sentence."""
+        passages = [JudgedPassage(chunk.text, self._background(chunk)) for chunk in chunks]
+        judgement = judge_claim(sentence, passages, known_words=self.words_of_names)
+        if not chunks:
+            return None, judgement
+        nearest = judgement.nearest
+        chunk = chunks[nearest.passage if nearest else 0]
+        start, end = (nearest.start, nearest.end) if nearest else (0, len(chunk.text))
+        place = _Place(
+            chunk_id=chunk.id,
+            start=chunk.start + start,
+            end=chunk.start + end,
+            differing=tuple([(first - start, last - start) for first, last in judgement.instead]),
+            reason=judgement.reason,
+            is_whole=nearest is None,
+        )
+        return place, judgement
+
+    def _background(self, chunk: Chunk) -> str:
+        """What stands beside a passage: the title and the date of the document, and the headings."""
+        title = self.context.documents.get(chunk.document_id, "")
+        date = self.context.dates.get(chunk.document_id, "")
+        return "\n".join(filter(None, (title, chunk.heading, date)))
+
+    def _chunks_of(
+        self, mentions: Sequence[MentionRow[EntityMention] | MentionRow[RelationMention]]
+    ) -> list[Chunk]:
+        """The passages of mentions, each once."""
+        rows = dict.fromkeys([row.chunk for row in mentions])
+        return [self.chunks[row] for row in rows][:MOST_PASSAGES]
+
+    def _report_chunks(self, community: Community) -> list[Chunk]:
+        """The passages of a community, which its report was written from."""
+        ids = [id for id in community.chunk_ids if id in self.chunks_by_id]
+        return [self.chunks_by_id[id] for id in ids]
 
     def _entity_link(self, name: str) -> str:
         return _link(name, f"../{self.entity_paths[name]}")
@@ -505,12 +549,11 @@ class _Wiki:
             parts.append(self.words.page.format(chunk.page))
         parts.append(self.words.characters.format(place.start, place.end))
         quoted = chunk.text[place.start - chunk.start : place.end - chunk.start]
-        if place.supported:
-            parts.append(
-                self.words.quote.format(_escaped(clipped_at_word(quoted, QUOTE_CHARACTERS)))
-            )
-        else:
-            parts.append(f" ({self.words.unsupported})")
+        if not place.is_whole:
+            shown = clipped_at_word(quoted, QUOTE_CHARACTERS)
+            parts.append(self.words.quote.format(_with_bold(shown, place.differing)))
+        if place.reason:
+            parts.append(self.words.marked.format(_escaped(place.reason)))
         return "".join(parts)
 
 
@@ -523,6 +566,24 @@ def _by_owner(
         if row.owner is not None:
             rows_by_owner[row.owner].append(row)
     return rows_by_owner
+
+
+def _with_bold(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text without markup, in which the characters of these spans are bold."""
+    pieces: list[str] = []
+    position = 0
+    for start, end in sorted(spans):
+        if position <= start < end <= len(text):
+            pieces += [_escaped_piece(text[position:start]), f"**{_escaped(text[start:end])}**"]
+            position = end
+    return " ".join("".join([*pieces, _escaped_piece(text[position:])]).split())
+
+
+def _escaped_piece(text: str) -> str:
+    """A part of a line without markup, with the spaces at its ends."""
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() and text.strip() else ""
+    return f"{before}{_escaped(text)}{after}"
 
 
 def _sentences(text: str) -> list[str]:

@@ -19,7 +19,11 @@ from lightrag_jsonl.core.answers import (
     begins_to_answer,
     has_words,
 )
-from lightrag_jsonl.core.citation_markers import CitationNumbering
+from lightrag_jsonl.core.citation_markers import (
+    CitationNumbering,
+    with_prompt_numbers,
+    without_citations,
+)
 from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.context_window import context_tokens, fitted_param
 from lightrag_jsonl.core.edges import EdgeSelection
@@ -78,6 +82,7 @@ SHORT_BEGINNING = 1_000  # characters of an answer; a longer beginning is not re
 ANSWER_FORM = "Multiple Paragraphs"  # where a user's prompt asks for a form and names none
 
 Cite: TypeAlias = Callable[[StoreView, str, Context, Sequence[int], Sequence[PlacedQuote]], Cited]
+Check: TypeAlias = Callable[[str, Cited, UsageMeter], Awaitable[Cited]]
 PutPiece: TypeAlias = Callable[[str], None]
 WritePiece: TypeAlias = Callable[[str], Awaitable[None]]
 
@@ -92,7 +97,7 @@ class QueryPipeline:
     """Answers questions from one index.
 
     `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
-    an answer, and the cited numbers outside the prompt. `likeness` is the scale of the
+    an answer and judges its claims; `check`, if there is a checker, tells more of them. `likeness` is the scale of the
     embedder's cosines, `communities` keeps the communities of the graph, `claims` the claims. With `processes`, the processes search. Without `secret_marks`, equal
     content has equal marks in the prompts of every index.
     """
@@ -107,6 +112,7 @@ class QueryPipeline:
     language: str
     cite: Cite
     likeness: LikenessScale
+    check: Check | None = None
     secret_marks: bool = True
     communities: CommunityMemory = field(default_factory=CommunityMemory)
     claims: ClaimMemory = field(default_factory=ClaimMemory)
@@ -187,28 +193,71 @@ class QueryPipeline:
             await write_piece(appended_listing(context, has_text=bool(pieces)))
         await write_piece(appended_conflicts(context, "".join(pieces), numbering.numbers))
         await write_piece("", last=True)
-        text = "".join(pieces)
-        prompt_numbers = tuple(numbering.numbers)
-        cited = await read(
-            self.store,
-            lambda view: self.cite(
-                self._as_of(view, param), text, context, prompt_numbers, written.quotes
-            ),
+        answer = await self._with_citations(
+            "".join(pieces), numbering, context, param, meter, quotes=written.quotes
         )
-        answer = Answer(
-            text=text,
-            citations=cited.citations,
-            context=context,
-            usage=meter.spent,
-            invented=cited.invented,
-            truncated=written.cut_off,
-            prompt_numbers=prompt_numbers,
-            claims=cited.claims,
-            notice=self._notice(context.question) if cited.citations else "",
-        )
+        if param.ask_again and not is_streamed and _unsupported_claims(answer):
+            answer = await self._asked_again(answer, param, meter)
+        answer = replace(answer, truncated=written.cut_off or answer.truncated, usage=meter.spent)
         await observer.answered(answer)
         log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
         return answer
+
+    async def _with_citations(
+        self,
+        text: str,
+        numbering: CitationNumbering,
+        context: Context,
+        param: QueryParam,
+        meter: UsageMeter,
+        *,
+        quotes: Sequence[PlacedQuote] = (),
+    ) -> Answer:
+        """A text as an answer, with its citations and what is known of its claims."""
+        prompt_numbers = tuple(numbering.numbers)
+        cited = await read(
+            self.store,
+            lambda view: self.cite(self._as_of(view, param), text, context, prompt_numbers, quotes),
+        )
+        if self.check is not None:
+            cited = await self.check(text, cited, meter)
+        return Answer(
+            text=text,
+            citations=cited.citations,
+            context=context,
+            invented=cited.invented,
+            prompt_numbers=prompt_numbers,
+            claims=cited.claims,
+            notice=self._notice(context.question) if cited.citations else "",
+            uncited=cited.uncited,
+        )
+
+    async def _asked_again(self, answer: Answer, param: QueryParam, meter: UsageMeter) -> Answer:
+        """The model's second answer, told which claims of the first are unsupported; the first one, if the
+        second has no fewer.
+        """
+        context = answer.context
+        if self.answerer is not None or not self.client.has_model("answer"):
+            return answer
+        written = with_prompt_numbers(answer.text, answer.prompt_numbers)
+        variables = {"claims": [f"- {claim}" for claim in _unsupported_claims(answer)]}
+        messages = [
+            *self._messages(context, param),
+            Message("assistant", written),
+            *self.client.prompts.render("answer-again", variables),
+        ]
+        reply = await self.client.chat(messages, meter)
+        if (
+            reply.cut_off
+            or reply.broken_off
+            or not has_words(reply.readable_text, context.question)
+        ):
+            return answer
+        second_numbering = CitationNumbering(context.items)
+        text = second_numbering.feed(reply.readable_text, last=True)
+        second = await self._with_citations(text, second_numbering, context, param, meter)
+        is_better = len(_unsupported_claims(second)) < len(_unsupported_claims(answer))
+        return second if is_better else answer
 
     async def _context(
         self, question: str, param: QueryParam, observer: QueryObserver, meter: UsageMeter
@@ -508,6 +557,15 @@ class _Beginning:
             await self.write_piece(text)
         elif self.length > SHORT_BEGINNING:
             self.next_look = self.length + self.length // 8
+
+
+def _unsupported_claims(answer: Answer) -> tuple[str, ...]:
+    """The words of the claims that a checker found to be unsupported, each once."""
+    claims = [
+        claim for claim in (*answer.claims, *answer.uncited) if claim.verdict == "unsupported"
+    ]
+    texts = [answer.text[claim.start : claim.end] for claim in claims]
+    return tuple(dict.fromkeys([" ".join(without_citations(text).split()) for text in texts]))
 
 
 def _search_text(context: Context) -> str:

@@ -122,6 +122,8 @@ async def _answer_in_lines(
             text,
             done_reason="length" if answer.truncated else "stop",
             sources=answer.citations,
+            claims=answer.claims,
+            uncited=answer.uncited,
             prompt_eval_count=answer.usage.input_tokens,
             eval_count=answer.usage.output_tokens,
         )

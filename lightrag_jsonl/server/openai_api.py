@@ -65,7 +65,7 @@ class CompletionWriter:
             delta = {"role": "assistant", "content": piece}
             return self._event([{"index": 0, "delta": delta, "finish_reason": None}])
         last_choice = {"index": 0, "delta": {}, "finish_reason": _finish_reason(piece)}
-        events = self._event([last_choice], sources=piece.citations)
+        events = self._event([last_choice], **_known(piece))
         if self._with_usage:
             events += self._event([], usage=_token_counts(piece))
         return f"{events}data: [DONE]\n\n"
@@ -79,12 +79,17 @@ class CompletionWriter:
             "object": "chat.completion",
             "choices": [choice],
             "usage": _token_counts(answer),
-            "sources": answer.citations,
+            **_known(answer),
         }
 
     def _event(self, choices: Sequence[dict[str, Any]], **fields: object) -> str:
         chunk = {**self._fields, "object": "chat.completion.chunk", "choices": choices, **fields}
         return chat.stream_part(chat.EVENTS, chunk)
+
+
+def _known(answer: Answer) -> dict[str, object]:
+    """What is known of an answer, beside the protocol: its sources, and the verdicts of its claims."""
+    return {"sources": answer.citations, "claims": answer.claims, "uncited": answer.uncited}
 
 
 def _finish_reason(answer: Answer) -> str:

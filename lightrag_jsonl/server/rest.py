@@ -198,18 +198,19 @@ class EvidenceRelation(Struct):
 
 
 class AnswerBody(Struct):
-    """An answer; `sources` has a line for each cited number, `uncited` one for each statement without a
-    citation, `notice` says who wrote the text if no model did, and `evidence` are the relations
-    in the cited passages.
+    """An answer; `sources` has a line for each cited number, `notes` one for each claim that is marked
+    and for each statement without a citation. `notice` says who wrote the text if no model did, and
+    `evidence` are the relations in the cited passages.
 
-    The `claims` are the cited numbers in the text: whether the source supports the claim before the
-    number, and by which of the `citations`.
+    The `claims` are the cited numbers in the text: what is known of the claim before the number (its
+    `verdict` and `reason`), and the nearest sentence in `citations`. The `uncited` statements have no
+    number; the sentence `nearest` to each was looked up by this server.
     """
 
     text: str
     citations: tuple[answers.Citation, ...]
     sources: list[str]
-    uncited: list[str]
+    notes: list[str]
     trace_id: str | None
     usage: Usage
     invented: tuple[int, ...]
@@ -217,6 +218,7 @@ class AnswerBody(Struct):
     claims: tuple[answers.CitedClaim, ...]
     notice: str
     evidence: list[EvidenceRelation]
+    uncited: tuple[answers.UncitedClaim, ...]
 
 
 class ListPart(Struct, Generic[ListItem]):
@@ -248,7 +250,7 @@ def answer_body(answer: answers.Answer) -> AnswerBody:
         text=answer.text,
         citations=answer.citations,
         sources=list(answers.source_lines(answer.citations, answer.context.language)),
-        uncited=list(answers.uncited_lines(answer)),
+        notes=list(answers.note_lines(answer)),
         trace_id=answer.trace_id,
         usage=answer.usage,
         invented=answer.invented,
@@ -259,6 +261,7 @@ def answer_body(answer: answers.Answer) -> AnswerBody:
             EvidenceRelation(relation.source, relation.target, relation.keywords)
             for relation in answer.evidence
         ],
+        uncited=answer.uncited,
     )
 
 

@@ -1,61 +1,33 @@
-"""Resolves the `[n]` of an answer to the sentences in support, without a model."""
+"""Resolves the `[n]` of an answer to the nearest sentences, and judges its claims, without a model."""
 
-import math
-import re
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TypeAlias
+from dataclasses import replace
 
-from lightrag_jsonl.core.answers import Citation, Cited, CitedClaim, Context, PlacedQuote
-from lightrag_jsonl.core.citation_markers import (
-    CITATION_MARKER,
-    CitationMarker,
-    find_citations,
-    without_citations,
+from lightrag_jsonl.core.answers import (
+    Citation,
+    Cited,
+    CitedClaim,
+    Context,
+    PlacedQuote,
+    Span,
+    UncitedClaim,
 )
+from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.headings import Outline, find_headings
-from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
-from lightrag_jsonl.core.terms import search_terms, stem
-from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing.events import PromptItem, cited_items
+from lightrag_jsonl.tracing.judging import (
+    ClaimJudgement,
+    JudgedPassage,
+    judge_claim,
+    words_of_names,
+)
 from lightrag_jsonl.tracing.recorder import numbered_items
+from lightrag_jsonl.tracing.statements import CitingClaim, citing_claims, uncited_statements
 
 CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
-
-_LEADING = re.compile(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
-_JOINTS = ",，、;；。."
-_ENOUGH_SHARE = 0.2
-_ENOUGH_TERMS = 2
-
-
-_ClaimKey: TypeAlias = tuple[int, frozenset[str], PlacedQuote | None]
-_Sentence: TypeAlias = tuple[int, int, frozenset[str]]  # start, end and terms
-
-
-@dataclass(frozen=True, slots=True)
-class _CitingClaim:
-    """A claim of an answer with one of the cited numbers, and the terms of the claim.
-
-    `start` and `end` are the characters of the claim, `marker` is the place of the citation.
-    """
-
-    number: int
-    start: int
-    end: int
-    marker: int
-    terms: frozenset[str]
-    quote: PlacedQuote | None = None
-
-    @property
-    def key(self) -> "_ClaimKey":
-        """Equal for claims with the same support."""
-        return self.number, self.terms, self.quote
 
 
 def resolve_citations(
@@ -65,58 +37,229 @@ def resolve_citations(
     prompt_numbers: Sequence[int],
     quotes: Sequence[PlacedQuote] = (),
 ) -> Cited:
-    """Resolve every cited number to the sentence that shares most terms with the claim.
+    """Resolve every cited number to the sentence nearest to its claim, judge the claims, and find the
+    nearest sentence of each statement without a citation.
 
-    The first citations of an answer made of `quotes` are of these, at the places that they were cut
-    from. Any other sentence is in the cited chunk, or in the first stored chunks of a fact. Citation n cites the
-    item with the number `prompt_numbers[n - 1]` in the prompt. Each claim has support of its own: a
-    number may be right for one claim and wrong for another.
+    The sentence is in the cited chunk, or in the first stored chunks of a fact. Citation n cites the
+    item with the number `prompt_numbers[n - 1]` in the prompt. The claims of one sentence are judged
+    by all the passages that its numbers cite. The first numbers of an answer made of `quotes` are theirs: they
+    cite the places that the quotes were cut from, and nothing is judged.
     """
-    items = cited_items(numbered_items(context, {}), prompt_numbers)
-    passages = {chunk.id: chunk for chunk in context.chunks}
-    fact_chunks = _fact_chunks(view, items.values(), passages)
-    described_context = _with_documents(view, context, fact_chunks)
-    headings = _Headings(view)
-    claims = [
-        replace(claim, quote=quotes[place]) if place < len(quotes) else claim
-        for place, claim in enumerate(_citing_claims(text))
-    ]
-    resolved: dict[_ClaimKey, list[Citation]] = {}
-    for claim in claims:
-        item = items.get(claim.number)
-        if claim.quote is not None:
-            citation = _quoted(claim.number, claim.quote, passages, context)
-            resolved[claim.key] = [headings.at_quote(citation)]
-        elif item is not None and claim.key not in resolved:
-            chunks = {**fact_chunks, **passages} if item.kind == "chunk" else fact_chunks
-            cited_chunks = [chunks[id] for id in item.chunk_ids[:CITED_CHUNKS] if id in chunks]
-            resolved[claim.key] = [
-                headings.at_quote(citation)
-                for citation in _support(claim, item, cited_chunks, described_context)
-            ]
-    places: dict[Citation, int] = {}
-    for citations in resolved.values():
-        for citation in citations:
-            places.setdefault(citation, len(places))
-    numbers = dict.fromkeys(claim.number for claim in claims)
-    cited_claims: list[CitedClaim] = []
-    for claim in claims:
-        if claim.number in items:
-            citations = resolved[claim.key]
-            cited_claim = CitedClaim(
-                number=claim.number,
+    return _Resolver(view, text, context, prompt_numbers, quotes).cited()
+
+
+class _Resolver:
+    """One answer, and the passages behind the numbers in it."""
+
+    def __init__(
+        self,
+        view: StoreView,
+        text: str,
+        context: Context,
+        prompt_numbers: Sequence[int],
+        quotes: Sequence[PlacedQuote],
+    ) -> None:
+        self._text = text
+        self._claims = citing_claims(text)
+        markers = [marker for claim in self._claims for _, marker in claim.markers]
+        self._quotes = dict(zip(markers, quotes, strict=False))
+        self._items = cited_items(numbered_items(context, {}), prompt_numbers)
+        self._context_chunks = {chunk.id: chunk for chunk in context.chunks}
+        self._fact_chunks = _fact_chunks(view, self._items.values(), self._context_chunks)
+        self._context = _with_documents(view, context, self._fact_chunks)
+        self._view = view
+        self._headings = _Headings(view)
+        self._known_words = words_of_names(_names_of_context(context))
+        self._citations: dict[Citation, int] = {}
+        self._windows: list[str] = []
+
+    def cited(self) -> Cited:
+        """The citations and claims of the answer."""
+        claims: list[CitedClaim] = []
+        invented: dict[int, None] = {}
+        for claim in self._claims:
+            for number, _ in claim.markers:
+                if number not in self._items:
+                    invented.setdefault(number)
+            claims += self._cited_claims(claim)
+        uncited = tuple(self._uncited_claims())
+        return Cited(
+            citations=_with_boxes(self._view, self._citations),
+            claims=tuple(claims),
+            invented=tuple(invented),
+            uncited=uncited,
+            windows=tuple(self._windows),
+        )
+
+    def _cited_claims(self, claim: CitingClaim) -> Iterable[CitedClaim]:
+        """A claim of its own for each cited number, with the judgement by all their passages."""
+        markers = [(number, marker) for number, marker in claim.markers if number in self._items]
+        chunks_by_number = {number: self._chunks_of(number) for number, _ in markers}
+        chunks = [chunk for chunks in chunks_by_number.values() for chunk in chunks]
+        if all(marker in self._quotes for _, marker in markers):
+            for number, marker in markers:
+                yield self._quoted_claim(claim, number, marker)
+            return
+        judgement = self._judgement(claim.start, claim.end, chunks)
+        for number, marker in markers:
+            own_chunks = chunks_by_number[number]
+            own = judgement
+            if own_chunks != chunks:
+                own = self._judgement(claim.start, claim.end, own_chunks)
+            citation = self._citation(number, own, own_chunks)
+            self._windows.append(judgement.window)
+            places = () if citation is None else (self._place(citation),)
+            yield CitedClaim(
+                number=number,
                 start=claim.start,
                 end=claim.end,
-                marker=claim.marker,
-                supported=any(citation.supported for citation in citations),
-                citations=tuple([places[citation] for citation in citations]),
+                marker=marker,
+                verdict=judgement.verdict,
+                reason=judgement.reason,
+                differing=_moved(judgement.differing, claim.start),
+                instead=_on_page(own.instead, own, own_chunks),
+                citations=places,
             )
-            cited_claims.append(cited_claim)
-    return Cited(
-        citations=_with_boxes(view, places),
-        claims=tuple(cited_claims),
-        invented=tuple(number for number in numbers if number not in items),
-    )
+
+    def _quoted_claim(self, claim: CitingClaim, number: int, marker: int) -> CitedClaim:
+        """The claim of a quote, at the place that it was cut from."""
+        quote = self._quotes[marker]
+        chunk = self._context_chunks[quote.chunk_id]
+        start = quote.start - chunk.start
+        end = quote.end - chunk.start
+        citation = self._cite(number, "chunk", chunk.id, chunk, start, end)
+        self._windows.append(citation.text)
+        return CitedClaim(
+            number=number,
+            start=claim.start,
+            end=claim.end,
+            marker=marker,
+            verdict="nearest",
+            citations=(self._place(citation),),
+        )
+
+    def _uncited_claims(self) -> Iterable[UncitedClaim]:
+        """The statements without a citation, each with its nearest sentence."""
+        chunks = list(self._context_chunks.values()) or list(self._fact_chunks.values())
+        if not chunks:
+            return
+        number = max(list(self._items), default=0)
+        for start, end in uncited_statements(self._text):
+            number += 1
+            judgement = self._judgement(start, end, chunks)
+            self._windows.append(judgement.window)
+            nearest = None
+            if judgement.nearest is not None:
+                nearest = self._nearest_sentence(number, judgement, chunks)
+            yield UncitedClaim(
+                number=number,
+                start=start,
+                end=end,
+                verdict=judgement.verdict,
+                reason=judgement.reason,
+                differing=_moved(judgement.differing, start),
+                instead=_on_page(judgement.instead, judgement, chunks),
+                nearest=nearest,
+            )
+
+    def _judgement(self, start: int, end: int, chunks: Sequence[Chunk]) -> ClaimJudgement:
+        passages = [
+            JudgedPassage(
+                chunk.text,
+                "\n".join(
+                    filter(
+                        None,
+                        (
+                            self._context.documents.get(chunk.document_id, ""),
+                            chunk.heading,
+                            self._context.dates.get(chunk.document_id),
+                        ),
+                    )
+                ),
+            )
+            for chunk in chunks
+        ]
+        return judge_claim(_blanked(self._text[start:end]), passages, known_words=self._known_words)
+
+    def _chunks_of(self, number: int) -> list[Chunk]:
+        item = self._items[number]
+        chunks = self._fact_chunks
+        if item.kind == "chunk":
+            chunks = {**self._fact_chunks, **self._context_chunks}
+        return [chunks[id] for id in item.chunk_ids[:CITED_CHUNKS] if id in chunks]
+
+    def _citation(
+        self, number: int, judgement: ClaimJudgement, chunks: Sequence[Chunk]
+    ) -> Citation | None:
+        """The nearest sentence under a number, or the start of the first chunk; None without a chunk."""
+        if not chunks:
+            return None
+        item = self._items[number]
+        chunk = chunks[judgement.nearest.passage if judgement.nearest else 0]
+        start, end = (
+            (judgement.nearest.start, judgement.nearest.end) if judgement.nearest else (0, 0)
+        )
+        label = item.id if item.kind == "chunk" else item.label
+        return self._cite(number, item.kind, label, chunk, start, end)
+
+    def _nearest_sentence(
+        self, number: int, judgement: ClaimJudgement, chunks: Sequence[Chunk]
+    ) -> Citation:
+        assert judgement.nearest is not None
+        chunk = chunks[judgement.nearest.passage]
+        nearest = judgement.nearest
+        return self._cite(number, "chunk", chunk.id, chunk, nearest.start, nearest.end)
+
+    def _cite(
+        self, number: int, kind: Kind, label: str, chunk: Chunk, start: int, end: int
+    ) -> Citation:
+        context = self._context
+        citation = Citation(
+            number=number,
+            kind=kind,
+            label=label,
+            document_id=chunk.document_id,
+            document=context.documents.get(chunk.document_id, chunk.document_id),
+            page=chunk.page,
+            chunk_id=chunk.id,
+            start=chunk.start + start,
+            end=chunk.start + end,
+            text=chunk.text[start:end],
+            heading=chunk.heading,
+            date=context.dates.get(chunk.document_id),
+            paged=chunk.document_id in context.paged,
+        )
+        return self._headings.at_quote(citation)
+
+    def _place(self, citation: Citation) -> int:
+        return self._citations.setdefault(citation, len(self._citations))
+
+
+def _blanked(text: str) -> str:
+    """A claim with spaces in place of its markers: characters keep their places."""
+    return CITATION_MARKER.sub(lambda marker: " " * len(marker[0]), text)
+
+
+def _moved(spans: Iterable[Span], offset: int) -> tuple[Span, ...]:
+    return tuple([(start + offset, end + offset) for start, end in spans])
+
+
+def _on_page(
+    spans: Iterable[Span], judgement: ClaimJudgement, chunks: Sequence[Chunk]
+) -> tuple[Span, ...]:
+    """Characters of the passage of the nearest sentence as characters of its page."""
+    if judgement.nearest is None:
+        return ()
+    return _moved(spans, chunks[judgement.nearest.passage].start)
+
+
+def _names_of_context(context: Context) -> Iterator[str]:
+    """The names of a context, which tell a name from a word."""
+    for entity in context.entities:
+        yield entity.name
+    for relation in context.relations:
+        yield relation.source
+        yield relation.target
 
 
 def _with_boxes(view: StoreView, citations: Iterable[Citation]) -> tuple[Citation, ...]:
@@ -180,150 +323,3 @@ def _with_documents(view: StoreView, context: Context, chunks: Mapping[str, Chun
         dates={**described.dates, **context.dates},
         paged=context.paged | described.paged,
     )
-
-
-def _support(
-    claim: _CitingClaim, item: PromptItem, chunks: Iterable[Chunk], context: Context
-) -> list[Citation]:
-    """The citations in support of a claim, or the unsupported citation of the first chunk."""
-    citations = [_citation(claim, item, chunk, context) for chunk in chunks]
-    return [citation for citation in citations if citation.supported] or citations[:1]
-
-
-def _citing_claims(text: str) -> Iterator[_CitingClaim]:
-    """Each cited number with the claim before the marker: the part of the sentence since the
-    previous markers, or the whole sentence if the part has too few terms.
-    """
-    spans = sentence_spans(text)
-    sentence_terms: dict[tuple[int, int], frozenset[str]] = {}
-    claim_start = claim_end = marker_end = 0
-    terms = frozenset[str]()
-    for marker in find_citations(text):
-        if marker_end == 0 or text[marker_end : marker.start].strip():
-            start, end = _cited_sentence(text, spans, marker)
-            claim_start = max(start, marker_end)
-            claim_end = marker.start
-            terms = _stems(text[claim_start:claim_end])
-            if len(terms) < _ENOUGH_TERMS:
-                claim_start = start
-                claim_end = end
-                if (start, end) not in sentence_terms:
-                    sentence_terms[start, end] = _stems(without_citations(text[start:end]))
-                terms = sentence_terms[start, end]
-            claim_start, claim_end = _trimmed(text, claim_start, claim_end)
-        marker_end = marker.end
-        for number in marker.numbers:
-            yield _CitingClaim(
-                number=number,
-                start=claim_start,
-                end=claim_end,
-                marker=marker.start,
-                terms=terms,
-            )
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without white space, and without punctuation at the start."""
-    while start < end and (text[start].isspace() or text[start] in _JOINTS):
-        start += 1
-    while start < end and text[end - 1].isspace():
-        end -= 1
-    return start, end
-
-
-def _cited_sentence(
-    text: str, spans: Sequence[tuple[int, int]], marker: CitationMarker
-) -> tuple[int, int]:
-    """The span of the sentence of a marker.
-
-    A marker at the start of a sentence belongs to the previous sentence on the same line.
-    """
-    index = max(bisect_right(spans, (marker.start, len(text))) - 1, 0)
-    start = spans[index][0]
-    leading = _LEADING.match(text, start)
-    joined = index > 0 and "\n" not in text[spans[index - 1][1] : start]
-    if joined and leading and marker.start < leading.end():
-        index -= 1
-    return spans[index]
-
-
-def _citation(claim: _CitingClaim, item: PromptItem, chunk: Chunk, context: Context) -> Citation:
-    """The citation of a chunk by a claim, with the sentence in support, if there is one."""
-    span = supporting_sentence(chunk.text, claim.terms)
-    start, end = span or (0, 0)
-    return Citation(
-        number=claim.number,
-        kind=item.kind,
-        label=item.id if item.kind == "chunk" else item.label,
-        document_id=chunk.document_id,
-        document=context.documents.get(chunk.document_id, chunk.document_id),
-        page=chunk.page,
-        chunk_id=chunk.id,
-        start=chunk.start + start,
-        end=chunk.start + end,
-        text=chunk.text[start:end],
-        supported=span is not None,
-        heading=chunk.heading,
-        date=context.dates.get(chunk.document_id),
-        paged=chunk.document_id in context.paged,
-    )
-
-
-def _quoted(
-    number: int, quote: PlacedQuote, passages: Mapping[str, Chunk], context: Context
-) -> Citation:
-    """The citation of a quote at the place that it was cut from."""
-    chunk = passages[quote.chunk_id]
-    return Citation(
-        number=number,
-        kind="chunk",
-        label=chunk.id,
-        document_id=chunk.document_id,
-        document=context.documents.get(chunk.document_id, chunk.document_id),
-        page=chunk.page,
-        chunk_id=chunk.id,
-        start=quote.start,
-        end=quote.end,
-        text=chunk.text[quote.start - chunk.start : quote.end - chunk.start],
-        heading=chunk.heading,
-        date=context.dates.get(chunk.document_id),
-        paged=chunk.document_id in context.paged,
-    )
-
-
-def sentence_in_support(claim: str, text: str) -> tuple[int, int] | None:
-    """The span of the sentence of a text in support of a claim, or None."""
-    return supporting_sentence(text, _stems(claim))
-
-
-def supporting_sentence(text: str, terms: Collection[str]) -> tuple[int, int] | None:
-    """The span of the first sentence with the most of these terms, each weighted by rarity among the
-    sentences of the text; None if no sentence has enough.
-    """
-    sentences, rarity = _sentence_terms(text)
-    best_score = 0.0
-    best_span = (0, 0)
-    best_count = 0
-    for start, end, sentence_terms in sentences:
-        common = sorted(sentence_terms.intersection(terms))
-        score = sum([rarity[term] for term in common])
-        if score > best_score:
-            best_score = score
-            best_span = (start, end)
-            best_count = len(common)
-    enough = max(min(_ENOUGH_TERMS, len(terms)), _ENOUGH_SHARE * len(terms), 1)
-    return best_span if best_count >= enough else None
-
-
-@lru_cache(100)  # a passage is often cited several times
-def _sentence_terms(text: str) -> tuple[list[_Sentence], dict[str, float]]:
-    """The sentences of a text, and the rarity of each term."""
-    sentences = [(start, end, _stems(text[start:end])) for start, end in sentence_spans(text)]
-    counts = Counter(term for _, _, terms in sentences for term in terms)
-    rarity = {term: math.log(1 + len(sentences) / count) for term, count in counts.items()}
-    return sentences, rarity
-
-
-def _stems(text: str) -> frozenset[str]:
-    """The terms of a text without words of grammar, English ones without their endings."""
-    return frozenset(stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 
 from lightrag_jsonl.core import types as t
-from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords
+from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords, UncitedClaim
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
 from lightrag_jsonl.core.modes import mode_plan
 from lightrag_jsonl.core.options import Selection
@@ -188,8 +188,8 @@ class Answered(_Event, frozen=True, tag="answer"):
     """The whole answer, with resolved citations; `invented` are cited numbers of no item.
 
     Citation n is of the item with the number `prompt_numbers[n - 1]` in the prompt. A `reused` answer
-    was written for an earlier question; a `truncated` answer was cut off. `claims` says whether the
-    claim before each cited number is supported.
+    was written for an earlier question; a `truncated` answer was cut off. `claims` says what is known
+    of the claim before each cited number, `uncited` of the statements without one.
     """
 
     answer: str
@@ -199,6 +199,7 @@ class Answered(_Event, frozen=True, tag="answer"):
     truncated: bool = False
     prompt_numbers: tuple[int, ...] = ()
     claims: tuple[CitedClaim, ...] = ()
+    uncited: tuple[UncitedClaim, ...] = ()
 
     @property
     def triples(self) -> tuple[Triple, ...]:

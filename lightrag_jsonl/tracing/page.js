@@ -16,14 +16,14 @@
     return [heading, text];
   };
 
-  /* A number that does not support its claim says so, and marks nothing. */
+  /* A number whose claim is marked says why. */
   const open = (link, target) => {
-    const weak = link.classList.contains("unsupported");
-    const number = weak ? "" : target.dataset.number || "";
+    const marked = link.classList.contains("marked");
+    const number = target.dataset.number || "";
     title.textContent = target.dataset.title || target.querySelector("summary").textContent;
     const chunks = target.dataset.chunks === undefined ? [target.id] : target.dataset.chunks.split(" ");
     const note = document.createElement("p");
-    note.textContent = [weak && link.title, target.dataset.note].filter(Boolean).join("\n");
+    note.textContent = [marked && link.title, target.dataset.note].filter(Boolean).join("\n");
     body.replaceChildren(note, ...chunks.filter(Boolean).flatMap((chunk) => copy(chunk, number)));
     note.hidden = !note.textContent;
     for (const old of document.querySelectorAll(".current")) old.classList.remove("current");

@@ -8,7 +8,7 @@ from importlib import resources
 from itertools import pairwise
 from typing import TypeAlias
 
-from lightrag_jsonl.core.answers import Citation, source_lines, unsupported_lines
+from lightrag_jsonl.core.answers import Citation, marked_lines, nearest_lines, source_lines
 from lightrag_jsonl.core.citation_markers import split_citations
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.languages import known_language
@@ -30,10 +30,10 @@ Point: TypeAlias = tuple[float, int]
 
 @dataclass(frozen=True, slots=True)
 class CitedNumber:
-    """A number in an answer, and whether the cited passage supports the claim before the number."""
+    """A number in an answer, and why the claim before the number is marked; "" for no mark."""
 
     number: int
-    supported: bool
+    reason: str = ""
 
 
 def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
@@ -48,7 +48,6 @@ def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
     items_by_citation = cited_items(trace.shown, trace.prompt_numbers)
     cited = {item.number: number for number, item in items_by_citation.items()}
     items = sorted(trace.shown, key=lambda item: cited.get(item.number, len(cited) + 1))
-    supported = {citation.number for citation in trace.citations if citation.supported}
     stored_ids = [id for id in trace.chunk_ids if id in sources.chunks]
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     page = environment.from_string(_asset("page.html.jinja")).render(
@@ -57,12 +56,14 @@ def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
         language=known_language(language),
         cited=cited,
         shown=items,
-        unsupported={citation.number for citation in trace.citations} - supported,
         source_lines=list(source_lines(trace.citations, language)),
         style=_asset("page.css"),
         script=_asset("page.js"),
         hash=_hash,
-        unsupported_lines=list(unsupported_lines(trace.answer or "", trace.claims, language)),
+        notes=[
+            *marked_lines(trace.answer or "", trace.claims, trace.citations, language),
+            *nearest_lines(trace.answer or "", trace.uncited, language),
+        ],
         answer=_answer_parts(trace),
         cards={id: f"c{index}" for index, id in enumerate(stored_ids)},
         marked={id: list(_cited_pieces(sources.chunks[id], trace.citations)) for id in stored_ids},
@@ -102,21 +103,19 @@ def layout(edges: Sequence[Edge]) -> tuple[Size, dict[str, Point]]:
 
 
 def _answer_parts(trace: Trace) -> Iterator[str | CitedNumber]:
-    """The text between the citations of an answer, and the cited numbers.
-
-    A trace of an older version has no claims: it says only whether all claims of a number are
-    supported.
-    """
-    doubtful = {citation.number for citation in trace.citations if not citation.supported}
-    support = {(claim.marker, claim.number): claim.supported for claim in trace.claims}
+    """The text between the citations of an answer, and the cited numbers."""
+    reasons = {
+        (claim.marker, claim.number): claim.reason or claim.verdict
+        for claim in trace.claims
+        if claim.is_marked
+    }
     pieces, _ = split_citations(trace.answer or "")
     for piece in pieces:
         if isinstance(piece, str):
             yield piece
             continue
         for number in piece.numbers:
-            supported = support.get((piece.start, number), number not in doubtful)
-            yield CitedNumber(number, supported)
+            yield CitedNumber(number, reasons.get((piece.start, number), ""))
 
 
 def _cited_pieces(chunk: Chunk, citations: Sequence[Citation]) -> Iterator[tuple[str, str]]:

@@ -113,6 +113,7 @@ class Recorder(QueryObserver):
             truncated=answer.truncated,
             prompt_numbers=answer.prompt_numbers,
             claims=answer.claims,
+            uncited=answer.uncited,
         )
         end = events.End(
             trace_id=self.session.trace_id,

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from lightrag_jsonl.core import types as t
-from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords
+from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords, UncitedClaim
 from lightrag_jsonl.core.display import html_table, short_repr
 from lightrag_jsonl.core.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
@@ -36,7 +36,8 @@ class Trace:
     - `answer`: None until complete. `prompt_numbers`: citation n is of the item with the number
       `prompt_numbers[n - 1]` in the prompt. `reused`: the answer was written for an earlier
       question. `truncated`: the model's token limit, a content filter or an error cut the answer
-      off. `claims`: the claims of the answer, with or without support by the cited passages.
+      off. `claims`: the cited claims of the answer, and what is known of each; `uncited`: the statements
+      without a citation, each with its nearest sentence.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Trace:
     truncated: bool = False
     prompt_numbers: tuple[int, ...] = ()
     claims: tuple[CitedClaim, ...] = ()
+    uncited: tuple[UncitedClaim, ...] = ()
     sources: tuple[str, ...] = ()
     ended_at: datetime | None = None
     __repr__ = short_repr

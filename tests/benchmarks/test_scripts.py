@@ -40,6 +40,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "aliases": ("--runs gpt-4o", "indexes"),
     "homonyms": ("--others 5", "entities"),
     "citations": ("", "zh en"),
+    "claims": ("", "claims cpu_ms"),
     "listing": ("--counts 5", "lists"),
     "overview": ("--texts docs", "percent"),
     "floor": ("--sizes 10", "sizes"),

@@ -50,19 +50,20 @@ def test_streaming_with_a_model(kb: Path) -> None:
     assert "note: [99] in the answer" in result.stderr
 
 
-def test_a_claim_without_support_is_marked(kb: Path) -> None:
-    """Below the sources, with its words, also where another claim cites the same passage rightly; with
-    --json each claim says whether it is supported.
+def test_a_claim_that_its_passage_lacks_is_marked(kb: Path) -> None:
+    """Below the sources, with its words and the reason, also where another claim cites the same passage
+    rightly; with --json each claim has its verdict.
     """
-    written = "Marie Curie was born in Warsaw [1]. Comets taste of pepper [1]."
+    written = "Marie Curie was born in Warsaw [1]. She was not born in Paris in 1999 [1]."
     with ScriptedServer([stream_reply([written])]) as server:
         words = ("-w", kb, "--llm", "m", "--base-url", server.base_url, "--mode", "naive")
         result = run("query", *words, "--where", "id=curie", "Where?")
         answer = run_json("query", *words, "--where", "id=curie", "Where?")
 
     assert result.stdout.startswith(written)
-    assert "\n(!) not supported by [1]: “Comets taste of pepper”\n" in result.stdout
-    assert [one["supported"] for one in answer["claims"]] == [True, False]
+    assert "\n(!) [1] “She was not born in" in result.stdout
+    assert "the passage does not say: 1999" in " ".join(result.stdout.split())
+    assert [one["verdict"] for one in answer["claims"]] == ["nearest", "missing"]
 
 
 def test_a_truncated_answer_is_marked(kb: Path) -> None:

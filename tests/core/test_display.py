@@ -29,13 +29,13 @@ def test_reprs_are_short() -> None:
     """
     entity = Entity("刘备", "person", TEXT)
     context = Context(question=TEXT, entities=(entity,) * 999, prompt=TEXT, documents={"d": TEXT})
-    citation = Citation(1, "chunk", "c", "d", "d", 1, "c", 0, 9, TEXT, supported=False)
+    citation = Citation(1, "chunk", "c", "d", "d", 1, "c", 0, 9, TEXT, heading="A")
     for value in (Document(TEXT), context, Answer(TEXT, (citation,) * 99, context)):
         assert len(repr(value)) < 1_200
     assert repr(Entity("Ann", "person", "She.")) == (
         "Entity(name='Ann', type='person', description='She.')"
     )
-    assert "supported=False" in repr(citation)
+    assert "heading='A'" in repr(citation)
 
 
 def test_a_notebook_shows_small_escaped_tables(tmp_path: Path) -> None:

@@ -4,9 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from lightrag_jsonl.core.answers import Answer, Citation, CitedClaim, Context, source_lines
-from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
-from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.core.answers import (
+    Answer,
+    Citation,
+    CitedClaim,
+    Context,
+    UncitedClaim,
+    source_lines,
+)
+from lightrag_jsonl.core.languages import known_language
 
 CITED = Citation(1, "chunk", "[1]", "d1", "红楼梦", 2, "c", 10, 24, "黛玉自幼多病。👻")
 
@@ -27,18 +33,10 @@ def test_a_position_is_written_in_the_language_of_the_index() -> None:
 def test_an_answer_prints_its_sources() -> None:
     """Each place once, with all its numbers; without sources it is its text."""
     second = replace(CITED, number=2, kind="entity", label="黛玉")
-    lacking = replace(CITED, number=3, text="", end=10, supported=False)
+    lacking = replace(CITED, number=3, text="", end=10)
     answer = Answer("多病 [1][2]。", (CITED, second, CITED, lacking), Context(language="zh"))
 
-    assert str(answer) == (
-        "多病 [1][2]。\n\n[1][2] 红楼梦：“黛玉自幼多病。👻”\n"
-        "[3] 红楼梦（未获支持：此处没有这样说的句子）"
-    )
-    both = [CITED, replace(lacking, number=1)]
-    assert [*source_lines(both, "zh")] == [
-        "[1] 红楼梦：“黛玉自幼多病。👻”（另有引用此处的说法未获支持）"
-    ]
-    assert next(source_lines(both)).endswith(" (another claim that cites this is unsupported)")
+    assert str(answer) == "多病 [1][2]。\n\n[1][2] 红楼梦：“黛玉自幼多病。👻”\n[3] 红楼梦"
     long = replace(CITED, text="word " * 100)
     assert len(next(source_lines([long]))) < 190
     assert str(Answer("没有。")) == "没有。"
@@ -53,76 +51,77 @@ def test_an_answer_prints_its_sources() -> None:
             "en",
             "The lamp burns oil [1]. **Penguins** govern the harbor [1][2].",
             "**Penguins** govern the harbor",
-            "(!) not supported by [1][2]: “Penguins govern the harbor”",
+            "(!) [1][2] “⟨Penguins⟩ govern the harbor” – no penguins: “黛玉⟨自幼⟩多病。👻”",
         ),
         (
             "zh",
             "灯用油点亮［1］。火星上住着三位木匠🍵［1］［2］。",
             "火星上住着三位木匠🍵",
-            "(!) [1][2]不支持此说法：“火星上住着三位木匠🍵”",
+            "(!) [1][2] “⟨火星上住着⟩三位木匠🍵” —— no penguins：“黛玉⟨自幼⟩多病。👻”",
         ),
     ],
 )
-def test_an_answer_says_which_claims_have_no_support(
+def test_an_answer_says_which_claims_are_marked(
     language: str, text: str, claim: str, line: str
 ) -> None:
-    """Below the sources, once for each claim with all its numbers; supported claims are not listed."""
+    """Below the sources, once for each claim with all its numbers, the reason, and the differing words of
+    claim and sentence in brackets; a claim with nothing against it is not listed.
+    """
     start = text.index(claim)
+    first = start + claim.index(claim.strip("*")[0])
     places = {"start": start, "end": start + len(claim), "marker": start + len(claim)}
-    wrong = [CitedClaim(number, supported=False, **places) for number in (1, 2, 1)]
-    right = CitedClaim(1, start=0, end=5, marker=6, supported=True)
+    wrong = [
+        CitedClaim(
+            number=number,
+            verdict="missing",
+            reason="no penguins",
+            citations=(0,),
+            differing=((first, first + (8 if language == "en" else 5)),),
+            instead=((12, 14),),
+            **places,
+        )
+        for number in (1, 2, 1)
+    ]
+    right = CitedClaim(number=1, start=0, end=5, marker=6)
     answer = Answer(text, (CITED,), Context(language=language), claims=(right, *wrong))
 
     assert str(answer).split("\n")[-1] == line
     assert str(answer).count("(!)") == 1
     assert "(!)" not in str(replace(answer, claims=(right,)))
-    assert claim.strip("*") in answer._repr_html_()
+    compared = replace(wrong[0], verdict="compare")
+    asked = {"en": "look yourself: no penguins", "zh": "请自行核对：no penguins"}
+    assert asked[language] in str(replace(answer, claims=(compared,)))
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "lines"),
+    ("language", "lines"),
     [
         (
             "en",
-            "# The harbor\n\nThe lamp burns oil. [1] Three **penguins** govern the harbor. What else "
-            "is known there?\n\nThe sources say about oil:\n- It is old and clean [1].",
-            ["(!) no source given: “Three penguins govern the harbor”"],
+            [
+                "(!) This answer cites no source.",
+                "(≈1) “It rains” – not there – nearest: 红楼梦: “黛玉自幼多病。👻”",
+            ],
         ),
         (
             "zh",
-            "灯用油点亮［1］。火星上住着三位木匠🍵。还有什么呢？",
-            ["(!) 未注明来源：“火星上住着三位木匠🍵”"],
+            [
+                "(!) 这个回答没有引用任何来源。",
+                "(≈1) “It rains” —— not there —— 最接近的原文：红楼梦：“黛玉自幼多病。👻”",
+            ],
         ),
-        ("en", "The lamp burns oil [1]. I hope.", []),
     ],
 )
-def test_statements_without_a_source_are_marked(language: str, text: str, lines: list[str]) -> None:
-    """But no heading, question or introduction of a list, nor a fixed sentence of the package."""
-    fixed = FIXED_WORDS[known_language(language)].selected
-    answer = Answer(f"{text}\n\n{fixed}", (CITED,), Context(language=language))
+def test_a_statement_without_a_citation_leads_to_its_nearest_sentence(
+    language: str, lines: list[str]
+) -> None:
+    """Under a number and a name of the package's own, never as a source."""
+    claim = UncitedClaim(
+        number=1, start=0, end=8, verdict="missing", reason="not there", nearest=CITED
+    )
+    answer = Answer("It rains.", (), Context(language=language), uncited=(claim,))
 
-    assert [line for line in str(answer).split("\n") if line.startswith("(!)")] == lines
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "line"),
-    [
-        (
-            "en",
-            "The lamp burns oil. It hangs in the old tower.",
-            "(!) This answer cites no source.",
-        ),
-        ("zh", "灯用油点亮，挂在旧塔上。", "(!) 这个回答没有引用任何来源。"),
-    ],
-)
-def test_an_answer_that_cites_nothing_says_so(language: str, text: str, line: str) -> None:
-    """In one line; but not where there was nothing to cite, or nothing is stated."""
-    found = Context(language=language, chunks=(Chunk("c", "d", 0, 1, 0, 3, "Oil"),))
-    words = FIXED_WORDS[known_language(language)]
-
-    assert str(Answer(text, (), found)).split("\n") == [text, "", line]
-    assert str(Answer(text, (), Context(language=language))) == text
-    assert str(Answer(words.nothing_found, (), found)) == words.nothing_found
+    assert str(answer).split("\n")[2:] == lines
 
 
 def test_invented_numbers_do_not_look_like_citations() -> None:

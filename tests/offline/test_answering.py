@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.answers import (
-    Answer,
-    Citation,
     Community,
     Context,
     Keywords,
-    uncited_lines,
 )
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER, CitationNumbering
 from lightrag_jsonl.core.languages import Language
@@ -23,6 +20,7 @@ from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.providers.offline import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.answering import sentence_limit
 from lightrag_jsonl.tracing.citations import resolve_citations
+from lightrag_jsonl.tracing.statements import uncited_statements
 from tests.tracing.conftest import stored
 
 MARLEY = "Marley was dead. Old Marley was as dead as a door-nail [3]. The weather was foggy."
@@ -412,8 +410,8 @@ def test_an_overview_names_the_parts_and_the_central_names_without_being_marked_
     lines = overview.split("\n\n")
     assert lines[0] == "Parts: Day 0; Day 1; Day 2"
     assert lines[1] == "Names mentioned most: Wend; Ilse Moor"
-    citation = Citation(1, "chunk", "0", "log", "The log", 1, "0", 0, len(text), text)
-    assert not [*uncited_lines(Answer(overview, (citation,), book))]
+    statements = [overview[start:end] for start, end in uncited_statements(overview)]
+    assert statements == []
 
     letters = tuple(replace(chunk, document_id=f"letter {chunk.id}") for chunk in chunks)
     titles = {f"letter {number}": f"Letter {number}" for number in range(3)}

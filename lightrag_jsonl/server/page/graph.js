@@ -129,8 +129,7 @@ function homonymCard(homonym) {
 function claimLine(claim) {
   const { subject, predicate, value, text, document } = claim;
   const words = text || [subject, predicate, value].filter(Boolean).join(" → ");
-  const span = { ...claim, supported: claim.end > claim.start };
-  return h("button", { class: "line claim-line", onclick: () => openCitations([span]) },
+  return h("button", { class: "line claim-line", onclick: () => openCitations([claim]) },
     h("span", { class: "grow" }, h("b", {}, dates(claim)), h("span", { class: "block" }, words), h("span", { class: "soft small block" }, document)));
 }
 

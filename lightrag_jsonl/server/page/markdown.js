@@ -23,35 +23,33 @@ class Plain extends Tokenizer {
   }
 }
 
-// The text with "[\uE000place\uE001]" for every marker of a claim, in brackets as Markdown reads the marker. Places count characters, and not UTF-16 units.
+// The text with "[\uE000place\uE001]" for every marker of a claim and behind every statement without one (`added`), in brackets as Markdown reads the marker. Places count characters, and not UTF-16 units.
 function placed(text, claims) {
   const characters = [...text.replace(/[\uE000\uE001]/g, " ")];
   let rest = characters.length;
   let marked = "";
+  const added = new Set(claims.filter((one) => one.added).map(({ marker }) => marker));
   for (const place of [...new Set(claims.map(({ marker }) => marker))].sort((a, b) => b - a)) {
     const after = characters.slice(place, rest).join("");
     AT_MARKER.lastIndex = 0;
     const [marker = ""] = AT_MARKER.exec(after) ?? [];
-    marked = `${marker && `[\uE000${place}\uE001]`}${after.slice(marker.length)}${marked}`;
+    const stands = marker || added.has(place);
+    marked = `${stands && `[\uE000${place}\uE001]`}${after.slice(marker.length)}${marked}`;
     rest = place;
   }
   return characters.slice(0, rest).join("") + marked;
 }
 
-// The words of a claim, without the numbers that it cites.
-export const withoutMarkers = (text) =>
-  text.replace(new RegExp(NUMBERS, "g"), " ").replaceAll("**", "").replace(/\s+/g, " ").replace(/^[\s,，、;；:：.。*#|-]+|[\s,，、;；:：.。*#|-]+$/g, "");
-
 const ENDS_SENTENCE = /[。！？\n]|[.!?](?=["'”’)\]\s]|$)/;
 
-// The claims whose number the same sentence cites once more, with the same support: the last one stands for them.
+// The claims whose number the same sentence cites once more, with the same verdict: the last one stands for them.
 function repeatedClaims(text, claims) {
   const characters = [...text];
   const ordered = [...claims].sort((a, b) => a.marker - b.marker);
   return new Set(ordered.filter((claim, at) => {
     const next = ordered.slice(at + 1).find(({ number }) => number === claim.number);
-    if (!next || next.supported !== claim.supported || /[。！？.!?]/.test(characters[claim.marker - 1])) return false;
-    if (!claim.supported && next.marker !== claim.marker && next.start !== claim.start) return false;
+    if (!next || next.verdict !== claim.verdict || /[。！？.!?]/.test(characters[claim.marker - 1])) return false;
+    if (claim.reason && next.marker !== claim.marker && next.start !== claim.start) return false;
     const between = characters.slice(claim.marker, next.marker).join("").replace(AT_START, "");
     return !ENDS_SENTENCE.test(between);
   }));

@@ -1,0 +1,583 @@
+"""Facts of a text that words can decide: numbers with units, dates, names, quotations; negated words.
+
+The word lists are closed classes of a language (numerals, units, negations, hedges), no lists of nouns.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import zip_longest
+from typing import Literal, TypeAlias
+
+from lightrag_jsonl.core.cjk import CJK, has_cjk
+from lightrag_jsonl.core.dates import ENGLISH_MONTHS, half_width
+from lightrag_jsonl.core.stop_words import STOP_WORDS
+from lightrag_jsonl.core.terms import stem
+from lightrag_jsonl.core.text import words
+from lightrag_jsonl.providers.offline.segmentation import segmented
+from lightrag_jsonl.providers.offline.words import VERB_BASES
+from lightrag_jsonl.tracing.claim_words import (
+    CHINESE_DIGITS,
+    CHINESE_MULTIPLIERS,
+    ENGLISH_MULTIPLIERS,
+    ENGLISH_NUMBERS,
+    FRACTIONS,
+    NEGATIONS,
+    SHORT_MULTIPLIERS,
+    UNITS,
+)
+
+FactKind: TypeAlias = Literal["number", "date", "name", "quotation"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimFact:
+    """Characters `start` to `end` of a text that state a fact.
+
+    `number` is a number in the base unit of its `measure` ("" is unknown; then `number` is as written);
+    `plain` is the number without its unit. `date` has year, month and day, 0 for a missing part.
+    """
+
+    kind: FactKind
+    start: int
+    end: int
+    text: str
+    number: float = 0.0
+    plain: float = 0.0
+    measure: str = ""
+    counted: str = ""
+    rounding: str = ""
+    date: tuple[int, int, int] = (0, 0, 0)
+
+
+# ── numbers ─────────────────────────────────────────────────────────────────────
+
+_UNIT_PATTERN = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
+_MONTHS_IN_FULL = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+_WORD_NUMBER = "|".join([*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS])
+_CHINESE_NUMERAL = "零〇一二两三四五六七八九十百千万亿"
+_COUNTING_CHARACTERS = "个名人位只条件天日号年月岁次倍种项家台辆座间所部本份张支股句元吨克米公点分秒小周级层届章节度成万亿余多"
+_CLOCK = re.compile(
+    r"(?<![\d:.])(?P<hour>\d{1,2})(?:[:.：](?P<minute>\d{2}))?\s*(?P<half>[ap])\.?m\b\.?"
+    r"|(?<![\d:.])(?P<hour24>[01]?\d|2[0-4])[:：](?P<minute24>[0-5]\d)(?![\d:])",
+    re.IGNORECASE,
+)
+_FRACTION = re.compile(
+    r"\b(?P<count>an?|one|two|three|four)[\s-]+(?P<part>half|thirds?|quarters?|fifths?)\b"
+    r"|(?P<bare>\bhalf\b)(?!-)"
+    r"|(?P<below>[一二三四五六七八九十百])分之(?P<above>[一二三四五六七八九十百零点]+)|(?P<cjk_half>一半|过半)"
+    r"|(?P<tenths>[一两二三四五六七八九])成(?P<and_half>半)?(?![为立功长员果就本人品分])",
+    re.IGNORECASE,
+)
+_WRITTEN_NUMBER = re.compile(
+    rf"(?P<currency>US\$|[$€£¥])?\s?(?:"
+    rf"(?P<digits>(?<![\w.,/-])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![A-Za-z\d.,_])\d+(?:\.\d+)?)"
+    rf"(?:(?P<cjk_multiplier>[十百千万亿]+)(?P<cjk_rest>\d+(?:\.\d+)?[千万])?"
+    r"|[\s-]?(?P<multiplier>(?:hundred|thousand|million|billion|trillion|bn|mn|k)(?![A-Za-z])))?"
+    rf"|\b(?P<words>(?:{_WORD_NUMBER})(?:(?:[\s-]+(?:and\s+)?)(?:{_WORD_NUMBER}))*)\b"
+    rf"|(?P<cjk>[{_CHINESE_NUMERAL}]+(?:点[零一二三四五六七八九]+)?)"
+    rf")(?P<unit>\s?(?:-|–)?\s?(?:{_UNIT_PATTERN})(?![A-Za-z]))?",
+    re.IGNORECASE,
+)
+_VALUE_HINT = re.compile(  # of a text with a number or a date: most sentences have none
+    rf"[\d零〇一二两三四五六七八九十百千万亿半月]"
+    rf"|\b(?:{_WORD_NUMBER}|half|third|thirds|quarters?|fifths?|{'|'.join(_MONTHS_IN_FULL)})\b",
+    re.IGNORECASE,
+)
+_ORDINAL_AFTER = re.compile(r"\s?(?:st|nd|rd|th)\b", re.IGNORECASE)
+_NEXT_WORD = re.compile(rf"[\s-]*(?P<word>[A-Za-z]+|[{CJK}])")
+_RANGE_TO = re.compile(r"\s?(?:-|–|—|~|～|至|到|to|or|and|或)\s?$", re.IGNORECASE)
+_ROUNDED = re.compile(
+    r"(?P<about>\b(?:about|around|approximately|roughly|some|circa|nearly|almost|close to|approx\.?)|约|大约|近|将近|接近)\s*$"
+    r"|(?P<over>\b(?:over|more than|above|exceeding|at least)|超过|逾|多达|至少)\s*$",
+    re.IGNORECASE,
+)
+_OVER_AFTER = re.compile(r"\s?(?:多|余|\+)")
+_ABOUT_AFTER = re.compile(r".{0,3}左右")
+_OPENING_QUOTES = tuple('“"‘《「')
+_CLOSING_QUOTES = tuple('”"’》」')
+_LIST_NUMBER = re.compile(r"(?:^|\n)\s*(?:[(（]?\d{1,2}[.)）、:]|#)\s*$")
+
+
+def _chinese_number(text: str) -> float:
+    """A number in Chinese numerals: 二十三, 一九一一, 三点五."""
+    whole, _, decimals = text.partition("点")
+    total = section = digit = 0.0
+    if not any(char in CHINESE_MULTIPLIERS for char in whole):
+        total = float("".join(str(CHINESE_DIGITS[char]) for char in whole))
+    else:
+        for char in whole:
+            if char in CHINESE_DIGITS:
+                digit = CHINESE_DIGITS[char]
+            elif char in "十百千":
+                section += (digit or 1) * CHINESE_MULTIPLIERS[char]
+                digit = 0
+            else:
+                total = (total + section + digit or 1) * CHINESE_MULTIPLIERS[char]
+                section = digit = 0
+        total += section + digit
+    if decimals:
+        total += float("0." + "".join(str(CHINESE_DIGITS[char]) for char in decimals))
+    return total
+
+
+def _english_number(text: str) -> float:
+    """A number in English words: twenty-three, two hundred and fifty thousand."""
+    total = section = 0.0
+    for word in re.split(r"[\s-]+", text.lower()):
+        if word in ENGLISH_NUMBERS:
+            section += ENGLISH_NUMBERS[word]
+        elif word == "hundred":
+            section = (section or 1) * 100
+        elif word in ENGLISH_MULTIPLIERS:
+            total += (section or 1) * ENGLISH_MULTIPLIERS[word]
+            section = 0
+    return total + section
+
+
+def _number_value(match: re.Match[str]) -> float:
+    if match["digits"]:
+        value = float(match["digits"].replace(",", ""))
+        for char in match["cjk_multiplier"] or "":
+            value *= CHINESE_MULTIPLIERS[char]
+        if match["cjk_rest"]:
+            value += float(match["cjk_rest"][:-1]) * CHINESE_MULTIPLIERS[match["cjk_rest"][-1]]
+        multiplier = (match["multiplier"] or "").lower()
+        return value * (ENGLISH_MULTIPLIERS | SHORT_MULTIPLIERS).get(multiplier, 1.0)
+    if match["words"]:
+        return _english_number(match["words"])
+    return _chinese_number(match["cjk"])
+
+
+def _clock_facts(text: str) -> Iterator[ClaimFact]:
+    """Times of day, as minutes."""
+    for match in _CLOCK.finditer(text):
+        if match["half"]:
+            hour = int(match["hour"]) % 12 + (12 if match["half"] in "pP" else 0)
+            minute = int(match["minute"] or 0)
+        else:
+            hour = int(match["hour24"])
+            minute = int(match["minute24"])
+        yield _number_fact(
+            match.start(), match.end(), match[0], 60.0 * hour + minute, measure="clock"
+        )
+
+
+def _fraction_facts(text: str) -> Iterator[ClaimFact]:
+    for match in _FRACTION.finditer(text):
+        if match["part"]:
+            count = match["count"].lower()
+            above = 1 if count in ("a", "an") else ENGLISH_NUMBERS[count]
+            value = above / FRACTIONS[match["part"].lower()]
+        elif match["tenths"]:
+            value = _chinese_number(match["tenths"]) / 10 + (0.05 if match["and_half"] else 0)
+        elif match["below"]:
+            value = _chinese_number(match["above"]) / max(_chinese_number(match["below"]), 1)
+        else:
+            value = 0.5
+        yield _number_fact(match.start(), match.end(), match[0], value, measure="share")
+
+
+def _number_fact(
+    start: int,
+    end: int,
+    text: str,
+    number: float,
+    *,
+    plain: float | None = None,
+    measure: str = "",
+    counted: str = "",
+    rounding: str = "",
+) -> ClaimFact:
+    return ClaimFact(
+        kind="number",
+        start=start,
+        end=end,
+        text=text.strip(),
+        number=number,
+        plain=number if plain is None else plain,
+        measure=measure,
+        counted=counted,
+        rounding=rounding,
+    )
+
+
+def _rounding(text: str, start: int, end: int) -> str:
+    before = _ROUNDED.search(text, max(0, start - 16), start)
+    if _OVER_AFTER.match(text, end) or (before and before["over"]):
+        return "over"
+    return "about" if before or _ABOUT_AFTER.match(text, end) else ""
+
+
+def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterator[ClaimFact]:
+    """Numbers with their units; the first end of a range has the unit of the second."""
+    facts: list[ClaimFact] = []
+    for match in _WRITTEN_NUMBER.finditer(text):
+        group = "digits" if match["digits"] else "words" if match["words"] else "cjk"
+        start, end = match.start(group), match.end()
+        if any(start < taken_end and taken_start < end for taken_start, taken_end in taken):
+            continue
+        if _is_no_number(text, match):
+            continue
+        unit = (match["unit"] or "").strip(" -–").lower() or (match["currency"] or "").lower()
+        measure, factor = UNITS.get(unit, ("", 1.0))
+        plain = _number_value(match)
+        following = _NEXT_WORD.match(text, end)
+        counted = stem(following["word"].lower()) if following and not unit else ""
+        facts.append(
+            _number_fact(
+                match.start() if match["currency"] else start,
+                end,
+                text[match.start() if match["currency"] else start : end],
+                plain * factor,
+                plain=plain,
+                measure=measure,
+                counted=counted,
+                rounding=_rounding(text, match.start(), end),
+            )
+        )
+    for first, second in zip_longest(facts, facts[1:]):
+        if (
+            second
+            and not first.measure
+            and second.measure
+            and _RANGE_TO.fullmatch(text[first.end : second.start])
+        ):
+            factor = second.number / second.plain if second.plain else 1.0
+            yield _number_fact(
+                first.start,
+                first.end,
+                first.text,
+                first.plain * factor,
+                plain=first.plain,
+                measure=second.measure,
+                rounding=first.rounding,
+            )
+        else:
+            yield first
+
+
+def _is_no_number(text: str, match: re.Match[str]) -> bool:
+    """Whether a match is an ordinal, a list number, or a numeral that is a part of a word."""
+    start, end = match.span()
+    if text[start - 1 : start] in _OPENING_QUOTES and text[end : end + 1] in _CLOSING_QUOTES:
+        return True  # a title such as “24”
+    if text[start - 1 : start] == "第" or _ORDINAL_AFTER.match(text, end):
+        return True
+    if match["cjk"] is not None:
+        numeral = match["cjk"]
+        if len(numeral) == 1 and (
+            numeral in "一十百千万亿零" or text[end : end + 1] not in _COUNTING_CHARACTERS
+        ):
+            return match["unit"] is None or numeral == "一"
+        return len(numeral) > 1 and set(numeral) <= set("十百千万亿")
+    if match["words"] is not None:
+        return match["words"].lower() in ("one", "zero", *ENGLISH_MULTIPLIERS) and not match["unit"]
+    line_start = text.rfind("\n", 0, start) + 1
+    return (
+        not text[line_start:start].strip(" -*#(（")
+        and re.match(r"\s*[.)）、:：]", text[end:]) is not None
+    )
+
+
+# ── dates ───────────────────────────────────────────────────────────────────────
+
+_DATES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?<![\d.-])(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?(?!\d|[.-]\d)",
+        rf"\b(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s?[-–]\s?\d{{1,2}})?(?:,?\s+(?P<year>\d{{4}}))?(?!\d)",
+        rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{ENGLISH_MONTHS})(?:,?\s+(?P<year>\d{{4}}))?(?!\w)",
+        rf"\b(?P<month>{ENGLISH_MONTHS}),?\s+(?:of\s+)?(?P<year>\d{{4}})\b",
+        r"(?:(?P<year>[\d零〇一二三四五六七八九]{4})年)(?:(?P<month>[\d一二三四五六七八九十]{1,3})月(?:份|(?P<day>[\d一二三四五六七八九十]{1,3})[日号])?)?",
+        r"(?P<month>[\d一二三四五六七八九十]{1,2})月(?P<day>[\d一二三四五六七八九十]{1,3})[日号]",
+        r"(?<![\d月])(?P<day>\d{1,2})日",
+        r"(?<![\d个])(?P<month>1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])月(?!\d)",
+        r"(?<![\w$€£¥.,-])(?P<year>(?:1[0-9]|20)\d{2})(?![\w%]|[.,]\d)(?=s?)",
+    )
+)
+_MONTH_BEGINNINGS = [
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+]
+_LONE_MONTH = re.compile(rf"\b(?P<month>{'|'.join(_MONTHS_IN_FULL)})\b")
+_DECADE = re.compile(
+    r"\b(?P<decade>\d{3})0s\b|(?P<century>\d{2}|二十|十九|二十一)世纪(?P<tens>[\d一二三四五六七八九])0?十?年代"
+)
+_SHORT_SPAN_END = re.compile(r"[-–/](\d{2})(?!\d)")
+
+
+def _part(text: str | None) -> int:
+    if not text:
+        return 0
+    if text.isdecimal():
+        return int(text)
+    if text[:3].lower() in _MONTH_BEGINNINGS:
+        return _MONTH_BEGINNINGS.index(text[:3].lower()) + 1
+    return int(_chinese_number(text))
+
+
+def _date_facts(text: str) -> list[ClaimFact]:
+    """Dates; of overlapping ones the first form."""
+    facts: list[ClaimFact] = []
+    for pattern in (*_DATES, _LONE_MONTH):
+        for match in pattern.finditer(text):
+            if any(match.start() < fact.end and fact.start < match.end() for fact in facts):
+                continue
+            groups = match.groupdict()
+            date = (_part(groups.get("year")), _part(groups.get("month")), _part(groups.get("day")))
+            if date[1] > 12 or date[2] > 31:
+                continue
+            facts.append(
+                ClaimFact(
+                    kind="date", start=match.start(), end=match.end(), text=match[0], date=date
+                )
+            )
+            span_end = _SHORT_SPAN_END.match(text, match.end())
+            if span_end and date[0] and not date[1]:
+                last = date[0] // 100 * 100 + int(span_end[1])
+                facts.append(
+                    ClaimFact(
+                        kind="date",
+                        start=match.end(),
+                        end=span_end.end(),
+                        text=str(last),
+                        date=(last, 0, 0),
+                    )
+                )
+    return sorted(facts, key=lambda fact: fact.start)
+
+
+# ── quotations ──────────────────────────────────────────────────────────────────
+
+_QUOTED = re.compile(
+    r"“([^“”\n]{2,400})”|「([^「」\n]{2,400})」|(?<!\w)\"([^\"\n]{2,400})\"(?!\w)|《([^《》\n]{1,80})》"
+)
+
+
+def _quotation_facts(text: str) -> Iterator[ClaimFact]:
+    """What stands in quotation marks, without a single English word: that may only be a term."""
+    for match in _QUOTED.finditer(text):
+        group = match.lastindex or 1
+        quoted = match[group]
+        if has_cjk(quoted) or len(quoted.split()) > 1 or group == 4:
+            yield ClaimFact(
+                kind="quotation", start=match.start(group), end=match.end(group), text=quoted
+            )
+
+
+# ── names ───────────────────────────────────────────────────────────────────────
+
+_CAPITALIZED_WORD = re.compile(
+    r"(?<![\w'’])(?:[A-Z]\.(?:\s?[A-Z]\.)*|[^\W\d_a-zß-öø-ÿ][\w'’&.-]*[\w]|[A-Z])"
+)
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|[\"“‘(\[*•#>-]|\n)\s*$")
+_TAGS_OF_NAMES = ("nr", "ns", "nt", "nrt", "nrfg", "nz")
+_NO_NAMES = words("i mr mrs ms miss dr prof sir lady lord st no the a an ok am pm")
+
+
+def _english_name_facts(text: str, known_words: Collection[str]) -> Iterator[ClaimFact]:
+    """Runs of capitalized words; the first word of a sentence if it is known as a name's or a name
+    goes on.
+    """
+    matches = [match for match in _CAPITALIZED_WORD.finditer(text) if match[0][:1].isupper()]
+    words_in_text = re.findall(r"[^\W\d_]{2,}", text)
+    if len(words_in_text) > 3 and len(matches) > 0.75 * len(words_in_text):
+        return  # a heading in title case
+    runs: list[list[re.Match[str]]] = []
+    for match in matches:
+        if runs and text[runs[-1][-1].end() : match.start()] in (" ", "-", ". "):
+            runs[-1].append(match)
+        else:
+            runs.append([match])
+    for run in runs:
+        while run and _is_no_name(text, run, known_words):
+            run.pop(0)
+        if run:
+            start, end = run[0].start(), run[-1].end()
+            yield ClaimFact(
+                kind="name",
+                start=start,
+                end=end,
+                text=text[start:end].removesuffix("'s").removesuffix("’s"),
+            )
+
+
+def _is_no_name(text: str, run: list[re.Match[str]], known_words: Collection[str]) -> bool:
+    """Whether the first word of a run is a capitalized word of grammar, or only begins a sentence."""
+    word = run[0][0].lower().rstrip(".").removesuffix("'s").removesuffix("’s")
+    if word in _NO_NAMES or word in STOP_WORDS or word in ENGLISH_NUMBERS:
+        return True
+    if not _SENTENCE_START.search(text, max(0, run[0].start() - 4), run[0].start()):
+        return False
+    if run[0][0][1:2].isupper():
+        return False
+    return word not in known_words
+
+
+def _chinese_name_facts(text: str) -> Iterator[ClaimFact]:
+    """Names by the tags of a segmenter."""
+    for word in segmented(text):
+        if word.tag in _TAGS_OF_NAMES and len(word.text) > 1 and has_cjk(word.text):
+            yield ClaimFact(kind="name", start=word.start, end=word.end, text=word.text)
+
+
+# ── all facts ───────────────────────────────────────────────────────────────────
+
+
+def value_facts(text: str) -> list[ClaimFact]:
+    """The numbers and dates of a text, in order."""
+    return list(_value_facts(text))
+
+
+@lru_cache(4_000)  # sentences are near several claims
+def _value_facts(text: str) -> tuple[ClaimFact, ...]:
+    if _VALUE_HINT.search(text) is None:
+        return ()
+    plain = half_width(text)
+    dates = _date_facts(plain)
+    special = [*_clock_facts(plain), *_fraction_facts(plain)]
+    special = [fact for fact in special if not _overlaps(fact, dates)]
+    taken = [(fact.start, fact.end) for fact in (*dates, *special)]
+    decades = [match.span() for match in _DECADE.finditer(plain)]
+    numbers = _plain_number_facts(plain, [*taken, *decades])
+    return tuple(sorted([*dates, *special, *numbers], key=lambda fact: fact.start))
+
+
+def _overlaps(fact: ClaimFact, others: Collection[ClaimFact]) -> bool:
+    return any(fact.start < other.end and other.start < fact.end for other in others)
+
+
+def quotation_facts(text: str) -> list[ClaimFact]:
+    """What a text quotes."""
+    return list(_quotation_facts(text))
+
+
+def name_facts(text: str, known_words: Collection[str]) -> list[ClaimFact]:
+    """The names of a text. `known_words` are words of names, in lower case."""
+    facts = list(_english_name_facts(text, known_words))
+    if has_cjk(text):
+        facts += _chinese_name_facts(text)
+    return facts
+
+
+# ── words that turn a statement round ───────────────────────────────────────────
+
+_NEGATION_ENDING = re.compile(r"n['’]?t$")
+_NOT_NEGATING_BEFORE = words("only just merely necessarily least")  # "not only"
+_ENGLISH_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\d.,]*|[.,;:!?()—–]")
+_SCOPE_ENDS = frozenset(".,;:!?()—–，。；：！？、（）")
+_SCOPE = 2  # words of content after a negation that it is said of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Negation:
+    """A negating word of a text, and the words of content right after it."""
+
+    start: int
+    end: int
+    text: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polarity:
+    """The negations of a text, and the stems of content that none of them is said of."""
+
+    negations: tuple[Negation, ...]
+    affirmed: frozenset[str]
+
+    @property
+    def denied(self) -> frozenset[str]:
+        """The stems that a negation is said of."""
+        return frozenset(word for negation in self.negations for word in negation.words)
+
+
+def _tokens(text: str) -> Iterator[tuple[int, int, str]]:
+    if has_cjk(text):
+        for word in segmented(text):
+            yield word.start, word.end, word.text.lower()
+    else:
+        for match in _ENGLISH_TOKEN.finditer(text):
+            yield match.start(), match.end(), match[0].lower().replace("’", "'")
+
+
+def base(word: str) -> str:
+    """An English word without its ending; of an irregular verb the base form: "sold" meets "sell"."""
+    return stem(VERB_BASES.get(word, word))
+
+
+def _is_negation(word: str) -> bool:
+    return word.replace("'", "") in NEGATIONS or (
+        len(word) > 3 and _NEGATION_ENDING.search(word) is not None and "'" in word
+    )
+
+
+@lru_cache(4_000)
+def polarity(text: str) -> Polarity:
+    """What a text says "not" of."""
+    negations: list[Negation] = []
+    affirmed: set[str] = set()
+    open_negation: tuple[int, int, str] | None = None
+    scope: list[str] = []
+
+    def close() -> None:
+        nonlocal open_negation
+        if open_negation is not None:
+            start, end, word = open_negation
+            negations.append(Negation(start=start, end=end, text=word, words=tuple(scope)))
+            scope.clear()
+            open_negation = None
+
+    for start, end, word in _tokens(text):
+        if _is_negation(word):
+            close()
+            open_negation = (start, end, text[start:end])
+        elif word in _SCOPE_ENDS:
+            close()
+        elif open_negation is not None and word in _NOT_NEGATING_BEFORE:
+            open_negation = None
+            scope.clear()
+        elif (not word.isascii() or word.isalnum()) and word not in STOP_WORDS:
+            content = base(word) if word.isascii() else word
+            if open_negation is None:
+                affirmed.add(content)
+                continue
+            scope.append(content)
+            if len(scope) == _SCOPE:
+                close()
+    close()
+    return Polarity(negations=tuple(negations), affirmed=frozenset(affirmed))
+
+
+def words_of(text: str, wanted: Collection[str]) -> list[tuple[int, int, str]]:
+    """The places of these words in a text."""
+    return [
+        (start, end, word)
+        for start, end, word in _tokens(text)
+        if word in wanted and (word != "may" or text[start] == "m")
+    ]

@@ -1,0 +1,145 @@
+"""Finds what an answer claims: the claim before each cited number, and the statements without one."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lightrag_jsonl.core.citation_markers import (
+    CITATION_MARKER,
+    CitationMarker,
+    find_citations,
+    without_citations,
+)
+from lightrag_jsonl.core.display import without_marks
+from lightrag_jsonl.core.languages import FIXED_WORDS
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.stop_words import is_grammatical
+from lightrag_jsonl.core.terms import search_terms
+from lightrag_jsonl.tracing.claim_words import OFFERS, SOURCES_AS_SUBJECT
+
+_LEADING = re.compile(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
+_MARKER_BEHIND = re.compile(rf"[^\S\n]*{CITATION_MARKER.pattern}")  # a sentence: "… Warsaw. [1]"
+_JOINTS = ",，、;；。."
+_ENOUGH_TERMS = 2
+_LEAST_TERMS = 3  # of a statement; fewer are a heading or "I hope this helps."
+_NO_STATEMENT_ENDS = (":", "：", "?", "？")
+_NO_STATEMENT_BEGINNINGS = (
+    *("#", "|", "…"),
+    *[words.parts for words in FIXED_WORDS.values()],
+    *[words.names_mentioned_most for words in FIXED_WORDS.values()],
+    *[words.found_in_graph for words in FIXED_WORDS.values()],
+    *[words.lists_need_records for words in FIXED_WORDS.values()],
+    *[words.as_of_documents.partition("{}")[0] for words in FIXED_WORDS.values()],
+)
+_LIST_MARK = re.compile(r"(?:[-*+•·]|\(?\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、])\s*")
+_REFERENCES = re.compile(  # the heading of a list of sources, which some models add
+    r"^[\s#*]*(?:references?|sources?|citations?|参考(?:资料|文献|来源)?|引用(?:来源)?|来源|资料来源)[\s*]*[:：]?[\s*]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FIXED_SENTENCES = frozenset(
+    sentence
+    for words in FIXED_WORDS.values()
+    for sentence in (words.selected, words.no_words, words.nothing_found)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitingClaim:
+    """A claim of an answer, at characters `start` to `end`, and the numbers behind it, each with the
+    place of its marker.
+    """
+
+    start: int
+    end: int
+    markers: tuple[tuple[int, int], ...]
+
+
+def citing_claims(text: str) -> list[CitingClaim]:
+    """The claims with cited numbers: the part of the sentence since the previous markers, or the whole
+    sentence if the part has too few terms.
+    """
+    spans = sentence_spans(text)
+    claims: list[CitingClaim] = []
+    marker_end = 0
+    for marker in find_citations(text):
+        markers = tuple([(number, marker.start) for number in marker.numbers])
+        if claims and not text[marker_end : marker.start].strip():
+            claims[-1] = CitingClaim(
+                start=claims[-1].start, end=claims[-1].end, markers=claims[-1].markers + markers
+            )
+        else:
+            start, end = _cited_sentence(text, spans, marker)
+            claim_start = max(start, marker_end)
+            claim_end = marker.start
+            if _term_count(text[claim_start:claim_end]) < _ENOUGH_TERMS:
+                claim_start = start
+                claim_end = end
+            claim_start, claim_end = _trimmed(text, claim_start, claim_end)
+            claims.append(CitingClaim(start=claim_start, end=claim_end, markers=markers))
+        marker_end = marker.end
+    return claims
+
+
+def _term_count(text: str) -> int:
+    terms = search_terms(without_citations(text))
+    return len(frozenset([term for term in terms if not is_grammatical(term)]))
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without white space, and without punctuation at the start."""
+    while start < end and (text[start].isspace() or text[start] in _JOINTS):
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _cited_sentence(
+    text: str, spans: Sequence[tuple[int, int]], marker: CitationMarker
+) -> tuple[int, int]:
+    """The span of the sentence of a marker.
+
+    A marker at the start of a sentence belongs to the previous sentence on the same line.
+    """
+    index = max(bisect_right(spans, (marker.start, len(text))) - 1, 0)
+    start = spans[index][0]
+    leading = _LEADING.match(text, start)
+    joined = index > 0 and "\n" not in text[spans[index - 1][1] : start]
+    if joined and leading and marker.start < leading.end():
+        index -= 1
+    return spans[index]
+
+
+# ── statements without a citation ───────────────────────────────────────────────
+
+
+def uncited_statements(text: str) -> Iterator[tuple[int, int]]:
+    """The spans of the sentences of an answer that state something and cite nothing.
+
+    Headings, introductions, questions, offers, what is said of the sources themselves, and this
+    package's fixed sentences state nothing; nor does a list of references at the end.
+    """
+    references = _REFERENCES.search(text)
+    text = text[: references.start()] if references else text
+    for start, end in sentence_spans(text):
+        if _MARKER_BEHIND.match(text, end):
+            continue
+        leading = _LEADING.match(text, start)
+        start = min(leading.end(), end) if leading else start  # markers of the statement before
+        mark = _LIST_MARK.match(text, start)
+        start = mark.end() if mark and mark.end() < end else start
+        if _is_statement(text[start:end]):
+            yield start, end
+
+
+def _is_statement(sentence: str) -> bool:
+    statement = " ".join(without_marks(sentence).split())
+    if CITATION_MARKER.search(statement) or statement.endswith(_NO_STATEMENT_ENDS):
+        return False
+    if sentence.startswith(_NO_STATEMENT_BEGINNINGS) or statement in _FIXED_SENTENCES:
+        return False
+    if OFFERS.search(statement) or SOURCES_AS_SUBJECT.search(statement):
+        return False
+    terms = [term for term in search_terms(statement) if not is_grammatical(term)]
+    return len(terms) >= _LEAST_TERMS

@@ -1,0 +1,140 @@
+"""What words tell of a claim: facts that do not stand near its sentence, and nothing more."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.tracing.judging import JudgedPassage, judge_claim
+
+MILL = JudgedPassage(
+    "# The mill\n\nThe mill at Brenn was built in 1764 by Jonas Falk. Since 12 May 1802 it has had two wheels "
+    "of 3.5 m, which grind about 2,000 kg a day. It opens at 7:30 a.m. and may close early. Ms Anna "
+    "Wieland does not sell the flour. She said: “Nobody has ever asked me for the recipe.” Three quarters "
+    "of the grain come from the Upper Brenn Farmers Union.",
+    "Mills of the valley\n2019-04-02",
+)
+MINE = JudgedPassage(
+    "石桥煤矿一九五八年建成，年产煤约三十五万吨。二〇〇三年四月二日，矿长陆振邦宣布停产。停产后没有工人受伤，"
+    "六成工人转到青岭市工作。竖井深420米，可能于明年封闭。陆振邦说：“煤矿养活了三代人。”",
+    "石桥志",
+)
+TRUE = [
+    ("The mill is from 1764.", MILL),
+    ("Jonas Falk built the mill at Brenn.", MILL),
+    ("It has had two wheels since 1802-05-12.", MILL),
+    ("Each wheel measures 350 cm.", MILL),
+    ("The wheels grind two tonnes a day.", MILL),
+    ("The mill opens at 07:30.", MILL),
+    ("75% of the grain come from the UBFU.", MILL),
+    ("Wieland does not sell flour.", MILL),
+    ("J. Falk built the mill.", MILL),
+    ("1. The mill at Brenn was built by Falk.", MILL),
+    ("石桥煤矿建于1958年。", MINE),
+    ("煤矿年产煤35万吨。", MINE),
+    ("2003年4月2日宣布停产。", MINE),
+    ("60%的工人转到了青岭市。", MINE),
+    ("竖井深0.42公里。", MINE),
+    ("停产后无工人受伤。", MINE),
+]
+FALSE = [
+    ("The mill at Brenn was built in 1746.", MILL, "says “1764”, not “1746”"),
+    ("Since 12 June 1802 it has had two wheels.", MILL, "says “12 May 1802”, not “12 June 1802”"),
+    ("The two wheels of 4.5 m grind grain.", MILL, "says “3.5 m”, not “4.5 m”"),
+    ("The wheels grind about 2,500 kg a day.", MILL, "not “2,500 kg”"),
+    ("The mill opens at 8:30 a.m.", MILL, "says “7:30 a.m.”"),
+    ("The mill at Brenn was built by Jonas Hirt.", MILL, "does not name Hirt"),
+    ("Ms Anna Wieland does sell the flour.", MILL, "says “not”"),
+    ("The mill was not built in 1764.", MILL, "without “not”"),
+    ("Ms Anna Wieland sold the flour.", MILL, "says “not”"),
+    (
+        "She said: “Somebody has often asked me for the recipe.”",
+        MILL,
+        "do not stand in the passage",
+    ),
+    ("石桥煤矿一九八五年建成。", MINE, "原文写的是“一九五八年”"),
+    ("石桥煤矿年产煤约五十三万吨。", MINE, "五十三万吨"),
+    ("停产后工人受伤。", MINE, "没有"),
+    ("矿长陆振邦没有宣布停产。", MINE, "没有“没有”"),
+    ("六成工人转到龙口市工作。", MINE, "龙口市"),
+    ("陆振邦说：“煤矿养活了四代人。”", MINE, "原话"),
+]
+
+
+@pytest.mark.parametrize(("claim", "passage"), TRUE)
+def test_the_same_fact_in_another_form_is_not_marked(claim: str, passage: JudgedPassage) -> None:
+    """Other digits, units, dates, hours, shares, initials, acronyms and list numbers; and it is never
+    called supported.
+    """
+    judgement = judge_claim(claim, [passage])
+    assert (judgement.verdict, judgement.reason) == ("nearest", "")
+    assert judgement.nearest is not None
+
+
+@pytest.mark.parametrize(("claim", "passage", "reason"), FALSE)
+def test_a_fact_that_does_not_stand_there_is_named(
+    claim: str, passage: JudgedPassage, reason: str
+) -> None:
+    """With what stands there instead, where the sentence has something of the kind; the places are those
+    of the differing words.
+    """
+    judgement = judge_claim(claim, [passage])
+    assert judgement.verdict == "missing" and reason in judgement.reason
+    for start, end in judgement.differing:
+        assert claim[start:end].strip() == claim[start:end] != ""
+    for start, end in judgement.instead:
+        assert passage.text[start:end] in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        ("All grain comes from the Farmers Union.", "does not say “all”"),
+        ("It opens at 7:30 a.m. and closes early.", "says “may”"),
+        ("Zebras quickly jump sideways.", "shares no word"),
+    ],
+)
+def test_what_words_cannot_decide_is_only_to_be_compared(claim: str, reason: str) -> None:
+    """A stronger word, a lost "may", and a claim without a common word."""
+    judgement = judge_claim(claim, [MILL])
+    assert judgement.verdict == "compare" and reason in judgement.reason
+
+
+def test_roles_are_not_judged() -> None:
+    """Who did what to whom, words cannot tell: the sentence is shown, and nothing is said of it."""
+    passage = JudgedPassage("The board of Lund sued the council of Malmo. The court met in spring.")
+    judgement = judge_claim("The council of Malmo sued the board of Lund.", [passage])
+    assert judgement.verdict == "nearest" and judgement.nearest is not None
+    assert passage.text[: judgement.nearest.end].endswith("Malmo.")
+
+
+def test_a_heading_is_no_nearest_sentence() -> None:
+    """Though it shares most words."""
+    passage = JudgedPassage(
+        "# The lamp of Norby\n\nIts lamp burns whale oil.\n\n## Keepers of the lamp"
+    )
+    nearest = judge_claim("The lamp of Norby burns.", [passage]).nearest
+    assert nearest is not None
+    assert passage.text[nearest.start : nearest.end] == "Its lamp burns whale oil."
+
+
+def test_a_quotation_keeps_its_place() -> None:
+    """Word for word, over several sentences and a line break: nothing in it is judged."""
+    passage = JudgedPassage("It began. No pump may run\nfor 24 hours. Not even at night! It ended.")
+    judgement = judge_claim("No pump may run for 24 hours. Not even at night!", [passage])
+    assert judgement.verdict == "nearest" and judgement.nearest is not None
+    place = judgement.nearest
+    assert passage.text[place.start : place.end] == passage.text[10:58]
+
+
+@given(
+    st.text("ab 12 not 不 “”.。三个天\n|#-ßİ🍵", max_size=60),
+    st.text("ab 12 no 不。三个天\n#|🍵", max_size=90),
+)
+def test_places_lie_in_claim_and_passage(claim: str, text: str) -> None:
+    """Whatever the texts are."""
+    judgement = judge_claim(claim, [JudgedPassage(text)])
+    if judgement.nearest is not None:
+        assert 0 <= judgement.nearest.start < judgement.nearest.end <= len(text)
+    assert all(0 <= start < end <= len(claim) for start, end in judgement.differing)
+    assert all(0 <= start < end <= len(text) for start, end in judgement.instead)
+    assert judgement.verdict not in ("supported", "unsupported")
