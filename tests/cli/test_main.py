@@ -246,7 +246,7 @@ def test_an_address_is_no_file(tmp_path: Path) -> None:
 def test_a_question_that_nobody_can_answer_names_its_option(tmp_path: Path) -> None:
     """Without a terminal and without input, a confirmation says how to give it."""
     run("insert", "-w", tmp_path, "-", stdin="Ada met Byron.")
-    run("snapshot", "-w", tmp_path, "one")
+    run("snapshot", "create", "-w", tmp_path, "one")
     done = run("rollback", "-w", tmp_path, "one")
     assert done.exit_code == 2 and "--yes" in done.stderr
     assert run("rollback", "-w", tmp_path, "one", stdin="n\n").exit_code == 1

@@ -8,7 +8,7 @@ import pytest
 
 from lightrag_jsonl import Document, LightRAG
 from tests.batch_server import BatchServer
-from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
+from tests.cli.conftest import ENGLISH, run, run_json
 from tests.tools.foreign import small as small_index
 from tests.tools.test_batch import LONG, answered_by, run_batch, small
 
@@ -31,12 +31,16 @@ def test_an_export_has_the_format_of_its_name(kb: Path, tmp_path: Path) -> None:
     assert graph == run_json("export", "-w", kb)
 
 
-def test_records_make_the_same_graph_again(kb: Path, tmp_path: Path) -> None:
+def test_records_make_the_same_graph_again(tmp_path: Path) -> None:
     """The exported records, inserted elsewhere with their texts, give the same names and pairs."""
+    kb = tmp_path / "kb"
+    texts = {"curie": ENGLISH, "霍去病": "霍去病出征河西走廊。卫青在长安见到霍去病。"}
+    with LightRAG(kb) as rag:
+        rag.insert([Document(text, id=id) for id, text in texts.items()])
     lines = run("export", "-w", kb, "--format", "jsonl").stdout.split("\n")
     records = [json.loads(line) for line in lines if line]
     with LightRAG(kb) as old, LightRAG(tmp_path / "new") as new:
-        for id, text in (("curie", ENGLISH), ("张骞", CHINESE)):
+        for id, text in texts.items():
             own = [record for record in records if record["document"] == id]
             new.insert_records(Document(text, id=id), own)
         assert names_and_pairs(old.graph) == names_and_pairs(new.graph)

@@ -331,7 +331,7 @@ async def test_the_reranker_decides_as_far_as_it_is_let(
     """In every mode its order is the order, whatever the graph says; with less weight both count,
     and with none it is not asked.
     """
-    likes = Ranked(lambda text: float("nan") if "Marley" in text else len(text))
+    likes = Ranked(lambda text: -1.0 if "Marley" in text else len(text))
     pipeline, orders = pipelines(carol, reranker=likes), []
     for weight in (1.0, 0.5, 0.0):
         param = QueryParam(mode=mode, chunk_top_k=4, rerank_weight=weight)

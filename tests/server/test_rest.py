@@ -47,7 +47,7 @@ def test_stream_shows_keywords_and_evidence_before_the_pieces(server: Running) -
     pieces = "".join(value["text"] for name, value in events if name == "piece")
     assert pieces == events[-1][1]["text"] and events[-1][1]["citations"]
     shown = next(value["shown"] for name, value in events if name == "evidence")
-    assert {one["kind"] for one in shown} == {"entity", "relation", "chunk"}
+    assert {one["kind"] for one in shown} == {"entity", "chunk"}
 
 
 def test_graph_is_searched_and_walked(server: Running) -> None:

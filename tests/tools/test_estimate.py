@@ -47,7 +47,7 @@ def test_an_estimate_leaves_nothing_behind(tmp_path: Path) -> None:
     llm = ScriptedLLM([])
     (tmp_path / "bad.txt").write_bytes(b"\0\1\2" * 100)
     with LightRAG(tmp_path / "kb", llm=llm) as rag:
-        given = [TEXT, Document("居里夫人发现了镭。" * 60), tmp_path / "bad.txt"]
+        given = [TEXT * 3, Document("居里夫人发现了镭。" * 120), tmp_path / "bad.txt"]
         found = rag.run(estimate, given)
         assert rag.status().documents == {} and rag.admin.cache().completions == 0
     assert found.usage.calls == 4 and found.documents == 2

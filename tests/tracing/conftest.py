@@ -22,7 +22,10 @@ def stored(chunks: Mapping[str, Chunk]) -> Any:
     return SimpleNamespace(
         chunks=lambda ids: {id: chunks[id] for id in ids if id in chunks},
         documents=lambda ids: [
-            SimpleNamespace(id=id, title="Lives", source=None, date=None, metadata={}) for id in ids
+            SimpleNamespace(
+                id=id, title="Lives", source=None, date=None, metadata={}, seen_pictures=()
+            )
+            for id in ids
         ],
         pages=lambda *_: (),
     )

@@ -83,7 +83,10 @@ def test_what_cannot_be_stored_costs_no_answer(
         rag.insert(ENGLISH.document())
         monkeypatch.setattr(SQLiteStore, "transaction", full)
         assert ask(rag, heard.append if listening else None) is None
-    assert [event.stage for event in heard] == (STAGES if listening else [])
+    stages = dict.fromkeys(
+        [event.stage for event in heard]
+    )  # the answer may come in several pieces
+    assert list(stages) == (list(dict.fromkeys(STAGES)) if listening else [])
     assert len(caplog.records) == 1 and "not stored" in caplog.text
 
 
