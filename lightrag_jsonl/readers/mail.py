@@ -1,4 +1,4 @@
-"""Reads messages of electronic mail."""
+"""Reads messages of electronic mail, and pages that are saved in the form of messages."""
 
 import codecs
 import email
@@ -7,14 +7,18 @@ import re
 from collections.abc import Iterator
 from email.message import EmailMessage, MIMEPart
 from email.utils import parsedate_to_datetime
+from io import BytesIO
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.web import declared_encoding, html_text
+from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
 
 DEEPEST_MESSAGE = 10  # of messages that are attached to each other
 ADDRESS_FIELDS = ("From", "To", "Cc")
+PAGE_TYPES = ("text/html", "application/xhtml+xml")
+_FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\n")
+_QUOTED_FROM = re.compile(rb"^>From ", re.MULTILINE)
 _HEADER = re.compile(rb"\A(?:From [^\n]*\n)?[!-9;-~]+[ \t]*:")
 
 
@@ -33,9 +37,59 @@ def read_mail(data: bytes, meter: FileMeter) -> Document:
     return message_document(parsed_message(data.lstrip()), meter)
 
 
+def read_outlook_mail(data: bytes, meter: FileMeter) -> Document:
+    """The text of a message that Outlook has saved (.msg), as that of an .eml file."""
+    import oxmsg
+
+    try:
+        message = oxmsg.Message.load(BytesIO(data))
+    except (OSError, ValueError) as error:
+        raise ConfigError("is not a message of Outlook") from error
+    people = {"From": message.sender or ""}
+    recipients = [recipient.name or recipient.email_address for recipient in message.recipients]
+    people["To"] = ", ".join(filter(None, recipients))
+    metadata = {name.lower(): text for name, text in people.items() if text}
+    head = [f"{name}: {text}" for name, text in people.items() if text]
+    subject = " ".join((message.subject or "").split())
+    if subject:
+        head.append(f"Subject: {subject}")
+    body = (message.body or "").replace("\r\n", "\n").strip()
+    if not body and message.html_body:
+        body = html_text(message.html_body)
+    names = [attachment.file_name for attachment in message.attachments]
+    attached = f"Attachments: {', '.join(filter(None, names))}" if any(names) else ""
+    text = "\n\n".join(filter(None, ["\n".join(head), body, attached]))
+    meter.add_characters(len(text))
+    date = message.sent_date.date().isoformat() if message.sent_date else None
+    return Document(text, title=subject or None, date=date, metadata=metadata)
+
+
+def read_web_archive(data: bytes, meter: FileMeter) -> Document:
+    """The main text of a page that a browser has saved in one file (.mht)."""
+    for part in parsed_message(data.lstrip()).walk():
+        content = part.get_payload(decode=True)
+        if part.get_content_type() in PAGE_TYPES and isinstance(content, bytes):
+            charset = str(part.get_param("charset") or declared_encoding(content))
+            return read_html(meter.decode(content, declared=charset).encode("utf-8"), meter)
+    raise ConfigError("holds no page of HTML")
+
+
+def messages_in(data: bytes) -> Iterator[bytes]:
+    """The messages of a mailbox (mbox), each as in a file of its own."""
+    starts = [match.start() for match in _FROM_LINE.finditer(data)]
+    if not starts or data[: starts[0]].strip():
+        raise ConfigError(
+            "is not a mailbox: it does not begin with a line such as From ada@example.org"
+        )
+    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+        _, _, message = data[start:end].partition(b"\n")
+        if message.strip():
+            yield _QUOTED_FROM.sub(b"From ", message)
+
+
 def parsed_message(data: bytes) -> EmailMessage:
     """The message in bytes that begin with its headers."""
-    return email.message_from_bytes(data, policy=email.policy.default)  # type: ignore[return-value]
+    return email.message_from_bytes(data, policy=email.policy.default)
 
 
 def message_document(message: EmailMessage, meter: FileMeter) -> Document:

@@ -19,13 +19,13 @@ SETTINGS = {  # nothing is read or run but the text itself, and faults of form a
     "smart_quotes": False,
     "input_encoding": "unicode",
     "_disable_config": True,
-    "line_length_limit": 10_000_000,
 }
 NO_TEXT = frozenset(
     ["comment", "substitution_definition", "target", "image", "raw", "system_message", "pending", "meta"]
 )  # fmt: skip
 MARKUP_ONLY = frozenset(["toctree", "contents", "highlight", "include", "index", "currentmodule"])
 CODE = frozenset(["code", "code-block", "sourcecode", "literalinclude", "prompt", "parsed-literal"])
+LONGEST_LINE = 10_000  # characters; docutils refuses longer ones, on which its patterns take hours
 VERSIONS = {  # Sphinx's words before a version
     "versionadded": "New in version",
     "versionchanged": "Changed in version",
@@ -45,6 +45,10 @@ def read_rst(data: bytes, meter: FileMeter) -> Document:
     from docutils.core import publish_doctree
 
     source = meter.decode(data).replace("\r\n", "\n")
+    longest_line = max(map(len, source.split("\n")))
+    if longest_line > LONGEST_LINE:
+        meter.add_note(f"has a line of {longest_line:,} characters, so its markup is not read")
+        return Document(source, title=heading_title(source))
     _register_unknown(source)
     tree = publish_doctree(source, settings_overrides=SETTINGS)
     fields: dict[str, str] = {}
@@ -198,7 +202,7 @@ def _directive_class() -> Any:
     from docutils import nodes
     from docutils.parsers.rst import Directive
 
-    class ContentDirective(Directive):
+    class ContentDirective(Directive):  # type: ignore[misc]
         """Gives the argument as a paragraph, and the content as blocks, or as code."""
 
         optional_arguments = 1

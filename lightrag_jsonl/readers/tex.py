@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
@@ -15,7 +17,54 @@ LEVELS = {
 # Commands whose arguments are no text, with the arguments that they take.
 SILENT = {
     **dict.fromkeys(
-        ["label", "ref", "eqref", "pageref", "autoref", "cref", "Cref", "cref*", "nameref", "vref", "index", "glossary", "include", "input", "includegraphics", "bibliography", "bibliographystyle", "usepackage", "documentclass", "thispagestyle", "pagestyle", "vspace", "vspace*", "hspace", "hspace*", "pagenumbering", "hypersetup", "graphicspath", "geometry", "captionsetup", "cite", "citep", "citet", "citealp", "citealt", "citeauthor", "citeyear", "parencite", "textcite", "autocite", "footcite", "nocite", "bibliographystyle", "theoremstyle", "phantomsection", "pdfbookmark"],
+        [
+            "label",
+            "ref",
+            "eqref",
+            "pageref",
+            "autoref",
+            "cref",
+            "Cref",
+            "cref*",
+            "nameref",
+            "vref",
+            "index",
+            "glossary",
+            "include",
+            "input",
+            "includegraphics",
+            "bibliography",
+            "bibliographystyle",
+            "usepackage",
+            "documentclass",
+            "thispagestyle",
+            "pagestyle",
+            "vspace",
+            "vspace*",
+            "hspace",
+            "hspace*",
+            "pagenumbering",
+            "hypersetup",
+            "graphicspath",
+            "geometry",
+            "captionsetup",
+            "cite",
+            "citep",
+            "citet",
+            "citealp",
+            "citealt",
+            "citeauthor",
+            "citeyear",
+            "parencite",
+            "textcite",
+            "autocite",
+            "footcite",
+            "nocite",
+            "bibliographystyle",
+            "theoremstyle",
+            "phantomsection",
+            "pdfbookmark",
+        ],
         "*[[{",
     ),
     **dict.fromkeys(["setlength", "addtolength", "setcounter", "addtocounter", "fontsize"], "{{"),
@@ -24,12 +73,14 @@ SILENT = {
 CODE_ENVIRONMENT = re.compile(r"\\(begin|end)\{(?:lstlisting|minted)\}")
 # Commands of layout that have no words.
 SWITCHES = frozenset(
-    """maketitle tableofcontents listoffigures listoftables today centering raggedright noindent indent
+    words(
+        """maketitle tableofcontents listoffigures listoftables today centering raggedright noindent indent
     newpage clearpage cleardoublepage pagebreak linebreak newline appendix frontmatter mainmatter backmatter
     bigskip medskip smallskip tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge
     bfseries itshape scshape ttfamily sffamily rmfamily bf it em rm sc sf tt toprule midrule bottomrule hline
     par protect relax left right big Big endinput selectfont and hfill vfill columnwidth textwidth linewidth
-    caption makeatletter makeatother begingroup endgroup sloppy singlespacing doublespacing""".split()
+    caption makeatletter makeatother begingroup endgroup sloppy singlespacing doublespacing"""
+    )
 )
 DEFINITIONS = ("newcommand", "renewcommand", "providecommand")
 TITLE_FIELDS = ("title", "author", "date")
@@ -45,7 +96,10 @@ def read_tex(data: bytes, meter: FileMeter) -> Document:
     Sections are headings, formulas stay as they are written, and the preamble gives title, author, date and
     the document's own commands. Commands that are defined nowhere in the file are noted.
     """
-    reader = _Reader(meter.decode(data).replace("\r\n", "\n"))
+    try:
+        reader = _Reader(meter.decode(data).replace("\r\n", "\n"))
+    except RecursionError as error:
+        raise ConfigError("is nested too deeply") from error
     meter.add_characters(len(reader.text))
     if reader.unknown:
         meter.add_note(f"unknown commands left out: {', '.join(sorted(reader.unknown)[:10])}")
