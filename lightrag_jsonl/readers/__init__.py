@@ -1,6 +1,6 @@
 """Reads files of many formats, each by the reader that a table names for its suffix."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from types import MappingProxyType
@@ -9,9 +9,14 @@ from typing import TypeAlias
 from lightrag_jsonl.core.errors import ConfigError, described
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.calendars import read_calendar
-from lightrag_jsonl.readers.compression import gunzip
+from lightrag_jsonl.readers.compression import archived_files, gunzip
 from lightrag_jsonl.readers.limits import FileLimits, FileMeter
-from lightrag_jsonl.readers.mail import read_mail, read_outlook_mail, read_web_archive
+from lightrag_jsonl.readers.mail import (
+    mailbox_files,
+    read_mail,
+    read_outlook_mail,
+    read_web_archive,
+)
 from lightrag_jsonl.readers.markdown import read_markdown
 from lightrag_jsonl.readers.notebooks import read_notebook
 from lightrag_jsonl.readers.open_document import read_odp, read_ods, read_odt
@@ -70,7 +75,7 @@ FILE_FORMATS = (
     FileFormat(("LaTeX", "LaTeX"), (".tex", ".latex"), read_tex),
     FileFormat(("Mail", "邮件"), (".eml",), read_mail, needs_extra=False),
     FileFormat(("Outlook", "Outlook"), (".msg",), read_outlook_mail),
-    FileFormat(("JSON", "JSON"), (".json",), read_json, needs_extra=False),
+    FileFormat(("JSON", "JSON"), (".json", ".ndjson"), read_json, needs_extra=False),
     FileFormat(("CSV", "CSV"), (".csv", ".tsv"), read_csv, needs_extra=False),
     FileFormat(("PDF", "PDF"), (".pdf",), read_pdf),
     FileFormat(("Word", "Word"), (".docx", ".docm", ".dotx", ".dotm"), read_docx),
@@ -93,9 +98,11 @@ FILE_FORMATS = (
 READERS: Mapping[str, FormatReader] = MappingProxyType(
     {suffix: format.read for format in FILE_FORMATS for suffix in format.suffixes}
 )
-ARCHIVES = frozenset(
-    (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar", ".bz2", ".xz", ".zst")
+# Files that hold other files: by suffix, what gives their names and bytes.
+UNPACKERS: Mapping[str, Callable[[bytes], Iterator[tuple[str, bytes | ConfigError]]]] = (
+    MappingProxyType({".zip": archived_files, ".mbox": mailbox_files})
 )
+ARCHIVES = frozenset((".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar", ".bz2", ".xz", ".zst"))
 OLD_FORMATS = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx"}
 
 

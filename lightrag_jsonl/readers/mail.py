@@ -74,17 +74,17 @@ def read_web_archive(data: bytes, meter: FileMeter) -> Document:
     raise ConfigError("holds no page of HTML")
 
 
-def messages_in(data: bytes) -> Iterator[bytes]:
-    """The messages of a mailbox (mbox), each as in a file of its own."""
+def mailbox_files(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """The messages of a mailbox (mbox), each as a file with the number of the message as its name."""
     starts = [match.start() for match in _FROM_LINE.finditer(data)]
     if not starts or data[: starts[0]].strip():
         raise ConfigError(
             "is not a mailbox: it does not begin with a line such as From ada@example.org"
         )
-    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(data)], strict=True), 1):
         _, _, message = data[start:end].partition(b"\n")
         if message.strip():
-            yield _QUOTED_FROM.sub(b"From ", message)
+            yield f"{number}.eml", _QUOTED_FROM.sub(b"From ", message)
 
 
 def parsed_message(data: bytes) -> EmailMessage:
