@@ -104,8 +104,9 @@ def _task_models(
 def _take_file_limits(parameters: Parameters) -> FileLimits:
     values: dict[str, Any] = {}
     for field in fields(FileLimits):
-        value = parameters.pop(f"max_file_{field.name}")
-        if value is not None:
+        is_pattern = field.name in ("exclude", "include")
+        value = parameters.pop(field.name if is_pattern else f"max_file_{field.name}")
+        if value:
             values[field.name] = value << 20 if field.name == "memory" else value
     return FileLimits(**values)
 
@@ -200,6 +201,17 @@ reading_options = together(
 file_limit_options = collected(
     "file_limits",
     _take_file_limits,
+    option(
+        "--exclude",
+        "Leave out what matches in a folder, a pattern as in a .gitignore; may be repeated.",
+        multiple=True,
+    ),
+    option(
+        "--include",
+        "Read what matches in a folder, even if it is hidden, ignored by a .gitignore, or in a folder of "
+        "packages; may be repeated.",
+        multiple=True,
+    ),
     option("--max-file-seconds", "Time to read one file (default 300).", POSITIVE),
     option("--max-file-memory", "Memory to read one file, in MB (default 2048).", POSITIVE),
     option("--max-file-characters", "Characters in one file (default 50 million).", POSITIVE),

@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from pathlib import Path, PurePath
+from operator import itemgetter
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.encoding import decoded
@@ -15,14 +16,15 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport, SkippedFile
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json
-from lightrag_jsonl.indexing.folders import FolderContents, irregularity
-from lightrag_jsonl.readers import PICTURE_SUFFIXES, READERS, Readers, file_suffix
+from lightrag_jsonl.indexing.folders import PROGRAM_FOLDERS, FolderContents, irregularity
+from lightrag_jsonl.readers import PICTURE_SUFFIXES, READERS, UNPACKERS, Readers, file_suffix
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.readers.process import ReadingProcess
 
 Given: TypeAlias = str | Path | Document
 UnreadSource: TypeAlias = Failure | FileNote | SkippedFile
 Loaded: TypeAlias = Document | UnreadSource
+PART_MARK = "#/"  # in the id of a file inside another, between the two paths
 LINE_MARK = "#line-"  # in the id of a line, between the path and the digest of the text
 JSONL_SUFFIX = ".jsonl"  # of a file with a document on each line
 BAD_LINES = 1_000  # of a file, which are named one by one
@@ -82,7 +84,7 @@ class _Loader:
         self._readers = readers
         # Without a vision model, a folder of pages with their pictures is no folder of failures.
         own = [suffix for suffix in READERS if reading.sees or suffix not in PICTURE_SUFFIXES]
-        self._suffixes = [*dict.fromkeys((*own, *readers)), JSONL_SUFFIX]
+        self._suffixes = [*dict.fromkeys((*own, *readers)), JSONL_SUFFIX, *UNPACKERS]
 
     def load_or_fail(self, source: Given) -> Iterator[Loaded]:
         """As `load`, but an unreadable source is a `Failure`."""
@@ -113,7 +115,13 @@ class _Loader:
 
     def _load_file(self, path: Path) -> Iterator[Loaded]:
         for document in documents_in(_read_bytes(path), path, self._reading, self._readers):
-            if isinstance(document, Document) and not document.id:
+            if (
+                isinstance(document, Document)
+                and document.id
+                and document.id.startswith(f"{path}{PART_MARK}")
+            ):
+                document = replace(document, id=path_id(path) + document.id.removeprefix(str(path)))
+            elif isinstance(document, Document) and not document.id:
                 id = path_id(path)
                 if file_suffix(path) == JSONL_SUFFIX:  # the text names a line, wherever it stands
                     id += LINE_MARK + digest(document.text, *(document.pages or ()))
@@ -121,7 +129,8 @@ class _Loader:
             yield document
 
     def _load_folder(self, folder: Path) -> Iterator[Loaded]:
-        contents = FolderContents(folder)
+        limits = self._reading.limits
+        contents = FolderContents(folder, exclude=limits.exclude, include=limits.include)
         paths = [path for path in contents.files if file_suffix(path) in self._suffixes]
         if not paths and not contents.closed and not self._allow_empty:
             raise ConfigError(self._nothing_readable(folder, contents))
@@ -154,10 +163,14 @@ class _Loader:
 def documents_in(
     data: bytes, path: PurePath, reading: ReadingProcess, readers: Readers | None = None
 ) -> Iterator[Document | Failure | FileNote]:
-    """The documents in a file's bytes: one for each line of a `.jsonl` file, one of any other file.
+    """The documents in a file's bytes: one for each line of a `.jsonl` file, each file of an archive, each
+    message of a mailbox; one of any other file.
 
     The path is their source. Notes on the file follow. `ConfigError` if the file cannot be read.
     """
+    if file_suffix(path) in UNPACKERS and file_suffix(path) not in (readers or {}):
+        yield from _documents_inside(data, path, reading, readers or {})
+        return
     content = reading.read_file(data, path, readers)
     document = content.document
     if file_suffix(path) == JSONL_SUFFIX:
@@ -166,6 +179,43 @@ def documents_in(
         yield replace(document, source=document.source or str(path))
     for note in content.notes:
         yield FileNote(str(path), note)
+
+
+def _documents_inside(
+    data: bytes, path: PurePath, reading: ReadingProcess, readers: Readers
+) -> Iterator[Document | Failure | FileNote]:
+    """The documents of the files inside a file, with ids such as "notes.zip#/ada.md".
+
+    A file that cannot be read is a `Failure`. Files of other kinds, hidden ones and archives are noted.
+    """
+    try:
+        files = list(UNPACKERS[file_suffix(path)](data))
+    except ConfigError as error:
+        raise ConfigError(f"{path} {error}") from error
+    unread = Counter[str]()
+    for name, content in sorted(files, key=itemgetter(0)):
+        parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
+        inner = path.joinpath(*parts)
+        suffix = file_suffix(inner)
+        is_hidden = any(part.startswith(".") for part in parts) or PROGRAM_FOLDERS & set(parts)
+        if is_hidden or suffix not in (*READERS, *readers, JSONL_SUFFIX):
+            unread[suffix or "without suffix"] += 1
+            continue
+        try:
+            if isinstance(content, ConfigError):
+                raise ConfigError(f"{inner} {content}")
+            for item in documents_in(content, inner, reading, readers):
+                if isinstance(item, Document) and not item.id:
+                    mark = LINE_MARK + digest(item.text) if suffix == JSONL_SUFFIX else ""
+                    id = f"{path}{PART_MARK}{PurePosixPath(*parts)}{mark}"
+                    yield replace(item, id=id)
+                else:
+                    yield item
+        except ConfigError as error:
+            yield Failure(str(inner), None, str(error))
+    if unread:
+        counts = ", ".join(f"{count} {suffix}" for suffix, count in unread.items())
+        yield FileNote(str(path), f"not read, of the files inside: {counts}")
 
 
 def with_unread(report: InsertReport, unread: Sequence[UnreadSource]) -> InsertReport:

@@ -1,6 +1,6 @@
 """Reads files of many formats, each by the reader that a table names for its suffix."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from types import MappingProxyType
@@ -8,17 +8,31 @@ from typing import TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError, described
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.readers.compression import gunzip
+from lightrag_jsonl.readers.calendars import read_calendar
+from lightrag_jsonl.readers.compression import archived_files, gunzip
 from lightrag_jsonl.readers.limits import FileLimits, FileMeter
-from lightrag_jsonl.readers.mail import read_mail
+from lightrag_jsonl.readers.mail import (
+    mailbox_files,
+    read_mail,
+    read_outlook_mail,
+    read_web_archive,
+)
 from lightrag_jsonl.readers.markdown import read_markdown
 from lightrag_jsonl.readers.notebooks import read_notebook
+from lightrag_jsonl.readers.open_document import read_odp, read_ods, read_odt
 from lightrag_jsonl.readers.org import read_org
 from lightrag_jsonl.readers.pdf import read_pdf
 from lightrag_jsonl.readers.pictures import read_picture_file
 from lightrag_jsonl.readers.rst import read_rst
+from lightrag_jsonl.readers.rtf import read_rtf
 from lightrag_jsonl.readers.slides import read_pptx
-from lightrag_jsonl.readers.structured import read_json, read_xml
+from lightrag_jsonl.readers.structured import (
+    read_fiction_book,
+    read_json,
+    read_notes,
+    read_xml,
+)
+from lightrag_jsonl.readers.subtitles import read_subtitles
 from lightrag_jsonl.readers.tables import read_csv, read_xlsx
 from lightrag_jsonl.readers.tex import read_tex
 from lightrag_jsonl.readers.web import read_epub, read_html
@@ -56,27 +70,39 @@ FILE_FORMATS = (
     FileFormat(
         ("Jupyter notebooks", "Jupyter 笔记本"), (".ipynb",), read_notebook, needs_extra=False
     ),
-    FileFormat(("reStructuredText", "reStructuredText"), (".rst",), read_rst, needs_extra=False),
+    FileFormat(("reStructuredText", "reStructuredText"), (".rst",), read_rst),
     FileFormat(("Org", "Org"), (".org",), read_org, needs_extra=False),
-    FileFormat(("LaTeX", "LaTeX"), (".tex",), read_tex, needs_extra=False),
+    FileFormat(("LaTeX", "LaTeX"), (".tex", ".latex"), read_tex),
     FileFormat(("Mail", "邮件"), (".eml",), read_mail, needs_extra=False),
-    FileFormat(("JSON", "JSON"), (".json",), read_json, needs_extra=False),
+    FileFormat(("Outlook", "Outlook"), (".msg",), read_outlook_mail),
+    FileFormat(("JSON", "JSON"), (".json", ".ndjson"), read_json, needs_extra=False),
     FileFormat(("CSV", "CSV"), (".csv", ".tsv"), read_csv, needs_extra=False),
     FileFormat(("PDF", "PDF"), (".pdf",), read_pdf),
     FileFormat(("Word", "Word"), (".docx", ".docm", ".dotx", ".dotm"), read_docx),
     FileFormat(("PowerPoint", "PowerPoint"), (".pptx", ".pptm", ".ppsx", ".potx"), read_pptx),
     FileFormat(("Excel", "Excel"), (".xlsx", ".xlsm", ".xltx", ".xltm"), read_xlsx),
-    FileFormat(("HTML", "HTML"), (".html", ".htm"), read_html),
+    FileFormat(("OpenDocument", "OpenDocument"), (".odt", ".ott"), read_odt),
+    FileFormat(("OpenDocument", "OpenDocument"), (".ods", ".ots"), read_ods),
+    FileFormat(("OpenDocument", "OpenDocument"), (".odp", ".otp"), read_odp),
+    FileFormat(("RTF", "RTF"), (".rtf",), read_rtf),
+    FileFormat(("HTML", "HTML"), (".html", ".htm", ".xhtml"), read_html),
+    FileFormat(("MHTML", "MHTML"), (".mht", ".mhtml"), read_web_archive),
     FileFormat(("XML", "XML"), (".xml",), read_xml),
     FileFormat(("EPUB", "EPUB"), (".epub",), read_epub),
+    FileFormat(("FictionBook", "FictionBook"), (".fb2",), read_fiction_book),
+    FileFormat(("Evernote", "印象笔记"), (".enex",), read_notes),
+    FileFormat(("Subtitles", "字幕"), (".srt", ".vtt"), read_subtitles),
+    FileFormat(("Calendar", "日历"), (".ics",), read_calendar),
     FileFormat(("Pictures", "图片"), PICTURE_SUFFIXES, read_picture_file),
 )
 READERS: Mapping[str, FormatReader] = MappingProxyType(
     {suffix: format.read for format in FILE_FORMATS for suffix in format.suffixes}
 )
-ARCHIVES = frozenset(
-    (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar", ".bz2", ".xz", ".zst")
+# Files that hold other files: by suffix, what gives their names and bytes.
+UNPACKERS: Mapping[str, Callable[[bytes], Iterator[tuple[str, bytes | ConfigError]]]] = (
+    MappingProxyType({".zip": archived_files, ".mbox": mailbox_files})
 )
+ARCHIVES = frozenset((".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar", ".bz2", ".xz", ".zst"))
 OLD_FORMATS = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx"}
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from collections.abc import Iterator
 from io import BytesIO
 from zipfile import BadZipFile, ZipFile
 
@@ -28,6 +29,18 @@ def gunzip(data: bytes) -> bytes:
     if len(content) > limit:
         raise ConfigError(f"unpacks to more than {limit:,} bytes")
     return content
+
+
+def archived_files(data: bytes) -> Iterator[tuple[str, bytes | ConfigError]]:
+    """The files in a ZIP archive by name, or why one of them cannot be unpacked."""
+    with open_zip(data, ".zip") as archive:
+        for part in archive.infolist():
+            if part.is_dir():
+                continue
+            try:
+                yield part.filename, archive.read(part)
+            except (RuntimeError, NotImplementedError, BadZipFile, zlib.error, EOFError) as error:
+                yield part.filename, ConfigError(f"cannot be unpacked: {error}")
 
 
 def open_zip(data: bytes, kind: str) -> ZipFile:

@@ -29,6 +29,8 @@ class FileLimits:
     - `cells`: of all sheets of a table, blank ones included. The longest sheet of Excel, 1,048,576
       rows, has 19 columns then.
     - `pages`: also sheets, slides and chapters.
+    - `exclude`, `include`: of a folder, patterns in the form of a `.gitignore`. What matches `exclude` is left
+      out; what matches `include` is read though it is hidden, ignored, or in a folder of packages.
     """
 
     seconds: Annotated[float, Meta(gt=0, le=1_000_000)] = 300.0
@@ -36,6 +38,8 @@ class FileLimits:
     characters: AtLeastOne = 50_000_000
     cells: AtLeastOne = 20_000_000
     pages: AtLeastOne = 100_000
+    exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)

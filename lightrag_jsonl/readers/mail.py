@@ -1,49 +1,169 @@
-"""Reads messages of electronic mail."""
+"""Reads messages of electronic mail, and pages that are saved in the form of messages."""
 
 import codecs
 import email
 import email.policy
 import re
+from collections.abc import Iterator
 from email.message import EmailMessage, MIMEPart
 from email.utils import parsedate_to_datetime
+from io import BytesIO
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.web import declared_encoding, html_text
+from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
 
+DEEPEST_MESSAGE = 10  # of messages that are attached to each other
 ADDRESS_FIELDS = ("From", "To", "Cc")
+PAGE_TYPES = ("text/html", "application/xhtml+xml")
+_FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\n")
+_QUOTED_FROM = re.compile(rb"^>From ", re.MULTILINE)
 _HEADER = re.compile(rb"\A(?:From [^\n]*\n)?[!-9;-~]+[ \t]*:")
 
 
 def read_mail(data: bytes, meter: FileMeter) -> Document:
     """The text of a message below its people and subject; its attachments are named at the end.
 
-    The subject is the title; the metadata are the people and the message's id. The plain part is
-    preferred; without it, the text of the HTML part is read.
+    The subject is the title; the metadata are the people and the message's id. Of two forms of the same
+    text, the plain one is preferred to HTML. Texts around pictures, and messages that are attached, are
+    read in their places.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # as some programs save it
         data = data.decode("utf-16", "replace").encode("utf-8")
     data = data.removeprefix(codecs.BOM_UTF8)
     if not _HEADER.match(data.lstrip()):
         raise ConfigError("is not a message: it does not begin with headers such as From:")
-    message = email.message_from_bytes(data.lstrip(), policy=email.policy.default)
-    assert isinstance(message, EmailMessage)
-    people = {name: text for name in ADDRESS_FIELDS if (text := _header(message, name))}
-    subject = _header(message, "Subject")
-    head = [f"{name}: {text}" for name, text in people.items()]
+    return message_document(parsed_message(data.lstrip()), meter)
+
+
+def read_outlook_mail(data: bytes, meter: FileMeter) -> Document:
+    """The text of a message that Outlook has saved (.msg), as that of an .eml file."""
+    import oxmsg
+
+    try:
+        message = oxmsg.Message.load(BytesIO(data))
+    except (OSError, ValueError) as error:
+        raise ConfigError("is not a message of Outlook") from error
+    people = {"From": message.sender or ""}
+    recipients = [recipient.name or recipient.email_address for recipient in message.recipients]
+    people["To"] = ", ".join(filter(None, recipients))
+    metadata = {name.lower(): text for name, text in people.items() if text}
+    head = [f"{name}: {text}" for name, text in people.items() if text]
+    subject = " ".join((message.subject or "").split())
     if subject:
         head.append(f"Subject: {subject}")
-    attachments = [name for part in message.iter_attachments() if (name := _attachment_name(part))]
-    blocks = ["\n".join(head), _body(message, meter)]
-    if attachments:
-        blocks.append(f"Attachments: {', '.join(attachments)}")
-    text = "\n\n".join(block for block in blocks if block)
+    body = (message.body or "").replace("\r\n", "\n").strip()
+    if not body and message.html_body:
+        body = html_text(message.html_body)
+    names = [attachment.file_name for attachment in message.attachments]
+    attached = f"Attachments: {', '.join(filter(None, names))}" if any(names) else ""
+    text = "\n\n".join(filter(None, ["\n".join(head), body, attached]))
     meter.add_characters(len(text))
-    metadata = {name.lower(): address for name, address in people.items()}
+    date = message.sent_date.date().isoformat() if message.sent_date else None
+    return Document(text, title=subject or None, date=date, metadata=metadata)
+
+
+def read_web_archive(data: bytes, meter: FileMeter) -> Document:
+    """The main text of a page that a browser has saved in one file (.mht)."""
+    for part in parsed_message(data.lstrip()).walk():
+        content = part.get_payload(decode=True)
+        if part.get_content_type() in PAGE_TYPES and isinstance(content, bytes):
+            charset = str(part.get_param("charset") or declared_encoding(content))
+            return read_html(meter.decode(content, declared=charset).encode("utf-8"), meter)
+    raise ConfigError("holds no page of HTML")
+
+
+def mailbox_files(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """The messages of a mailbox (mbox), each as a file with the number of the message as its name."""
+    starts = [match.start() for match in _FROM_LINE.finditer(data)]
+    if not starts or data[: starts[0]].strip():
+        raise ConfigError(
+            "is not a mailbox: it does not begin with a line such as From ada@example.org"
+        )
+    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(data)], strict=True), 1):
+        _, _, message = data[start:end].partition(b"\n")
+        if message.strip():
+            yield f"{number}.eml", _QUOTED_FROM.sub(b"From ", message)
+
+
+def parsed_message(data: bytes) -> EmailMessage:
+    """The message in bytes that begin with its headers."""
+    return email.message_from_bytes(data, policy=email.policy.default)
+
+
+def message_document(message: EmailMessage, meter: FileMeter) -> Document:
+    """The document of one message."""
+    text = _message_text(message, meter, depth=1)
+    meter.add_characters(len(text))
+    metadata = {name.lower(): address for name, address in _people(message).items()}
     if message_id := _header(message, "Message-ID"):
         metadata["message_id"] = message_id
-    return Document(text, title=subject or None, date=_date(message), metadata=metadata)
+    title = _header(message, "Subject") or None
+    return Document(text, title=title, date=_date(message), metadata=metadata)
+
+
+def _message_text(message: EmailMessage, meter: FileMeter, *, depth: int) -> str:
+    """People, subject and texts of a message, and the names of its attached files."""
+    head = [f"{name}: {text}" for name, text in _people(message).items()]
+    date = _date(message)
+    if depth > 1 and date:  # the document's own date stands beside its text
+        head.append(f"Date: {date}")
+    if subject := _header(message, "Subject"):
+        head.append(f"Subject: {subject}")
+    texts = list(_part_texts(message, meter, depth))
+    names = [name for part in _leaves(message) if (name := _file_name(part))]
+    if names:
+        texts.append(f"Attachments: {', '.join(names)}")
+    return "\n\n".join(filter(None, ["\n".join(head), *texts]))
+
+
+def _people(message: EmailMessage) -> dict[str, str]:
+    return {name: text for name in ADDRESS_FIELDS if (text := _header(message, name))}
+
+
+def _part_texts(part: MIMEPart, meter: FileMeter, depth: int) -> Iterator[str]:
+    """The texts of a part in the order in which a mail program shows them."""
+    kind = part.get_content_type()
+    if kind == "message/rfc822":
+        if depth < DEEPEST_MESSAGE:
+            for message in _parts(part):
+                yield _message_text(message, meter, depth=depth + 1)
+        else:
+            meter.add_note(f"messages below {DEEPEST_MESSAGE} others are left out")
+    elif kind == "multipart/alternative":
+        forms = [list(_part_texts(form, meter, depth)) for form in _parts(part)]
+        yield from next((texts for texts in forms if any(texts)), [])  # the plainest comes first
+    elif kind == "multipart/related":
+        for root in _parts(part)[:1]:
+            yield from _part_texts(root, meter, depth)
+    elif part.is_multipart():
+        for piece in _parts(part):
+            yield from _part_texts(piece, meter, depth)
+    elif not _file_name(part):
+        text = _mime_part_text(part, meter) if part.get_content_maintype() == "text" else ""
+        yield html_text(text).strip() if text and kind == "text/html" else text.strip()
+
+
+def _parts(part: MIMEPart) -> list[EmailMessage]:
+    """The parts of a part, as far as they are parts."""
+    payload = part.get_payload()
+    return (
+        [piece for piece in payload if isinstance(piece, EmailMessage)]
+        if isinstance(payload, list)
+        else []
+    )
+
+
+def _leaves(part: MIMEPart) -> Iterator[MIMEPart]:
+    """The parts that have no parts, without those of attached messages."""
+    for piece in _parts(part):
+        if piece.get_content_type() == "message/rfc822":
+            continue
+        if piece.is_multipart():
+            yield from _leaves(piece)
+        else:
+            yield piece
 
 
 def _header(message: EmailMessage, name: str) -> str:
@@ -66,32 +186,21 @@ def _date(message: EmailMessage) -> str | None:
         return None
 
 
-def _attachment_name(part: EmailMessage) -> str:
-    """The name of an attached file, or the subject of an attached message."""
+def _file_name(part: MIMEPart) -> str:
+    """The name of an attached file; "" of a text in the message itself, whatever its name is."""
+    if part.get_content_maintype() == "text" and part.get_content_disposition() != "attachment":
+        return ""
     try:
         name = part.get_filename()
     except (ValueError, LookupError):
         name = None
-    if not name and part.get_content_type() == "message/rfc822":
-        messages = part.get_payload()
-        if isinstance(messages, list) and isinstance(messages[0], EmailMessage):
-            name = _header(messages[0], "Subject")
     return " ".join((name or "").split())
 
 
-def _body(message: EmailMessage, meter: FileMeter) -> str:
-    """The text of the plain part, or else of the HTML part."""
-    plain = _mime_part_text(message.get_body(("plain",)), meter)
-    if plain.strip():
-        return plain.strip()
-    page = _mime_part_text(message.get_body(("html",)), meter)
-    return html_text(page).strip() if page else ""
-
-
-def _mime_part_text(part: MIMEPart | None, meter: FileMeter) -> str:
+def _mime_part_text(part: MIMEPart, meter: FileMeter) -> str:
     """The decoded text of a part, in the encoding that it or its page declares."""
-    content = part.get_payload(decode=True) if part is not None else None
-    if part is None or not isinstance(content, bytes):
+    content = part.get_payload(decode=True)
+    if not isinstance(content, bytes):
         return ""
     declared = str(part.get_param("charset") or declared_encoding(content))
     return meter.decode(content, declared=declared).replace("\r\n", "\n")

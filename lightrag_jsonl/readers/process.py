@@ -46,7 +46,7 @@ class ReadingProcess:
     """
 
     def __init__(self, limits: FileLimits | None = None, *, sees: bool = False) -> None:
-        self._limits = limits or FileLimits()
+        self.limits = limits or FileLimits()
         self.sees = sees
         self._process: subprocess.Popen[bytes] | None = None
         self._is_possible = True
@@ -77,12 +77,12 @@ class ReadingProcess:
     def read_file(self, data: bytes, path: PurePath, readers: Readers | None = None) -> FileContent:
         """The content of a file's bytes, as by the function; `ConfigError` names a limit."""
         if is_read_here(path, readers):
-            return read_file(data, path, readers, limits=self._limits)
+            return read_file(data, path, readers, limits=self.limits)
         with self._lock:
             process = self._started()
             if process is None:
-                return read_file(data, path, readers, limits=self._limits, sees=self.sees)
-            request = FileRequest(sanitize(str(path)), data, self._limits, self.sees)
+                return read_file(data, path, readers, limits=self.limits, sees=self.sees)
+            request = FileRequest(sanitize(str(path)), data, self.limits, self.sees)
             return self._ask(process, request)
 
     def _started(self) -> subprocess.Popen[bytes] | None:
@@ -116,7 +116,7 @@ class ReadingProcess:
         )
 
     def _ask(self, process: subprocess.Popen[bytes], request: FileRequest) -> FileContent:
-        alarm = _Alarm(process, self._limits.seconds)
+        alarm = _Alarm(process, self.limits.seconds)
         try:
             with alarm:
                 response = self._exchange(process, request)
@@ -139,7 +139,7 @@ class ReadingProcess:
     ) -> FileResponse | None:
         """The answer to a request; None if the process has ended."""
         assert process.stdin is not None and process.stdout is not None
-        longest = 8 * self._limits.characters + (1 << 20)  # bytes; a character has four at most
+        longest = 8 * self.limits.characters + (1 << 20)  # bytes; a character has four at most
         longest += 2 * MOST_PICTURE_BYTES if self.sees else 0
         try:
             write_message(process.stdin, msgspec.msgpack.encode(request))
@@ -152,7 +152,7 @@ class ReadingProcess:
         self, process: subprocess.Popen[bytes], request: FileRequest, alarm: "_Alarm"
     ) -> str:
         if alarm.has_rung:
-            seconds = f"{self._limits.seconds:,g} seconds"
+            seconds = f"{self.limits.seconds:,g} seconds"
             return f"{request.path} takes more than {seconds} to read: {advice('seconds')}"
         return (
             f"{request.path} cannot be read: the process that read it ended (status "

@@ -1,104 +1,254 @@
-"""Reads reStructuredText as a text with headings as in Markdown."""
+"""Reads reStructuredText by docutils as a text with headings as in Markdown."""
 
 import re
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
-from lightrag_jsonl.readers.markdown import without_blank_runs
+from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.titles import heading_title
 
-_RST_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}[ \t]*")
-_RST_FIELD = re.compile(r"^:(?P<name>[A-Za-z][\w -]*): +(?P<text>\S.*)$", re.MULTILINE)
-_RST_DIRECTIVE = re.compile(r"^(?P<indent>[ \t]*)\.\. +(?P<name>[\w:-]+)::[ \t]*(?P<argument>.*)$")
-_RST_COMMENT = re.compile(r"^[ \t]*\.\.(?: .*)?$")
-_RST_OPTION = re.compile(r"^[ \t]+:[\w-]+:(?: .*)?$")
-_RST_ROLE = re.compile(r"(?<![\w:+.-]):[\w:+.-]+:`(?:~?([^`<]+?)(?:\s*<[^`>]*>)?)`")
-_RST_REFERENCE = re.compile(r"`([^`<\n]+?)\s*<[^`>]+>`__?|`([^`\n]+)`__?|\|([\w ]+)\|_?")
-_RST_LITERAL = re.compile(r"``([^`]+)``")
-CODE_DIRECTIVES = ("code", "code-block", "sourcecode", "literalinclude", "parsed-literal", "math")
-PICTURES = ("image", "figure", "raw", "include", "toctree", "contents", "highlight")
+SETTINGS = {  # nothing is read or run but the text itself, and faults of form are no reason to stop
+    "file_insertion_enabled": False,
+    "raw_enabled": False,
+    "report_level": 5,
+    "halt_level": 5,
+    "doctitle_xform": False,
+    "docinfo_xform": False,
+    "smart_quotes": False,
+    "input_encoding": "unicode",
+    "_disable_config": True,
+}
+NO_TEXT = frozenset(
+    ["comment", "substitution_definition", "target", "image", "raw", "system_message", "pending", "meta"]
+)  # fmt: skip
+MARKUP_ONLY = frozenset(["toctree", "contents", "highlight", "include", "index", "currentmodule"])
+CODE = frozenset(["code", "code-block", "sourcecode", "literalinclude", "prompt", "parsed-literal"])
+LONGEST_LINE = 10_000  # characters; docutils refuses longer ones, on which its patterns take hours
+VERSIONS = {  # Sphinx's words before a version
+    "versionadded": "New in version",
+    "versionchanged": "Changed in version",
+    "deprecated": "Deprecated since version",
+}
+DIRECTIVE = re.compile(r"^[ \t]*\.\. +([\w:+.-]+)::", re.MULTILINE)
+ROLE = re.compile(r"(?<![\w:]):([\w:+.-]+):`")
+ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
 
 
 def read_rst(data: bytes, meter: FileMeter) -> Document:
-    """A text of reStructuredText: underlined titles are headings, roles and directives their texts.
+    """A text of reStructuredText: sections are headings, roles and directives their texts.
 
-    Fields above the first title give date and metadata.
+    Fields above the first paragraph give date and metadata. Directives and roles of other programs, such as
+    Sphinx's, are read as what they hold.
     """
-    text = meter.decode(data).replace("\r\n", "\n").expandtabs(8)
-    lines = _with_rst_headings(text.split("\n"))
-    body = "\n".join(_without_directives(lines))
-    body = _RST_ROLE.sub(r"\1", body)
-    body = _RST_REFERENCE.sub(lambda match: match[1] or match[2] or match[3], body)
-    body = _RST_LITERAL.sub(r"`\1`", body)
-    fields = {
-        match["name"].lower(): match["text"].strip() for match in _RST_FIELD.finditer(body[:4_000])
-    }
+    from docutils.core import publish_doctree
+
+    source = meter.decode(data).replace("\r\n", "\n")
+    longest_line = max(map(len, source.split("\n")))
+    if longest_line > LONGEST_LINE:
+        meter.add_note(f"has a line of {longest_line:,} characters, so its markup is not read")
+        return Document(source, title=heading_title(source))
+    _register_unknown(source)
+    tree = publish_doctree(source, settings_overrides=SETTINGS)
+    fields: dict[str, str] = {}
+    for field in tree.findall(_named("field")):
+        if _is_near_the_beginning(field):
+            name, body = field.children
+            fields[name.astext().lower()] = " ".join(body.astext().split())
     date = fields.pop("date", None)
-    text = without_blank_runs(body)
+    text = "\n\n".join(_blocks(tree, level=0))
+    meter.add_characters(len(text))
     return Document(text, title=heading_title(text), date=date, metadata=fields)
 
 
-def _with_rst_headings(lines: list[str]) -> list[str]:
-    """The lines with headings marked; a new kind of line is a level below those before it."""
-    styles: list[tuple[str, bool]] = []
-    marked: list[str] = []
-    index = 0
-    while index < len(lines):
-        overline = index + 2 < len(lines) and _is_overline(lines[index], lines[index + 2])
-        title_index = index + 1 if overline else index
-        title = lines[title_index] if title_index < len(lines) else ""
-        underline = lines[title_index + 1] if title_index + 1 < len(lines) else ""
-        starts_block = index == 0 or not lines[index - 1].strip()
-        if starts_block and _is_underlined(title, underline, indented=overline):
-            style = (underline[0], overline)
-            if style not in styles:
-                styles.append(style)
-            level = min(6, styles.index(style) + 1)
-            marked += [f"{'#' * level} {title.strip()}", ""]
-            index = title_index + 2
-        else:
-            marked.append(lines[index])
-            index += 1
-    return marked
+def _named(name: str) -> Callable[[Any], bool]:
+    return lambda node: bool(node.tagname == name)
 
 
-def _is_overline(line: str, underline: str) -> bool:
-    return bool(_RST_ADORNMENT.fullmatch(line)) and line.rstrip() == underline.rstrip()
-
-
-def _is_underlined(title: str, underline: str, *, indented: bool) -> bool:
-    """Whether a line is a title: as wide as the line below it, or nearly so."""
-    if (
-        not title.strip()
-        or (title[0].isspace() and not indented)
-        or _RST_ADORNMENT.fullmatch(title)
-    ):
-        return False
-    return bool(_RST_ADORNMENT.fullmatch(underline)) and len(underline.rstrip()) >= min(
-        len(title.rstrip()), 4
+def _is_near_the_beginning(field: Any) -> bool:
+    """Whether a field belongs to the document: nothing but titles and comments stands before its list."""
+    field_list = field.parent
+    before = field_list.parent.children[: field_list.parent.index(field_list)]
+    outer = field_list.parent
+    is_outside = outer.tagname == "document" or (
+        outer.tagname == "section" and outer.parent.tagname == "document"
     )
+    return is_outside and all(node.tagname in {"title", "subtitle", *NO_TEXT} for node in before)
 
 
-def _without_directives(lines: list[str]) -> list[str]:
-    """The lines without comments, targets, pictures and options; the content of others stays."""
-    content: list[str] = []
-    skipped_indent = -1  # of a comment or picture, whose content is indented further
-    is_head = False  # of a directive, where its options stand
-    for line in lines:
-        indent = len(line) - len(line.lstrip())
-        if skipped_indent >= 0 and (not line.strip() or indent > skipped_indent):
-            continue
-        skipped_indent = -1
-        if is_head and _RST_OPTION.match(line):
-            continue
-        is_head = False
-        directive = _RST_DIRECTIVE.match(line)
-        if directive and directive["name"] not in PICTURES:
-            is_head = True
-            is_code = directive["name"] in CODE_DIRECTIVES
-            content.append("" if is_code else directive["indent"] + directive["argument"])
-        elif directive or _RST_COMMENT.match(line):
-            skipped_indent = indent
-        else:
-            content.append(line)
-    return content
+def _blocks(node: Any, level: int) -> Iterator[str]:
+    """The blocks of text in a node; `level` is that of the headings around it."""
+    write = BLOCKS.get(node.tagname)
+    if write is not None:
+        yield from filter(None, write(node, level))
+    elif node.tagname not in NO_TEXT:
+        inner_level = level + 1 if node.tagname == "section" else level
+        for child in node.children:
+            yield from _blocks(child, inner_level)
+
+
+def _inline(node: Any) -> str:
+    """The text of a paragraph, with code and formulas marked."""
+    if node.tagname == "#text":
+        return " ".join(f"|{node.astext()}|".split())[1:-1]
+    if node.tagname == "literal":
+        return f"`{node.astext()}`"
+    if node.tagname == "math":
+        return f"${node.astext()}$"
+    if node.tagname in ("footnote_reference", "citation_reference"):
+        return f"[^{node.astext()}]"
+    if node.tagname in NO_TEXT:
+        return ""
+    return "".join(map(_inline, node.children))
+
+
+def _paragraph(node: Any, level: int) -> Iterator[str]:
+    yield _inline(node).strip()
+
+
+def _title(node: Any, level: int) -> Iterator[str]:
+    yield f"{'#' * min(max(level, 1), 6)} {_inline(node).strip()}"
+
+
+def _code(node: Any, level: int) -> Iterator[str]:
+    yield f"```\n{node.astext()}\n```"
+
+
+def _formula(node: Any, level: int) -> Iterator[str]:
+    yield f"$$\n{node.astext()}\n$$"
+
+
+def _list(node: Any, level: int) -> Iterator[str]:
+    """The points of a list, one below the other; further blocks of a point are indented."""
+    points: list[str] = []
+    for number, item in enumerate(node.children, int(node.get("start", 1))):
+        mark = f"{number}. " if node.tagname == "enumerated_list" else "- "
+        points.append(mark + "\n".join(_blocks(item, level)).replace("\n", "\n  "))
+    yield "\n".join(points)
+
+
+def _definition(node: Any, level: int) -> Iterator[str]:
+    """A term and what is said of it: "pump: It lifts water."."""
+    terms = [
+        _inline(child)
+        for child in node.children
+        if child.tagname in ("term", "field_name", "option_group")
+    ]
+    bodies = [
+        child
+        for child in node.children
+        if child.tagname in ("definition", "field_body", "description")
+    ]
+    texts = [text for body in bodies for text in _blocks(body, level)]
+    yield "\n\n".join([": ".join([", ".join(terms), *texts[:1]]), *texts[1:]])
+
+
+def _table(node: Any, level: int) -> Iterator[str]:
+    """The title of a table, and its rows."""
+    for title in node.findall(_named("title")):
+        yield _inline(title)
+    rows = [
+        [" ".join(_blocks(entry, level)) for entry in row.children]
+        for row in node.findall(_named("row"))
+    ]
+    yield markdown_table(rows)
+
+
+def _unread(node: Any, level: int) -> Iterator[str]:
+    """What docutils cannot read, as it is written: a directive with options of another program."""
+    for text in node.findall(_named("literal_block")):
+        yield from _code(text, level)
+
+
+def _lines(node: Any, level: int) -> Iterator[str]:
+    yield "\n".join(_inline(line) for line in node.findall(_named("line")))
+
+
+def _footnote(node: Any, level: int) -> Iterator[str]:
+    label, *body = node.children
+    texts = [text for child in body for text in _blocks(child, level)]
+    yield f"[^{label.astext()}]: {' '.join(texts)}"
+
+
+BLOCKS: dict[str, Callable[[Any, int], Iterator[str]]] = {
+    "paragraph": _paragraph, "caption": _paragraph, "attribution": _paragraph, "rubric": _paragraph,
+    "title": _title, "subtitle": _title,
+    "literal_block": _code, "doctest_block": _code, "math_block": _formula,
+    "bullet_list": _list, "enumerated_list": _list,
+    "definition_list_item": _definition, "field": _definition, "option_list_item": _definition,
+    "system_message": _unread, "table": _table, "line_block": _lines, "footnote": _footnote, "citation": _footnote,
+}  # fmt: skip
+
+
+# ── directives and roles that docutils does not know ────────────────────────────
+
+
+def _register_unknown(source: str) -> None:
+    """Have the directives and roles of a text read as what they hold, unless docutils knows them."""
+    from docutils.parsers.rst import directives, languages, roles
+
+    english = languages.get_language("en", None)
+    for name in set(DIRECTIVE.findall(source)):
+        if name.lower() in CODE or name.lower() not in english.directives:
+            directives.register_directive(name.lower(), _directive_class())
+    for name in set(ROLE.findall(source)):
+        if name.lower() not in english.roles:
+            roles.register_local_role(name.lower(), _role)
+
+
+def _directive_class() -> Any:
+    """A directive with any argument, options and content; made here, since docutils is an extra."""
+    from docutils import nodes
+    from docutils.parsers.rst import Directive
+
+    class ContentDirective(Directive):  # type: ignore[misc]
+        """Gives the argument as a paragraph, and the content as blocks, or as code."""
+
+        optional_arguments = 1
+        final_argument_whitespace = True
+        has_content = True
+        option_spec = _AnyOption()
+
+        def run(self) -> list[Any]:
+            name = self.name.lower()
+            if name in MARKUP_ONLY:
+                return []
+            if name in CODE:
+                text = "\n".join(self.content)
+                return [nodes.literal_block(text, text)] if text else []
+            container = nodes.container()
+            if self.arguments:
+                words = " ".join(filter(None, [VERSIONS.get(name), self.arguments[0]]))
+                texts, _ = self.state.inline_text(words, self.lineno)
+                container += nodes.paragraph("", "", *texts)
+            self.state.nested_parse(self.content, self.content_offset, container)
+            return [container]
+
+    return ContentDirective
+
+
+class _AnyOption(dict[str, Any]):
+    """Options of any name, taken as they are."""
+
+    def __missing__(self, name: str) -> Callable[[object], object]:
+        return lambda value: value
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def _role(
+    name: str,
+    rawtext: str,
+    text: str,
+    lineno: int,
+    inliner: Any,
+    options: Any = None,
+    content: Any = (),
+) -> tuple[list[Any], list[Any]]:
+    """The words of a role: of "the log <log>" and "~fleet.Ship" what a reader sees."""
+    from docutils import nodes
+
+    words = ROLE_TARGET.sub("", text).lstrip("~!")
+    return [nodes.inline(rawtext, words)], []

@@ -89,21 +89,10 @@ def read_xml(data: bytes, meter: FileMeter) -> Document:
 
     A page of XHTML is read as one of HTML. No entity of the file is resolved.
     """
-    from lxml import etree
-
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, recover=True, huge_tree=False
-    )
     text = meter.decode(data, declared=declared_encoding(data))
-    text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)  # its encoding is no longer that of the bytes
-    if not text.strip():
-        return Document("")
-    try:
-        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
-    except etree.XMLSyntaxError as error:
-        raise ConfigError(f"is not valid XML: {error.msg}") from error
+    root = _xml_root(text)
     if root is None:
-        raise ConfigError("is not valid XML")
+        return Document("")
     if local_name(root) == "html":
         return read_html(text.encode("utf-8", "replace"), meter)
     paragraphs = []
@@ -111,6 +100,63 @@ def read_xml(data: bytes, meter: FileMeter) -> Document:
         meter.add_characters(len(paragraph))
         paragraphs.append(paragraph)
     return Document("\n\n".join(paragraphs))
+
+
+def read_notes(data: bytes, meter: FileMeter) -> Document:
+    """The notes of an export of Evernote (.enex), each below its title."""
+    root = _xml_root(meter.decode(data, declared=declared_encoding(data)))
+    blocks: list[str] = []
+    for note in root.iter("note"):
+        title = " ".join((note.findtext("title") or "").split())
+        text = html_text(note.findtext("content") or "")
+        meter.add_characters(len(text))
+        blocks += [f"## {title}" if title else "", text]
+    return Document("\n\n".join(filter(None, blocks)))
+
+
+def read_fiction_book(data: bytes, meter: FileMeter) -> Document:
+    """The chapters of an e-book in one file of XML (.fb2), with their titles as headings."""
+    from lxml import etree
+
+    root = _xml_root(meter.decode(data, declared=declared_encoding(data)))
+    if root is None or local_name(root) != "FictionBook":
+        raise ConfigError("is not an .fb2 file")
+    title = " ".join((root.findtext(".//{*}book-title") or "").split())
+    date = " ".join((root.findtext(".//{*}title-info/{*}date") or "").split())
+    for element in list(root.iter("{*}*")):
+        name = local_name(element)
+        if name in ("description", "binary"):
+            element.clear()
+        elif name == "title":
+            level = sum(1 for parent in element.iterancestors() if local_name(parent) == "section")
+            words = " ".join(" ".join(element.itertext()).split())
+            element.clear(keep_tail=True)
+            element.tag = f"h{min(level + 1, 6)}" if words else "p"
+            element.text = words
+        else:
+            element.tag = "p" if name in ("v", "subtitle", "text-author") else name
+    text = html_text(etree.tostring(root, encoding="unicode"))
+    meter.add_characters(len(text))
+    return Document(text, title=title or None, date=date or None)
+
+
+def _xml_root(text: str) -> Any:
+    """The root element of a text of XML; None without a text. No entity of the file is resolved."""
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, recover=True, huge_tree=False
+    )
+    text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)  # its encoding is no longer that of the bytes
+    if not text.strip():
+        return None
+    try:
+        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError as error:
+        raise ConfigError(f"is not valid XML: {error.msg}") from error
+    if root is None:
+        raise ConfigError("is not valid XML")
+    return root
 
 
 def _xml_paragraphs(element: Any, level: int) -> Iterator[str]:

@@ -1,135 +1,259 @@
-"""Reads LaTeX as a text with headings as in Markdown."""
+"""Reads LaTeX by pylatexenc as a text with headings as in Markdown."""
 
 import re
-import unicodedata
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
 
-_TEX_COMMENT = re.compile(  # a per cent sign in code begins no comment
-    r"(?P<code>\\begin\{(?P<listing>verbatim|lstlisting|minted)\}.*?\\end\{(?P=listing)\})"
-    r"|(?<!\\)(?P<line_ends>(?:\\\\)*)%[^\n]*(?:\n[ \t]*)?",
-    re.DOTALL,
-)
-_TEX_LEVELS = {
-    "part": 1,
-    "chapter": 1,
-    "section": 2,
-    "subsection": 3,
-    "subsubsection": 4,
-    "paragraph": 5,
+LEVELS = {
+    "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5,
     "subparagraph": 6,
+}  # fmt: skip
+# Commands whose arguments are no text, with the arguments that they take.
+SILENT = {
+    **dict.fromkeys(
+        [
+            "label",
+            "ref",
+            "eqref",
+            "pageref",
+            "autoref",
+            "cref",
+            "Cref",
+            "cref*",
+            "nameref",
+            "vref",
+            "index",
+            "glossary",
+            "include",
+            "input",
+            "includegraphics",
+            "bibliography",
+            "bibliographystyle",
+            "usepackage",
+            "documentclass",
+            "thispagestyle",
+            "pagestyle",
+            "vspace",
+            "vspace*",
+            "hspace",
+            "hspace*",
+            "pagenumbering",
+            "hypersetup",
+            "graphicspath",
+            "geometry",
+            "captionsetup",
+            "cite",
+            "citep",
+            "citet",
+            "citealp",
+            "citealt",
+            "citeauthor",
+            "citeyear",
+            "parencite",
+            "textcite",
+            "autocite",
+            "footcite",
+            "nocite",
+            "bibliographystyle",
+            "theoremstyle",
+            "phantomsection",
+            "pdfbookmark",
+        ],
+        "*[[{",
+    ),
+    **dict.fromkeys(["setlength", "addtolength", "setcounter", "addtocounter", "fontsize"], "{{"),
+    **dict.fromkeys(["addcontentsline", "definecolor", "newtheorem"], "{{{"),
 }
-_TEX_DROPPED = re.compile(  # commands whose arguments are no text
-    r"\\(?:label|ref|eqref|pageref|autoref|[cC]ref|cite\w*|index|input|include|includegraphics|vspace|"
-    r"hspace|bibliography|bibliographystyle|usepackage|documentclass|setlength|setcounter|newcommand|"
-    r"renewcommand|thispagestyle|pagestyle|addcontentsline|begin|end)\*?(?:\[[^\]\n]*\])*(?:\{[^{}]*\})*"
-)
-_TEX_HEADING = re.compile(
-    rf"\\({'|'.join(_TEX_LEVELS)})\*?(?:\[[^\]\n]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}"
-)
-_TEX_FIELD = re.compile(r"\\(title|date|author)\{((?:[^{}]|\{[^{}]*\})*)\}")
-_TEX_ITEM = re.compile(r"\\item(?:\[([^\]\n]*)\])?[ \t]*")
-_TEX_LINK = re.compile(r"\\href\{[^{}]*\}\{([^{}]*)\}|\\url\{([^{}]*)\}")
-_TEX_COMMAND = re.compile(r"\\[A-Za-z]+\*?(?:\[[^\]\n]*\])?[ \t]?\{([^{}\\$]*)\}")
-_TEX_SWITCH = re.compile(
-    r"\\(?:maketitle|tableofcontents|centering|noindent|newpage|clearpage|appendix|bigskip|medskip|smallskip"
-    r"|small|large|Large|huge|normalsize|bfseries|itshape|toprule|midrule|bottomrule|hline|par)\b[ \t]*"
-)
-_TEX_ACCENT = re.compile(
-    r"\\([`'^\"~=.cvuHkr])\s*(?:\{\\?([A-Za-z])\}|\\?([A-Za-z])(?![A-Za-z]*\{))"
-)
-_TEX_PROTECTED = re.compile(  # formulas and code
-    r"\$\$.*?\$\$|\$[^$\n]+\$|\\\[.*?\\\]|\\\(.*?\\\)"
-    r"|\\begin\{(?P<formula>equation|align|gather|multline|eqnarray|math|displaymath)\*?\}.*?"
-    r"\\end\{(?P=formula)\*?\}"
-    r"|\\begin\{(?P<listing>verbatim|lstlisting|minted)\}(?P<code>.*?)\\end\{(?P=listing)\}",
-    re.DOTALL,
-)
-_TEX_SIGNS = {
-    r"\\": "\n",
-    r"\%": "%",
-    r"\&": "&",
-    r"\_": "_",
-    r"\#": "#",
-    r"\$": "$",
-    r"\{": "{",
-    r"\}": "}",
-    r"\,": " ",
-    r"\ ": " ",
-    r"\ldots": "…",
-    r"\dots": "…",
-    r"\ss": "ß",
-    r"\o": "ø",
-    r"\ae": "æ",
-    "---": "—",
-    "--": "–",
-    "``": "“",
-    "''": "”",
-    "~": " ",
-}
-_TEX_SIGN = re.compile(
-    "|".join(
-        re.escape(sign) + (r"(?![A-Za-z])\s?" if sign[-1].isalpha() else "") for sign in _TEX_SIGNS
+CODE_ENVIRONMENT = re.compile(r"\\(begin|end)\{(?:lstlisting|minted)\}")
+# Commands of layout that have no words.
+SWITCHES = frozenset(
+    words(
+        """maketitle tableofcontents listoffigures listoftables today centering raggedright noindent indent
+    newpage clearpage cleardoublepage pagebreak linebreak newline appendix frontmatter mainmatter backmatter
+    bigskip medskip smallskip tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge
+    bfseries itshape scshape ttfamily sffamily rmfamily bf it em rm sc sf tt toprule midrule bottomrule hline
+    par protect relax left right big Big endinput selectfont and hfill vfill columnwidth textwidth linewidth
+    caption makeatletter makeatother begingroup endgroup sloppy singlespacing doublespacing"""
     )
 )
-_TEX_COMBINING = dict(
-    zip(
-        "`'^\"~=.cvuHkr",
-        "\u0300\u0301\u0302\u0308\u0303\u0304\u0307\u0327\u030c\u0306\u030b\u0328\u030a",
-        strict=True,
-    )
-)
-MOST_NESTING = 8  # of commands in the arguments of others
+DEFINITIONS = ("newcommand", "renewcommand", "providecommand")
+TITLE_FIELDS = ("title", "author", "date")
+OWN_WRITING = frozenset([*LEVELS, *SILENT, *TITLE_FIELDS, "item", "href", "url", "footnote"])
+PLACE = re.compile(r"#([1-9])")
+CODE_OPTIONS = re.compile(r"\A(?:\[[^\]\n]*\]|\{[^}\n]*\})*[ \t]*\n?")
+LONGEST_DEFINITION = 1_000  # characters of a command of the document's own
 
 
 def read_tex(data: bytes, meter: FileMeter) -> Document:
     """A text of LaTeX: what stands between `\\begin{document}` and its end, without commands.
 
-    Sections are headings, formulas stay as they are written, and the preamble gives title and date.
+    Sections are headings, formulas stay as they are written, and the preamble gives title, author, date and
+    the document's own commands. Commands that are defined nowhere in the file are noted.
     """
-    text = meter.decode(data).replace("\r\n", "\n")
-    text = _TEX_COMMENT.sub(lambda match: match["code"] or match["line_ends"], text)
-    fields = {match[1]: _tex_words(match[2]) for match in _TEX_FIELD.finditer(text)}
-    body = text.partition("\\begin{document}")[2].partition("\\end{document}")[0] or text
-    pieces = []
-    end = 0
-    for match in _TEX_PROTECTED.finditer(body):
-        code = match["code"]
-        formula_or_code = match[0] if code is None else f"\n```\n{code.strip()}\n```\n"
-        pieces += [_tex_words(body[end : match.start()]), formula_or_code]
-        end = match.end()
-    pieces.append(_tex_words(body[end:]))
-    metadata = {"author": fields["author"]} if fields.get("author") else {}
+    try:
+        reader = _Reader(meter.decode(data).replace("\r\n", "\n"))
+    except RecursionError as error:
+        raise ConfigError("is nested too deeply") from error
+    meter.add_characters(len(reader.text))
+    if reader.unknown:
+        meter.add_note(f"unknown commands left out: {', '.join(sorted(reader.unknown)[:10])}")
+    metadata = {"author": reader.fields["author"]} if reader.fields.get("author") else {}
     return Document(
-        without_blank_runs("".join(pieces)).strip(),
-        title=" ".join(fields.get("title", "").split()) or None,
-        date=fields.get("date") or None,
+        reader.text,
+        title=reader.fields.get("title") or None,
+        date=reader.fields.get("date") or None,
         metadata=metadata,
     )
 
 
-def _tex_words(text: str) -> str:
-    """The text without commands: headings, items and links in words, accents as letters."""
-    text = _TEX_HEADING.sub(lambda match: f"\n\n{'#' * _TEX_LEVELS[match[1]]} {match[2]}\n\n", text)
-    text = _TEX_FIELD.sub("", text)
-    text = _TEX_LINK.sub(lambda match: match[1] or match[2], text)
-    text = _TEX_DROPPED.sub("", text)
-    text = _TEX_ITEM.sub(lambda match: f"- {match[1]}: " if match[1] else "- ", text)
-    text = _TEX_SWITCH.sub("", text)
-    text = _TEX_ACCENT.sub(_accented, text)
-    text = _TEX_SIGN.sub(
-        lambda match: _TEX_SIGNS[match[0].rstrip()] if match[0].strip() else " ", text
-    )
-    for _ in range(MOST_NESTING):
-        simpler = _TEX_COMMAND.sub(r"\1", text)
-        if simpler == text:
-            break
-        text = simpler
-    return text.replace("{", "").replace("}", "")
+class _Reader:
+    """The text of a document, its fields, and the commands that nothing defines."""
+
+    def __init__(self, source: str) -> None:
+        from pylatexenc import latex2text, latexwalker
+
+        self.fields: dict[str, str] = {}
+        self.unknown: set[str] = set()
+        self._source = CODE_ENVIRONMENT.sub(r"\\\1{verbatim}", source)
+        self._parse_context = latexwalker.get_default_latex_context_db()
+        self._text_context = latex2text.get_default_latex_context_db()
+        self._write_as_markdown()
+        nodes = self._parsed()
+        if definitions := list(_definitions(nodes)):
+            self._define(definitions)
+            nodes = self._parsed()
+        for node in nodes:
+            if _macro_name(node) in TITLE_FIELDS:
+                self.fields[node.macroname] = " ".join(self._text(_arguments(node)).split())
+        document = next((node for node in nodes if _environment_name(node) == "document"), None)
+        self.unknown.clear()  # those of the preamble are no words
+        self.text = without_blank_runs(self._text(document.nodelist if document else nodes)).strip()
+
+    def _parsed(self) -> list[Any]:
+        from pylatexenc.latexwalker import LatexWalker
+
+        walker = LatexWalker(self._source, latex_context=self._parse_context, tolerant_parsing=True)
+        nodes: list[Any] = walker.get_latex_nodes()[0]
+        return [node for node in nodes if node is not None]
+
+    def _text(self, nodes: list[Any]) -> str:
+        from pylatexenc.latex2text import LatexNodes2Text
+
+        converter = LatexNodes2Text(latex_context=self._text_context, math_mode="verbatim")
+        return str(converter.nodelist_to_text(nodes))
+
+    def _write_as_markdown(self) -> None:
+        """How commands are parsed, and written as Markdown."""
+        from pylatexenc.latex2text import EnvironmentTextSpec, MacroTextSpec, SpecialsTextSpec
+        from pylatexenc.macrospec import MacroSpec
+
+        self._parse_context.add_context_category(
+            "silent commands",
+            macros=[
+                MacroSpec("href", "{{"),
+                *[MacroSpec(name, arguments) for name, arguments in SILENT.items()],
+            ],
+            prepend=True,
+        )
+        unwritten = (*SILENT, *TITLE_FIELDS, *DEFINITIONS, "maketitle", "today")
+        self._text_context.add_context_category(
+            "markdown",
+            macros=[
+                *[MacroTextSpec(name, simplify_repl="") for name in unwritten],
+                *[MacroTextSpec(name, simplify_repl=_heading) for name in LEVELS],
+                MacroTextSpec("item", simplify_repl=_item),
+                MacroTextSpec("href", simplify_repl=_link_words),
+                MacroTextSpec("url", simplify_repl="%s"),
+                MacroTextSpec("footnote", simplify_repl=" (%(2)s)"),
+                MacroTextSpec("\\", simplify_repl="\n"),
+            ],
+            environments=[EnvironmentTextSpec("verbatim", simplify_repl=_code)],
+            specials=[SpecialsTextSpec("&", " | "), SpecialsTextSpec("~", " ")],
+            prepend=True,
+        )
+        unknown_spec = MacroTextSpec("", simplify_repl=self._note_unknown)
+        self._text_context.set_unknown_macro_spec(unknown_spec)
+
+    def _note_unknown(self, node: Any, l2tobj: Any) -> str:
+        """The arguments of a command that has no text of its own, which is noted."""
+        arguments = _arguments(node)
+        if not arguments and node.macroname.isalpha() and node.macroname not in SWITCHES:
+            self.unknown.add(f"\\{node.macroname}")
+        return str(l2tobj.nodelist_to_text(arguments))
+
+    def _define(self, definitions: list[tuple[str, int, Any]]) -> None:
+        """Have the document's own commands written as they are defined."""
+        from pylatexenc.latex2text import MacroTextSpec
+        from pylatexenc.macrospec import MacroSpec
+
+        for number, (name, argument_count, body) in enumerate(definitions):
+            text = self._text([body])
+            if len(text) > LONGEST_DEFINITION or name in OWN_WRITING:
+                continue
+            category = f"definition {number}"
+            parsed_as = MacroSpec(name, "{" * argument_count)
+            written_as = MacroTextSpec(name, simplify_repl=_filled(text))
+            self._parse_context.add_context_category(category, macros=[parsed_as], prepend=True)
+            self._text_context.add_context_category(category, macros=[written_as], prepend=True)
 
 
-def _accented(match: re.Match[str]) -> str:
-    letter = match[2] or match[3]
-    return unicodedata.normalize("NFC", letter + _TEX_COMBINING[match[1]])
+def _definitions(nodes: list[Any]) -> Iterator[tuple[str, int, Any]]:
+    """Name, number of arguments and body of each command that the document defines."""
+    for node in nodes:
+        if _macro_name(node) not in DEFINITIONS or node.nodeargd is None:
+            continue
+        _, name_node, count_node, *_, body = node.nodeargd.argnlist
+        name = name_node.latex_verbatim().strip("{}\\ ") if name_node else ""
+        count = count_node.latex_verbatim().strip("[]{} ") if count_node else "0"
+        if name and body is not None:
+            yield name, int(count) if count.isdecimal() else 0, body
+
+
+def _filled(text: str) -> Callable[[Any, Any], str]:
+    """A writer of a command: its definition, with the arguments in place of #1, #2 and so on."""
+
+    def write(node: Any, l2tobj: Any) -> str:
+        arguments = [str(l2tobj.nodelist_to_text([argument])) for argument in _arguments(node)]
+        return PLACE.sub(lambda match: "".join(arguments[int(match[1]) - 1 :][:1]), text)
+
+    return write
+
+
+def _macro_name(node: Any) -> str:
+    return str(getattr(node, "macroname", ""))
+
+
+def _environment_name(node: Any) -> str:
+    return str(getattr(node, "environmentname", ""))
+
+
+def _arguments(node: Any) -> list[Any]:
+    """The arguments of a command that are given."""
+    arguments = node.nodeargd.argnlist if node.nodeargd is not None else ()
+    return [argument for argument in arguments or () if argument is not None]
+
+
+def _heading(node: Any, l2tobj: Any) -> str:
+    words = " ".join(str(l2tobj.nodelist_to_text(_arguments(node)[-1:])).split())
+    return f"\n\n{'#' * LEVELS[node.macroname]} {words}\n\n"
+
+
+def _item(node: Any, l2tobj: Any) -> str:
+    label = str(l2tobj.nodelist_to_text(_arguments(node)))
+    return f"\n- {label}: " if label else "\n- "
+
+
+def _link_words(node: Any, l2tobj: Any) -> str:
+    return str(l2tobj.nodelist_to_text(_arguments(node)[-1:]))
+
+
+def _code(node: Any, l2tobj: Any) -> str:
+    """Code as it is, in a fence, without the options before it."""
+    code = CODE_OPTIONS.sub("", node.nodeargd.verbatim_text, count=1).rstrip()
+    return f"\n```\n{code}\n```\n"

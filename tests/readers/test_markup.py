@@ -59,7 +59,7 @@ def test_restructured_text() -> None:
     for text in (
         "is in the log and Leith. 中文",
         "They sail at dawn.",
-        "   count(1)",
+        "```\ncount(1)\n```",
         "See fleet.Ship and `x = 1`.",
     ):
         assert text in document.text
@@ -124,7 +124,7 @@ after the end
 def test_latex() -> None:
     """Sections are headings, formulas and code stay as they are, other commands go."""
     assert read(TEX, "a.tex") == Document(
-        "## Crew & Ships\n\nThe Petrel costs 5% more , see the log. Café naïve straße, $x^2 + y_1$.\n"
+        "## Crew & Ships\n\nThe Petrel costs 5% more , \nsee the log. Café naïve straße, $x^2 + y_1$.\n\n"
         "\\begin{equation}\nE = mc^2\n\\end{equation}\n\n- One ship — “fast”\n\n"
         "```\na % b \\c\n```\n\n### 人物\n\n船队",
         title="The Fleet",

@@ -1,0 +1,72 @@
+"""Reads calendars (.ics): each event is a paragraph with its time, place, people and description."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.limits import FileMeter
+
+COMPONENTS = ("VEVENT", "VTODO", "VJOURNAL")
+FIELDS = {
+    "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "LOCATION": "Location", "ORGANIZER": "Organizer",
+    "ATTENDEE": "Attendees", "STATUS": "Status", "RRULE": "Repeats", "DESCRIPTION": "Description",
+}  # fmt: skip
+
+
+def read_calendar(data: bytes, meter: FileMeter) -> Document:
+    """The events, tasks and journals of a calendar, in order of their beginning."""
+    import icalendar
+
+    try:
+        calendars = icalendar.Calendar.from_ical(meter.decode(data), multiple=True)
+    except ValueError as error:
+        raise ConfigError(f"is not a valid .ics file: {error}") from error
+    items = [item for calendar in calendars for item in calendar.walk() if item.name in COMPONENTS]
+    paragraphs = [_paragraph(item) for item in sorted(items, key=_beginning)]
+    text = "\n\n".join(paragraphs)
+    meter.add_characters(len(text))
+    title = next((str(calendar.get("X-WR-CALNAME", "")) for calendar in calendars), "")
+    return Document(text, title=title or None)
+
+
+def _beginning(item: Any) -> str:
+    return _time(item.get("DTSTART"))
+
+
+def _paragraph(item: Any) -> str:
+    """ "Launch (Start: 2026-05-06 09:00; Location: Leith)", and the description below it."""
+    summary = " ".join(str(item.get("SUMMARY", "")).split())
+    return "; ".join([summary, *_fields(item)] if summary else _fields(item))
+
+
+def _fields(item: Any) -> Iterator[str]:
+    for name, word in FIELDS.items():
+        values = item.get(name)
+        texts = [_text(value) for value in (values if isinstance(values, list) else [values])]
+        if any(texts):
+            yield f"{word}: {', '.join(filter(None, texts))}"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if hasattr(value, "dt"):
+        return _time(value)
+    if isinstance(value, dict):  # a rule of repetition
+        return "; ".join(f"{key}={_text_of_rule(parts)}" for key, parts in value.items())
+    name = value.params.get("CN") if hasattr(value, "params") else None
+    return " ".join(str(name or value).removeprefix("mailto:").split())
+
+
+def _text_of_rule(parts: Any) -> str:
+    return ",".join(map(str, parts)) if isinstance(parts, list) else str(parts)
+
+
+def _time(value: Any) -> str:
+    """A day, or a time to the minute, with its zone where it names one."""
+    moment = getattr(value, "dt", None)
+    if moment is None:
+        return ""
+    text = str(moment)
+    return text[:16] + text[19:] if hasattr(moment, "hour") else text

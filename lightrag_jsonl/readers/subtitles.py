@@ -1,0 +1,61 @@
+"""Reads subtitles and captions: the spoken words, below the times at which they are said."""
+
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.limits import FileMeter
+from lightrag_jsonl.readers.web import html_text
+
+PAUSE = 4.0  # seconds without a word, after which a paragraph begins
+STRETCH = 120.0  # seconds below one heading
+
+
+def read_subtitles(data: bytes, meter: FileMeter) -> Document:
+    """The words of SubRip or WebVTT as running text.
+
+    A heading every two minutes says when ("0:02:00"), so that a citation does. A speaker who is named begins
+    a paragraph.
+    """
+    import webvtt
+
+    source = meter.decode(data).replace("\r\n", "\n").strip()
+    kind = "vtt" if source.startswith("WEBVTT") else "srt"
+    try:
+        captions = webvtt.from_buffer(StringIO(source + "\n"), format=kind)
+    except webvtt.errors.MalformedFileError as error:
+        raise ConfigError(f"is not a valid .{kind} file: {error}") from error
+    text = "\n\n".join(_paragraphs(captions))
+    meter.add_characters(len(text))
+    return Document(text)
+
+
+def _paragraphs(captions: Any) -> Iterator[str]:
+    words: list[str] = []
+    speaker = ""
+    last_end = 0.0
+    next_heading = 0.0
+    for caption in captions:
+        start = caption.start_in_seconds
+        new_speaker = caption.voice or ""
+        is_new = start - last_end > PAUSE or new_speaker != speaker or start >= next_heading
+        if is_new and words:
+            yield " ".join(words)
+            words = []
+        if start >= next_heading:
+            yield f"## {_clock(start)}"
+            next_heading = start - start % STRETCH + STRETCH
+        if new_speaker and not words:
+            words.append(f"{new_speaker}:")
+        words += html_text(f"<p>{caption.text}</p>").split()
+        speaker = new_speaker
+        last_end = caption.end_in_seconds
+    if words:
+        yield " ".join(words)
+
+
+def _clock(seconds: float) -> str:
+    minutes, second = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{second:02}"
