@@ -398,7 +398,7 @@ def test_every_format_is_listed(page: str, extra: str) -> None:
     listed = re.search(rf"\.txt[^()]*?{re.escape(extra)}[^()。;]*?\.epub", text)
     assert listed, page
     plain, _, others = listed[0].partition(extra)
-    names = r"\.[a-z]+"
+    names = r"\.[a-z0-9]+"
     without_extra = [format for format in FILE_FORMATS if not format.needs_extra]
     with_extra = [format for format in FILE_FORMATS if format.needs_extra]
     lines = [".jsonl"]  # a file of documents, which no reader reads
@@ -414,20 +414,20 @@ def test_every_format_is_listed(page: str, extra: str) -> None:
 def test_the_guide_to_files_says_which_formats_need_no_extra(separators: str, end: str) -> None:
     """Those whose reader imports no package of the extra, by their usual suffixes."""
     guide = (DOCS / "files.md").read_text(encoding="utf-8")
-    suffix = r"`\.[a-z]+`"
+    suffix = r"`\.[a-z0-9]+`"
     listed = re.search(rf"{suffix}(?:(?:{separators}){suffix})+{end}", " ".join(guide.split()))
     assert listed
     without_extra = [format for format in FILE_FORMATS if not format.needs_extra]
     expected = sorted([*suffixes(without_extra), ".jsonl", *TSV])
-    assert sorted(re.findall(r"\.[a-z]+", listed[0])) == expected
+    assert sorted(re.findall(r"\.[a-z0-9]+", listed[0])) == expected
 
 
 @pytest.mark.parametrize("language", [0, 1], ids=["en", "zh"])
 def test_every_format_has_a_row_in_the_guide_to_files(language: int) -> None:
     """With all its suffixes; the page of a server lists its name."""
     guide = (DOCS / "files.md").read_text(encoding="utf-8").split("\n# 文件\n")[language]
-    rows = re.findall(r"^\| ((?:`\.[a-z]+`,? ?)+)\|", guide, flags=re.MULTILINE)
-    documented = {suffix for row in rows for suffix in re.findall(r"\.[a-z]+", row)}
+    rows = re.findall(r"^\| ((?:`\.[a-z0-9]+`,? ?)+)\|", guide, flags=re.MULTILINE)
+    documented = {suffix for row in rows for suffix in re.findall(r"\.[a-z0-9]+", row)}
     assert documented == {*READERS, ".jsonl"}
     strings = CHECKOUT / "lightrag_jsonl/server/page/strings.js"
     kinds = re.search(r"kinds: (\[.*?\])", strings.read_text(encoding="utf-8"))

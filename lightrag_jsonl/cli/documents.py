@@ -175,8 +175,10 @@ def insert_command(
 ) -> CommandOutput:
     """Index texts; the index is created if there is none.
 
-    FILES are files (.txt, .md, .rst, .org, .tex, .ipynb, .eml, .csv, .tsv, .json, .jsonl; with the extra
-    `files` .pdf, .docx, .pptx, .xlsx, .html, .xml, .png and .epub; also as .gz), folders, quoted patterns,
+    FILES are files (.txt, .md, .org, .ipynb, .eml, .csv, .tsv, .json, .jsonl; with the extra
+    `files` .pdf, .docx, .pptx, .xlsx, .odt, .ods, .odp, .rtf, .html, .mht, .xml, .rst,
+    .tex, .msg, .srt, .ics, .enex, .fb2, .png and .epub; in a .zip or
+    .mbox, too; also as .gz), folders, quoted patterns,
     or - for stdin. Pictures are read by the model for the task `see`. A line of a .jsonl file is a text, or an object with "text" and optionally "id", "title", "date", "source" and
     other metadata to filter by. A text that the index has already is skipped; a document with a
     known id and a different text replaces the old document. The id of a file is the path.

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Failure
 from lightrag_jsonl.indexing.loading import JSONL_SUFFIX, UnreadSource, documents_in
-from lightrag_jsonl.readers import file_suffix
+from lightrag_jsonl.readers import UNPACKERS, file_suffix
 from lightrag_jsonl.readers.process import ReadingProcess
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import Store
@@ -50,7 +50,8 @@ class WaitingFiles:
             return
         given = pending.document
         path = PurePath(given.source or "")
-        names = ("title", "date") if file_suffix(path) == JSONL_SUFFIX else ("title", "date", "id")
+        holds_several = file_suffix(path) in (JSONL_SUFFIX, *UNPACKERS)
+        names = ("title", "date") if holds_several else ("title", "date", "id")
         properties = {name: getattr(given, name) for name in names if getattr(given, name)}
         accepted_before = self._accepted()
         try:

