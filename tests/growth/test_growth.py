@@ -47,6 +47,7 @@ def growing(targets: Iterable[Target], texts: Mapping[str, TextMaker]) -> list[s
 @pytest.mark.slow
 @pytest.mark.timeout(3_000)
 @pytest.mark.skipif(os.name == "nt", reason="has no timer of CPU time")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("texts", [ORDINARY, HOSTILE], ids=["ordinary", "hostile"])
 @pytest.mark.parametrize("module", MODULES)
 def test_functions_cost_n_log_n_at_most(module: str, texts: Mapping[str, TextMaker]) -> None:
@@ -59,6 +60,7 @@ def test_functions_cost_n_log_n_at_most(module: str, texts: Mapping[str, TextMak
 @pytest.mark.slow
 @pytest.mark.timeout(3_000)
 @pytest.mark.skipif(os.name == "nt", reason="has no timer of CPU time")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("texts", [ORDINARY, HOSTILE], ids=["ordinary", "hostile"])
 @pytest.mark.parametrize("module", MODULES)
 def test_patterns_cost_n_log_n_at_most(module: str, texts: Mapping[str, TextMaker]) -> None:
