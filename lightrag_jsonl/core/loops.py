@@ -67,8 +67,8 @@ class RecordCounter:
 
     def _repeats_a_line(self, text: str) -> bool:
         """Whether one of the lines that have ended is a record that has come often enough."""
-        *ended, rest = text.split("\n")
-        self._pieces = [rest]
+        *ended, open_line = text.split("\n")
+        self._pieces = [open_line]
         for line in ended:
             record = line.strip().rstrip(",")
             if len(record) >= LEAST_RECORD and record[0] == "{" and record[-1] == "}":
@@ -80,8 +80,8 @@ class RecordCounter:
     def _repeats_names(self, text: str) -> bool:
         """Whether the last names that have ended were all in the list before."""
         names = [*_LISTED_NAME.finditer(text)]
-        rest = text[names[-1].end() :] if names else text
-        self._pieces = [rest[-LONGEST_NAME:]]
+        open_name = text[names[-1].end() :] if names else text
+        self._pieces = [open_name[-LONGEST_NAME:]]
         for name in names:
             self._repeated_names = self._repeated_names + 1 if name[1] in self._names else 0
             self._names.add(name[1])

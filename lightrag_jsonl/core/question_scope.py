@@ -59,14 +59,14 @@ def without_titles(question: str, titles: Iterable[str]) -> str:
     asks for the author or names a part of any text only by a title.
     """
     folded_question = folded_text(question)
-    rest = folded_question
+    untitled = folded_question
     for title in sorted(map(folded_text, titles), key=len, reverse=True):
-        if len(title) < SHORTEST_TITLE or title not in rest:
+        if len(title) < SHORTEST_TITLE or title not in untitled:
             continue
-        rest = re.sub(rf"(?<![a-z0-9]){re.escape(title)}(?![a-z0-9])", " ", rest)
-    if rest == folded_question or not AUTHOR_WORDS.isdisjoint(content_words(rest)):
+        untitled = re.sub(rf"(?<![a-z0-9]){re.escape(title)}(?![a-z0-9])", " ", untitled)
+    if untitled == folded_question or not AUTHOR_WORDS.isdisjoint(content_words(untitled)):
         return question
-    return rest
+    return untitled
 
 
 def asks_about_change(question: str) -> bool:

@@ -212,9 +212,9 @@ class _Names:
 
     def longer(self, name: NameParts) -> Iterator[NameParts]:
         """The other names that a name may be a form of; a rival that only might be the bearer counts, too."""
-        for other in self.by_words[name.words]:
-            if other.order < name.order and name.is_same_as(other):
-                yield other
+        for namesake in self.by_words[name.words]:
+            if namesake.order < name.order and name.is_same_as(namesake):
+                yield namesake
         if name.aside or name.is_apart:
             return
         full_names = [
@@ -238,17 +238,17 @@ class _Names:
         """Names of others with this word: "Mrs. Curie", "Old Joe" beside a given name, and for a name of
         unknown kind "Curie Institute".
         """
-        for other in self.by_end[name.words[0]]:
-            if other.key == name.key:
+        for rival in self.by_end[name.words[0]]:
+            if rival.key == name.key:
                 continue
-            if len(other.words) == 1:
-                if other.is_relative or (is_given and other.is_apart):
-                    yield other
+            if len(rival.words) == 1:
+                if rival.is_relative or (is_given and rival.is_apart):
+                    yield rival
                 continue
-            is_last = other.words[-1] == name.words[0]
-            may_be_person = other.kind == "person" or (not other.kind and is_last)
+            is_last = rival.words[-1] == name.words[0]
+            may_be_person = rival.kind == "person" or (not rival.kind and is_last)
             if name.kind != "person" or may_be_person:
-                yield other
+                yield rival
 
     def is_common_word(self, name: NameParts) -> bool:
         """Whether a name of one word is no name everywhere in the text."""

@@ -33,7 +33,7 @@ WORD_GROUPS = re.compile(r"(?s).{1,60}[\s，、；：,;:]|.{5}")  # the parts of
 VISIBLE = re.compile(r"\S")
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A stretch of a page, in characters, and the number of tokens."""
 
     start: int
@@ -75,7 +75,7 @@ def chunk_pages(
         raise ValueError(f"overlap {overlap} must be at least 0 and below size {size}")
     old_pages_by_text = {page.text: page for page in reversed(old_pages)}
     old_pages_by_number = {page.number: page for page in old_pages}
-    spans: list[tuple[Page, Span]] = []
+    spans: list[tuple[Page, TextSpan]] = []
     for page in pages:
         same_text = old_pages_by_text.get(page.text)
         old_page = same_text or old_pages_by_number.get(page.number) or NO_PAGE
@@ -96,7 +96,7 @@ def provided_chunks(
 
     `ConfigError` names a piece that does not occur.
     """
-    spans: list[tuple[Page, Span]] = []
+    spans: list[tuple[Page, TextSpan]] = []
     page_index = 0
     start = -1  # of the previous piece
     for number, piece in enumerate(map(sanitize, pieces)):
@@ -106,7 +106,7 @@ def provided_chunks(
             start = pages[page_index].text.find(piece)
         if start < 0 or not piece:
             raise ConfigError(f"chunks[{number}] does not occur in the document, in this order")
-        span = Span(start, start + len(piece), tokenizer.count(piece))
+        span = TextSpan(start, start + len(piece), tokenizer.count(piece))
         spans.append((pages[page_index], span))
     return _chunks(spans, pages)
 
@@ -115,27 +115,27 @@ def chunks_by(
     chunker: Chunker, pages: Sequence[Page], *, tokenizer: Tokenizer
 ) -> tuple[Chunk, ...]:
     """The chunks of a user's chunker; `ConfigError` unless they cover each page in order."""
-    spans: list[tuple[Page, Span]] = []
+    spans: list[tuple[Page, TextSpan]] = []
     for page in pages:
         if not page.text.strip():
             continue
         for start, end in chunk_spans(chunker, page.text):
-            span = Span(start, end, tokenizer.count(page.text[start:end]))
+            span = TextSpan(start, end, tokenizer.count(page.text[start:end]))
             spans.append((page, span))
     return _chunks(spans, pages)
 
 
 def _cut_around(
-    spans: Sequence[Span], text: str, *, tokenizer: Tokenizer, size: int, overlap: int
-) -> list[Span]:
+    spans: Sequence[TextSpan], text: str, *, tokenizer: Tokenizer, size: int, overlap: int
+) -> list[TextSpan]:
     """All spans of a page: unchanged ones, and new ones between and around them."""
     if not spans and text.strip() and len(text) <= size * MOST_CHARACTERS:
         tokens = tokenizer.count(text)
         if 0 < tokens <= size:
-            return [Span(0, len(text), tokens)]
+            return [TextSpan(0, len(text), tokens)]
     cutter = PageCutter(text, tokenizer, size=size, overlap=overlap)
-    all_spans: list[Span] = []
-    previous = Span(0, 0)
+    all_spans: list[TextSpan] = []
+    previous = TextSpan(0, 0)
     for span in spans:
         all_spans += cutter.spans(previous, until=span.start)
         all_spans.append(span)
@@ -144,7 +144,7 @@ def _cut_around(
     return all_spans
 
 
-def _chunks(spans: Iterable[tuple[Page, Span]], pages: Sequence[Page]) -> tuple[Chunk, ...]:
+def _chunks(spans: Iterable[tuple[Page, TextSpan]], pages: Sequence[Page]) -> tuple[Chunk, ...]:
     """A document's spans, in order, as chunks numbered from 0, with headings and whole sentences."""
     outline = Outline(pages)
     chunks: list[Chunk] = []
@@ -166,17 +166,19 @@ def _chunks(spans: Iterable[tuple[Page, Span]], pages: Sequence[Page]) -> tuple[
     return with_whole_sentences(chunks, pages)
 
 
-def unchanged_spans(text: str, old_text: str, chunks: Sequence[Chunk], *, size: int) -> list[Span]:
+def unchanged_spans(
+    text: str, old_text: str, chunks: Sequence[Chunk], *, size: int
+) -> list[TextSpan]:
     """The places in the new text of old chunks before the first change and after the last change."""
     prefix = len(os.path.commonprefix([text, old_text]))  # noqa: RUF071
     endings = [text[prefix:][::-1], old_text[prefix:][::-1]]
     suffix = len(os.path.commonprefix(endings))  # noqa: RUF071
-    spans: list[Span] = []
+    spans: list[TextSpan] = []
     for chunk in chunks:
         is_before = chunk.end <= prefix
         is_after = chunk.start >= len(old_text) - suffix
         shift = 0 if is_before else len(text) - len(old_text)
-        span = Span(chunk.start + shift, chunk.end + shift, chunk.tokens)
+        span = TextSpan(chunk.start + shift, chunk.end + shift, chunk.tokens)
         fits = (is_before or is_after) and span.tokens <= size
         if fits and _can_cut(text, span.start) and _can_cut(text, span.end):
             spans.append(span)
@@ -185,7 +187,7 @@ def unchanged_spans(text: str, old_text: str, chunks: Sequence[Chunk], *, size: 
     return spans
 
 
-def _should_grow(last: Span, text: str, *, size: int) -> bool:
+def _should_grow(last: TextSpan, text: str, *, size: int) -> bool:
     """Whether the last span is short, and text follows."""
     has_successor = bool(text[last.end :].strip())
     return has_successor and 2 * last.tokens < size
@@ -220,7 +222,7 @@ class PageCutter:
         counts = (self._count(start, end) for start, end in pairwise(self._borders))
         self._tokens_before = list(accumulate(counts, initial=0))
 
-    def spans(self, previous: Span, *, until: int) -> Iterator[Span]:
+    def spans(self, previous: TextSpan, *, until: int) -> Iterator[TextSpan]:
         """Spans that follow `previous` and cover the text up to `until`."""
         while (fresh := self._next_visible(previous.end)) < until:
             start = self._overlap_start(previous, fresh)
@@ -230,7 +232,7 @@ class PageCutter:
             yield span
             previous = span
 
-    def _overlap_start(self, previous: Span, fresh: int) -> int:
+    def _overlap_start(self, previous: TextSpan, fresh: int) -> int:
         """The start of the next span: a border in `previous`, so that the end is repeated."""
         blank_tokens = self._count(previous.end, fresh)
         if 4 * blank_tokens > self._size:
@@ -245,7 +247,7 @@ class PageCutter:
         border = self._best_border(low, high, goal=goal, share=self._overlap)
         return border or previous.end
 
-    def _cut(self, start: int, fresh: int, until: int) -> Span:
+    def _cut(self, start: int, fresh: int, until: int) -> TextSpan:
         """A span from `start` with an end after `fresh`, unless the overlap leaves no room."""
         end = self._good_end(start, fresh, until)
         if end is None or self._count(start, end) > self._size:
@@ -253,7 +255,7 @@ class PageCutter:
             end = character_boundary(self._text, start + len(fitting))
             if end <= fresh == start:  # a single character, even if larger than the size
                 end = self._character_end(fresh, until)
-        return Span(start, end, self._count(start, end))
+        return TextSpan(start, end, self._count(start, end))
 
     def _character_end(self, start: int, until: int) -> int:
         end = start + 1

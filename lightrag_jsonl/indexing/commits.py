@@ -377,9 +377,9 @@ def _add_mentions(
         stored.chunk.document_id: stored.document for stored in change.read_again
     }.items():
         chunks = view.chunks(documents=[document_id])
-        others = {id: chunk for id, chunk in chunks.items() if id not in new_chunks}
-        mentions_by_document[row].add_stored(view, others)
-        created |= {id: stored_at(chunk) for id, chunk in others.items()}
+        earlier_chunks = {id: chunk for id, chunk in chunks.items() if id not in new_chunks}
+        mentions_by_document[row].add_stored(view, earlier_chunks)
+        created |= {id: stored_at(chunk) for id, chunk in earlier_chunks.items()}
     for mentions in mentions_by_document.values():
         joined = mentions.with_bearers(apart)
         changed = mentions.chunks_changed_in(joined) - new_chunks

@@ -48,11 +48,11 @@ class WaitingFiles:
             content = view.pending_file(pending.row)
         if content is None:  # nobody wants it any more
             return
-        given = pending.document
-        path = PurePath(given.source or "")
+        metadata = pending.document
+        path = PurePath(metadata.source or "")
         holds_several = file_suffix(path) in (JSONL_SUFFIX, *UNPACKERS)
         names = ("title", "date") if holds_several else ("title", "date", "id")
-        properties = {name: getattr(given, name) for name in names if getattr(given, name)}
+        properties = {name: getattr(metadata, name) for name in names if getattr(metadata, name)}
         accepted_before = self._accepted()
         try:
             for item in documents_in(content, path, reading):

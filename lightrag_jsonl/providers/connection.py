@@ -398,8 +398,8 @@ def checked_url(url: str) -> str:
             "by OPENAI_API_KEY or api_key"
         )
     if not is_address or not re.match(r"https?://[^/:\s]", url) or not url.isprintable():
-        shown = repr(url) if is_address and "@" not in url else "the address of a server"
-        raise ConfigError(f"{shown} is not a URL such as http://localhost:8000/v1")
+        description = repr(url) if is_address and "@" not in url else "the address of a server"
+        raise ConfigError(f"{description} is not a URL such as http://localhost:8000/v1")
     return url
 
 

@@ -36,16 +36,16 @@ class FunctionLLM:
         self.name = name or _name_of(function)
         self._function = function
         self._parameters = inspect.signature(function).parameters
-        unknown = [
+        unsupported = [
             parameter.name
             for parameter in [*self._parameters.values()]["prompt" not in self._parameters :]
             if parameter.default is inspect.Parameter.empty
             and parameter.kind not in VARIADIC
             and parameter.name not in PARAMETERS
         ]
-        if unknown or not self._parameters:
+        if unsupported or not self._parameters:
             raise ConfigError(
-                f"the model function {self.name} needs {', '.join(unknown) or 'an argument'}: it may "
+                f"the model function {self.name} needs {', '.join(unsupported) or 'an argument'}: it may "
                 "take (messages), (prompt), (system, prompt) or (prompt, system_prompt, "
                 "history_messages), and max_tokens"
             )

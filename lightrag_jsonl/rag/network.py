@@ -17,7 +17,7 @@ from lightrag_jsonl.storage.store import Store
 if TYPE_CHECKING:
     import networkx as nx
 
-Attributes: TypeAlias = dict[str, Any]
+GraphAttributes: TypeAlias = dict[str, Any]
 ReadEntities: TypeAlias = Callable[[Collection[int]], Mapping[int, Entity]]  # by row id
 ReadRelations: TypeAlias = Callable[[Collection[int]], Mapping[int, Relation]]
 
@@ -93,42 +93,44 @@ def item_texts(items: Iterable[str | tuple[str, ...]]) -> list[str]:
     return [item if isinstance(item, str) else ": ".join(item) for item in items]
 
 
-def _node_attributes(entity: Entity) -> Attributes:
+def _node_attributes(entity: Entity) -> GraphAttributes:
     fields = {name: xml_value(getattr(entity, name)) for name in NODE_FIELDS}
     return {**fields, "entity_type": xml_value(entity.type)}
 
 
-def _edge_attributes(relation: Relation) -> Attributes:
+def _edge_attributes(relation: Relation) -> GraphAttributes:
     return {name: xml_value(getattr(relation, name)) for name in EDGE_FIELDS}
 
 
 def _in_blocks(
     rows: "np.ndarray[Any, Any]",
     read: Callable[[Collection[int]], Mapping[int, Any]],
-    attributes_of: Callable[[Any], Attributes],
-) -> Callable[[int], Attributes]:
+    attributes_of: Callable[[Any], GraphAttributes],
+) -> Callable[[int], GraphAttributes]:
     """A function from a row id to attributes; neighbouring rows are read together, each once."""
 
     @cache
-    def block(number: int) -> dict[int, Attributes]:
+    def block(number: int) -> dict[int, GraphAttributes]:
         block_rows = rows[number * BLOCK : (number + 1) * BLOCK].tolist()
         return {row: attributes_of(item) for row, item in read(block_rows).items()}
 
-    def attributes(row: int) -> Attributes:
+    def attributes(row: int) -> GraphAttributes:
         position = int(np.searchsorted(rows, row))
         return block(position // BLOCK).get(row, {})
 
     return attributes
 
 
-class _Nodes(Mapping[str, Attributes]):
+class _Nodes(Mapping[str, GraphAttributes]):
     """The attributes of each entity by name."""
 
-    def __init__(self, names: Mapping[int, str], attributes: Callable[[int], Attributes]) -> None:
+    def __init__(
+        self, names: Mapping[int, str], attributes: Callable[[int], GraphAttributes]
+    ) -> None:
         self._rows = {name: row for row, name in names.items()}
         self._attributes = attributes
 
-    def __getitem__(self, name: str) -> Attributes:
+    def __getitem__(self, name: str) -> GraphAttributes:
         return self._attributes(self._rows[name])
 
     def __contains__(self, name: object) -> bool:
@@ -145,7 +147,10 @@ class _Adjacency(Mapping[str, Mapping[str, "_EdgeAttributes"]]):
     """The neighbours of each entity by name, and the attributes of the relations to them."""
 
     def __init__(
-        self, index: GraphIndex, names: Mapping[int, str], attributes: Callable[[int], Attributes]
+        self,
+        index: GraphIndex,
+        names: Mapping[int, str],
+        attributes: Callable[[int], GraphAttributes],
     ) -> None:
         self._index = index
         self._names = names
@@ -183,7 +188,9 @@ class _EdgeAttributes(Mapping[str, Any]):
 
     __slots__ = ("_attributes", "_row", "_weight")
 
-    def __init__(self, row: int, weight: float, attributes: Callable[[int], Attributes]) -> None:
+    def __init__(
+        self, row: int, weight: float, attributes: Callable[[int], GraphAttributes]
+    ) -> None:
         self._row = row
         self._weight = weight
         self._attributes = attributes
@@ -203,6 +210,6 @@ class _EdgeAttributes(Mapping[str, Any]):
     def __repr__(self) -> str:
         return repr(self.copy())
 
-    def copy(self) -> Attributes:
+    def copy(self) -> GraphAttributes:
         """A dictionary, as networkx asks for when it copies a graph."""
         return dict(self)

@@ -550,8 +550,8 @@ class _Wiki:
         parts.append(self.words.characters.format(place.start, place.end))
         quoted = chunk.text[place.start - chunk.start : place.end - chunk.start]
         if not place.is_whole:
-            shown = clipped_at_word(quoted, QUOTE_CHARACTERS)
-            parts.append(self.words.quote.format(_with_bold(shown, place.differing)))
+            excerpt = clipped_at_word(quoted, QUOTE_CHARACTERS)
+            parts.append(self.words.quote.format(_with_bold(excerpt, place.differing)))
         if place.reason:
             parts.append(self.words.marked.format(_escaped(place.reason)))
         return "".join(parts)

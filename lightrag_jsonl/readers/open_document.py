@@ -64,7 +64,7 @@ def _opened(data: bytes, kind: str, meter: FileMeter) -> Any:
 
 def _cell_text(cell: Any) -> str:
     """What a cell shows; of a cell without a text, its value."""
-    shown = "\n".join(item.inner_text for item in cell.get_elements("text:p"))
-    if shown:
-        return shown
+    displayed_text = "\n".join(item.inner_text for item in cell.get_elements("text:p"))
+    if displayed_text:
+        return displayed_text
     return "" if cell.value is None else str(cell.value)

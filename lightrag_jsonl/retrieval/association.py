@@ -15,9 +15,9 @@ def association(
     together more often than chance would have it.
     """
     singles = np.stack([np.asarray(first, np.float64), np.asarray(second, np.float64)])
-    both = np.minimum(np.asarray(together, np.float64), singles.min(axis=0))
-    only_first, only_second = singles - both
-    neither = np.maximum(chunks - singles.sum(axis=0) + both, 0.0)
+    joint = np.minimum(np.asarray(together, np.float64), singles.min(axis=0))
+    only_first, only_second = singles - joint
+    neither = np.maximum(chunks - singles.sum(axis=0) + joint, 0.0)
     with_first = singles[0] / max(chunks, 1)
     with_second = singles[1] / max(chunks, 1)
     expected = chunks * np.stack(
@@ -28,8 +28,8 @@ def association(
             (1 - with_first) * (1 - with_second),
         ]
     )
-    observed = np.stack([both, only_first, only_second, neither])
+    observed = np.stack([joint, only_first, only_second, neither])
     ratios = np.divide(observed, expected, out=np.ones_like(observed), where=expected > 0)
     logarithms = np.log(ratios, out=np.zeros_like(ratios), where=ratios > 0)
     likelihood: Floats = 2 * (observed * logarithms).sum(axis=0)
-    return np.where(both > expected[0], np.maximum(likelihood, 0.0), 0.0)
+    return np.where(joint > expected[0], np.maximum(likelihood, 0.0), 0.0)

@@ -58,8 +58,8 @@ async def question_keywords(
         log.warning("no keywords (%s): searching by the question itself", error)
         return Keywords()
     fields = value if isinstance(value, dict) else {}
-    said = folded_text(" ".join([question, *[turn.content for turn in history]]))
-    copied = {key for key in _example_keywords(client) if key not in said}
+    conversation = folded_text(" ".join([question, *[turn.content for turn in history]]))
+    copied = {key for key in _example_keywords(client) if key not in conversation}
     return Keywords(
         _tidy(fields.get("high_level_keywords"), without=copied),
         _tidy(fields.get("low_level_keywords"), without=copied),

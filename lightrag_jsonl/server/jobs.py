@@ -273,8 +273,8 @@ class JobQueue:
             id=uuid.uuid4().hex, kind=kind, created_at=time.time(), details=details, size=size
         )
 
-    async def _accept(self, job: Job, put: Callable[[Transaction], None]) -> Job:
-        await write(self._store, put)
+    async def _accept(self, job: Job, store_job: Callable[[Transaction], None]) -> Job:
+        await write(self._store, store_job)
         self._wake.set()
         return job
 

@@ -197,8 +197,8 @@ async def _insert_waiting(
     waiting = await read(rag.engine.store, lambda view: view.pending(job=job.id))
     if waiting and not report.stopped:
         reasons = [failure.reason for failure in report.failures if failure.chunk_id is None]
-        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-        values["stopped"] = (reasons or [NOT_INDEXED.format(count=len(waiting))])[0] + more
+        suffix = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        values["stopped"] = (reasons or [NOT_INDEXED.format(count=len(waiting))])[0] + suffix
     return values
 
 

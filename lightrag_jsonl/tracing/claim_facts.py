@@ -228,7 +228,8 @@ def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterat
     facts: list[ClaimFact] = []
     for match in _WRITTEN_NUMBER.finditer(text):
         group = "digits" if match["digits"] else "words" if match["words"] else "cjk"
-        start, end = match.start(group), match.end()
+        start = match.start(group)
+        end = match.end()
         if any(start < taken_end and taken_start < end for taken_start, taken_end in taken):
             continue
         if _is_no_number(text, match):
@@ -418,7 +419,8 @@ def _english_name_facts(text: str, known_words: Collection[str]) -> Iterator[Cla
         while run and _is_no_name(text, run, known_words):
             run.pop(0)
         if run:
-            start, end = run[0].start(), run[-1].end()
+            start = run[0].start()
+            end = run[-1].end()
             yield ClaimFact(
                 kind="name",
                 start=start,
@@ -468,8 +470,8 @@ def _value_facts(text: str) -> tuple[ClaimFact, ...]:
     return tuple(sorted([*dates, *special, *numbers], key=lambda fact: fact.start))
 
 
-def _overlaps(fact: ClaimFact, others: Collection[ClaimFact]) -> bool:
-    return any(fact.start < other.end and other.start < fact.end for other in others)
+def _overlaps(fact: ClaimFact, dates: Collection[ClaimFact]) -> bool:
+    return any(fact.start < date.end and date.start < fact.end for date in dates)
 
 
 def quotation_facts(text: str) -> list[ClaimFact]:
@@ -574,10 +576,10 @@ def polarity(text: str) -> Polarity:
     return Polarity(negations=tuple(negations), affirmed=frozenset(affirmed))
 
 
-def words_of(text: str, wanted: Collection[str]) -> list[tuple[int, int, str]]:
+def words_of(text: str, searched_words: Collection[str]) -> list[tuple[int, int, str]]:
     """The places of these words in a text."""
     return [
         (start, end, word)
         for start, end, word in _tokens(text)
-        if word in wanted and (word != "may" or text[start] == "m")
+        if word in searched_words and (word != "may" or text[start] == "m")
     ]

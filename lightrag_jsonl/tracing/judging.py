@@ -332,15 +332,15 @@ class _Window:
         passages = texts.passages
         self.texts = texts
         self.nearest_start = best[0].start
-        self.best = [texts.text_of(one) for one in best]
+        self.best = [texts.text_of(sentence) for sentence in best]
         self.nearest = self.best[0]
         nearest_stems = texts.stems(best[0])
         shared = len(nearest_stems & terms)
         self.claim_share = shared / max(len(terms), 1)
         self._terms = terms
         spans: dict[int, list[Span]] = {}
-        for one in best:
-            spans.setdefault(one.passage, []).append(texts.neighbours(one))
+        for sentence in best:
+            spans.setdefault(sentence.passage, []).append(texts.neighbours(sentence))
         self.parts = [
             passages[number].text[start:end]
             for number, own_spans in spans.items()
@@ -370,7 +370,8 @@ def _joined_spans(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]
     for next_start, next_end in spans[1:]:
         if next_start > end:
             yield start, end
-            start, end = next_start, next_end
+            start = next_start
+            end = next_end
         end = max(end, next_end)
     yield start, end
 
@@ -422,54 +423,56 @@ def _value_reasons(claim: str, window: _Window) -> Iterator[Reason]:
 
 def _stands_among(fact: ClaimFact, values: Sequence[ClaimFact]) -> bool:
     """Whether a number or a date is one of these."""
-    same = _same_date if fact.kind == "date" else _same_number
-    return any(same(fact, value, values) for value in values)
+    is_same = _same_date if fact.kind == "date" else _same_number
+    return any(is_same(fact, value, values) for value in values)
 
 
-def _counterpart(fact: ClaimFact, others: Sequence[ClaimFact]) -> ClaimFact | None:
+def _counterpart(fact: ClaimFact, candidates: Sequence[ClaimFact]) -> ClaimFact | None:
     """A fact of the same kind about the same: with the same unit or the same counted word."""
-    for other in others:
-        if other.kind != fact.kind:
+    for candidate in candidates:
+        if candidate.kind != fact.kind:
             continue
         if fact.kind == "date":
-            return other
-        if fact.measure and fact.measure == other.measure:
-            return other
-        if fact.counted and fact.counted == other.counted:
-            return other
+            return candidate
+        if fact.measure and fact.measure == candidate.measure:
+            return candidate
+        if fact.counted and fact.counted == candidate.counted:
+            return candidate
     return None
 
 
-def _same_number(fact: ClaimFact, other: ClaimFact, values: Sequence[ClaimFact]) -> bool:
-    if other.kind == "date":
-        return fact.plain in other.date and fact.plain > 0
-    if fact.measure and other.measure and fact.measure != other.measure:
+def _same_number(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[ClaimFact]) -> bool:
+    if source_fact.kind == "date":
+        return fact.plain in source_fact.date and fact.plain > 0
+    if fact.measure and source_fact.measure and fact.measure != source_fact.measure:
         return False
-    if fact.measure == other.measure and _equal(fact.number, other.number, fact, other):
+    if fact.measure == source_fact.measure and _equal(
+        fact.number, source_fact.number, fact, source_fact
+    ):
         return True
-    is_open = not (fact.measure and other.measure)
-    return is_open and _equal(fact.plain, other.plain, fact, other)
+    is_open = not (fact.measure and source_fact.measure)
+    return is_open and _equal(fact.plain, source_fact.plain, fact, source_fact)
 
 
-def _equal(number: float, other: float, fact: ClaimFact, source: ClaimFact) -> bool:
+def _equal(number: float, source_number: float, fact: ClaimFact, source: ClaimFact) -> bool:
     if "about" in (fact.rounding, source.rounding):
-        return abs(number - other) <= max(_PRECISION * abs(other), _EXACT)
+        return abs(number - source_number) <= max(_PRECISION * abs(source_number), _EXACT)
     if fact.rounding == "over" and source.rounding != "over":
-        return number <= other * (1 + _EXACT) and number >= 0.8 * other
-    return math.isclose(number, other, rel_tol=_EXACT, abs_tol=_EXACT)
+        return number <= source_number * (1 + _EXACT) and number >= 0.8 * source_number
+    return math.isclose(number, source_number, rel_tol=_EXACT, abs_tol=_EXACT)
 
 
-def _same_date(fact: ClaimFact, other: ClaimFact, values: Sequence[ClaimFact]) -> bool:
+def _same_date(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[ClaimFact]) -> bool:
     """Whether each part of a date stands there: the year may stand elsewhere in the window."""
-    if other.kind == "number":
-        return not any(fact.date[1:]) and other.plain == fact.date[0]
+    if source_fact.kind == "number":
+        return not any(fact.date[1:]) and source_fact.plain == fact.date[0]
     years = {value.date[0] for value in values if value.kind == "date"} | {
         value.plain for value in values if value.kind == "number"
     }
-    for position, (own, others) in enumerate(zip(fact.date, other.date, strict=True)):
-        if not own or own == others:
+    for position, (own, source_part) in enumerate(zip(fact.date, source_fact.date, strict=True)):
+        if not own or own == source_part:
             continue
-        if position == 0 and not others and own in years:
+        if position == 0 and not source_part and own in years:
             continue
         return False
     return True
@@ -632,7 +635,9 @@ def _polarity_reasons(claim: str, window: _Window) -> Iterator[Reason]:
     everything = polarity(window.text)
     words = _words_for(claim)
     nearest = nearby[0]
-    affirmed = frozenset(word for one in nearby for word in one.affirmed)
+    affirmed = frozenset(
+        word for sentence_polarity in nearby for word in sentence_polarity.affirmed
+    )
     denied = everything.denied
     if not window.is_near:
         return

@@ -68,8 +68,8 @@ def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
         cards={id: f"c{index}" for index, id in enumerate(stored_ids)},
         marked={id: list(_cited_pieces(sources.chunks[id], trace.citations)) for id in stored_ids},
         edges=edges,
-        used_edges=[one for one in trace.selected if one.edge in evidence],
-        other_edges=[one for one in trace.selected if one.edge not in evidence],
+        used_edges=[selected for selected in trace.selected if selected.edge in evidence],
+        other_edges=[selected for selected in trace.selected if selected.edge not in evidence],
         size=size,
         points=points,
     )

@@ -85,8 +85,8 @@ def extract_names(text: str, names: Iterable[str], language: Language) -> Extrac
     found elsewhere.
     """
 
-    def with_names(plain: str, found: FoundNames) -> FoundNames:
-        return with_listed_names(plain, names, found)
+    def with_names(plain: str, names_by_rules: FoundNames) -> FoundNames:
+        return with_listed_names(plain, names, names_by_rules)
 
     return _extraction_of(text, named_sentences(text, language, revise=with_names), language)
 

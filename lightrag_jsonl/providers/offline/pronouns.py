@@ -156,23 +156,26 @@ def _next_candidate(
 ) -> Phrase | None:
     """What a pronoun at the beginning of the sentence after this one means, if that is sure."""
     subject = sentence.subject
-    others = list(sentence.names)
+    further_names = list(sentence.names)
     begins_with_name = (
-        others and _BEFORE_SUBJECT.fullmatch(text, sentence.start, others[0].start) is not None
+        further_names
+        and _BEFORE_SUBJECT.fullmatch(text, sentence.start, further_names[0].start) is not None
     )
     if begins_with_name:
-        if not _is_subject(text, others[0], sentence.end):
+        if not _is_subject(text, further_names[0], sentence.end):
             return None
-        subject = others.pop(0)
-        if others and _AND.match(text, subject.end, others[0].start):
+        subject = further_names.pop(0)
+        if further_names and _AND.match(text, subject.end, further_names[0].start):
             return None
     if subject is None:
-        return candidate if candidate is heading and not others else None
+        return candidate if candidate is heading and not further_names else None
     if heading is not None and name_key(subject.name) == name_key(heading.name):
         return heading
     key = name_key(subject.name)
     rivals = [
-        name for name in others if name_key(name.name) != key and not _is_place_of_event(text, name)
+        name
+        for name in further_names
+        if name_key(name.name) != key and not _is_place_of_event(text, name)
     ]
     return None if rivals else subject
 

@@ -50,7 +50,8 @@ def segmented(text: str) -> Iterator[SegmentedWord]:
     plain = simplified(text)
     at = 0
     for segment, segment_tag in segmenter.tag(plain):
-        word, tag = segment, segment_tag
+        word = segment
+        tag = segment_tag
         if len(word) > 1 and word.endswith(_COPULA) and not segmenter.has_word(word):
             word = word.removesuffix(_COPULA)
             tag = segmenter.tag(word)[0][1]

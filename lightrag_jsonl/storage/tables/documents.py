@@ -400,7 +400,7 @@ class DocumentWrites(DocumentReads, KeepingTables):
         if pending.row is not None:
             statement = "SELECT id, name FROM pending WHERE name = ? OR id = ?"
             rows: dict[int, str] = dict(self._execute(statement, name, pending.row))
-            is_superseded = any(row > pending.row for row, other in rows.items() if other == name)
+            is_superseded = any(row > pending.row for row, stored in rows.items() if stored == name)
             if pending.row not in rows or is_superseded:
                 return None
         self._delete("pending", "name", [name])

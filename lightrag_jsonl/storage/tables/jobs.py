@@ -57,14 +57,14 @@ class JobWrites(JobReads, WritableTables):
         """Delete a job."""
         self._delete("jobs", "name", [id])
 
-    def delete_ended_jobs(self, kept: int) -> None:
-        """Delete the jobs that have ended, but for the newest `kept`.
+    def delete_ended_jobs(self, count: int) -> None:
+        """Delete the jobs that have ended, but for the newest `count`.
 
         A failed job stays as long as a document of it waits, since it can be tried again.
         """
         self._execute(
             f"DELETE FROM jobs WHERE NOT {OPEN} AND NOT (state = 'failed' AND {WAITS}) AND id NOT IN ("
-            f"SELECT id FROM jobs WHERE NOT {OPEN} ORDER BY id DESC {self._page(kept)})"
+            f"SELECT id FROM jobs WHERE NOT {OPEN} ORDER BY id DESC {self._page(count)})"
         )
 
     def purge_jobs(self) -> None:
