@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 GraphAttributes: TypeAlias = dict[str, Any]
+Value = TypeVar("Value")
 ReadEntities: TypeAlias = Callable[[Collection[int]], Mapping[int, Entity]]  # by row id
 ReadRelations: TypeAlias = Callable[[Collection[int]], Mapping[int, Relation]]
 
@@ -121,17 +122,11 @@ def _in_blocks(
     return attributes
 
 
-class _Nodes(Mapping[str, GraphAttributes]):
-    """The attributes of each entity by name."""
+class _ByName(Mapping[str, Value]):
+    """A mapping from the names of entities."""
 
-    def __init__(
-        self, names: Mapping[int, str], attributes: Callable[[int], GraphAttributes]
-    ) -> None:
+    def __init__(self, names: Mapping[int, str]) -> None:
         self._rows = {name: row for row, name in names.items()}
-        self._attributes = attributes
-
-    def __getitem__(self, name: str) -> GraphAttributes:
-        return self._attributes(self._rows[name])
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows
@@ -143,7 +138,20 @@ class _Nodes(Mapping[str, GraphAttributes]):
         return len(self._rows)
 
 
-class _Adjacency(Mapping[str, Mapping[str, "_EdgeAttributes"]]):
+class _Nodes(_ByName[GraphAttributes]):
+    """The attributes of each entity by name."""
+
+    def __init__(
+        self, names: Mapping[int, str], attributes: Callable[[int], GraphAttributes]
+    ) -> None:
+        super().__init__(names)
+        self._attributes = attributes
+
+    def __getitem__(self, name: str) -> GraphAttributes:
+        return self._attributes(self._rows[name])
+
+
+class _Adjacency(_ByName[Mapping[str, "_EdgeAttributes"]]):
     """The neighbours of each entity by name, and the attributes of the relations to them."""
 
     def __init__(
@@ -154,21 +162,12 @@ class _Adjacency(Mapping[str, Mapping[str, "_EdgeAttributes"]]):
     ) -> None:
         self._index = index
         self._names = names
-        self._rows = {name: row for row, name in names.items()}
+        super().__init__(names)
         self._attributes = attributes
         self._neighbours = lru_cache(VISITED_NODES)(self._read_neighbours)
 
     def __getitem__(self, name: str) -> Mapping[str, "_EdgeAttributes"]:
         return self._neighbours(self._rows[name])
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._rows
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def _read_neighbours(self, row: int) -> Mapping[str, "_EdgeAttributes"]:
         _, relations = self._index.relations_of(np.array([row]))
