@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 GraphAttributes: TypeAlias = dict[str, Any]
-Value = TypeVar("Value")
+NamedItem = TypeVar("NamedItem")
 ReadEntities: TypeAlias = Callable[[Collection[int]], Mapping[int, Entity]]  # by row id
 ReadRelations: TypeAlias = Callable[[Collection[int]], Mapping[int, Relation]]
 
@@ -122,7 +122,7 @@ def _in_blocks(
     return attributes
 
 
-class _ByName(Mapping[str, Value]):
+class _ByName(Mapping[str, NamedItem]):
     """A mapping from the names of entities."""
 
     def __init__(self, names: Mapping[int, str]) -> None:
