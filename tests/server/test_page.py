@@ -951,7 +951,7 @@ def test_a_question_is_asked_as_of_a_date(tmp_path: Path, page: Page) -> None:
         page.wait("summary").click()
         page.wait("[name=as_of]").send_keys("May 2020")
         page.ask("Who is the head of Office3?")
-        page.wait(".answer", "The indexed documents hold nothing that answers this question.")
+        page.wait(".answer", "Nothing was found in the indexed documents for this question.")
         page.wait("[name=as_of]").clear()
         page.wait("[name=as_of]").send_keys("soon")
         page.ask("Who is the head of Office4?")
