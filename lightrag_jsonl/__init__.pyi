@@ -165,7 +165,7 @@ from .rag.export import GraphFormat as GraphFormat
 from .rag.streams import AsyncAnswerStream as AsyncAnswerStream
 from .readers import Readers as Readers
 from .readers.limits import FileLimits as FileLimits
-from .retrieval.conflict_review import ConflictReview as ConflictReview
+from .lenses.conflict_review import ConflictReview as ConflictReview
 from .tracing.checking import CheckerFigures as CheckerFigures
 from .tracing.events import (
     Event as Event,

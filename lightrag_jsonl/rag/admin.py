@@ -200,7 +200,7 @@ class Admin:
 
         def make_pages(snapshot: Snapshot) -> dict[str, str]:
             task = SearchTask.without_question(snapshot, QueryParam(mode="overview"))
-            rows = engine.retrieval.communities.communities(task)
+            rows = engine.searcher.communities.communities(task)
             communities = with_reports(snapshot, load_communities(task, rows))
             return wiki_pages(snapshot, communities, known_language(engine.language))
 

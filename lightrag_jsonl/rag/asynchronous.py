@@ -27,6 +27,8 @@ from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.indexing.incoming import storable
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, gone_files, with_unread
 from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
+from lightrag_jsonl.lenses.claims import ClaimMemory
+from lightrag_jsonl.lenses.conflicts import find_conflicts
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import offline
@@ -179,7 +181,7 @@ class AsyncLightRAG:
             if not isinstance(documents, str | Path | Document):
                 documents = list(documents)
             folders = _folders(documents, allow_gone=allow_empty)
-        before = await self.engine.retrieval.graph_state() if sync else None
+        before = await self.engine.graph_state() if sync else None
         unread: list[UnreadSource] = []
         pending = self.engine.pending_documents(
             documents,
@@ -199,7 +201,7 @@ class AsyncLightRAG:
             report = replace(report, deleted=await self._delete_gone(folders, report))
         if before is None:
             return report
-        after = await self.engine.retrieval.graph_state()
+        after = await self.engine.graph_state()
         return replace(report, difference=after.since(before))
 
     async def _delete_gone(self, folders: Sequence[Path], report: InsertReport) -> tuple[str, ...]:
@@ -362,8 +364,13 @@ class AsyncLightRAG:
         that a person makes or changes, with a reason, settles the contradictions about it, and so does the
         deletion of a relation. No model is called.
         """
-        return await self.engine.retrieval.list_conflicts(
-            explained=explained, functional_kinds=functional_kinds, limit=limit
+        engine = self.engine
+        claims = engine.claims if functional_kinds is None else ClaimMemory(functional_kinds)
+        return await read(
+            engine.store,
+            lambda view: find_conflicts(
+                view, claims.claims(view), explained=explained, limit=limit
+            ),
         )
 
     async def status(self) -> Status:

@@ -36,12 +36,15 @@ from lightrag_jsonl.indexing.incoming import DocumentCutter
 from lightrag_jsonl.indexing.loading import Given, UnreadSource, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
+from lightrag_jsonl.lenses import index_lenses
+from lightrag_jsonl.lenses.claims import ClaimMemory
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import name_of
 from lightrag_jsonl.providers.sentence_transformers import EntailmentChecker
 from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS, Setup
+from lightrag_jsonl.rag.graph_state import GraphState, read_state
 from lightrag_jsonl.rag.settings import (
     EmbedderArgument,
     LLMArgument,
@@ -57,14 +60,14 @@ from lightrag_jsonl.rag.settings import (
 from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
-from lightrag_jsonl.retrieval.claims import ClaimMemory
 from lightrag_jsonl.retrieval.pipeline import Check, QueryPipeline
 from lightrag_jsonl.retrieval.scope import LikenessScale
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
+from lightrag_jsonl.retrieval.searching import Searcher
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import ReportTotals
-from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
+from lightrag_jsonl.storage.store import CompletionCache, Store, read, search, write
 from lightrag_jsonl.tracing.checking import (
     CHECKER_SETTING,
     Checker,
@@ -126,7 +129,7 @@ class Engine:
     - `extractor`, `keyword_extractor`, `answerer`: the user's replacements for the model in a single
       step, or `None`; without a model, language rules take all three places.
     - `clock`: the time; `new_id`: the ids of traces.
-    - `processes`: the processes that search the index, or `None`, where this process searches.
+    - `claims`: the claims of the index; `searcher`: searches it, through lenses. `processes`: the processes that search the index, or `None`, where this process searches.
 
     Pipelines, made at first use:
 
@@ -162,6 +165,8 @@ class Engine:
     answerer: Answerer | None = None
     clock: Clock = Clock(time.time)
     new_id: Callable[[], str] = random_id
+    claims: ClaimMemory = field(default_factory=ClaimMemory)
+    searcher: Searcher = field(default_factory=Searcher)
     processes: SearchProcesses | None = None
 
     def __repr__(self) -> str:
@@ -211,7 +216,7 @@ class Engine:
             likeness=LikenessScale(self.embedder, self.language),
             check=self._check,
             secret_marks=self.new_id is random_id,
-            claims=ClaimMemory(self.functional_kinds),
+            searcher=self.searcher,
             processes=self.processes,
         )
 
@@ -247,12 +252,11 @@ class Engine:
         """The sums of the extraction reports, for the status."""
         return ReportTotals()
 
-    @property
-    def functional_kinds(self) -> tuple[str, ...]:
-        """The relations and attributes with one value at a time, by the options and by the ontology; a
-        question does not need the file of the ontology.
-        """
-        return _kinds_of_one_value(self.options)
+    async def graph_state(self) -> GraphState:
+        """The names and contradictions in the graph, for a comparison with a different time."""
+        return await search(
+            self.store, lambda snapshot: read_state(snapshot, self.claims.claims(snapshot))
+        )
 
     @cached_property
     def answers(self) -> AnswerCache:
@@ -494,6 +498,8 @@ def open_engine(
         expected = _expected_settings(chosen_embedder, tokenizer, language)
     else:
         expected = {}
+    claims = ClaimMemory(_kinds_of_one_value(options))
+    searcher = Searcher(index_lenses(claims))
     engine = Engine(
         working_dir=address,
         store=_open_store(address, expected, create=create),
@@ -512,7 +518,9 @@ def open_engine(
         answerer=answerer,
         clock=Clock(clock),
         new_id=new_id,
-        processes=_processes(address, search_processes, options),
+        claims=claims,
+        searcher=searcher,
+        processes=_processes(address, search_processes, searcher),
     )
     if not is_built(recorded):
         _record_first_settings(engine, recorded, is_language_given=given_language is not None)
@@ -533,11 +541,14 @@ def _record_first_settings(
             transaction.put_settings(new_settings)
 
 
-def _processes(address: Address, count: int, options: IndexOptions) -> SearchProcesses | None:
-    return SearchProcesses(address, count, _kinds_of_one_value(options)) if count else None
+def _processes(address: Address, count: int, searcher: Searcher) -> SearchProcesses | None:
+    return SearchProcesses(address, count, searcher) if count else None
 
 
 def _kinds_of_one_value(options: IndexOptions) -> tuple[str, ...]:
+    """The relations and attributes with one value at a time, by the options and by the ontology; a question
+    does not need the file of the ontology.
+    """
     kinds = list(options.functional_kinds)
     if options.ontology is not None:
         with suppress(ConfigError):

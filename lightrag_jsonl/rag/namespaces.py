@@ -29,16 +29,16 @@ from lightrag_jsonl.curation.duplicates import Duplicate, find_duplicates, group
 from lightrag_jsonl.curation.edits import Edit
 from lightrag_jsonl.curation.homonyms import Homonym, find_homonyms
 from lightrag_jsonl.curation.review import Review, estimate_review, review
-from lightrag_jsonl.providers.model_names import NO_MODEL
-from lightrag_jsonl.providers.offline import HashEmbedder
-from lightrag_jsonl.rag.engine import Engine, open_engine
-from lightrag_jsonl.retrieval.association import association
-from lightrag_jsonl.retrieval.conflict_review import (
+from lightrag_jsonl.lenses.conflict_review import (
     ConflictReview,
     estimate_conflict_review,
     review_conflicts,
 )
-from lightrag_jsonl.retrieval.history import entity_history
+from lightrag_jsonl.lenses.history import entity_history
+from lightrag_jsonl.providers.model_names import NO_MODEL
+from lightrag_jsonl.providers.offline import HashEmbedder
+from lightrag_jsonl.rag.engine import Engine, open_engine
+from lightrag_jsonl.retrieval.association import association
 from lightrag_jsonl.retrieval.reports import (
     ReportRun,
     ReportTask,
@@ -388,7 +388,7 @@ class Communities:
 
         def find(snapshot: Snapshot) -> Sequence[ReportTask]:
             task = SearchTask.without_question(snapshot, QueryParam(mode="overview"))
-            return find_report_tasks(task, engine.retrieval.communities, engine.tokenizer)
+            return find_report_tasks(task, engine.searcher.communities, engine.tokenizer)
 
         return await search(engine.store, find)
 

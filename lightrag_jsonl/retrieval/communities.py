@@ -47,6 +47,9 @@ class CommunityMemory:
         self._communities: tuple[CommunityRows, ...] = ()
         self._lock = Lock()
 
+    def __reduce__(self) -> tuple[type["CommunityMemory"], tuple[()]]:
+        return CommunityMemory, ()  # another process finds its own
+
     def communities(self, task: SearchTask) -> tuple[CommunityRows, ...]:
         """The communities of level 0, the largest first; under a filter, of what the filter lets through."""
         if task.filtered is not None:

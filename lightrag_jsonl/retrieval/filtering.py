@@ -17,7 +17,6 @@ import numpy as np
 
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.hits import column, distinct_rows
-from lightrag_jsonl.retrieval.holding import HoldingSnapshot
 from lightrag_jsonl.retrieval.question_names import alias_pairs
 from lightrag_jsonl.retrieval.task import Fact, SearchTask
 from lightrag_jsonl.storage.filters import parse_where
@@ -40,13 +39,13 @@ AnyMention = TypeVar("AnyMention", EntityMentionRow, RelationMentionRow)
 
 
 def with_filter(task: SearchTask) -> SearchTask:
-    """The task with the rows that the user's filter lets through, and that held at the moment asked about."""
-    if task.filtered is not None or not (task.param.where or task.holding):
+    """The task with the rows that the user's filter lets through, in the visible part of the index."""
+    if task.filtered is not None or not (task.param.where or task.part):
         return task
     chunks = task.snapshot.matching_chunks(parse_where(task.param.where))
-    if task.holding is not None:
-        chunks = [chunk for chunk in chunks if chunk not in task.holding.later_chunks]
-        task = replace(task, snapshot=HoldingSnapshot(task.snapshot, task.holding))
+    if task.part is not None:
+        chunks = [chunk for chunk in chunks if chunk not in task.part.hidden_chunks]
+        task = replace(task, snapshot=task.part.snapshot)
     chunk_rows = column(chunks)
     rows_by_kind: dict[Kind, Ids] = {
         "chunk": chunk_rows,

@@ -54,7 +54,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     top_communities = tuple(
         [community for community in load_communities(task, communities) if not community.level]
     )
-    if task.holding is None:  # a report is written from all that the passages say
+    if task.part is None:  # a report is written from all that the passages say
         top_communities = with_reports(task.snapshot, top_communities)
     chunks_by_row = _spread_chunks(task, cited_chunk_ids(top_communities))
     chunk_names = names_in_chunks(task, column(chunks_by_row))

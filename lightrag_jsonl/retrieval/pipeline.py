@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -24,7 +24,6 @@ from lightrag_jsonl.core.citation_markers import (
     with_prompt_numbers,
     without_citations,
 )
-from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.context_window import context_tokens, fitted_param
 from lightrag_jsonl.core.edges import EdgeSelection
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
@@ -47,27 +46,18 @@ from lightrag_jsonl.core.user_code import can_embed, embed_texts, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.sentences import written_in
-from lightrag_jsonl.retrieval.claims import ClaimMemory
-from lightrag_jsonl.retrieval.communities import CommunityMemory, load_communities
-from lightrag_jsonl.retrieval.conflicts import (
-    appended_conflicts,
-    conflict_tokens,
-    find_conflicts,
-    with_conflict_section,
-)
+from lightrag_jsonl.retrieval.communities import load_communities
 from lightrag_jsonl.retrieval.context import context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
-from lightrag_jsonl.retrieval.graph_state import GraphState, read_state
-from lightrag_jsonl.retrieval.holding import HoldingView
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
-from lightrag_jsonl.retrieval.listing import appended_listing, with_listing
+from lightrag_jsonl.retrieval.lens import kept_tokens, sections_of, with_sections
 from lightrag_jsonl.retrieval.overview_context import fit_overview
 from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
 from lightrag_jsonl.retrieval.scope import LikenessScale, asks_for_overview
 from lightrag_jsonl.retrieval.search_processes import SearchProcesses
-from lightrag_jsonl.retrieval.searching import SearchMemory, SearchRequest, findings, holding_at
+from lightrag_jsonl.retrieval.searching import Searcher, SearchRequest
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchResult, SearchTask
 from lightrag_jsonl.storage.status import unread_documents
 from lightrag_jsonl.storage.store import Store, read, search
@@ -76,7 +66,6 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView
 # Budgets, not tuned: what is left of the total is for the context.
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
 HISTORY_SHARE = 0.25  # of the total budget for the conversation
-CONFLICT_SHARE = 0.1  # of the total budget for contradictions between the passages found, at most
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
 SHORT_BEGINNING = 1_000  # characters of an answer; a longer beginning is not read after each piece
 ANSWER_FORM = "Multiple Paragraphs"  # where a user's prompt asks for a form and names none
@@ -98,7 +87,7 @@ class QueryPipeline:
 
     `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
     an answer and judges its claims; `check`, if there is a checker, tells more of them. `likeness` is the scale of the
-    embedder's cosines, `communities` keeps the communities of the graph, `claims` the claims. With `processes`, the processes search. Without `secret_marks`, equal
+    embedder's cosines. The `searcher` searches, or with `processes`, the processes. Without `secret_marks`, equal
     content has equal marks in the prompts of every index.
     """
 
@@ -114,8 +103,7 @@ class QueryPipeline:
     likeness: LikenessScale
     check: Check | None = None
     secret_marks: bool = True
-    communities: CommunityMemory = field(default_factory=CommunityMemory)
-    claims: ClaimMemory = field(default_factory=ClaimMemory)
+    searcher: Searcher = field(default_factory=Searcher)
     processes: SearchProcesses | None = None
 
     async def retrieve(
@@ -132,32 +120,10 @@ class QueryPipeline:
 
         def load(snapshot: Snapshot) -> tuple[Community, ...]:
             task = with_filter(SearchTask.without_question(snapshot, param))
-            communities = load_communities(task, self.communities.communities(task))
+            communities = load_communities(task, self.searcher.communities.communities(task))
             return with_reports(snapshot, communities)
 
         return await search(self.store, load)
-
-    async def list_conflicts(
-        self,
-        *,
-        explained: bool = False,
-        functional_kinds: Iterable[str] | None = None,
-        limit: int | None = None,
-    ) -> tuple[Conflict, ...]:
-        """The contradictions of the index; with `explained`, also contradictions explained by time."""
-        memory = self.claims if functional_kinds is None else ClaimMemory(functional_kinds)
-        return await read(
-            self.store,
-            lambda view: find_conflicts(
-                view, memory.claims(view), explained=explained, limit=limit
-            ),
-        )
-
-    async def graph_state(self) -> GraphState:
-        """The names and contradictions in the graph, for a comparison with a different time."""
-        return await search(
-            self.store, lambda snapshot: read_state(snapshot, self.claims.claims(snapshot))
-        )
 
     async def answer(
         self,
@@ -189,9 +155,8 @@ class QueryPipeline:
 
         is_streamed = put_piece is not None
         written = await self._write(context, param, meter, write_piece, streamed=is_streamed)
-        if context.listing is not None:
-            await write_piece(appended_listing(context, has_text=bool(pieces)))
-        await write_piece(appended_conflicts(context, "".join(pieces), numbering.numbers))
+        for lens in self.searcher.lenses:
+            await write_piece(lens.appended(context, "".join(pieces), numbering.numbers))
         await write_piece("", last=True)
         answer = await self._with_citations(
             "".join(pieces), numbering, context, param, meter, quotes=written.quotes
@@ -217,7 +182,9 @@ class QueryPipeline:
         prompt_numbers = tuple(numbering.numbers)
         cited = await read(
             self.store,
-            lambda view: self.cite(self._as_of(view, param), text, context, prompt_numbers, quotes),
+            lambda view: self.cite(
+                self._visible(view, param), text, context, prompt_numbers, quotes
+            ),
         )
         if self.check is not None:
             cited = await self.check(text, cited, meter)
@@ -284,7 +251,7 @@ class QueryPipeline:
             result = await read(
                 self.store,
                 lambda view: with_sources(
-                    self._as_of(view, param), result, selection, param.chunk_top_k
+                    self._visible(view, param), result, selection, param.chunk_top_k
                 ),
             )
         context = await asyncio.to_thread(self._fitted, result, selection, param)
@@ -345,13 +312,13 @@ class QueryPipeline:
         # The communities of a graph, which may take seconds, are found and kept in one process.
         if self.processes is not None and not request.for_overview:
             return await self.processes.find(request)
-        memory = SearchMemory(self.claims, self.communities)
-        return await search(self.store, lambda snapshot: findings(snapshot, request, memory))
+        return await search(self.store, lambda snapshot: self.searcher.find(snapshot, request))
 
-    def _as_of(self, view: StoreView, param: QueryParam) -> StoreView:
-        """The view as of the moment of the question, if any."""
-        holding = holding_at(view, param, self.claims)
-        return view if holding is None else HoldingView(view.dialect, holding)
+    def _visible(self, view: StoreView, param: QueryParam) -> StoreView:
+        """The view through all lenses."""
+        for lens in self.searcher.lenses:
+            view = lens.view(view, param)
+        return view
 
     def _reranker(self, param: QueryParam) -> Reranker | None:
         """The reranker, if wanted by the question."""
@@ -364,16 +331,11 @@ class QueryPipeline:
         secret = self.store.mark_secret if self.secret_marks else ""
         fit = fit_context if result.overview is None else fit_overview
         mark = context_mark(result.context, secret)
-        reserve = min(
-            conflict_tokens(result.context, self.tokenizer, mark),
-            int(param.max_total_tokens * CONFLICT_SHARE),
-        )
-        room = max(param.max_total_tokens - reserve, 1)
+        lenses = self.searcher.lenses
+        kept = kept_tokens(sections_of(lenses, result.context), param, self.tokenizer, mark)
+        room = max(param.max_total_tokens - kept, 1)
         fitted = fit(result, replace(param, max_total_tokens=room), self.tokenizer, secret)
-        fitted = with_conflict_section(fitted, param, self.tokenizer, mark)
-        if result.listing is None:
-            return fitted
-        return with_listing(fitted, result.listing, param, self.tokenizer, mark)
+        return with_sections(fitted, sections_of(lenses, fitted), param, self.tokenizer, mark)
 
     # ── the question ────────────────────────────────────────────────────────────
 

@@ -25,7 +25,6 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.retrieval.association import association
-from lightrag_jsonl.retrieval.claim_dates import with_claim_dates
 from lightrag_jsonl.retrieval.filtering import (
     joined_entities,
     load_entities,
@@ -451,7 +450,7 @@ def load_result(
     ranked_chunks = [
         replace(stored_chunks[row], score=score, why=why)
         for row, score, why in chunks.rows()
-        if task.holding is None or stored_chunks[row].text.strip()
+        if task.part is None or stored_chunks[row].text.strip()
     ]
     sources = _sources_of_copies(task, stored_chunks, passages)
     context = replace(
@@ -461,7 +460,6 @@ def load_result(
         relations=tuple(ranked_relations),
         chunks=tuple(ranked_chunks),
     )
-    context = with_claim_dates(task, context, facts)
     text_chunk_ids = [
         stored_chunks[row].id for row in passages.by_text.ids.tolist() if row in stored_chunks
     ]
@@ -472,6 +470,7 @@ def load_result(
         context=with_documents(task.snapshot, context),
         text_chunk_ids=tuple(text_chunk_ids),
         guaranteed_chunk_id=guaranteed_chunk_id,
+        facts=facts,
     )
 
 

@@ -5,16 +5,13 @@ import logging
 import os
 import pickle
 import signal
-from collections.abc import Sequence
 from typing import Final
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.child_process import read_message, start_python, write_message
 from lightrag_jsonl.core.errors import ConfigError, StorageError
-from lightrag_jsonl.retrieval.claims import ClaimMemory
-from lightrag_jsonl.retrieval.communities import CommunityMemory
-from lightrag_jsonl.retrieval.searching import SearchMemory, SearchRequest, findings
+from lightrag_jsonl.retrieval.searching import Searcher, SearchRequest
 from lightrag_jsonl.retrieval.task import SearchResult
 from lightrag_jsonl.storage.opening import open_store
 
@@ -29,14 +26,14 @@ class SearchProcesses:
     """At most `count` processes that search the index at an address, each one request at a time.
 
     A request starts a further process if all are busy; the processes end with `close` or with this
-    process. `functional_kinds` are those of `ClaimMemory`. Use from one event loop.
+    process, each with a copy of the `searcher`. Use from one event loop.
     """
 
-    def __init__(self, address: Address, count: int, functional_kinds: Sequence[str]) -> None:
+    def __init__(self, address: Address, count: int, searcher: Searcher) -> None:
         if count < 1:
             raise ConfigError(f"search_processes is {count}: it must be 0 or more")
         self._address = address
-        self._functional_kinds = tuple(functional_kinds)
+        self._searcher = searcher
         self._free_slots = asyncio.Semaphore(count)
         self._idle: list[_SearchProcess] = []
         self._is_closed = False
@@ -69,7 +66,7 @@ class SearchProcesses:
 
     async def _outcome(self, request: SearchRequest) -> SearchResult | Exception | None:
         """The findings, or the error of the search; None if the process has ended."""
-        process = self._idle_process() or _SearchProcess(self._address, self._functional_kinds)
+        process = self._idle_process() or _SearchProcess(self._address, self._searcher)
         try:
             return await in_thread(process.outcome, request)
         finally:
@@ -91,9 +88,9 @@ class SearchProcesses:
 class _SearchProcess:
     """A process that searches the index at an address."""
 
-    def __init__(self, address: Address, functional_kinds: Sequence[str]) -> None:
+    def __init__(self, address: Address, searcher: Searcher) -> None:
         self._process = start_python(SEARCHING_CODE, environment=os.environ)
-        self._first_message: bytes | None = pickle.dumps((address, functional_kinds))
+        self._first_message: bytes | None = pickle.dumps((address, searcher))
 
     @property
     def is_running(self) -> bool:
@@ -134,15 +131,14 @@ def answer_searches() -> None:
     first_message = read_message(requests)
     if first_message is None:
         return
-    address, functional_kinds = pickle.loads(first_message)
-    memory = SearchMemory(ClaimMemory(functional_kinds), CommunityMemory())
+    address, searcher = pickle.loads(first_message)
     store = None
     while message := read_message(requests):
         outcome: SearchResult | Exception
         try:
             store = store or open_store(address, create=False)
             with store.snapshot() as snapshot:
-                outcome = findings(snapshot, pickle.loads(message), memory)
+                outcome = searcher.find(snapshot, pickle.loads(message))
         except Exception as error:  # noqa: BLE001 - it is raised where the request came from
             outcome = error
         write_message(responses, pickle.dumps(outcome))

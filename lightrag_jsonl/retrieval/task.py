@@ -6,14 +6,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from lightrag_jsonl.core.answers import Community, Context, Listing
+from lightrag_jsonl.core.answers import Community, Context
 from lightrag_jsonl.core.modes import MODES, ModePlan
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.excerpts import CandidateSentence
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, distinct_rows
-from lightrag_jsonl.retrieval.holding import Holding
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
 
@@ -42,13 +41,21 @@ class SearchQuery:
     embedded: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class VisiblePart:
+    """The part of a snapshot that counts: the texts and records of `snapshot`, without `hidden_chunks` (row ids)."""
+
+    snapshot: Snapshot
+    hidden_chunks: frozenset[int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchTask:
     """One search: a snapshot of the index, a query, a mode, and the user's settings.
 
     `chunk_limit` is the number of chunks to find: `chunk_top_k`, or more where a reranker chooses
     from the chunks. `filtered` has the rows that a filter lets through, ascending; None if there is
-    no filter. `holding` is what did not hold at the moment of `param.as_of`.
+    no filter. `part` is what a lens leaves of the snapshot; None if all counts.
     """
 
     snapshot: Snapshot
@@ -57,7 +64,7 @@ class SearchTask:
     param: QueryParam
     chunk_limit: int
     filtered: Mapping[Kind, Ids] | None = None
-    holding: Holding | None = None
+    part: VisiblePart | None = None
 
     @classmethod
     def without_question(cls, snapshot: Snapshot, param: QueryParam) -> "SearchTask":
@@ -151,11 +158,11 @@ class SearchResult:
     `context` has entities, relations and chunks, best first, and no prompt yet. `text_chunk_ids` are
     the chunks found by the question's text, best first, if the mode searches by text. The best of these
     chunks, `guaranteed_chunk_id`, is dropped neither by a reranker nor by a budget. An `overview` is
-    written in place of the single items. A `listing` is a complete list that the question asks for.
+    written in place of the single items. `facts` are the row ids of entities and relations, for lenses.
     """
 
     context: Context
     text_chunk_ids: tuple[str, ...] = ()
     guaranteed_chunk_id: str = ""
     overview: Overview | None = None
-    listing: Listing | None = None
+    facts: Subgraph = Subgraph()

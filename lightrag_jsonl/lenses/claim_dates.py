@@ -8,7 +8,8 @@ from lightrag_jsonl.core.dates import first_day
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.core.written_dates import find_dates
-from lightrag_jsonl.retrieval.task import Fact, SearchTask, Subgraph
+from lightrag_jsonl.retrieval.lens import Lens
+from lightrag_jsonl.retrieval.task import Fact, SearchResult, SearchTask
 from lightrag_jsonl.storage.views import StoreView
 
 DESCRIPTIONS_DATED = 50  # of an entity or a relation: bounds the time
@@ -38,19 +39,25 @@ class LineDates:
         return words.written.format(self.written)
 
 
-def with_claim_dates(task: SearchTask, context: Context, facts: Subgraph) -> Context:
-    """The context with the dates of the lines of descriptions, and with later lines before earlier ones.
+class ClaimDates(Lens):
+    """The dates of the lines of descriptions, with later lines before earlier ones."""
 
-    The date of a document is said only where lines of one description have different dates.
-    """
-    if not task.snapshot.has_dates():
-        return context
-    lines = {
-        **_line_dates(task.snapshot, "entity", facts.entities.ids.tolist()),
-        **_line_dates(task.snapshot, "relation", facts.relations.ids.tolist()),
-    }
-    if not lines:
-        return context
+    def find(self, task: SearchTask, result: SearchResult) -> SearchResult:
+        """The result with the dates; that of a document only where lines of one description have different
+        dates.
+        """
+        snapshot = task.snapshot if task.part is None else task.part.snapshot
+        if not snapshot.has_dates():
+            return result
+        lines = {
+            **_line_dates(snapshot, "entity", result.facts.entities.ids.tolist()),
+            **_line_dates(snapshot, "relation", result.facts.relations.ids.tolist()),
+        }
+        return replace(result, context=_dated(result.context, lines)) if lines else result
+
+
+def _dated(context: Context, lines: Mapping[str, LineDates]) -> Context:
+    """A context with the dates of these lines."""
     words = FIXED_WORDS[known_language(context.language)]
     labels: dict[str, str] = {}
     descriptions = [entity.description for entity in context.entities]

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lightrag_jsonl.core.answers import QUOTE_LENGTH, Context
@@ -10,10 +10,8 @@ from lightrag_jsonl.core.claims import Conflict, DatedClaim
 from lightrag_jsonl.core.dates import first_day
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
-from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import clipped_at_word
-from lightrag_jsonl.retrieval.claims import (
+from lightrag_jsonl.lenses.claims import (
     INVERSE,
     MOST_COMPARED,
     Claim,
@@ -22,11 +20,14 @@ from lightrag_jsonl.retrieval.claims import (
     are_apart,
     is_same_value,
 )
+from lightrag_jsonl.lenses.history import ClaimWords, dated_claims
 from lightrag_jsonl.retrieval.context_writer import safe_line
-from lightrag_jsonl.retrieval.history import ClaimWords, dated_claims
-from lightrag_jsonl.storage.views import Snapshot, StoreView
+from lightrag_jsonl.retrieval.lens import Lens, Section
+from lightrag_jsonl.retrieval.task import SearchResult, SearchTask
+from lightrag_jsonl.storage.views import StoreView
 
 CONFLICTS_SHOWN = 3  # in a context: bounds its length
+BUDGET_SHARE = 0.1  # of a prompt, at most; not tuned
 
 
 class ClaimPair(NamedTuple):
@@ -88,11 +89,43 @@ def described_conflicts(view: StoreView, pairs: Sequence[ClaimPair]) -> tuple[Co
 # ── in the context and the answer of a question ─────────────────────────────────
 
 
-def with_conflicts(snapshot: Snapshot, memory: ClaimMemory, context: Context) -> Context:
-    """The context with the contradictions, unexplained by time, between two of the passages."""
-    index = memory.claims_of_chunks(snapshot, [chunk.id for chunk in context.chunks])
-    conflicts = find_conflicts(snapshot, index, limit=CONFLICTS_SHOWN)
-    return replace(context, conflicts=conflicts) if conflicts else context
+@dataclass(frozen=True, slots=True)
+class Conflicts(Lens):
+    """The contradictions, unexplained by time, between two of the passages."""
+
+    claims: ClaimMemory
+
+    def find(self, task: SearchTask, result: SearchResult) -> SearchResult:
+        """The result with the contradictions between its passages."""
+        if result.overview is not None:
+            return result
+        chunk_ids = [chunk.id for chunk in result.context.chunks]
+        index = self.claims.claims_of_chunks(task.snapshot, chunk_ids)
+        conflicts = find_conflicts(task.snapshot, index, limit=CONFLICTS_SHOWN)
+        return replace(result, context=replace(result.context, conflicts=conflicts))
+
+    def section(self, context: Context) -> Section | None:
+        """The contradictions in words."""
+        if not context.conflicts:
+            return None
+        words = FIXED_WORDS[known_language(context.language)]
+        heading = f"{words.conflicts}{words.colon.rstrip()}"
+        return Section(heading, [f"- {line}" for line in conflict_lines(context)], BUDGET_SHARE)
+
+    def appended(self, context: Context, text: str, cited: Collection[int]) -> str:
+        """The contradictions behind an answer: with a value in the text, and a passage among the cited
+        numbers.
+        """
+        numbers = {chunk.id: number for number, chunk in enumerate(context.chunks, start=1)}
+        folded = nfkc_casefold(text)
+        lines: list[str] = []
+        for conflict, line in zip(context.conflicts, conflict_lines(context), strict=True):
+            is_cited = any(
+                numbers[claim.chunk_id] in cited for claim in (conflict.first, conflict.second)
+            )
+            if is_cited and any(nfkc_casefold(value) in folded for value in conflict.values):
+                lines.append(line)
+        return "".join([f"\n\n{line}" for line in lines])
 
 
 def conflict_lines(context: Context) -> list[str]:
@@ -109,56 +142,6 @@ def conflict_lines(context: Context) -> list[str]:
         topic = words.comma.join(filter(None, (conflict.subject, conflict.predicate)))
         lines.append(words.conflict.format(safe_line(topic), *sides))
     return lines
-
-
-def appended_conflicts(context: Context, text: str, cited: Collection[int]) -> str:
-    """The contradictions behind an answer, as the end of the answer: with a value in the text of
-    the answer and a passage among the cited numbers.
-    """
-    numbers = {chunk.id: number for number, chunk in enumerate(context.chunks, start=1)}
-    folded = nfkc_casefold(text)
-    lines: list[str] = []
-    for conflict, line in zip(context.conflicts, conflict_lines(context), strict=True):
-        is_cited = any(
-            numbers[claim.chunk_id] in cited for claim in (conflict.first, conflict.second)
-        )
-        if is_cited and any(nfkc_casefold(value) in folded for value in conflict.values):
-            lines.append(line)
-    return "".join([f"\n\n{line}" for line in lines])
-
-
-def with_conflict_section(
-    context: Context, param: QueryParam, tokenizer: Tokenizer, mark: str
-) -> Context:
-    """A fitted context with contradictions between passages of the prompt as the last section;
-    without the section if there is no room.
-    """
-    chunk_ids = {chunk.id for chunk in context.chunks}
-    conflicts = [
-        conflict
-        for conflict in context.conflicts
-        if {conflict.first.chunk_id, conflict.second.chunk_id} <= chunk_ids
-    ]
-    context = replace(context, conflicts=tuple(conflicts))
-    if not conflicts:
-        return context
-    prompt = "\n".join([context.prompt, "", _conflict_section(context, mark)])
-    tokens = tokenizer.count(prompt)
-    share = 1.0 - float(getattr(tokenizer, "error", 0.0))
-    if tokens > int(param.max_total_tokens * share):
-        return context
-    return replace(context, prompt=prompt, tokens=tokens)
-
-
-def conflict_tokens(context: Context, tokenizer: Tokenizer, mark: str) -> int:
-    """The tokens of the section with all contradictions between the passages found."""
-    return tokenizer.count(f"\n\n{_conflict_section(context, mark)}") if context.conflicts else 0
-
-
-def _conflict_section(context: Context, mark: str) -> str:
-    words = FIXED_WORDS[known_language(context.language)]
-    heading = f"{mark} {words.conflicts}{words.colon.rstrip()}"
-    return "\n".join([heading, *[f"- {line}" for line in conflict_lines(context)]])
 
 
 # ── pairs ───────────────────────────────────────────────────────────────────────

@@ -23,8 +23,6 @@ from lightrag_jsonl.core.list_questions import (
     word_forms,
 )
 from lightrag_jsonl.core.names import name_key
-from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.types import Relation
 from lightrag_jsonl.retrieval.context_writer import safe_line
 from lightrag_jsonl.retrieval.filtering import (
@@ -34,13 +32,35 @@ from lightrag_jsonl.retrieval.filtering import (
     with_filter,
 )
 from lightrag_jsonl.retrieval.hits import column, distinct_rows
+from lightrag_jsonl.retrieval.lens import Lens, Section
 from lightrag_jsonl.retrieval.question_names import question_names
-from lightrag_jsonl.retrieval.task import SearchTask
+from lightrag_jsonl.retrieval.task import SearchResult, SearchTask
 from lightrag_jsonl.storage.status import titles
 
 MOST_LISTED = 500  # items; of more, the first by name and how many there are
 LONGEST_TYPE = 8  # Chinese characters of a type that is looked for in a question
-ITEM_TOKENS = 6  # around an item: number, bullet and line break
+
+
+class Listings(Lens):
+    """The list or the number that a question asks for, if the graph has records for it."""
+
+    def find(self, task: SearchTask, result: SearchResult) -> SearchResult:
+        """The result with the list, in modes that search the graph."""
+        if not task.mode.graph:
+            return result
+        context = result.context
+        listing = find_listing(task, task.query.question, context.keywords)
+        return replace(result, context=replace(context, listing=listing))
+
+    def section(self, context: Context) -> Section | None:
+        """The list in words; listed items have the last numbers."""
+        lines = listing_lines(context)
+        return Section(lines[0], lines[1:]) if lines else None
+
+    def appended(self, context: Context, text: str, cited: Collection[int]) -> str:
+        """The whole list: the prompt may have had no room for all items."""
+        lines = "\n".join(listing_lines(context))
+        return f"\n\n{lines}" if lines and text else lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,25 +382,21 @@ def _listing(items: Collection[ListedItem]) -> Listing:
 # ── in words ────────────────────────────────────────────────────────────────────
 
 
-def listing_lines(listing: Listing, language: str, first_number: int) -> list[str]:
-    """A list in words: the kind and the number of items, then a numbered item on each line."""
-    words = FIXED_WORDS[known_language(language)]
+def listing_lines(context: Context) -> list[str]:
+    """The list of a context in words: the kind and the number of items, then a numbered item on each line;
+    nothing without a list.
+    """
+    listing = context.listing
+    if listing is None:
+        return []
+    words = FIXED_WORDS[known_language(context.language)]
     lines = [_heading(listing, words) + words.colon.rstrip()]
+    first_number = context.items - len(listing.items) + 1
     for number, item in enumerate(listing.items, start=first_number):
         lines.append(f"- {safe_line(item.name)} [{number}]")
     if listing.total > len(listing.items):
         lines.append(f"- {words.not_listed.format(listing.total - len(listing.items))}")
     return lines
-
-
-def appended_listing(context: Context, *, has_text: bool) -> str:
-    """The list of a context as the end of an answer, with the numbers of the prompt."""
-    listing = context.listing
-    if listing is None:
-        return ""
-    first_number = context.items - len(listing.items) + 1
-    text = "\n".join(listing_lines(listing, context.language, first_number))
-    return f"\n\n{text}" if has_text else text
 
 
 def _heading(listing: Listing, words: FixedWords) -> str:
@@ -398,38 +414,3 @@ def _heading(listing: Listing, words: FixedWords) -> str:
     if listing.documents and not listing.of:
         return words.listing_of_documents.format(listing.total)
     return words.listing.format(words.comma.join(parts), listing.total)
-
-
-def with_listing(
-    context: Context,
-    listing: Listing,
-    param: QueryParam,
-    tokenizer: Tokenizer,
-    mark: str,
-) -> Context:
-    """A fitted context with a list as the last section, as far as there is room.
-
-    Listed items have the last numbers. Items without room in the prompt are left to the answer, where
-    code appends the whole list.
-    """
-    first_number = context.items + 1
-    context = replace(context, listing=listing)
-    words = FIXED_WORDS[known_language(context.language)]
-    share = 1.0 - float(getattr(tokenizer, "error", 0.0))
-    opening = context.prompt or f"{words.first_line}{mark}"
-    heading, *lines = listing_lines(listing, context.language, first_number)
-    frame_tokens = tokenizer.count(f"{opening}\n\n{mark} {heading}")
-    room = int(param.max_total_tokens * share) - frame_tokens
-    visible_lines: list[str] = []
-    for line in lines:
-        room -= tokenizer.count(line) + ITEM_TOKENS
-        if room < 0:
-            break
-        visible_lines.append(line)
-    if not visible_lines:
-        return context
-    prompt = "\n".join([f"{opening}\n\n{mark} {heading}", *visible_lines])
-    tokens = tokenizer.count(prompt)
-    if tokens > int(param.max_total_tokens * share):
-        return context
-    return replace(context, prompt=prompt, tokens=tokens)

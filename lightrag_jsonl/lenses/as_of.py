@@ -14,8 +14,12 @@ import numpy as np
 from lightrag_jsonl.core.claims import statement_span
 from lightrag_jsonl.core.dates import first_day, last_day, may_hold
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Chunk, EntityMention, Kind, RelationMention
-from lightrag_jsonl.retrieval.claims import Claim, ClaimIndex, is_same_value
+from lightrag_jsonl.lenses.claims import Claim, ClaimIndex, ClaimMemory, is_same_value
+from lightrag_jsonl.retrieval.lens import Lens
+from lightrag_jsonl.retrieval.task import SearchTask, VisiblePart
+from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.graph_index import PartialGraph
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
@@ -29,6 +33,37 @@ from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
 StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf(Lens):
+    """Questions with a moment read the index as of that moment."""
+
+    claims: ClaimMemory
+
+    def view(self, view: StoreView, param: QueryParam) -> StoreView:
+        """The view as of the moment of the question, if any."""
+        holding = self._holding(view, param)
+        return view if holding is None else HoldingView(view.dialect, holding)
+
+    def narrow(self, task: SearchTask) -> SearchTask:
+        """The task with the part of the index that held."""
+        holding = self._holding(task.snapshot, task.param)
+        if holding is None:
+            return task
+        snapshot = HoldingSnapshot(task.snapshot, holding)
+        return replace(task, part=VisiblePart(snapshot, holding.later_chunks))
+
+    def _holding(self, view: StoreView, param: QueryParam) -> "Holding | None":
+        """The out-of-date part of the index, by the documents that the filter lets through; None for a
+        question without a moment.
+        """
+        if not param.as_of:
+            return None
+        claims = self.claims.claims(view)
+        if param.where:
+            claims = claims.visible_in(set(view.matching_chunks(parse_where(param.where))))
+        return find_holding(view, param.as_of, claims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

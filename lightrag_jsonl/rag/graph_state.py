@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from lightrag_jsonl.core.claims import Conflict, GraphDifference
-from lightrag_jsonl.retrieval.claims import ClaimIndex
-from lightrag_jsonl.retrieval.conflicts import find_conflicts
+from lightrag_jsonl.lenses.claims import ClaimIndex
+from lightrag_jsonl.lenses.conflicts import find_conflicts
 from lightrag_jsonl.storage.views import Snapshot
 
 
