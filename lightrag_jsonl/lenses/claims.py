@@ -157,14 +157,14 @@ class ClaimMemory:
     """
 
     def __init__(self, stated_kinds: Iterable[str] = ()) -> None:
-        self._predicates = tuple(stated_kinds)
-        self._stated_kinds = frozenset(map(kind_of, self._predicates))
+        self.predicates = tuple(stated_kinds)
+        self._stated_kinds = frozenset(map(kind_of, self.predicates))
         self._generation = -1
         self._index = ClaimIndex(())
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[type["ClaimMemory"], tuple[tuple[str, ...]]]:
-        return ClaimMemory, (self._predicates,)  # another process reads its own
+        return ClaimMemory, (self.predicates,)  # another process reads its own
 
     def claims(self, view: StoreView) -> ClaimIndex:
         """The claims of the present state."""

@@ -258,5 +258,5 @@ async def test_an_ontology_states_functional_kinds(tmp_path: Path) -> None:
             record = relation(person, "Office7", text, keywords=["heads"])
             await rag.insert_records(Document(text, id=person), [record])
         (conflict,) = await rag.conflicts()
-        assert rag.engine.functional_kinds == ("^heads", "born")
+        assert rag.engine.claims.predicates == ("^heads", "born")
     assert conflict.subject == "Office7"
