@@ -105,7 +105,7 @@ def _ends_in_a_page(line: str) -> bool:
     before = line[: page.start()]
     return (
         before.endswith("\t")
-        or before[-3:].isspace() and len(before) >= 3
+        or (before[-3:].isspace() and len(before) >= 3)
         or before.rstrip().endswith(("...", "…"))
     )
 
