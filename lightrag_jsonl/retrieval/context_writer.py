@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
 from lightrag_jsonl.core.citation_markers import CITATION_LABEL
@@ -396,7 +396,6 @@ def _own_names_and_triples(fact: Entity | Relation) -> Iterator[str]:
         yield target_words + predicate + source_words
 
 
-@lru_cache(4_000)  # names stand in many lines, and lines in several attempts at a budget
 def _bare_words(text: str) -> str:
     """The words of a text in order, closed up, without articles and forms of "be", to compare texts
     by words whatever the punctuation and the spaces.
