@@ -40,6 +40,7 @@ from lightrag_jsonl.cli.output import (
     emit,
     file_notes,
     one_line,
+    shown_path,
     skipped_notes,
     table,
 )
@@ -305,10 +306,21 @@ def _output(
     has_changed = report.documents or report.unchanged or report.deleted
     return CommandOutput(
         value=report,
-        display=replace(report, difference=None) if has_changed else display_if_empty,
+        display=_displayed(report) if has_changed else display_if_empty,
         status=INCOMPLETE if report.stopped else 0,
         notes=list(_report_notes(rag, report, go_on)),
         failures=report.failures,
+    )
+
+
+def _displayed(report: InsertReport) -> InsertReport:
+    """The report for people: with short paths, and without the difference, which is in the notes."""
+    return replace(
+        report,
+        difference=None,
+        documents=tuple(map(shown_path, report.documents)),
+        unchanged=tuple(map(shown_path, report.unchanged)),
+        deleted=tuple(map(shown_path, report.deleted)),
     )
 
 
@@ -386,8 +398,9 @@ def documents_command(rag: LightRAG, limit: int | None, offset: int) -> CommandO
     chunks failed), both for `retry`; pending (an insert was interrupted), for `resume`.
     """
     documents = rag.documents(limit=limit, offset=offset)
+    rows = [replace(document, id=shown_path(document.id)) for document in documents]
     display = table(
-        documents, "id", "state", "chunks", "characters", "title", "source", "content_keywords"
+        rows, "id", "state", "chunks", "characters", "title", "source", "content_keywords"
     )
     return CommandOutput(documents, display)
 

@@ -16,7 +16,7 @@ import click
 from lightrag_jsonl import ConfigError, Failure, LightRAGError, __version__
 from lightrag_jsonl.cli.options import INDEX_OPTIONS, Option, Parameters, models, take, working_dir
 from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line, to_json
-from lightrag_jsonl.core.errors import FREE
+from lightrag_jsonl.core.errors import FREE, PACKAGE_MISSING
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
 
@@ -65,16 +65,29 @@ CommandFunction: TypeAlias = Callable[..., CommandOutput]
 
 
 class _CommandGroup(click.Group):
-    """A group that says where an option belongs if it stands in place of a command."""
+    """A group that says where an option of its commands belongs if it stands in place of a command."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         try:
             return super().parse_args(context, arguments)
         except click.NoSuchOption as error:
+            if not self._has_option(context, error.option_name):
+                raise
             example = f"{context.command_path} COMMAND {error.option_name} ..."
             names = ", ".join(self.list_commands(context))
             message = f"{error.option_name} belongs after a command: {example}; commands: {names}"
             raise click.UsageError(message, context) from None
+
+    def _has_option(self, context: click.Context, option: str) -> bool:
+        """Whether a command of the group, or of a group in it, has an option."""
+        commands = [self.get_command(context, name) for name in self.list_commands(context)]
+        return any(
+            command._has_option(context, option)
+            if isinstance(command, _CommandGroup)
+            else any(option in parameter.opts for parameter in command.params)
+            for command in commands
+            if command is not None
+        )
 
 
 class _Main(_CommandGroup):
@@ -107,8 +120,7 @@ class _Main(_CommandGroup):
         except ModuleNotFoundError as error:
             if context.params.get("debug") or (error.name or "").startswith("lightrag_jsonl"):
                 raise
-            words = f"the package {error.name} is missing: pip install --upgrade lightrag-jsonl"
-            _emit_error(ConfigError(words), as_json)
+            _emit_error(ConfigError(PACKAGE_MISSING.format(error.name)), as_json)
             raise click.exceptions.Exit(FAILED) from None
 
 

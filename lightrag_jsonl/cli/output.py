@@ -1,11 +1,13 @@
 """How results are printed: plain text and aligned tables for people, JSON for programs."""
 
 import json
+import os
 import shutil
 import sys
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import click
 import msgspec
@@ -16,8 +18,11 @@ from lightrag_jsonl.core.types import Failure, Json
 from lightrag_jsonl.core.usage import Usage
 
 CELL_COLUMNS = 60  # in tables, but for the first column, which holds ids
+LEAST_COLUMNS = 8  # of such a cell, where a terminal is too narrow for the table
+GAP = "  "  # between columns
 LONGEST_LIST = 3  # items; of a longer list in a field, the number is shown
 SHOWN_REASONS = 20
+SHOWN_PATHS = 3  # of the files with one reason
 
 
 def emit(words: str | bytes, *, err: bool = False) -> None:
@@ -77,7 +82,11 @@ def in_words(value: object) -> str:
 
 
 def table(records: Iterable[object], *columns: str) -> str:
-    """Columns of records (or all columns), aligned below the names; "" for no records."""
+    """Columns of records (or all columns), aligned below the names; "" for no records.
+
+    In a terminal the table is as wide as the terminal, if the first column leaves room: empty columns are
+    left out, long cells cut, and columns left out from the right.
+    """
     rows = [row for record in records if isinstance(row := to_json(record), dict)]
     if not rows:
         return ""
@@ -86,7 +95,31 @@ def table(records: Iterable[object], *columns: str) -> str:
     for row in rows:
         cells = [one_line(_cell(row[name])) for name in names]
         lines.append(cells[:1] + [one_line(cell, CELL_COLUMNS) for cell in cells[1:]])
+    columns_of_terminal = terminal_columns()
+    if columns_of_terminal is not None:
+        lines = _fitted(lines, columns_of_terminal)
     return _aligned(lines)
+
+
+def _fitted(lines: Sequence[list[str]], columns: int) -> list[list[str]]:
+    """The lines of a table, the first with the names, in a number of columns on screen."""
+    shown = [
+        list(cells)
+        for cells in zip(*lines, strict=True)
+        if any(cells[1:])  # an empty column says nothing
+    ]
+    while len(shown) > 1:
+        widths = [max(map(width, cells)) for cells in shown]
+        excess = sum(widths) + len(GAP) * (len(shown) - 1) - columns
+        widest = max(range(1, len(shown)), key=widths.__getitem__)
+        if excess <= 0:
+            break
+        if widths[widest] <= LEAST_COLUMNS:
+            shown.pop()
+            continue
+        limit = max(LEAST_COLUMNS, widths[widest] - excess)
+        shown[widest] = [one_line(cell, limit) for cell in shown[widest]]
+    return [list(cells) for cells in zip(*shown, strict=True)]
 
 
 def _distinct_lines(fields: Iterable[tuple[str, str, str]]) -> Iterator[list[str]]:
@@ -140,7 +173,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
     lines = []
     for row in rows:
         cells = [cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)]
-        lines.append("  ".join(cells).rstrip())
+        lines.append(GAP.join(cells).rstrip())
     return "\n".join(lines)
 
 
@@ -226,6 +259,12 @@ class LineWrap:
         return gap + word
 
 
+def shown_path(path: str) -> str:
+    """The path of a file as short as it can be given: relative below the current folder."""
+    folder = f"{Path.cwd()}{os.sep}"
+    return path.removeprefix(folder)
+
+
 def cost_words(usage: Usage) -> str:
     """An estimated cost in words."""
     tokens = f"{usage.input_tokens:,} input tokens, {usage.output_tokens:,} output tokens"
@@ -243,7 +282,7 @@ def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:
         failures_by_reason[reason].append(failure)
     groups = sorted(failures_by_reason.values(), key=len, reverse=True)
     for first, *similar in groups[:SHOWN_REASONS]:
-        where = " ".join(filter(None, (first.document_id, first.chunk_id)))
+        where = " ".join(filter(None, (shown_path(first.document_id), first.chunk_id)))
         further = f" (and {len(similar):,} more)" if similar else ""
         yield f"failed: {one_line(where)}{further}: {one_line(_reason_without_path(first))}"
     unlisted = sum(len(group) for group in groups[SHOWN_REASONS:])
@@ -263,16 +302,24 @@ def _reason_without_path(failure: Failure) -> str:
 
 
 def skipped_notes(skipped: Sequence[SkippedFile]) -> Iterator[str]:
-    """The files in folders that were skipped, with the reasons."""
-    for item in skipped[:SHOWN_REASONS]:
-        yield f"skipped: {one_line(item.path)}: {item.reason}"
-    if len(skipped) > SHOWN_REASONS:
-        yield f"skipped: {len(skipped) - SHOWN_REASONS:,} more"
+    """The files in folders that were skipped, a line for each reason."""
+    yield from _grouped_notes("skipped", [(item.path, item.reason) for item in skipped])
 
 
 def file_notes(notes: Sequence[FileNote]) -> Iterator[str]:
-    """Which parts of files are not in their texts."""
-    for note in notes[:SHOWN_REASONS]:
-        yield f"note: {one_line(note.path)}: {one_line(note.text)}"
-    if len(notes) > SHOWN_REASONS:
-        yield f"note: {len(notes) - SHOWN_REASONS:,} more, in the report (--json)"
+    """Which parts of files are not in their texts, a line for each reason."""
+    yield from _grouped_notes("note", [(note.path, note.text) for note in notes])
+
+
+def _grouped_notes(kind: str, reasons: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Paths with reasons: a line for each reason, with a few of its paths."""
+    paths_by_reason: dict[str, list[str]] = defaultdict(list)
+    for path, reason in reasons:
+        paths_by_reason[reason].append(one_line(shown_path(path)))
+    groups = list(paths_by_reason.items())
+    for reason, paths in groups[:SHOWN_REASONS]:
+        further = f" (and {len(paths) - SHOWN_PATHS:,} more)" if len(paths) > SHOWN_PATHS else ""
+        yield f"{kind}: {', '.join(paths[:SHOWN_PATHS])}{further}: {one_line(reason)}"
+    if len(groups) > SHOWN_REASONS:
+        unlisted = sum(len(paths) for _, paths in groups[SHOWN_REASONS:])
+        yield f"{kind}: {unlisted:,} more, in the report (--json)"

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, cast
 import click
 import msgspec
 
-from lightrag_jsonl import ConfigError, PromptManager, RecordList, parse_jsonl
+from lightrag_jsonl import ConfigError, PromptManager, RecordList
 from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import CommandOutput, command, main
 from lightrag_jsonl.cli.options import FILE, option
@@ -17,6 +17,7 @@ from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.indexing.loading import read_text
 from lightrag_jsonl.llm.prompt_manager import check_set
+from lightrag_jsonl.llm.reader import read_answer
 from lightrag_jsonl.providers.model_names import make_llm
 from lightrag_jsonl.providers.settings import Setup
 from lightrag_jsonl.rag.opening import completed
@@ -101,7 +102,7 @@ def parse_command(file: BinaryIO, schema: Path | None, strict: bool) -> CommandO
         )
     except msgspec.MsgspecError as error:
         raise ConfigError(f"{schema} is not a JSON Schema: {error}") from error
-    result = parse_jsonl(decoded(file.read(), "the answer"), schema=schema_json)
+    result = read_answer(decoded(file.read(), "the answer"), schema=schema_json)
     notes = [
         f"line {line.line}: {line.reason} {line.detail}: {one_line(line.text, 100)}"
         for line in result.rejections

@@ -143,8 +143,10 @@ def may_hold(valid_from: str, valid_to: str, moment: str) -> bool:
 
 
 def day_in_name(name: str) -> str:
-    """The day that a name is, such as "2026-11-03" of a daily note; "" of other names, also of years."""
-    iso = iso_date(name)
+    """The day that a name is, such as "2026-11-03" or "2026_11_03" of a daily note; "" of other names,
+    also of years.
+    """
+    iso = iso_date(name.replace("_", "-"))
     return iso if iso.count("-") == 2 else ""
 
 

@@ -1,6 +1,8 @@
 """The error tree; a message says what went wrong, where, and what to do."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     from lightrag_jsonl.core.index_reports import InsertReport
 
 FREE = Usage()
+PACKAGE_MISSING = "the package {} is missing: pip install --upgrade lightrag-jsonl"
 
 
 class LightRAGError(Exception):
@@ -140,6 +143,15 @@ class NotFoundError(LightRAGError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+@contextmanager
+def required_packages() -> Iterator[None]:
+    """Around the import of a required package where it is first used: `ConfigError` if it is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigError(PACKAGE_MISSING.format(error.name)) from error
 
 
 def described(error: Exception) -> str:

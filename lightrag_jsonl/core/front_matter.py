@@ -58,9 +58,7 @@ _ENTRY = re.compile(r"(?:^|\D[\s.…·_-])(?P<page>\d{1,4})$")
 _CAPTION = re.compile(
     r"(?i)\[\s*(?:illustration|figure|fig|image|picture|photo|插图|配图|图)[^\]]*\]"
 )
-_PAGED_LINE = re.compile(
-    r"(?:\s{3,}|\.{3,}\s*|…+\s*|\t)(?:\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,6}|_?Frontispiece_?)$"
-)
+_LAST_PAGE = re.compile(r"(?:\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,6}|_?Frontispiece_?)$")
 _CHAPTER = re.compile(
     r"(?:第[〇零一二三四五六七八九十百千两\d]+[卷部篇集编章回幕节]"
     r"|(?i:chapter|stave|canto|act|book|part|section|appendix)\s+(?:\d+|[ivxlc]+|[a-z]+)\b)"
@@ -96,7 +94,20 @@ def is_label(sentence: str) -> bool:
     if len(plain) <= LONGEST_ENTRY and ":" in plain and _MAKING.match(nfkc_casefold(plain)):
         return _MAKING.sub("", nfkc_casefold(plain), count=1).lstrip().startswith(":")
     lines = plain.split("\n")
-    return 2 * sum(1 for line in lines if _PAGED_LINE.search(line)) > len(lines)
+    return 2 * sum(map(_ends_in_a_page, lines)) > len(lines)
+
+
+def _ends_in_a_page(line: str) -> bool:
+    """Whether a line ends in a page behind dots, a tab or at least three blanks: "Chapter I ..... 7"."""
+    page = _LAST_PAGE.search(line)
+    if page is None:
+        return False
+    before = line[: page.start()]
+    return (
+        before.endswith("\t")
+        or (before[-3:].isspace() and len(before) >= 3)
+        or before.rstrip().endswith(("...", "…"))
+    )
 
 
 def asks_for_front_matter(question: str) -> bool:

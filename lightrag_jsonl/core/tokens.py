@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import regex
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.errors import ConfigError, required_packages
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import sanitize
 
@@ -177,7 +177,8 @@ def _encoding(name: str) -> "Encoding | None":
     Only the network has a time limit, as tiktoken sets no limit. Cached ranks are read to the end: a
     busy machine must not decide the tokenizer of a new index.
     """
-    import tiktoken  # before the clock runs
+    with required_packages():
+        import tiktoken  # before the clock runs
 
     encodings: list[Encoding] = []
 

@@ -17,7 +17,7 @@ from lightrag_jsonl.core.names import QUOTE_FORMS, folded_text, name_key, nfkc_c
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Message, Record
-from lightrag_jsonl.llm.reader import parse_jsonl
+from lightrag_jsonl.llm.reader import read_answer
 
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
 DATE_FIELDS = ("valid_from", "valid_to")
@@ -146,7 +146,7 @@ class Examples:
         """
         text = "\n".join(turn.content for turn in messages)
         lines = [line[max(0, line.find('{"')) :] for line in text.split("\n")]
-        records = parse_jsonl("\n".join(lines)).records
+        records = read_answer("\n".join(lines)).records
         statements = [
             RecordStatement.of(part, with_terms=with_terms)
             for record in records

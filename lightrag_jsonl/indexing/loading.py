@@ -34,7 +34,7 @@ IF_MEANT = (
     "If it should be empty (and is no folder of a disk that is not mounted), --allow-empty removes its "
     "documents (in Python allow_empty=True)"
 )
-ADDRESS = re.compile(r"https?://\S+")
+ADDRESS = re.compile(r"(?:https?|ftp|s3|file)://\S+")
 NO_ADDRESS = "{} is an address, and nothing is fetched: save the page, and insert the file"
 READ_AS_TEXT = "%r is read as a text, not as a file: for that, give Path(%r)"
 

@@ -4,6 +4,7 @@ A record did not hold by its own dates, or if a later one of a functional kind h
 the sentence that it stands on, unless a record with dates that held stands on the sentence, too.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
+_BETWEEN_CLAUSES = re.compile("[ ,，;；、]*")
 StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
 
 
@@ -116,8 +118,13 @@ class Holding:
         hidden: set[tuple[int, int]] = set()
         holding: set[tuple[int, int]] = set()
         for statement in self.statements.get(chunk, ()):
-            if (span := statement.span(text)) is not None:
-                (holding if statement.holds else hidden).add(span)
+            if (span := statement.span(text)) is None:
+                continue
+            if statement.holds:
+                holding.add(span)
+            else:  # with the comma before what is left of its sentence
+                start, end = span
+                hidden.add((start, _BETWEEN_CLAUSES.match(text, end).end()))  # type: ignore[union-attr]
         return {
             (start, end)
             for start, end in hidden

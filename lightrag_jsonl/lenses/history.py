@@ -34,7 +34,8 @@ class ClaimWords:
 
 def entity_history(view: StoreView, entity: int) -> tuple[DatedClaim, ...]:
     """All claims about an entity (row id) in the order of time, by beginning or else by the date of the
-    document; claims without a date last, in the order of the texts.
+    document; claims without a date last, in the order of the texts. A sentence that states a relation is
+    not said again as the description of its end.
     """
     entity_rows = view.entity_mentions(entities=[entity])
     relations = view.relation_rows(ends=[entity])
@@ -43,8 +44,36 @@ def entity_history(view: StoreView, entity: int) -> tuple[DatedClaim, ...]:
         *(words for row in entity_rows for words in _entity_words(row)),
         *(words for row in relation_rows for words in _relation_words(row)),
     ]
-    claims = dated_claims(view, words)
+    claims = _without_repetitions(dated_claims(view, words))
     return tuple(sorted(claims, key=_time_of))
+
+
+def _without_repetitions(claims: Sequence[DatedClaim]) -> list[DatedClaim]:
+    """The claims without those that say a sentence again: of a description and a relation with the same
+    sentence the one with dates stays, and if both have the same dates or none, the relation.
+    """
+    descriptions = [claim for claim in claims if claim.kind == "entity" and not claim.predicate]
+    relations = [claim for claim in claims if claim.kind == "relation"]
+    told_by_relations = {(_place(claim), _dates(claim)) for claim in relations}
+    told_by_relations |= {(_place(claim), ("", "")) for claim in relations}
+    dated_descriptions = {_place(claim) for claim in descriptions if any(_dates(claim))}
+    repeated = {
+        claim for claim in descriptions if (_place(claim), _dates(claim)) in told_by_relations
+    }
+    repeated |= {
+        claim
+        for claim in relations
+        if not any(_dates(claim)) and _place(claim) in dated_descriptions
+    }
+    return [claim for claim in claims if claim not in repeated]
+
+
+def _place(claim: DatedClaim) -> tuple[str, int, int, str]:
+    return claim.chunk_id, claim.start, claim.end, claim.text
+
+
+def _dates(claim: DatedClaim) -> tuple[str, str]:
+    return claim.valid_from, claim.valid_to
 
 
 def dated_claims(view: StoreView, statements: Sequence[ClaimWords]) -> list[DatedClaim]:

@@ -19,7 +19,7 @@ from lightrag_jsonl.llm.calls import ModelCalls
 from lightrag_jsonl.llm.calls import UsageMeter as UsageMeter
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt_manager import PromptManager
-from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
+from lightrag_jsonl.llm.reader import Normalize, read_answer
 from lightrag_jsonl.llm.requests import (
     ModelReply,
     ModelRequest,
@@ -194,7 +194,7 @@ class ModelClient:
         )
         reply = await self._reply(request, meter)
         answer = without_prompted_thinking(reply.text)
-        result = parse_jsonl(answer, schema=schema, normalize=normalize)
+        result = read_answer(answer, schema=schema, normalize=normalize)
         return Records(reply=reply, result=result)
 
     async def chat(

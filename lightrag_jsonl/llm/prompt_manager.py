@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -19,7 +18,6 @@ from lightrag_jsonl.llm.schemas import Schema, row_schema
 
 AskFunction: TypeAlias = Callable[[str, str], Awaitable[str]]
 
-log = logging.getLogger(__name__)
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PARENTS = (_PACKAGE, _PACKAGE.parent)  # of prompt folders, in a wheel and in a checkout
@@ -37,14 +35,9 @@ class RecordList(list[Record]):
         self.rejections = result.rejections
         self.truncated = result.truncated
         refused = [line for line in result.rejections if line.reason != "repaired"]
-        for line in refused:
-            reason = f"{line.reason}: {line.detail}" if line.detail else line.reason
-            log.warning("line %d is not a valid record (%s): %.200s", line.line, reason, line.text)
         self.state: ChunkState = "ok" if self else "empty"
         if refused or self.truncated:
             self.state = "partial" if self else "failed"
-        if self.state == "empty":
-            log.warning("the answer has no record: it is empty")
 
 
 class PromptManager:

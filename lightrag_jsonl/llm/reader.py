@@ -6,6 +6,7 @@ object ends at the next line that can only be a new record; objects nested insid
 """
 
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -35,6 +36,7 @@ _REASON_DETAILS = {
     "truncated": "the text ends inside this object",
     "too_deep": f"more than {json_values.MAX_DEPTH} levels",
 }
+log = logging.getLogger(__name__)
 _OBJECT_DECODER = msgspec.json.Decoder(dict)
 
 _SPACE = r"[^\S\n]"
@@ -59,10 +61,28 @@ def parse_jsonl(
     schema: Mapping[str, Json] | Schema | None = None,
     normalize: Normalize | None = None,
 ) -> JsonlResult:
-    """Read a complete answer. Never raises, for any text.
+    """Read a complete answer. Never raises, for any text; refused lines and an answer without records
+    are logged as warnings.
 
     `normalize` is applied to each object before the schema, and returns one or more records.
     """
+    result = read_answer(text, schema=schema, normalize=normalize)
+    refused = [line for line in result.rejections if line.reason != "repaired"]
+    for line in refused:
+        reason = f"{line.reason}: {line.detail}" if line.detail else line.reason
+        log.warning("line %d is not a valid record (%s): %.200s", line.line, reason, line.text)
+    if not result.records and not refused:
+        log.warning("the answer has no record: it is empty")
+    return result
+
+
+def read_answer(
+    text: str,
+    *,
+    schema: Mapping[str, Json] | Schema | None = None,
+    normalize: Normalize | None = None,
+) -> JsonlResult:
+    """The same without warnings, for callers that report what was refused."""
     reader = JsonlReader(schema, normalize)
     reader.feed(text)
     return reader.close()
@@ -103,7 +123,7 @@ class JsonlReader:
         self._ended = False  # whether the last piece has arrived
         self._first = True  # whether no content came before
         self._arrays: list[int] = []  # the lines on which the open arrays begin
-        self._repeats: Counter[str] = Counter()  # of objects and of refused parts
+        self._repeats: Counter[int] = Counter()  # by hash: of objects and of refused parts
         self._in_loop = False  # whether the model repeats itself, so that the rest is not read
         self._reading = self._read_lines()
 
@@ -329,8 +349,9 @@ class JsonlReader:
 
     def _is_loop(self, line: int, text: str) -> bool:
         """Whether a part comes back for the `REPEATS`th time: the rest is not read."""
-        self._repeats[text] += 1
-        if self._repeats[text] == REPEATS and not self._in_loop:
+        part = hash(text)
+        self._repeats[part] += 1
+        if self._repeats[part] == REPEATS and not self._in_loop:
             detail = f"written {REPEATS} times; the rest of the answer is not read"
             self._reject(line, text, "repeated", detail)
             self._in_loop = True

@@ -425,7 +425,8 @@ class Traces:
         entity_base: str | None = None,
         predicate_base: str | None = None,
     ) -> str:
-        """A trace as RDF; `with_source` adds the chain from the edges to the documents.
+        """A trace as RDF, labelled in the index's language; `with_source` adds the chain from the edges to
+        the documents.
 
         The URI of an entity or predicate is a base (by default `urn:entity:` or `urn:predicate:`)
         followed by the percent-encoded key. Raises `ConfigError` for a base without a scheme.
@@ -443,6 +444,7 @@ class Traces:
                 sources=sources,
                 entity_base=entity_base,
                 predicate_base=predicate_base,
+                language=self._engine.language,
             )
 
         return await read(self._engine.store, write_rdf)

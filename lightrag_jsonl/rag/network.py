@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from lightrag_jsonl.core.errors import required_packages
 from lightrag_jsonl.core.types import Entity, Relation
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.store import Store
@@ -45,7 +46,8 @@ def network(
     `Entity` and `Relation` as texts, for GraphML: lists are joined with "; ", pairs are "name: value", times
     are in ISO form, and characters forbidden in XML are U+FFFD.
     """
-    import networkx as nx
+    with required_packages():
+        import networkx as nx
 
     names_in_xml = {row: xml_value(name) for row, name in names.items()}
     entity_attributes = _in_blocks(index.entities, read_entities, _node_attributes)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from lightrag_jsonl.core.errors import required_packages
 from lightrag_jsonl.core.protocols import Vectors
 
 Ids = npt.NDArray[np.int64]
@@ -224,7 +225,8 @@ def _widened(halves: Halves) -> Vectors:
 
 
 def _empty_index(dim: int) -> Any:
-    import faiss
+    with required_packages():
+        import faiss
 
     return faiss.IndexScalarQuantizer(
         dim, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import ParseError
 
 from anyio import to_thread
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.errors import ConfigError, required_packages
 from lightrag_jsonl.core.names import clean_name, name_key
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Json, Record
@@ -117,7 +117,8 @@ def _stored_counts(view: StoreView, document_ids: Sequence[str]) -> ImportCounts
 
 def read_folder(folder: Path) -> ForeignIndex:
     """Read a working directory; `ConfigError` for any other folder, for a damaged file or a link."""
-    import networkx as nx
+    with required_packages():
+        import networkx as nx
 
     if not (folder / GRAPH).is_file():
         graphs_below = folder.glob(f"*/{GRAPH}")

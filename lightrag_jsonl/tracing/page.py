@@ -11,6 +11,7 @@ from typing import TypeAlias
 from lightrag_jsonl.core.answers import Citation, marked_lines, nearest_lines, source_lines
 from lightrag_jsonl.core.citation_markers import split_citations
 from lightrag_jsonl.core.edges import Edge
+from lightrag_jsonl.core.errors import required_packages
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk
@@ -85,7 +86,8 @@ def layout(edges: Sequence[Edge]) -> tuple[Size, dict[str, Point]]:
     """The size of the drawing, and positions by name, each in a row and a column of its own to keep
     labels apart.
     """
-    import networkx as nx
+    with required_packages():
+        import networkx as nx
 
     graph = nx.Graph([(edge.source, edge.target) for edge in edges])
     points = nx.spring_layout(graph, seed=1)

@@ -106,6 +106,9 @@ WRONG = [
     (("reembed",), 2, "--embedder"),
     (("entities", "-w", "kb"), 2, "-w belongs after a command"),
     (("-w", "kb", "status"), 2, "-w belongs after a command"),
+    (("--keep", "3"), 2, "--keep belongs after a command"),
+    (("explain", "-q"), 2, "No such option '-q'"),
+    (("--nonsense",), 2, "No such option '--nonsense'"),
     (("eval",), 2, "give either a file of QUESTIONS or --generate"),
 ]
 

@@ -1,11 +1,13 @@
 """Tables, cut lines and JSON: readable with wide characters, harmless for a terminal."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.cli import output
-from lightrag_jsonl.core.index_reports import InsertReport
+from lightrag_jsonl.core.index_reports import InsertReport, SkippedFile
 from lightrag_jsonl.core.types import ExtractionReport, Failure
 from lightrag_jsonl.core.usage import Usage
 
@@ -86,3 +88,39 @@ def test_a_report_says_each_thing_once() -> None:
     assert lines[-1] == "extraction  ok 1"
     assert "extraction usage  input_tokens 7" in output.in_words(summarized)
     assert "upgraded usage " in output.in_words({"inserted": report, "upgraded": summarized})
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_table_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """The first column stays whole, empty columns are left out, and long cells are cut; for a file or a
+    pipe nothing is.
+    """
+    rows = [
+        {"id": "papers/渡口.txt", "state": "done", "keywords": "", "title": "渡口" * 30, "n": 3},
+        {"id": "b", "state": "failed", "keywords": "", "title": "ferries " * 20, "n": 1_000},
+    ]
+    whole = output.table(rows)
+    monkeypatch.setattr(output, "terminal_columns", lambda: columns)
+    shown = output.table(rows)
+    assert max(map(output.width, whole.split("\n"))) > columns and "keywords" in whole
+    assert max(map(output.width, shown.split("\n"))) <= columns and "keywords" not in shown
+    assert "papers/渡口.txt" in shown and "渡口" in shown and "state" in shown
+
+
+def test_a_first_column_wider_than_the_terminal_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id must be there to be copied."""
+    monkeypatch.setattr(output, "terminal_columns", lambda: 20)
+    assert output.table([{"id": "x" * 50, "state": "done"}]) == f"id\n{'x' * 50}"
+
+
+def test_files_with_one_reason_are_one_line_of_short_paths(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Paths below the current folder are relative, and only a few are named; others stay whole."""
+    monkeypatch.chdir(tmp_path)
+    skipped = [SkippedFile(str(tmp_path / f"in/{n}.txt"), "it is a link") for n in range(30)]
+    skipped.append(SkippedFile("/elsewhere/a.txt", "it is a pipe"))
+    assert list(output.skipped_notes(skipped)) == [
+        f"skipped: {Path('in/0.txt')}, {Path('in/1.txt')}, {Path('in/2.txt')} (and 27 more): it is a link",
+        "skipped: /elsewhere/a.txt: it is a pipe",
+    ]

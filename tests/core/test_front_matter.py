@@ -145,3 +145,17 @@ def test_captions_headings_and_entries_are_labels(sentence: str) -> None:
 def test_sentences_are_no_labels(sentence: str) -> None:
     """Nor are cries in capitals, Chinese sentences, and sentences that end in a number."""
     assert not is_label(sentence)
+
+
+def test_a_page_stands_behind_dots_a_tab_or_blanks() -> None:
+    """However long the row of dots or blanks is; a number behind one blank is part of a sentence."""
+    for line in (
+        "The mill ... 40",
+        "The mill… 40",
+        "The mill\txii",
+        "The mill   40-41",
+        f"X{'.' * 5_000}7",
+    ):
+        assert is_label(line)
+    for line in ("The mill 40", "He paid .. 40", "The mill   12345", "..." * 2_000):
+        assert not is_label(line)

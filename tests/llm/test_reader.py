@@ -1,6 +1,8 @@
 """The reader, rule by rule: what becomes a record, what is refused and why."""
 
 import json
+import tracemalloc
+from collections.abc import Callable
 
 import pytest
 
@@ -376,3 +378,34 @@ def test_hostile_text_gives_no_record_and_no_exception(text: str, last: str) -> 
 
     assert result.records == ()
     assert result.rejections[-1].reason == last
+
+
+def test_refused_lines_and_an_empty_answer_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Who takes the records alone learns from the log what is not among them."""
+    assert parse_jsonl('{"a": 1}\nnothing\n{"b"').records == ({"a": 1},)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert "line 2 is not a valid record (not_json): nothing" in caplog.text
+    caplog.clear()
+    parse_jsonl('{"a": 1}')
+    assert not caplog.records
+    parse_jsonl("  \n")
+    assert "no record" in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["the ferry 12 leaves", "渡船十二点离开码头"])
+def test_reading_takes_no_more_memory_than_a_line_by_line_parser(words: str) -> None:
+    """The text of the records is not kept beside them."""
+    lines = [json.dumps({"name": f"{words} {n}", "description": words * 9}) for n in range(3_000)]
+    text = "\n".join(lines)
+
+    def peak(read: Callable[[], object]) -> int:
+        tracemalloc.start()
+        records = read()
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        del records
+        return most
+
+    plain = peak(lambda: [json.loads(line) for line in text.split("\n")])
+    assert peak(lambda: parse_jsonl(text)) <= plain

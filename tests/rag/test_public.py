@@ -1,6 +1,7 @@
 """The public face: at home in notebooks, threads and running loops, honest about reuse."""
 
 import asyncio
+import sys
 import threading
 from pathlib import Path
 
@@ -121,3 +122,18 @@ def test_options_may_be_a_mapping(tmp_path: Path) -> None:
     for wrong in ({"chunk_size": 9}, 5):
         with pytest.raises(ConfigError, match=r"no option 'chunk_size'|names and values, not 5"):
             LightRAG(tmp_path, options=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["faiss", "networkx"])
+def test_a_missing_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    """A package that is imported at its first use says how to get it, as extras do."""
+    monkeypatch.setitem(sys.modules, package, None)
+    with (
+        LightRAG(tmp_path / "kb") as rag,
+        pytest.raises(ConfigError, match=f"the package {package} is missing: pip install"),
+    ):
+        rag.insert(RADIUM)
+        _ = rag.graph

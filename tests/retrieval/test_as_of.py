@@ -146,6 +146,16 @@ async def test_an_end_of_a_relation_keeps_its_name(tmp_path: Path) -> None:
             "顾维新",
             "设在江口",
         ),
+        (
+            "zh",
+            "梅静之1924年出任灯塔主任，1931年去职。灯塔刷成白色。",
+            relation(
+                "梅静之", "灯塔", "梅静之1924年出任灯塔主任", valid_from="1924", valid_to="1931"
+            ),
+            "1934",
+            "任灯塔主任，",
+            "刷成白色",
+        ),
     ],
 )
 async def test_a_record_hides_the_sentence_that_it_stands_on(

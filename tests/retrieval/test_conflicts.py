@@ -260,3 +260,28 @@ async def test_an_ontology_states_functional_kinds(tmp_path: Path) -> None:
         (conflict,) = await rag.conflicts()
         assert rag.engine.claims.predicates == ("^heads", "born")
     assert conflict.subject == "Office7"
+
+
+async def test_a_history_says_a_sentence_once(tmp_path: Path) -> None:
+    """A sentence that states a relation is not listed again as the description of its end; of the two the
+    one with dates stays. Two relations of one sentence are two statements.
+    """
+    born = "Ilse Gant was born in Norby in 1901."
+    led = "She led the mill and the ferry."
+    described = entity("Ilse Gant", born, "person", valid_from="1901")
+    relations = [
+        relation("Ilse Gant", "Norby", born),
+        relation("Ilse Gant", "mill", led),
+        relation("Ilse Gant", "ferry", led),
+    ]
+    document = Document(f"{born} {led}", id="d")
+    async with index(tmp_path) as rag:
+        await rag.insert_records(document, [described, entity("mill", led, "place"), *relations])
+        ilse = await rag.entities.history("Ilse Gant")
+        mill = await rag.entities.history("mill")
+    assert [(claim.text, claim.value) for claim in ilse] == [
+        (born, ""),
+        (led, "ferry"),
+        (led, "mill"),
+    ]
+    assert [(claim.kind, claim.text) for claim in mill] == [("relation", led)]

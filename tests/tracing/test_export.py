@@ -87,3 +87,16 @@ def test_any_text_can_be_written_and_read_back(words: str, name: str) -> None:
     assert text.count("\n") == len(read) == 2
     clean = "".join("\ufffd" if c == "\0" or "\ud800" <= c <= "\udfff" else c for c in words)
     assert clean in {getattr(quad.object, "value", None) for quad in read}
+
+
+def test_labels_are_in_the_language_of_the_index(trace: Trace) -> None:
+    """A step's label is Chinese in a Chinese index; what people wrote stays as it is."""
+    asked = replace(trace, question="Answer")
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    english = export_trace(asked)
+    chinese = export_trace(asked, language="zh-CN")
+    for words, text in (("Answer Selection", english), ("回答 筛选", chinese)):
+        for word in words.split():
+            assert f'{label} "{word}"' in text
+    assert 'query> "Answer"' in chinese and f'{label} "Answer"' not in chinese
+    assert english.count(label) == chinese.count(label)

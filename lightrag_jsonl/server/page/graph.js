@@ -78,7 +78,7 @@ const showHistory = guarded(async (name) => {
   tell(round,
     h("h2", { t: "history_of", n: name }),
     h("p", { class: "soft", t: "history_hint" }),
-    h("ol", { class: "timeline" }, claims.map((claim) => h("li", {}, claimLine(claim)))),
+    h("ol", { class: "timeline" }, distinct(claims).map((claim) => h("li", {}, claimLine(claim)))),
     h("button", { t: "close", onclick: () => choose(name) }),
   );
 });
@@ -125,6 +125,13 @@ function homonymCard(homonym) {
     h("p", { class: "row" }, separateButton(homonym, refresh)));
 }
 
+// Of several relations in one sentence, the sentence once.
+function distinct(claims) {
+  const key = ({ chunk_id, start, text, predicate, value, ...claim }) =>
+    JSON.stringify([chunk_id, start, dates(claim), text || [predicate, value]]);
+  return [...new Map(claims.map((claim) => [key(claim), claim])).values()];
+}
+
 // When a claim holds, what it says, and the document; it opens the passage.
 function claimLine(claim) {
   const { subject, predicate, value, text, document } = claim;
@@ -135,7 +142,7 @@ function claimLine(claim) {
 
 function dates({ valid_from: from, valid_to: to, written }) {
   if (from && to) return `${from} – ${to}`;
-  if (from) return t("since", from);
+  if (from) return from; // of an event as of a state: a birth is not "since"
   if (to) return t("until", to);
   return written ? t("written", written) : t("undated");
 }

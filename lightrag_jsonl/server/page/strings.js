@@ -81,7 +81,6 @@ const WORDS = new Map(Object.entries({
   history: ["History", "沿革"],
   history_of: ["History of “{}”", "“{}”的沿革"],
   history_hint: ["What was said over time; statements without a date come last. Choose one to read the passage.", "历来的说法，按时间排列；没有日期的在最后。点击可查看原文。"],
-  since: ["since {}", "{} 起"],
   until: ["until {}", "至 {} 止"],
   written: ["says a text of {}", "{} 的文档所述"],
   undated: ["no date", "无日期"],

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.errors import StorageError, required_packages
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.store import MEMORY_FILES
@@ -169,7 +169,8 @@ def _write_block(folder: Path, kind: Kind, block: VectorBlock) -> None:
 
 
 def _read_block(folder: Path, kind: Kind) -> VectorBlock:
-    import faiss
+    with required_packages():
+        import faiss
 
     ids = _mapped(folder / f"{kind}_ids.npy")
     path = folder / f"{kind}.faiss"
