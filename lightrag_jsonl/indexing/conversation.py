@@ -16,6 +16,7 @@ from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import name_records, repair_graph_record
 from lightrag_jsonl.llm.reader import Normalize
 from lightrag_jsonl.llm.requests import Records
+from lightrag_jsonl.llm.thinking import ONLY_THINKING, is_only_thinking
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
 STILL_CUT_OFF = (
@@ -214,6 +215,8 @@ class Conversation:
             return answer.reply.broken_off
         is_first = len(self.messages) <= 2  # the system's turn and the user's
         asks = self._is_graph and bool(self.collector.text.strip())
+        if is_first and is_only_thinking(answer.reply.text):
+            return ONLY_THINKING
         if is_first and asks and not answer.reply.text_without_thinking.strip():
             return "the answer was empty, twice"
         if answer.result.records and not _is_cut_off(answer):

@@ -311,6 +311,13 @@ async def test_a_stream_begins_after_the_thinking() -> None:
     assert await put_all(connect(PiecesModel(["<think>", "So"]))) == ["<think>So"]
 
 
+async def test_a_reader_is_told_that_a_model_thought_until_its_limit() -> None:
+    """Thoughts that were cut off are no answer; the message names the setting."""
+    cut_off = Completion("<think>She may", "length", ONE_CALL)
+    with pytest.raises(LLMError, match="reasoning_effort"):
+        await connect(cut_off).chat([Message("user", "q")])
+
+
 class Pieces:
     """A stream that is no generator, as that of `OpenAILLM`."""
 
