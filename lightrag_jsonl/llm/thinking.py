@@ -129,8 +129,12 @@ def without_thinking(text: str) -> str:
 
 
 def is_only_thinking(text: str) -> bool:
-    """Whether an answer has thinking at its beginning, and nothing after it."""
-    return thinking_at(text, 0, first=True) is not None and not without_thinking(text).strip()
+    """Whether an answer begins with thinking that has no end."""
+    thinking = thinking_at(text, 0, first=True)
+    if thinking is None:
+        return False
+    start, end = thinking
+    return end.search(text, start) is None
 
 
 def without_prompted_thinking(text: str) -> str:

@@ -126,6 +126,7 @@ class ServerConnection:
                 "with --base-url or LIGHTRAG_JSONL_BASE_URL (in Python api_key= and base_url=); "
                 'without a model: --llm none (in Python llm="none")'
             )
+        proxy = proxy_for(self.url)
         organization, project = [_from_environment(name) or None for name in ACCOUNT]
         try:
             return openai.AsyncOpenAI(
@@ -139,7 +140,7 @@ class ServerConnection:
                 timeout=openai.Timeout(self.timeout, connect=min(self.timeout, SECONDS_TO_CONNECT)),
                 http_client=PatientClient(
                     self._silence,
-                    proxy=proxy_for(self.url),
+                    proxy=proxy,
                     follow_redirects=False,
                     event_hooks={"request": [self._authorize], "response": [self._limit]},
                 ),
@@ -215,7 +216,8 @@ class ServerConnection:
         bodies = (getattr(error, "body", ""), text, getattr(error, "doc", ""))
         detail = next(filter(None, map(message_of, bodies)), str(error.__cause__ or ""))
         prefix = f"HTTP {status}: " if status else ""
-        message = f"{self.host}: {failure.advice} ({prefix}{detail})"
+        reason = f" ({prefix}{detail})" if prefix or detail else ""
+        message = f"{self.host}: {failure.advice}{reason}"
         is_refusal = status == 500 or (status // 100 == 4 and status not in NOT_ABOUT_THE_TEXT)
         is_about_all = failure.permanent or failure.busy
         return LLMError(

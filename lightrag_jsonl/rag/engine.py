@@ -42,6 +42,7 @@ from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import name_of
 from lightrag_jsonl.providers.sentence_transformers import EntailmentChecker
 from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS, Setup
+from lightrag_jsonl.rag.same_embedder import SameEmbedder
 from lightrag_jsonl.rag.settings import (
     EmbedderArgument,
     LLMArgument,
@@ -196,19 +197,24 @@ class Engine:
         return CurationPipeline(self.indexing.writer, self.tokenizer, self.language)
 
     @cached_property
+    def same_embedder(self) -> SameEmbedder:
+        """The embedder, which refuses to work if the index was built with another one."""
+        return SameEmbedder(self.embedder, self.store)
+
+    @cached_property
     def retrieval(self) -> QueryPipeline:
         """The pipeline of questions."""
         return QueryPipeline(
             store=self.store,
             client=self.client,
-            embedder=self.embedder,
+            embedder=self.same_embedder,
             tokenizer=self.tokenizer,
             reranker=self.reranker,
             keyword_extractor=self.keyword_extractor,
             answerer=self.answerer,
             language=self.language,
             cite=resolve_citations,
-            likeness=LikenessScale(self.embedder, self.language),
+            likeness=LikenessScale(self.same_embedder, self.language),
             check=self._check,
             secret_marks=self.new_id is random_id,
             claims=ClaimMemory(self.functional_kinds),
@@ -260,7 +266,7 @@ class Engine:
         return AnswerCache(
             store=self.store,
             client=self.client,
-            embedder=self.embedder,
+            embedder=self.same_embedder,
             parts=(
                 self.answerer,
                 self.keyword_extractor,
@@ -366,7 +372,7 @@ class Engine:
             store=self.store,
             client=client,
             extractor=self.extractor or self.extractor_for(client),
-            embedder=self.embedder,
+            embedder=self.same_embedder,
             tokenizer=self.tokenizer,
             options=self._fitted_options,
             cutter=self.cutter,
@@ -438,7 +444,7 @@ class Engine:
     def use_embedder(self, embedder: Embedder) -> None:
         """Replace the embedder, once the store has the vectors of the new embedder."""
         self.embedder = embedder
-        for pipeline in ("indexing", "curation", "retrieval", "answers"):
+        for pipeline in ("same_embedder", "indexing", "curation", "retrieval", "answers"):
             self.__dict__.pop(pipeline, None)  # made anew at its next use
 
     def close(self) -> None:
