@@ -18,7 +18,7 @@ _TWO_SENTENCES = re.compile(
 )  # unlike "St. John" and "Dr. No"
 _CODE = re.compile(
     r"[{}]|;\s*\w+[.(]|==|!=|:=|=>|->|^\w+\s?=\s?.*[\[({\"';]|\w\.\w+\(|^[a-z_]\w*\(.*\)\W*$|\(\)|\w\[[\d'\":]"
-    r"|^(?:def|return|import|elif|const|let|var|lambda|SELECT)\s|^[$>]\s"
+    r"|^(?:def|return|import|elif|const|let|var|lambda|SELECT|for \w+ in|while|if \S+ [<>=])\s|^[$>]\s"
 )
 _REMARK = re.compile(r"\s*[(（\[,，;；:：—–-]*\s*\Z")
 

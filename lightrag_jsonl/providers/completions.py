@@ -9,7 +9,7 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import finish_of
-from lightrag_jsonl.providers.server_failures import message_of
+from lightrag_jsonl.providers.server_failures import failure_in_answer, message_of
 
 _RECORD = re.compile(r'^[\s,\[]*\{\s*"[^"\n]{1,40}"\s*:.*\}[\s,\]]*$', re.MULTILINE)
 
@@ -19,8 +19,15 @@ def read_completion(response: Mapping[str, Any]) -> Completion:
     cost = read_usage(response.get("usage"))
     choice = next(iter(response.get("choices") or ()), None)
     if choice is None:
+        failure = failure_in_answer(response)
         reason = message_of(response) or "there are no choices"
-        raise LLMError(f"the server gave no answer: {reason}", transient=True, cost=cost)
+        raise LLMError(
+            f"{failure.advice}: {reason}",
+            transient=failure.transient,
+            permanent=failure.permanent,
+            rate_limited=failure.busy,
+            cost=cost,
+        )
     message = choice.get("message") or {}
     content = read_content(message.get("content"))
     finish = finish_of(choice.get("finish_reason"))

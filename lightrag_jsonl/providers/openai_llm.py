@@ -270,8 +270,9 @@ class OpenAILLM:
 
     async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
         """The SDK's raw response or stream, asked for again without refused fields."""
-        if self._longest_answer and "max_tokens" in body:
-            body = {**body, "max_tokens": min(self._longest_answer, body["max_tokens"])}
+        limit = body.get("max_tokens")
+        if self._longest_answer is not None and isinstance(limit, int):
+            body = {**body, "max_tokens": min(self._longest_answer, limit)}
         sent = {key: value for key, value in body.items() if key not in self._refused}
         if "max_tokens" in self._refused and "max_tokens" in body:
             sent["max_completion_tokens"] = body["max_tokens"]

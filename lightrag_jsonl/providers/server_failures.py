@@ -136,9 +136,23 @@ def failure_of(error: Exception, status: int, body: str) -> ServerFailure:
     return next(_FAILURES[key] for key in keys if key in _FAILURES)
 
 
+def failure_in_answer(body: Mapping[str, object]) -> ServerFailure:
+    """The kind of failure that a gateway reports with status 200."""
+    error = body.get("error")
+    status = error.get("code") if isinstance(error, Mapping) else None
+    text = str(body)
+    if status == 402 or _NO_CREDIT_WORDS.search(text):
+        return _NO_CREDIT
+    if status in (429, 503, 529) or _TOO_BUSY.search(text):
+        return _BUSY
+    return ServerFailure("the server gave no answer", transient=True)
+
+
 def message_of(body: object) -> str:
     """The message in the body of an error, from any of the usual places, cut if it is long."""
     while isinstance(body, Mapping):
-        body = next((body[key] for key in ("message", "error", "detail") if body.get(key)), "")
+        body = next(
+            (body[key] for key in ("message", "error", "detail", "error_msg") if body.get(key)), ""
+        )
     text = str(body or "").strip()
     return "an HTML page" if MARKUP.match(text) else clipped(text, LONGEST_DETAIL)

@@ -85,7 +85,7 @@ async def answer_conversation(
     An error before the first piece has the status of an error.
     """
     index, mode = find_model(call.indexes, call.body.model)
-    question, param = _last_question(turns, mode)
+    question, param = last_question(turns, mode)
     if question.startswith(SIDE_TASK):
         pieces = _side_task(index, question)
     else:
@@ -105,7 +105,7 @@ def stream_part(media: str, value: object) -> str:
     return f"data: {text}\n\n" if media == EVENTS else f"{text}\n"
 
 
-def _last_question(turns: Sequence[ChatMessage], mode: Mode) -> tuple[str, QueryParam]:
+def last_question(turns: Sequence[ChatMessage], mode: Mode) -> tuple[str, QueryParam]:
     """The last turn of the user, with earlier turns as history and system turns as instructions."""
     positions = [position for position, turn in enumerate(turns) if turn.role == "user"]
     if not positions:

@@ -327,10 +327,25 @@ async def test_a_web_page_in_place_of_an_answer_is_named(headers: dict[str, str]
 )
 async def test_an_empty_account_is_named(status: int, message: str) -> None:
     """It does not pass by waiting: the insert ends, as with a wrong key."""
-    with ScriptedServer(respond=lambda _: error_reply(status, message)) as server:
-        with pytest.raises(LLMError, match="no credit") as caught:
-            await model(server).complete(QUESTION)
-    assert caught.value.permanent and not caught.value.rate_limited
+    error = await fails(error_reply(status, message))
+    assert error.permanent and not error.rate_limited and "no credit" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "flag"),
+    [
+        (
+            {"error": {"code": 429, "message": "Rate limit exceeded: free-models-per-min"}},
+            "rate_limited",
+        ),
+        ({"error_code": 18, "error_msg": "Open api qps request limit reached"}, "rate_limited"),
+        ({"error": {"code": 402, "message": "Insufficient credits"}}, "permanent"),
+        ({"error": {"message": "the worker crashed"}}, "transient"),
+    ],
+)
+async def test_an_error_with_status_200_is_the_same_error(body: Json, flag: str) -> None:
+    """Some gateways answer so; what they say counts, not the status."""
+    assert getattr(await fails(Reply(body)), flag)
 
 
 THOUGHTS = "Let me see. There is a woman, Ada. " * 3
