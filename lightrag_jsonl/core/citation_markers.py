@@ -58,19 +58,19 @@ SOURCE_LABEL = _any_of(_SOURCE_LABELS)
 _AFTER_LABEL = r"[\s:：#_.]{0,3}"  # [citation:1], [Doc. 1], [ref_1], [Source #1]
 _LABELED = rf"(?:{CITATION_LABEL}{_AFTER_LABEL})?{_NUMBERS}\^?"
 _SOURCE_NUMBERS = rf"(?:{SOURCE_LABEL}{_AFTER_LABEL})?{_NUMBERS}"
-_AND = r"\s*[,，、;；]\s*"
+_BETWEEN_NUMBERS = r"\s*[,，、;；]\s*"
 _LOCATION = r"(?:†[^\[\]［］【】\n]{0,40})?"  # 【1†source】, [1†L3-L5]
 _NO_POWER = "".join(  # 10<sup>6</sup>, km<sup>2</sup>: after a digit, a bracket or so short a word
     [r"(?<![\\0-9)）])", *(rf"(?<!\b[A-Za-z]{{{length}}})" for length in (1, 2, 3))]
 )
 _ANSWER_MARKER = (  # also with labels: [^1], [Source 1, Source 3], [资料 2], (Source 1), <sup>1</sup>
-    rf"(?:(?<!\\)[\[［【]\s*(?P<numbers>{_LABELED}(?:{_AND}{_LABELED})*)\s*{_LOCATION}[\]］】]{_NO_LINK}"
-    rf"|(?<!\\)[(（]\s*(?P<sources>{SOURCE_LABEL}{_AFTER_LABEL}{_NUMBERS}(?:{_AND}{_SOURCE_NUMBERS})*)\s*[)）]"
-    rf"|{_NO_POWER}<sup>\s*[\[［【]?\s*(?P<superscript>{_NUMBERS}(?:{_AND}{_NUMBERS})*)\s*[\]］】]?\s*</sup>)"
+    rf"(?:(?<!\\)[\[［【]\s*(?P<numbers>{_LABELED}(?:{_BETWEEN_NUMBERS}{_LABELED})*)\s*{_LOCATION}[\]］】]{_NO_LINK}"
+    rf"|(?<!\\)[(（]\s*(?P<sources>{SOURCE_LABEL}{_AFTER_LABEL}{_NUMBERS}(?:{_BETWEEN_NUMBERS}{_SOURCE_NUMBERS})*)\s*[)）]"
+    rf"|{_NO_POWER}<sup>\s*[\[［【]?\s*(?P<superscript>{_NUMBERS}(?:{_BETWEEN_NUMBERS}{_NUMBERS})*)\s*[\]］】]?\s*</sup>)"
 )
 _RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
 _LONGEST_RANGE = 100  # longer ranges count as their two ends: no prompt has so many items
-_WORD_END = re.compile(r"[0-9A-Za-z)）]{0,4}\Z")  # that tells a superscript from a power
+_BEFORE_SUPERSCRIPT = re.compile(r"[0-9A-Za-z)）]{0,4}\Z")  # that tells a superscript from a power
 _NUMBER_GROUPS = ("numbers", "sources", "superscript")  # of which a marker has one
 _CODE_OR_MARKER = re.compile(rf"(?P<code>```|`|\n)|{_ANSWER_MARKER}")
 _LONGEST_MARKER = 400  # characters; a longer one is not waited for
@@ -79,10 +79,10 @@ _LABEL_BEGINNINGS = "|".join(
     [re.escape(label[:length]) for label in _LABELS for length in range(len(label), 0, -1)]
 )
 _UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may be a link's text
-    rf"(?:(?:(?<!`)`+)?\\?[\[［【]|[(（]){_LIST_CHARACTERS}*(?:{CITATION_LABEL}{_LIST_CHARACTERS}+)*"
+    rf"(?:(?:(?<!`)`+)?\\?[\[［【]|\\?[(（]){_LIST_CHARACTERS}*(?:{CITATION_LABEL}{_LIST_CHARACTERS}+)*"
     rf"(?i:{_LABEL_BEGINNINGS})?{_LOCATION}"
     r"(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"
-    rf"|<(?:s(?:u(?:p(?:>(?:{_LIST_CHARACTERS}|[\[\]［］【】])*(?:<(?:/(?:s(?:u(?:p)?)?)?)?)?)?)?)?)?\Z"
+    rf"|\\?<(?:s(?:u(?:p(?:>(?:{_LIST_CHARACTERS}|[\[\]［］【】])*(?:<(?:/(?:s(?:u(?:p)?)?)?)?)?)?)?)?)?\Z"
     r"|\\\Z|(?<!`)`+\Z"
 )
 
@@ -183,7 +183,7 @@ class CitationNumbering:
         end = unfinished.start() if unfinished and not last else len(text)
         self._held_back = text[end:]
         parts, self._code = split_citations(text[:end], self._code)
-        self._word_end = _WORD_END.findall(text[:end])[0]
+        self._word_end = _BEFORE_SUPERSCRIPT.findall(text[:end])[0]
         numbered = "".join(
             [part if isinstance(part, str) else self._renumbered(part) for part in parts]
         )

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
-THOUGHT = "the model thinks aloud, or writes a sentence, in place of a name"
-CODE = "it is code, not a name"
+NO_NAME_BUT_THOUGHT = "the model thinks aloud, or writes a sentence, in place of a name"
+NO_NAME_BUT_CODE = "it is code, not a name"
 _HESITATION = re.compile(
     r"\b(?:let me|let's|wait|actually|hmm+|oops|no,|sorry,|i (?:should|need|think|will|must|have|guess|mean)"
     r"|i'll|i'm|not sure|should be|correct(?:ion|ed)?:|reconsider|on second thought"
@@ -16,7 +16,7 @@ _HESITATION = re.compile(
 _TWO_SENTENCES = re.compile(
     r"[a-z]{4,}[.!?…]\s+[A-Za-z]|[。！？]\s*\w"
 )  # unlike "St. John" and "Dr. No"
-_CODE = re.compile(
+_MARKS_OF_CODE = re.compile(
     r"[{}]|;\s*\w+[.(]|==|!=|:=|=>|->|^\w+\s?=\s?.*[\[({\"';]|\w\.\w+\(|^[a-z_]\w*\(.*\)\W*$|\(\)|\w\[[\d'\":]"
     r"|^(?:def|return|import|elif|const|let|var|lambda|SELECT|for \w+ in|while|if \S+ [<>=])\s|^[$>]\s"
 )
@@ -30,12 +30,12 @@ def usable_name(name: str, is_in_text: Callable[[str], bool]) -> tuple[str, str]
     """
     hesitation = _HESITATION.search(name)
     is_sentence = hesitation is not None or _TWO_SENTENCES.search(name) is not None
-    is_code = not is_sentence and _CODE.search(name) is not None
+    is_code = not is_sentence and _MARKS_OF_CODE.search(name) is not None
     if not (is_sentence or is_code) or is_in_text(name):
         return name, ""
     if hesitation is None:
-        return "", CODE if is_code else THOUGHT
+        return "", NO_NAME_BUT_CODE if is_code else NO_NAME_BUT_THOUGHT
     before = name[: hesitation.start()]
     opening = _REMARK.search(before)
     name_alone = before[: opening.start()] if opening else before
-    return (name_alone if name_alone and is_in_text(name_alone) else ""), THOUGHT
+    return (name_alone if name_alone and is_in_text(name_alone) else ""), NO_NAME_BUT_THOUGHT

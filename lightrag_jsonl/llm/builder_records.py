@@ -6,11 +6,11 @@ from lightrag_jsonl.core.types import Json, Record
 
 NODE_LISTS = ("nodes", "entities")
 EDGE_LISTS = ("relationships", "edges", "relations")
-_ENDS = {
+_KEYS_OF_ENDS = {
     "source": ("start_node_id", "source_node_id", "start_node", "source_node", "source", "from", "start", "head"),
     "target": ("end_node_id", "target_node_id", "end_node", "target_node", "target", "to", "end", "tail"),
 }  # fmt: skip
-_END_TYPES = {
+_KEYS_OF_END_TYPES = {
     "source": ("source_node_type", "head_type", "subject_type", "source_type", "start_node_type"),
     "target": ("target_node_type", "tail_type", "object_type", "target_type", "end_node_type"),
 }
@@ -33,7 +33,7 @@ def plain_graph(record: Record) -> Record:
     plain = dict(record)
     for key in NODE_LISTS:
         nodes = _objects(record.get(key))
-        names_by_id |= {str(node["id"]): str(_name_of(node)) for node in nodes if "id" in node}
+        names_by_id |= {str(node["id"]): str(_name_of_node(node)) for node in nodes if "id" in node}
         if any(map(_is_node, nodes)):
             plain[key] = [_plain_node(node) if _is_node(node) else node for node in nodes]
     for key in EDGE_LISTS:
@@ -49,15 +49,15 @@ def plain_edge(edge: Record, names_by_id: dict[str, str]) -> Record:
     """An edge with the names of its ends in place of ids or nodes, and its type as a predicate."""
     plain: Record = {}
     taken: set[str] = set()
-    for end, aliases in _ENDS.items():
+    for end, aliases in _KEYS_OF_ENDS.items():
         key = next((alias for alias in aliases if alias in edge), "")
         value = edge.get(key)
         if isinstance(value, dict):
-            value = _name_of(value)
+            value = _name_of_node(value)
         if key and isinstance(value, str | int):
             plain[end] = names_by_id.get(str(value), value)
             taken.add(key)
-    if plain.keys() != _ENDS.keys():
+    if plain.keys() != _KEYS_OF_ENDS.keys():
         return edge
     rest = {key: value for key, value in edge.items() if key not in taken}
     rest = {**_properties(rest.pop("properties", None)), **rest}
@@ -71,12 +71,12 @@ def plain_edge(edge: Record, names_by_id: dict[str, str]) -> Record:
 def typed_ends(record: Record) -> list[Record]:
     """The ends of an edge as entities, if the edge names their types."""
     entities: list[Record] = []
-    for end, aliases in _ENDS.items():
+    for end, aliases in _KEYS_OF_ENDS.items():
         name = next((record[alias] for alias in aliases if alias in record), None)
-        value = next((record[alias] for alias in _END_TYPES[end] if alias in record), None)
+        value = next((record[alias] for alias in _KEYS_OF_END_TYPES[end] if alias in record), None)
         if isinstance(name, dict):
             value = value or name.get("type") or name.get("label")
-            name = _name_of(name)
+            name = _name_of_node(name)
         if isinstance(name, str) and isinstance(value, str):
             entities.append(
                 {"type": "entity", "name": name, "entity_type": value, "description": ""}
@@ -102,7 +102,7 @@ def _is_node(record: Record) -> bool:
 
 def _plain_node(node: Record) -> Record:
     properties = _properties(node.get("properties"))
-    name = _name_of(node)
+    name = _name_of_node(node)
     types = next(
         (
             node[key]
@@ -127,7 +127,7 @@ def _plain_node(node: Record) -> Record:
     return plain
 
 
-def _name_of(node: Record) -> Json:
+def _name_of_node(node: Record) -> Json:
     """The name of a node: a property, or the id, or the label of a node whose id tells nothing."""
     properties = _properties(node.get("properties"))
     for source in (node, properties):

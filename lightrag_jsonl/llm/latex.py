@@ -43,7 +43,7 @@ _PATH_WITH_SPACES = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z]:\\(?:[\w.$~@()+ -]{0,80}(?:[\b\f\r\t\\]|\n(?=[a-z_0-9])))+[\w.$~@()+-]+"
 )
 _NEVER_IN_TEXTS = {"\b": "\\b", "\f": "\\f"}
-_CONTROL = re.compile(r"[\b\f\n\r\t]")
+_LOST_BACKSLASH = re.compile(r"[\b\f\n\r\t]")
 # A formula as pandoc knows it: no space inside its dollars, no digit after them.
 _FORMULA = re.compile(
     r"\$\$(?:[^$\\]|\\.)+\$\$|\$(?![ \d])(?:[^$\\]|\\.)*?(?<![\s])\$(?!\d)"
@@ -86,7 +86,7 @@ def _text_with_commands(text: str) -> str:
     if not any(control in text for control in _LETTERS):
         return text
     for path in (_PATH, _PATH_WITH_SPACES):
-        text = path.sub(lambda match: _CONTROL.sub(_command_start, match[0]), text)
+        text = path.sub(lambda match: _LOST_BACKSLASH.sub(_command_start, match[0]), text)
     text = _IN_SCRIPTS.sub(_command_start, _COMMON.sub(_command_start, text))
     text = _FORMULA.sub(lambda formula: _IN_FORMULAS.sub(_command_start, formula[0]), text)
     for control, written in _NEVER_IN_TEXTS.items():

@@ -88,6 +88,15 @@ class ServerConnection:
             return FIRST_CALLS_IN_OWN_NETWORK
         return FIRST_CALLS_OF_A_PROVIDER
 
+    def share_silence(self, silences: dict[str, ServerSilence]) -> None:
+        """Share the clock of silence with the other connections to the same server, by its name and port."""
+        silence = self._silence
+        if self.base_url is not None:
+            silence = silences.setdefault(self.host, silence)
+        if silence is not self._silence:
+            self._silence = silence
+            self._client = None
+
     async def program(self) -> str:
         """The program behind an address in one's own network, by its list of models: "llama.cpp",
         "ollama", or "" for another program and without a list.

@@ -28,6 +28,7 @@ from lightrag_jsonl.providers.context_window import WindowCheck
 from lightrag_jsonl.providers.openai_batches import OpenAIBatches
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 from lightrag_jsonl.providers.record_grammar import record_grammar
+from lightrag_jsonl.providers.silence import ServerSilence
 
 JsonObject: TypeAlias = dict[str, Json]
 
@@ -134,6 +135,10 @@ class OpenAILLM:
     def url(self) -> str:
         """The address of the server."""
         return self._connection.url
+
+    def share_silence(self, silences: dict[str, ServerSilence]) -> None:
+        """Share the clock of silence with other models at the same server."""
+        self._connection.share_silence(silences)
 
     @property
     def first_concurrent_calls(self) -> int:

@@ -17,7 +17,7 @@ _RETRY_SENTENCE = re.compile(
 )
 _AMOUNT = re.compile(rf"([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)\s?({_UNITS})", re.IGNORECASE)
 _DURATION = re.compile(rf"(?:{_AMOUNT.pattern}\s?){{1,5}}", re.IGNORECASE)  # "6m0s", "120ms"
-_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
 _RESET_HEADER = re.compile(r"rate-?limit.*reset", re.IGNORECASE)
 _NOTHING_LEFT = re.compile(r"0+(?:\.0+)?")
 _FIRST_EPOCH = 1e9  # seconds since 1970 in the year 2001; a larger number is no duration
@@ -51,7 +51,7 @@ def pause_named(headers: Mapping[str, str], body: str) -> float | None:
 def pause_asked_for(headers: Mapping[str, str]) -> float | None:
     """The pause in the headers `Retry-After` (RFC 9110, section 10.2.3) and `retry-after-ms` (Azure's)."""
     milliseconds = headers.get("retry-after-ms", "").strip()
-    if _NUMBER.fullmatch(milliseconds):
+    if _PLAIN_NUMBER.fullmatch(milliseconds):
         return float(milliseconds) / 1_000
     return _seconds_until(headers.get("retry-after", ""))
 
@@ -90,7 +90,7 @@ def pause_in_body(text: str) -> float | None:
 def _seconds_until(value: str) -> float | None:
     """The seconds in a header's value: a number, a duration ("6m0s"), or a time, also since 1970."""
     value = value.strip()
-    if _NUMBER.fullmatch(value):
+    if _PLAIN_NUMBER.fullmatch(value):
         number = float(value)
         if number < _FIRST_EPOCH:
             return number

@@ -11,9 +11,10 @@ TURNS_PER_CALL = 2  # of the calls before it, after which a server had its time 
 
 
 @dataclass(eq=False, slots=True)
-class WaitingCall:
+class SilentCall:
     """A call that waits for the server; other calls put its `deadline` off, `turns` of them at most."""
 
+    loop: asyncio.AbstractEventLoop
     deadline: asyncio.Timeout
     seconds: float
     turns: int
@@ -21,7 +22,7 @@ class WaitingCall:
     def renew(self) -> None:
         """Wait as long again as at the beginning."""
         if not self.deadline.expired():
-            self.deadline.reschedule(asyncio.get_running_loop().time() + self.seconds)
+            self.deadline.reschedule(self.loop.time() + self.seconds)
 
 
 class ServerSilence:
@@ -33,7 +34,7 @@ class ServerSilence:
     """
 
     def __init__(self) -> None:
-        self._calls: set[WaitingCall] = set()
+        self._calls: set[SilentCall] = set()
 
     @asynccontextmanager
     async def limit(self, seconds: float | None) -> AsyncIterator[None]:
@@ -42,7 +43,12 @@ class ServerSilence:
             yield
             return
         async with asyncio.timeout(seconds) as deadline:
-            call = WaitingCall(deadline, seconds, turns=TURNS_PER_CALL * len(self._calls))
+            call = SilentCall(
+                asyncio.get_running_loop(),
+                deadline,
+                seconds,
+                turns=TURNS_PER_CALL * len(self._calls),
+            )
             self._calls.add(call)
             try:
                 yield
@@ -51,8 +57,9 @@ class ServerSilence:
 
     def heard(self, *, is_end: bool) -> None:
         """Count a sign of life, which may be the end of an answer."""
-        for call in self._calls:
-            if call.turns > 0:
+        loop = asyncio.get_running_loop()  # a model may be used in the loops of two indexes
+        for call in tuple(self._calls):
+            if call.turns > 0 and call.loop is loop:
                 call.renew()
                 call.turns -= int(is_end)
 

@@ -40,8 +40,11 @@ from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import name_of
+from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
+from lightrag_jsonl.providers.openai_llm import OpenAILLM
 from lightrag_jsonl.providers.sentence_transformers import EntailmentChecker
 from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS, Setup
+from lightrag_jsonl.providers.silence import ServerSilence
 from lightrag_jsonl.rag.same_embedder import SameEmbedder
 from lightrag_jsonl.rag.settings import (
     EmbedderArgument,
@@ -500,6 +503,10 @@ def open_engine(
         expected = _expected_settings(chosen_embedder, tokenizer, language)
     else:
         expected = {}
+    silences: dict[str, ServerSilence] = {}
+    for part in (chosen_llm, *task_models.values(), chosen_embedder):
+        if isinstance(part, OpenAILLM | OpenAIEmbedder):
+            part.share_silence(silences)
     engine = Engine(
         working_dir=address,
         store=_open_store(address, expected, create=create),

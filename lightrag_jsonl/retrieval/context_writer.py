@@ -45,10 +45,10 @@ _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
 _CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
 _EMPTY_WORDS = frozenset(("a", "an", "the", "is", "are", "was", "were"))
 _OPENING_MARKS = ("[", "［", "【", "(", "（", "<sup>")
-_MARKS = r"(?:[^\w\[\]］】]|_){0,9}"
+_BEFORE_NUMBER = r"(?:[^\w\[\]］】]|_){0,9}"
 _OPENED_NUMBER = re.compile(
-    rf"(?<!\\)(?:[\[［【](?={_MARKS}(?:{CITATION_LABEL}{_MARKS})?\d)"
-    rf"|[(（](?={_MARKS}{SOURCE_LABEL}{_MARKS}\d)|<sup>(?=\s*\d))"
+    rf"(?<!\\)(?:[\[［【](?={_BEFORE_NUMBER}(?:{CITATION_LABEL}{_BEFORE_NUMBER})?\d)"
+    rf"|[(（](?={_BEFORE_NUMBER}{SOURCE_LABEL}{_BEFORE_NUMBER}\d)|<sup>(?=\s*\d))"
 )
 
 

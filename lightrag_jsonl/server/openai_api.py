@@ -29,17 +29,20 @@ class CompletionsRequest(Struct):
 
 async def list_openai_models(call: Call) -> dict[str, Any]:
     """The indexes, and each with each mode, as models."""
-    return {"object": "list", "data": [_model(name) for name in chat.model_names(call.indexes)]}
+    return {
+        "object": "list",
+        "data": [_openai_model(name) for name in chat.model_names(call.indexes)],
+    }
 
 
 async def get_openai_model(call: Call) -> dict[str, Any]:
     """A model by its name."""
     name = call.request.path_params["model"]
     chat.find_model(call.indexes, name)
-    return _model(name)
+    return _openai_model(name)
 
 
-def _model(name: str) -> dict[str, Any]:
+def _openai_model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "lightrag-jsonl"}
 
 

@@ -256,7 +256,7 @@ def test_thoughts_and_code_are_no_names(written: str, name: str) -> None:
     collector = MentionCollector(text=text)
     entity: Record = {"name": written, "entity_type": "concept", "description": "x"}
     relation: Record = {
-        "source": "Curie",
+        "source": "Bohr",
         "target": written,
         "keywords": ["saw"],
         "description": "x",

@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
+from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LLMError, Message, OpenAILLM
+from lightrag_jsonl import LightRAG, LLMError, Message, OpenAIEmbedder, OpenAILLM
 from lightrag_jsonl.providers.silence import ServerSilence
 from tests.servers import Reply, Request, ScriptedServer, chat_reply
 
@@ -82,3 +83,14 @@ async def test_a_server_with_one_slot_answers_calls_that_were_sent_together() ->
         llm = OpenAILLM("m", base_url=server.base_url, timeout=SILENCE)
         answers = await asyncio.gather(*(llm.complete(HELLO) for _ in range(4)))
     assert [answer.text for answer in answers] == ["镭"] * 4 and len(server.requests) == 4
+
+
+def test_the_models_of_an_index_at_one_server_share_the_clock(tmp_path: Path) -> None:
+    """A model and an embedder at the same Ollama wait for each other; one at another server has its own."""
+    server = "http://127.0.0.1:11434/v1"
+    llm = OpenAILLM("a", base_url=server)
+    judge = OpenAILLM("b", base_url="http://127.0.0.1:8000/v1")
+    embedder = OpenAIEmbedder("e", base_url=server, dim=8)
+    with LightRAG(tmp_path, llm=llm, models={"judge": judge}, embedder=embedder):
+        clocks = [part._connection._silence for part in (llm, embedder, judge)]
+    assert clocks[0] is clocks[1] is not clocks[2]
