@@ -142,7 +142,7 @@ def _missing_fields(record: Record) -> Record:
 
 def normalize_graph_record(record: Record) -> tuple[Record, ...]:
     """The `extract-graph` records in the items of a record's lists; without lists the record itself."""
-    if _OUR_KEYS.issuperset(record):
+    if _OUR_KEYS.issuperset(record) and not isinstance(record.get("source"), dict):
         return (_normalize(record),)
     lists = [key for key in record if key in _LISTS and isinstance(record[key], list)]
     if "type" in record or not lists:
