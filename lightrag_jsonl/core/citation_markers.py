@@ -1,6 +1,7 @@
 """Citations in the text of an answer: [1], [2, 5], 【3-4】; found, and numbered for readers.
 
-Some models write [^1], [Source 1] or 【1†source】 whatever the prompt says; readers see [1].
+Some models write [^1], [Source 1], [citation:1], （来源：1）, <sup>1</sup> or 【1†source】 whatever the
+prompt says; readers see [1].
 """
 
 import re
@@ -13,30 +14,75 @@ _NO_LINK = r"(?!\((?:https?:|#))"  # a link's text is no citation
 CITATION_MARKER = re.compile(  # [1], [2, 5], 【3-4】; not \[1], which is escaped
     rf"(?<!\\)[\[［【]\s*(?P<numbers>{_NUMBERS}(?:\s*[,，、;；]\s*{_NUMBERS})*)\s*[\]］】]{_NO_LINK}"
 )
-_LABELS = (
-    *("sources", "source", "passages", "passage", "entities", "entity", "relations", "relation"),
-    *("items", "item", "references", "reference", "refs", "ref", "^"),
-    *("来源", "资料", "段落", "实体", "关系", "编号"),
+_SOURCE_LABELS = (  # of a citation also in round brackets
+    *(
+        "sources",
+        "source",
+        "citations",
+        "citation",
+        "cite",
+        "references",
+        "reference",
+        "refs",
+        "ref",
+    ),
+    *("documents", "document", "docs", "doc", "passages", "passage", "chunks", "chunk"),
+    *(
+        "来源",
+        "资料",
+        "文档",
+        "文献",
+        "段落",
+        "片段",
+        "引用",
+        "引文",
+        "参考资料",
+        "参考文献",
+        "参考",
+    ),
 )
-CITATION_LABEL = f"(?i:{'|'.join(map(re.escape, _LABELS))})"
-_LABELED = rf"(?:{CITATION_LABEL}\s*)?{_NUMBERS}"
+_LABELS = (
+    *_SOURCE_LABELS,
+    *("entities", "entity", "relations", "relation", "items", "item", "notes", "note", "id", "^"),
+    *("实体", "关系", "编号", "注"),
+)
+
+
+def _any_of(labels: Sequence[str]) -> str:
+    longest_first = sorted(labels, key=len, reverse=True)
+    return f"(?i:{'|'.join(map(re.escape, longest_first))})"
+
+
+CITATION_LABEL = _any_of(_LABELS)
+SOURCE_LABEL = _any_of(_SOURCE_LABELS)
+_AFTER_LABEL = r"[\s:：#_.]{0,3}"  # [citation:1], [Doc. 1], [ref_1], [Source #1]
+_LABELED = rf"(?:{CITATION_LABEL}{_AFTER_LABEL})?{_NUMBERS}\^?"
+_SOURCE_NUMBERS = rf"(?:{SOURCE_LABEL}{_AFTER_LABEL})?{_NUMBERS}"
+_BETWEEN_NUMBERS = r"\s*[,，、;；]\s*"
 _LOCATION = r"(?:†[^\[\]［］【】\n]{0,40})?"  # 【1†source】, [1†L3-L5]
-_ANSWER_MARKER = (  # also with labels: [^1], [Source 1, Source 3], [资料 2]
-    rf"(?<!\\)[\[［【]\s*(?P<numbers>{_LABELED}(?:\s*[,，、;；]\s*{_LABELED})*)\s*{_LOCATION}[\]］】]"
-    rf"{_NO_LINK}"
+_NO_POWER = "".join(  # 10<sup>6</sup>, km<sup>2</sup>: after a digit, a bracket or so short a word
+    [r"(?<![\\0-9)）])", *(rf"(?<!\b[A-Za-z]{{{length}}})" for length in (1, 2, 3))]
+)
+_ANSWER_MARKER = (  # also with labels: [^1], [Source 1, Source 3], [资料 2], (Source 1), <sup>1</sup>
+    rf"(?:(?<!\\)[\[［【]\s*(?P<numbers>{_LABELED}(?:{_BETWEEN_NUMBERS}{_LABELED})*)\s*{_LOCATION}[\]］】]{_NO_LINK}"
+    rf"|(?<!\\)[(（]\s*(?P<sources>{SOURCE_LABEL}{_AFTER_LABEL}{_NUMBERS}(?:{_BETWEEN_NUMBERS}{_SOURCE_NUMBERS})*)\s*[)）]"
+    rf"|{_NO_POWER}<sup>\s*[\[［【]?\s*(?P<superscript>{_NUMBERS}(?:{_BETWEEN_NUMBERS}{_NUMBERS})*)\s*[\]］】]?\s*</sup>)"
 )
 _RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
 _LONGEST_RANGE = 100  # longer ranges count as their two ends: no prompt has so many items
+_BEFORE_SUPERSCRIPT = re.compile(r"[0-9A-Za-z)）]{0,4}\Z")  # that tells a superscript from a power
+_NUMBER_GROUPS = ("numbers", "sources", "superscript")  # of which a marker has one
 _CODE_OR_MARKER = re.compile(rf"(?P<code>```|`|\n)|{_ANSWER_MARKER}")
 _LONGEST_MARKER = 400  # characters; a longer one is not waited for
-_LIST_CHARACTERS = r"[\s\d,，、;；‐-―−~～－-]"
+_LIST_CHARACTERS = r"[\s\d,，、;；:：#_.^‐-―−~～－-]"
 _LABEL_BEGINNINGS = "|".join(
     [re.escape(label[:length]) for label in _LABELS for length in range(len(label), 0, -1)]
 )
 _UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may be a link's text
-    rf"(?:(?<!`)`+)?\\?[\[［【]{_LIST_CHARACTERS}*(?:{CITATION_LABEL}{_LIST_CHARACTERS}+)*"
+    rf"(?:(?:(?<!`)`+)?\\?[\[［【]|\\?[(（]){_LIST_CHARACTERS}*(?:{CITATION_LABEL}{_LIST_CHARACTERS}+)*"
     rf"(?i:{_LABEL_BEGINNINGS})?{_LOCATION}"
     r"(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"
+    rf"|\\?<(?:s(?:u(?:p(?:>(?:{_LIST_CHARACTERS}|[\[\]［］【】])*(?:<(?:/(?:s(?:u(?:p)?)?)?)?)?)?)?)?)?\Z"
     r"|\\\Z|(?<!`)`+\Z"
 )
 
@@ -101,7 +147,9 @@ def with_prompt_numbers(text: str, prompt_numbers: Sequence[int]) -> str:
 def marked_numbers(match: re.Match[str]) -> tuple[int, ...]:
     """The numbers in a match of `CITATION_MARKER`, each once: (2, 5) of [2, 5], (3, 4, 5) of [3-5]."""
     numbers: dict[int, None] = {}
-    for first, last in _RANGE.findall(match["numbers"]):
+    groups = match.groupdict()
+    listed = next(filter(None, (groups.get(name) for name in _NUMBER_GROUPS)), "")
+    for first, last in _RANGE.findall(listed):
         start = int(first)
         end = int(last or first)
         if 0 <= end - start < _LONGEST_RANGE:
@@ -120,6 +168,7 @@ class CitationNumbering:
 
     def __init__(self, items: int) -> None:
         self._items = items
+        self._word_end = ""  # of what was handed on
         self._held_back = ""  # the end of the answer so far, which may begin a marker
         self._code = ""  # the mark of Markdown code that is open
         self.numbers: dict[int, int] = {}
@@ -128,14 +177,17 @@ class CitationNumbering:
         """The next piece of the answer, renumbered; the beginning of a marker is held back, except at
         the end of the `last` piece.
         """
-        text = self._held_back + piece
+        text = self._word_end + self._held_back + piece
+        known = len(self._word_end)
         unfinished = _UNFINISHED.search(text, max(len(text) - _LONGEST_MARKER, 0))
         end = unfinished.start() if unfinished and not last else len(text)
         self._held_back = text[end:]
         parts, self._code = split_citations(text[:end], self._code)
-        return "".join(
+        self._word_end = _BEFORE_SUPERSCRIPT.findall(text[:end])[0]
+        numbered = "".join(
             [part if isinstance(part, str) else self._renumbered(part) for part in parts]
         )
+        return numbered[known:]
 
     def _renumbered(self, marker: CitationMarker) -> str:
         """The marker with the numbers for readers, without labels."""
@@ -147,6 +199,6 @@ class CitationNumbering:
         numbers = [
             self.numbers[number] if number in item_numbers else number for number in marker.numbers
         ]
-        opening = marker.text[0]
-        closing = marker.text[-1]
+        is_bracket = marker.text[0] in "[［【"
+        opening, closing = (marker.text[0], marker.text[-1]) if is_bracket else ("[", "]")
         return f"{opening}{', '.join(map(str, sorted(numbers)))}{closing}"

@@ -43,9 +43,10 @@ class LLMError(LightRAGError, RuntimeError):
     - `refused`: the server took the request and refused it, or failed; different requests may
       succeed.
     - `too_long`: the request, or the request and the answer, exceed the model's window.
-    - `rate_limited`: the server asked for fewer requests; nothing is wrong with this one.
+    - `rate_limited`: the server asked for fewer requests, or is busy; nothing is wrong with this one.
     - `timed_out`: no answer in time. `overloaded`: the reason may be that other calls were in flight, and
       fewer will be from now on.
+    - `pause_told`: the user knows already how long is waited.
     - `cost`: the known or assumed cost of the call.
     """
 
@@ -66,6 +67,7 @@ class LLMError(LightRAGError, RuntimeError):
         self.transient = transient
         self.timed_out = timed_out
         self.overloaded = False
+        self.pause_told = False
         self.retry_after = _seconds(retry_after)
         self.permanent = permanent
         self.refused = refused
@@ -91,8 +93,8 @@ class EmbeddingError(LightRAGError, RuntimeError):
 
     `unavailable`: the embedder could not be asked (no connection, a refused key, too many requests):
     every text would fail. Otherwise the texts may be to blame, and the remaining texts are tried.
-    `transient`, `retry_after`, `rate_limited`, `timed_out` and `overloaded` mean the same as in
-    `LLMError`.
+    `transient`, `retry_after`, `rate_limited`, `timed_out`, `overloaded` and `pause_told` mean the same
+    as in `LLMError`.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class EmbeddingError(LightRAGError, RuntimeError):
         self.transient = transient
         self.timed_out = timed_out
         self.overloaded = False
+        self.pause_told = False
         self.retry_after = _seconds(retry_after)
         self.rate_limited = rate_limited
 

@@ -1,6 +1,7 @@
 """The retry loop for requests to models and embedders, after transient errors."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
 from lightrag_jsonl.core.aio import Result
@@ -8,11 +9,17 @@ from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 
 MAX_RETRIES = 2  # of parts that do not name their own number
 FIRST_PAUSE = 0.5  # seconds before the second attempt
-PAUSE_GROWTH = 4  # a rate limit that passes within seconds is outlasted by two more attempts
-LONGEST_PAUSE = 120.0  # seconds; a server that asks for more is not asked again
+PAUSE_GROWTH = 4  # a failure that passes within seconds is outlasted by two more attempts
+BUSY_GROWTH = 2  # a busy server is asked again until the patience is at its end
+LONGEST_PAUSE = 120.0  # seconds; after a failure, a server that asks for more is not asked again
+SHOWN_PAUSE = 4.0  # seconds; a shorter one needs no words
 MOST_OVERLOADS = 5  # each halves the calls at a time: after so many, even 32 were reduced to one
-PATIENCE = 900.0  # seconds of pauses, in all, that rate limits may ask of one request of an insert
+PATIENCE = (
+    900.0  # seconds of pauses, in all, that a busy server may ask of one request of an insert
+)
 READER_PATIENCE = 60.0  # the same, where somebody waits for the answer to a question
+
+log = logging.getLogger(__name__)
 
 
 async def with_retries(
@@ -26,10 +33,11 @@ async def with_retries(
 
     Only transient errors lead to another attempt, after the pause requested by the server, or else
     after growing pauses. Instead of a pause longer than `LONGEST_PAUSE`, the error is raised.
-    Unless `retries` is 0, attempts refused by a rate limit with a pause are not counted, up to
+    Unless `retries` is 0, attempts refused by a rate limit or a busy server are not counted, up to
     `patience` seconds of pauses, and neither are a few attempts of an overloaded server.
     """
     pause = FIRST_PAUSE
+    busy_pause = FIRST_PAUSE
     patience_left = patience
     retries_left = retries
     overloads_left = MOST_OVERLOADS
@@ -37,25 +45,35 @@ async def with_retries(
         try:
             return await attempt()
         except (LLMError, EmbeddingError) as error:
-            wait = pause if error.retry_after is None else error.retry_after
-            if not error.transient or wait > LONGEST_PAUSE or not may_repeat():
+            if not error.transient or retries == 0 or not may_repeat():
                 raise
-            is_overload = error.overloaded and overloads_left > 0
-            is_counted = not (is_overload or (error.rate_limited and error.retry_after is not None))
-            if not is_counted:
-                wait = max(wait, FIRST_PAUSE)
-            if retries == 0 or (is_counted and retries_left == 0):
-                raise
-            if not is_counted and wait > patience_left:
-                raise
-        if is_overload:
-            overloads_left -= 1
-        elif is_counted:
-            retries_left -= 1
-            pause *= PAUSE_GROWTH
-        else:
-            patience_left -= wait
+            if error.rate_limited:
+                wait = max(
+                    FIRST_PAUSE, busy_pause if error.retry_after is None else error.retry_after
+                )
+                if wait > patience_left:
+                    raise
+                patience_left -= wait
+                busy_pause = min(BUSY_GROWTH * busy_pause, LONGEST_PAUSE)
+                tell_of_pause(error, wait)
+            else:
+                wait = pause if error.retry_after is None else error.retry_after
+                is_counted = not (error.overloaded and overloads_left > 0)
+                if wait > LONGEST_PAUSE or (is_counted and retries_left == 0):
+                    raise
+                if is_counted:
+                    retries_left -= 1
+                    pause *= PAUSE_GROWTH
+                else:
+                    overloads_left -= 1
         await asyncio.sleep(wait)
+
+
+def tell_of_pause(error: LLMError | EmbeddingError, seconds: float) -> None:
+    """Say that a server is waited for, once for an error, unless the pause is short."""
+    if seconds >= SHOWN_PAUSE and not error.pause_told:
+        log.warning("waiting %.0f s (Ctrl-C ends): %s", seconds, error)
+    error.pause_told = True
 
 
 def retries_of(part: object) -> int:

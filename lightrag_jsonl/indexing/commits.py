@@ -49,6 +49,9 @@ CommitProgress: TypeAlias = Callable[[str, int, int], None]  # the step, items d
 PERSON_POSITION = 0  # of an edit by hand, so that it is cited first
 
 
+REEMBED = ": open it with that embedder, or move it to another one with reembed"
+
+
 @dataclass(frozen=True, slots=True)
 class IndexWriter:
     """The one place for changes of what queries see.
@@ -80,9 +83,10 @@ class IndexWriter:
                 recorded = await read(self.store, lambda view: view.settings())
                 for name, value in self.settings().items():
                     if recorded.get(name, value) != value:
+                        advice = REEMBED if name in ("embedder", "dim") else ""
                         raise SettingsError(
                             f"{self.store.location} was built with {name} {recorded[name]!r}, "
-                            f"not {value!r}",
+                            f"not {value!r}{advice}",
                             path=self.store.location,
                         )
                 yield

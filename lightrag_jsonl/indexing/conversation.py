@@ -16,15 +16,19 @@ from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import name_records, repair_graph_record
 from lightrag_jsonl.llm.reader import Normalize
 from lightrag_jsonl.llm.requests import Records
+from lightrag_jsonl.llm.thinking import ONLY_THINKING, is_only_thinking
 from lightrag_jsonl.storage.status import ALL_REFUSED
 
 STILL_CUT_OFF = (
     "the answer was still cut off after {} continuations: raise max_extract_tokens or max_resumes, or "
     "use smaller chunks"
 )
-REPEATING = (
-    "the model repeated itself until the answer was ended: use another model or smaller chunks"
+AFTER_LOOPS = (
+    "for a small model use the prompt extract-small (--extraction extract-small), otherwise another model or "
+    "smaller chunks"
 )
+REPEATING = f"the model repeated itself until the answer was ended; what it wrote before is kept: {AFTER_LOOPS}"
+ONLY_REPEATING = f"the model repeated itself before the end of the first record: {AFTER_LOOPS}"
 SHARES_OF_NAMES = (1.0, 0.5, 0.25)  # kept in turn, as long as a model of unknown window refuses
 STATEMENTS = frozenset({"entity", "relationship"})  # records about the text, not about the answer
 LOST = frozenset({"array", "multiline", "malformed", "too_deep", "schema"})  # instead of a record
@@ -214,10 +218,14 @@ class Conversation:
             return answer.reply.broken_off
         is_first = len(self.messages) <= 2  # the system's turn and the user's
         asks = self._is_graph and bool(self.collector.text.strip())
+        if is_first and is_only_thinking(answer.reply.text):
+            return ONLY_THINKING
         if is_first and asks and not answer.reply.text_without_thinking.strip():
             return "the answer was empty, twice"
         if answer.result.records and not _is_cut_off(answer):
             return _lost_records(answer, is_first=is_first)
+        if _is_loop(answer):
+            return ONLY_REPEATING
         if _some_are_refused(answer.result.rejections) or _is_cut_off(answer):
             return ALL_REFUSED
         return ""

@@ -22,6 +22,7 @@ TextsByKind: TypeAlias = Mapping[Kind, Mapping[int, str]]  # by row id
 Digests: TypeAlias = dict[int, tuple[bytes, str]]  # by row id, with the part that is embedded
 RowVectors: TypeAlias = dict[int, tuple[bytes, Vectors]]  # by row id, with the digest of the text
 
+SAMPLE_SETTING = "embedder_sample"  # the vector of a sample text, in base64; "" if there is none
 AT_ONCE = 512  # texts that are embedded, and vectors that are moved
 KEYWORDS = 3  # of a relation that are embedded, the most frequent: as many as a statement has
 
@@ -87,15 +88,24 @@ class PassageEmbedder:
         return reasons, vectors
 
     async def replace_all(
-        self, texts: TextsByKind, settings: Mapping[str, str], step: StepCallback
+        self,
+        texts: TextsByKind,
+        settings: Mapping[str, str],
+        step: StepCallback,
+        *,
+        keep_cached: bool,
     ) -> int:
         """Give every row a new vector, by an embedder that is new to the index, and record the
         settings; the old vectors are used until all new ones are there. Returns how many texts.
 
-        New vectors are stored on arrival, so an interrupted change goes on from there.
+        New vectors are stored on arrival, so an interrupted change goes on from there, unless they
+        cannot be told from those of an embedder with the same name (not `keep_cached`).
         """
         digests_by_kind = {kind: self.digests(rows) for kind, rows in texts.items()}
         items = list(_texts_by_digest(digests_by_kind).items())
+        if not keep_cached:
+            keys = [key for key, _ in items]
+            await write(self._store, methodcaller("delete_cached_vectors", keys), durable=False)
         for start in range(0, len(items), AT_ONCE):
             batch = dict(items[start : start + AT_ONCE])
             cached = await read(self._store, methodcaller("cached_vectors", batch))

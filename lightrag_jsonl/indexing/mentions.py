@@ -15,7 +15,7 @@ from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import clean_name, folded_text, name_key
 from lightrag_jsonl.core.options import Limits
-from lightrag_jsonl.core.text import words
+from lightrag_jsonl.core.text import clipped, words
 from lightrag_jsonl.core.types import (
     UNKNOWN_TYPE,
     EntityMention,
@@ -27,6 +27,7 @@ from lightrag_jsonl.core.types import (
     RelationMention,
 )
 from lightrag_jsonl.indexing.examples import Examples, TextWords, names_any
+from lightrag_jsonl.indexing.name_faults import usable_name
 from lightrag_jsonl.llm.reader import rejected_text
 from lightrag_jsonl.providers.offline import extract_names, name_problem
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 RecordProblem: TypeAlias = tuple[RejectionReason, str]
 
 GRAPH_PROMPT = "extract-graph"
+NAME_KEYS = frozenset({"name", "source", "target"})
+LONGEST_SHOWN_NAME = 80  # characters
 SMALL_PROMPT = "extract-small"  # asks small models for names; sentences of the text tell of them
 PRONOUNS = frozenset(
     {"I", "You", "He", "She", "It", "We", "They", "Him", "Her", "Them"}
@@ -170,7 +173,12 @@ class MentionCollector:
             self.reject(line, record, "example", COPIED)
             return
         for part in filter(None, own_parts):
-            problem: RecordProblem | None = None
+            part, problem = self._with_usable_names(part)
+            if problem is not None:
+                self.reject(line, record, *problem)
+                if any(part.get(key) == "" for key in NAME_KEYS):
+                    continue
+                problem = None
             match part.get("type"):
                 case "entity" if self.prompt == SMALL_PROMPT:
                     problem = self._add_name(part)
@@ -185,6 +193,22 @@ class MentionCollector:
             if problem is not None:
                 reason, detail = problem
                 self.reject(line, record, reason, detail)
+
+    def _with_usable_names(self, record: Record) -> tuple[Record, RecordProblem | None]:
+        """A record whose names are cut where the model thinks aloud in them, with the fault of a name; a
+        name of which nothing is left is "".
+        """
+        problem: RecordProblem | None = None
+        for key in NAME_KEYS & record.keys():
+            written = clean_name(_plain_text(record[key]))
+            name, fault = usable_name(written, self._has_name)
+            if fault:
+                problem = ("empty_name", f"{fault}: {clipped(written, LONGEST_SHOWN_NAME)!r}")
+                record = {**record, key: name}
+        return record, problem
+
+    def _has_name(self, name: str) -> bool:
+        return self._is_in_text(name_key(name))
 
     def _without_copies(self, record: Record) -> Record | None:
         """A record without what comes from the prompt's examples; None if nothing is left."""

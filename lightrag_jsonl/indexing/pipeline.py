@@ -15,7 +15,7 @@ from lightrag_jsonl.core.snapshots import IndexSnapshot
 from lightrag_jsonl.core.types import Chunk, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing import commits
-from lightrag_jsonl.indexing.embedding import PassageEmbedder
+from lightrag_jsonl.indexing.embedding import SAMPLE_SETTING, PassageEmbedder
 from lightrag_jsonl.indexing.incoming import (
     DocumentCutter,
     incoming_document,
@@ -274,21 +274,21 @@ class IndexPipeline:
         ]
 
     async def reembed(self, embedder: Embedder, *, progress: ShowProgress = None) -> int:
-        """Move the index to another embedder; returns the number of texts.
-
-        `ConfigError` for an embedder with the name of the old one, but vectors of another length.
-        """
+        """Move the index to another embedder, also to one with the old name; returns the number of texts."""
         batch_size = self._options.embed_batch_size
         passage_embedder = PassageEmbedder(embedder, self._store, batch_size=batch_size)
         async with self.writer.exclusive():
             await read(self._store, _check_no_snapshots)
             await passage_embedder.load()
             settings = _settings_with(embedder, self._settings())
+            has_old_name = settings["embedder"] == self._settings()["embedder"]
             find = partial(commits.all_texts, self._options.relation_vectors)
             texts = await read(self._store, find)
             with progress_bars(progress) as show:
                 step = partial(_show_embedding, show)
-                return await passage_embedder.replace_all(texts, settings, step)
+                return await passage_embedder.replace_all(
+                    texts, settings, step, keep_cached=not has_old_name
+                )
 
 
 def _check_no_snapshots(view: StoreView) -> None:
@@ -340,14 +340,9 @@ def _defer(waiting: Iterable[PendingDocument], transaction: Transaction) -> list
 
 
 def _settings_with(embedder: Embedder, settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings of an index after a change of the embedder."""
+    """The settings of an index after a change of the embedder, whose sample is not known yet."""
     dim = str(embedder.dim)
-    if settings["embedder"] == embedder.name and settings["dim"] != dim:
-        raise ConfigError(
-            f"the index has vectors of {settings['dim']} dimensions by {embedder.name!r}; give the "
-            f"embedder of {dim} another name"
-        )
-    return {**settings, "embedder": embedder.name, "dim": dim}
+    return {**settings, "embedder": embedder.name, "dim": dim, SAMPLE_SETTING: ""}
 
 
 def _show_embedding(show: ProgressCallback | None, items_done: int, items_known: int) -> None:

@@ -23,6 +23,7 @@ from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
 from lightrag_jsonl.llm.requests import BROKEN_OFF, ModelRequest
 from lightrag_jsonl.llm.scheduler import FIRST_LIMIT, QUESTION, CallScheduler
 from lightrag_jsonl.llm.streaming import read_stream
+from lightrag_jsonl.llm.thinking import ONLY_THINKING, is_only_thinking
 
 BYTES_PER_TOKEN = 4  # of a request, for a first estimate
 
@@ -133,6 +134,9 @@ class ModelCalls:
             raise
         meter.add(completion.usage)
         log.debug("%s: %s, %.2f s", request.prompt, completion.usage, time.monotonic() - started)
+        is_cut_off = request.for_reader and completion.finish == "length"
+        if is_cut_off and is_only_thinking(completion.text):
+            raise LLMError(f"{self.llm.name}: {ONLY_THINKING}")
         if request.for_reader and not completion.text.strip():
             raise _no_text_error(self.llm.name, completion)
         return completion

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Json, Record
+from lightrag_jsonl.llm.builder_records import plain_edge, plain_graph, typed_ends
 
 
 def _by_alias(table: str) -> dict[str, str]:
@@ -29,8 +30,8 @@ name: entity_name entity id label 名称 实体名称 实体
 aliases: alias also_known_as aka other_names nicknames 别名 别称 又名 又称 别号 其他名称 其它名称
 entity_type: category 实体类型 类型
 description: desc entity_description relationship_description 描述 实体描述 关系描述 说明
-source: source_entity src_id src from subject head 源 源实体 源节点 起点 头实体 主语 主体 来源实体 起始实体
-target: target_entity tgt_id tgt to object tail 目标 目标实体 目标节点 终点 尾实体 宾语 客体 终止实体 目的实体
+source: source_entity src_id src from subject head start_node_id source_node_id start_node source_node 源 源实体 源节点 起点 头实体 主语 主体 来源实体 起始实体
+target: target_entity tgt_id tgt to object tail end_node_id target_node_id end_node target_node 目标 目标实体 目标节点 终点 尾实体 宾语 客体 终止实体 目的实体
 keywords: relationship_keywords high_level_keywords 关键词 关系关键词 关键字 关系关键字
 attributes: properties 属性
 valid_from: since start_date start_time from_date 开始时间 开始日期 起始日期 生效日期
@@ -86,7 +87,9 @@ def repair_graph_record(record: Record) -> tuple[Record, ...]:
     Keys may have capitals, spaces and hyphens. A missing entity type is unknown; an entity with a
     type needs no description, a relation with keywords neither.
     """
-    folded = record if _OUR_KEYS.issuperset(record) else _with_folded_keys(record)
+    folded = record
+    if not _OUR_KEYS.issuperset(record):
+        folded = plain_graph(_with_folded_keys(record))
     has_new_keys = folded != record
     repaired_records: list[Record] = []
     for normalized in normalize_graph_record(folded):
@@ -139,9 +142,14 @@ def _missing_fields(record: Record) -> Record:
 
 def normalize_graph_record(record: Record) -> tuple[Record, ...]:
     """The `extract-graph` records in the items of a record's lists; without lists the record itself."""
+    if _OUR_KEYS.issuperset(record) and not isinstance(record.get("source"), dict):
+        return (_normalize(record),)
     lists = [key for key in record if key in _LISTS and isinstance(record[key], list)]
     if "type" in record or not lists:
-        return (_normalize(record),)
+        entities = typed_ends(record)
+        if entities:
+            record = _typed("relationship", plain_edge(record, {}))
+        return (*map(_normalize, entities), _normalize(record))
     return tuple(_list_records(record, lists))
 
 

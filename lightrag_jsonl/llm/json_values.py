@@ -49,6 +49,8 @@ _KEY_IN_SINGLE_QUOTES = re.compile(r"[{,]\s*+'[^'\"\n]{1,100}'\s*+:")
 _STRING_OR_LAST_COMMA = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|,(?=\s*+[}\]])', re.DOTALL)
 _STRICT_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{}\]]', re.DOTALL)
 _ESCAPE = re.compile(r'\\(?P<valid>["\\/bfnrt]|u[0-9a-fA-F]{4})?(?P<letters>[a-z]{2})?')
+_ESCAPED_WORD = re.compile(r"(?:\\[!-~]|[!#-\[\]-~])+")  # without quotes and spaces
+_IN_WORD = re.compile(r"\\(?:[bfrt]|n(?![A-Z]))|\\.", re.DOTALL)
 _LATEX_LETTERS = frozenset("bfrt")  # of escapes, also of LaTeX's commands beta, frac …
 _ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 
@@ -165,7 +167,8 @@ def _in_double_quotes(string: re.Match[str]) -> str:
 def _with_backslashes(text: str) -> str:
     """The text with backslashes escaped where no escape of JSON begins, as in LaTeX's `\\hat`.
 
-    In a text with such a command `\\beta` is a command, too, and no backspace.
+    In a text with such a command `\\beta` is a command, too, and no backspace; in a word with one,
+    such as `data\\new` or `\\d+\\b`, every backslash was meant.
     """
     if all(escape["valid"] for escape in _ESCAPE.finditer(text)):
         return text
@@ -174,7 +177,14 @@ def _with_backslashes(text: str) -> str:
         is_command = escape["valid"] in _LATEX_LETTERS and escape["letters"]
         return escape[0] if escape["valid"] and not is_command else f"\\{escape[0]}"
 
-    return _ESCAPE.sub(escaped, text)
+    return _ESCAPE.sub(escaped, _ESCAPED_WORD.sub(_word_with_backslashes, text))
+
+
+def _word_with_backslashes(word: re.Match[str]) -> str:
+    """A word with its control characters as they were written, if one of its backslashes is bare."""
+    if all(escape["valid"] for escape in _ESCAPE.finditer(word[0])):
+        return word[0]
+    return _IN_WORD.sub(lambda mark: f"\\{mark[0]}" if mark[0][1] in "bfnrt" else mark[0], word[0])
 
 
 def _escaped_string(string: re.Match[str]) -> str:

@@ -1,4 +1,6 @@
-"""Puts LaTeX commands back that JSON took for control characters: a tab and "heta" are `\\theta`."""
+"""Puts backslashes back that JSON took for escapes: a tab and "heta" are `\\theta`, a line end in
+"C:", "ew" is `C:\\new`, and a backspace always a `\\b`.
+"""
 
 import re
 
@@ -30,7 +32,18 @@ _ENDINGS = {
     },
 }
 _LETTERS = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
-_ESCAPED_COMMAND = re.compile(r"\\[bfnrt][A-Za-z]")
+_ESCAPED_COMMAND = re.compile(r"\\(?:[bf]|[nrt][A-Za-z])")
+# A path of Windows in one word, all of whose backslashes JSON took for escapes; a line of text seldom
+# begins with a small letter, a folder often.
+_PATH = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z]:(?:[\b\f\r\t\\][\w.$~@()+-]+|\n(?=[a-z_0-9])[\w.$~@()+-]+)+"
+)
+# The same with spaces in names of folders, if one backslash is left.
+_PATH_WITH_SPACES = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z]:\\(?:[\w.$~@()+ -]{0,80}(?:[\b\f\r\t\\]|\n(?=[a-z_0-9])))+[\w.$~@()+-]+"
+)
+_NEVER_IN_TEXTS = {"\b": "\\b", "\f": "\\f"}
+_LOST_BACKSLASH = re.compile(r"[\b\f\n\r\t]")
 # A formula as pandoc knows it: no space inside its dollars, no digit after them.
 _FORMULA = re.compile(
     r"\$\$(?:[^$\\]|\\.)+\$\$|\$(?![ \d])(?:[^$\\]|\\.)*?(?<![\s])\$(?!\d)"
@@ -72,8 +85,13 @@ def with_latex_commands(value: Json) -> Json:
 def _text_with_commands(text: str) -> str:
     if not any(control in text for control in _LETTERS):
         return text
+    for path in (_PATH, _PATH_WITH_SPACES):
+        text = path.sub(lambda match: _LOST_BACKSLASH.sub(_command_start, match[0]), text)
     text = _IN_SCRIPTS.sub(_command_start, _COMMON.sub(_command_start, text))
-    return _FORMULA.sub(lambda formula: _IN_FORMULAS.sub(_command_start, formula[0]), text)
+    text = _FORMULA.sub(lambda formula: _IN_FORMULAS.sub(_command_start, formula[0]), text)
+    for control, written in _NEVER_IN_TEXTS.items():
+        text = text.replace(control, written)
+    return text
 
 
 def _command_start(control: re.Match[str]) -> str:

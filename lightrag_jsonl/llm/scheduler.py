@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
-from lightrag_jsonl.core.retrying import FIRST_PAUSE, LONGEST_PAUSE
+from lightrag_jsonl.core.retrying import (
+    BUSY_GROWTH,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    PATIENCE,
+    tell_of_pause,
+)
 
 QUESTION: Final = 0  # somebody waits for the answer
 SUMMARY: Final = 1  # a document that has been read waits for it to become visible
@@ -138,9 +144,13 @@ class MinuteLimits:
 class CallSlot:
     """A call in flight."""
 
-    def __init__(self, scheduler: "CallScheduler", counted: StartedCall) -> None:
+    def __init__(
+        self, scheduler: "CallScheduler", counted: StartedCall, *, is_question: bool
+    ) -> None:
         self._scheduler = scheduler
         self._counted = counted
+        self._is_question = is_question
+        self._refusals_at_start = scheduler.refusals
         self._calls_at_start = scheduler.in_use
         self._finished_at_start = scheduler.finished_calls
         self._reductions_at_start = scheduler.limit.reductions
@@ -149,6 +159,8 @@ class CallSlot:
         """Report the success of the call."""
         if all_tokens:
             self._counted.tokens = all_tokens
+        if self._scheduler.refusals == self._refusals_at_start:
+            self._scheduler.end_of_refusals()
         self._scheduler.finish(output_tokens)
 
     @property
@@ -163,8 +175,8 @@ class CallSlot:
         return calls_at_once > 1 and finished_calls < 2 * self._calls_at_start
 
     def report(self, error: LLMError | EmbeddingError) -> None:
-        """Slow down after a rate limit, and after a timeout in the server's queue, which makes another
-        attempt worthwhile.
+        """Slow down after a refusal of a busy server, whose pause is then in `error.retry_after`, and after
+        a timeout in the server's queue, which makes another attempt worthwhile.
         """
         if error.timed_out and self.may_have_waited:
             self._reduce()
@@ -172,7 +184,10 @@ class CallSlot:
             error.transient = True
         elif error.rate_limited:
             self._reduce()
-            self._scheduler.hold(min(error.retry_after or FIRST_PAUSE, LONGEST_PAUSE))
+            is_news = self._scheduler.refusals == self._refusals_at_start
+            pause = self._scheduler.refused(error, is_news=is_news)
+            if not self._is_question:  # a reader's pauses grow apart from those of inserts
+                error.retry_after = pause
 
     def _reduce(self) -> None:
         """Reduce the calls in flight, unless that happened since this call began."""
@@ -215,6 +230,12 @@ class CallScheduler:
             requests=requests_per_minute, tokens=tokens_per_minute, clock=clock
         )
         self._clock = clock
+        self.refusals = (
+            0  # of a busy server; those of calls that were in flight together count once
+        )
+        self._next_pause = FIRST_PAUSE  # after a refusal that names none
+        self._told_pause = 0.0  # the longest that the user was told of in the last minute
+        self._told_at = -MINUTE
         self._held_until = 0.0  # no call of an insert starts earlier
         self._timer: asyncio.TimerHandle | None = None
         self._started_calls = 0
@@ -232,7 +253,8 @@ class CallScheduler:
         self._start_waiting_calls()
         try:
             await turn
-            yield CallSlot(self, self._minute.start(tokens))
+            counted = self._minute.start(tokens)
+            yield CallSlot(self, counted, is_question=priority == QUESTION)
         finally:
             if not turn.cancelled():
                 self.in_use -= 1
@@ -242,6 +264,36 @@ class CallScheduler:
         """Count a successful call."""
         self.finished_calls += 1
         self.limit.finished(output_tokens, is_full=bool(self._questions or self._inserts))
+
+    def refused(self, error: LLMError | EmbeddingError, *, is_news: bool) -> float:
+        """Hold the calls of inserts after a refusal; returns the pause until the next attempt.
+
+        It is the one that the server names. Otherwise pauses grow from refusal to refusal until a call
+        succeeds; calls that were in flight together wait together (not `is_news`).
+        """
+        pause = error.retry_after
+        if is_news:
+            self.refusals += 1
+            if pause is None:
+                pause = self._next_pause
+                self._next_pause = min(BUSY_GROWTH * pause, LONGEST_PAUSE)
+            self._tell_of_pause(error, pause)
+            self.hold(pause if pause <= PATIENCE else LONGEST_PAUSE)
+        error.pause_told = True
+        return max(0.0, self._held_until - self._clock()) if pause is None else pause
+
+    def _tell_of_pause(self, error: LLMError | EmbeddingError, pause: float) -> None:
+        """Tell the user once a minute, or if the pause is longer than the last one."""
+        now = self._clock()
+        if now < self._told_at + MINUTE and pause <= self._told_pause:
+            return
+        self._told_at = now
+        self._told_pause = pause
+        tell_of_pause(error, pause)
+
+    def end_of_refusals(self) -> None:
+        """Begin with a short pause again: the server has answered since."""
+        self._next_pause = FIRST_PAUSE
 
     def hold(self, seconds: float) -> None:
         """Start no call of an insert for so long; the server asked for it."""

@@ -15,6 +15,11 @@ _MARKS = (  # how thinking begins and ends; documents may hold the last pair, to
     (r"<\|channel\|>analysis<\|message\|>", r"<\|channel\|>final.{0,30}?<\|message\|>"),  # gpt-oss
     (r"<(?:thought|reason|reasoning)(?:\s[^<>]*)?>", r"</(?:thought|reason|reasoning)\s*>"),
 )
+ONLY_THINKING = (
+    'the model spent the whole answer on thinking: turn thinking off with reasoning_effort = "none" '
+    "(LIGHTRAG_JSONL_REASONING_EFFORT=none), or in extra_body with enable_thinking = false (DashScope, "
+    "SiliconFlow; for vLLM and SGLang in chat_template_kwargs), or leave more room (max_extract_tokens)"
+)
 _LONGEST_MARK = 80  # characters, white space included, that may come in two pieces
 
 
@@ -121,6 +126,15 @@ def without_thinking(text: str) -> str:
         return text[end:].lstrip()
     thinking = ThinkingFilter()
     return thinking.feed(text) + thinking.rest()
+
+
+def is_only_thinking(text: str) -> bool:
+    """Whether an answer begins with thinking that has no end."""
+    thinking = thinking_at(text, 0, first=True)
+    if thinking is None:
+        return False
+    start, end = thinking
+    return end.search(text, start) is None
 
 
 def without_prompted_thinking(text: str) -> str:

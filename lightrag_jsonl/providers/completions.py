@@ -1,5 +1,6 @@
 """The completion and its cost in a response of OpenAI's protocol."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,9 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import finish_of
-from lightrag_jsonl.providers.connection import message_of
+from lightrag_jsonl.providers.server_failures import failure_in_answer, message_of
+
+_RECORD = re.compile(r'^[\s,\[]*\{\s*"[^"\n]{1,40}"\s*:.*\}[\s,\]]*$', re.MULTILINE)
 
 
 def read_completion(response: Mapping[str, Any]) -> Completion:
@@ -16,11 +19,21 @@ def read_completion(response: Mapping[str, Any]) -> Completion:
     cost = read_usage(response.get("usage"))
     choice = next(iter(response.get("choices") or ()), None)
     if choice is None:
+        failure = failure_in_answer(response)
         reason = message_of(response) or "there are no choices"
-        raise LLMError(f"the server gave no answer: {reason}", transient=True, cost=cost)
+        raise LLMError(
+            f"{failure.advice}: {reason}",
+            transient=failure.transient,
+            permanent=failure.permanent,
+            rate_limited=failure.busy,
+            cost=cost,
+        )
     message = choice.get("message") or {}
     content = read_content(message.get("content"))
     finish = finish_of(choice.get("finish_reason"))
+    if not (content or "").strip():
+        has_hidden_thoughts = _count_of_thoughts(response.get("usage")) > 0
+        content = text_of_thoughts(read_thoughts(message), is_hidden=has_hidden_thoughts) or content
     if content is None and finish != "length":
         reason = message.get("refusal") or f"finish reason {choice.get('finish_reason')!r}"
         raise LLMError(f"the model gave no text ({reason})", cost=cost)
@@ -33,6 +46,38 @@ def read_content(content: object) -> str | None:
         return content
     parts = content if isinstance(content, list) else [content]
     return "".join(map(_part_text, parts))
+
+
+def read_thoughts(message: Mapping[str, Any]) -> str:
+    """What a model thought before an answer, from a field or a part of a message; "" for nothing."""
+    for field in ("reasoning_content", "reasoning", "thinking"):
+        if isinstance(message.get(field), str):
+            return str(message[field])
+    parts = message.get("content")
+    thoughts = (
+        [part.get("thinking") for part in parts if isinstance(part, Mapping)]
+        if isinstance(parts, list)
+        else []
+    )
+    return "".join(read_content(thought) or "" for thought in thoughts)
+
+
+def text_of_thoughts(thoughts: str, *, is_hidden: bool = False) -> str:
+    """The text of an answer that has thoughts only: the records among them, or else the marked thoughts.
+
+    Some servers take a whole answer for thinking. `is_hidden` stands for thoughts that only the server
+    knows. Without thoughts the text is "".
+    """
+    if _RECORD.search(thoughts):
+        return thoughts
+    return f"<think>\n{thoughts}" if thoughts.strip() or is_hidden else ""
+
+
+def _count_of_thoughts(counts: Mapping[str, Any] | None) -> int:
+    """The tokens of thinking, as counted by the server."""
+    details = (counts or {}).get("completion_tokens_details") or {}
+    tokens = details.get("reasoning_tokens")
+    return tokens if isinstance(tokens, int) else 0
 
 
 def _part_text(part: object) -> str:

@@ -5,17 +5,13 @@ import ipaddress
 import json
 import logging
 import re
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
-from lightrag_jsonl.core.errors import FREE, ConfigError, LLMError
-from lightrag_jsonl.core.text import clipped
-from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.user_code import ONE_CALL
 from lightrag_jsonl.providers.header_values import (
     environment_value,
@@ -23,6 +19,10 @@ from lightrag_jsonl.providers.header_values import (
     header_values,
     without_secrets,
 )
+from lightrag_jsonl.providers.pauses import pause_named
+from lightrag_jsonl.providers.proxies import proxy_for
+from lightrag_jsonl.providers.server_failures import MARKUP, WebPage, failure_of, message_of
+from lightrag_jsonl.providers.silence import ServerSilence
 
 if TYPE_CHECKING:
     import openai
@@ -34,111 +34,17 @@ LLAMA_CPP = "llama.cpp"
 OLLAMA = "ollama"
 OLLAMA_OWNER = "library"  # of all its models
 NOT_ABOUT_THE_TEXT = frozenset({401, 402, 404, 405, 407, 408, 409, 425, 429})  # refusals of HTTP
-MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
-HTTP_TOO_MANY_REQUESTS = 429
+HTTP_OK = 200
+HTML = "text/html"
 KEY = "OPENAI_API_KEY"
 ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")  # go into headers, too
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 JSON_WEB_TOKEN = "eyJ"  # how a token begins, unlike a key
 AZURE_DEPLOYMENT = "/openai/deployments/"
-LONGEST_DETAIL = 300  # characters of a server's own message that are shown
-
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ServerFailure:
-    """A kind of failure: advice for the user, and the flags of the `LLMError`."""
-
-    advice: str
-    transient: bool = False
-    permanent: bool = False
-    timed_out: bool = False
-    too_long: bool = False
-    cost: Usage = FREE
-
-
-_TOO_LONG = re.compile(  # llama.cpp, OpenAI, vLLM, Gemini, Mistral, TGI, DashScope
-    r"exceed_context_size|context_length_exceeded|available context size|maximum context length"
-    r"|token count.{0,40}exceeds|too large for model|tokens?`? \+ `?max_new_tokens|prompt is too long"
-    r"|range of input length",
-    re.IGNORECASE,
-)
-_RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"([0-9]{1,9}(?:\.[0-9]{1,9})?)s"')
-_UNITS = r"milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h"
-_RETRY_SENTENCE = re.compile(
-    r"\b(?:try(?:ing)?[ ]again|retry(?:ing)?)[ ](?:in|after)[ ](?:about[ ])?"
-    rf"((?:[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?\s?(?:{_UNITS})[ ]?(?:and[ ])?){{1,4}})(?![A-Za-z])",
-    re.IGNORECASE,
-)
-_AMOUNT = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s?({_UNITS})", re.IGNORECASE)
 FIRST_CALLS_IN_OWN_NETWORK = 2  # a server on a laptop may do one thing after the other
 FIRST_CALLS_OF_A_PROVIDER = 8
 
-_SECONDS_PER_UNIT: Mapping[str, float] = {
-    **dict.fromkeys(["millisecond", "milliseconds", "ms"], 0.001),
-    **dict.fromkeys(["second", "seconds", "sec", "secs", "s"], 1.0),
-    **dict.fromkeys(["minute", "minutes", "min", "mins", "m"], 60.0),
-    **dict.fromkeys(["hour", "hours", "h"], 3600.0),
-}
-
-_NO_CONNECTION = ServerFailure(
-    "no connection; is the server running, is the base URL right (and HTTP_PROXY, if it is set)?",
-    transient=True,
-)
-_BROKEN_OFF = ServerFailure(
-    "the connection was closed before the response was complete", transient=True, cost=ONE_CALL
-)
-_TOO_SLOW = ServerFailure(
-    "timed out; raise the timeout (timeout= in Python, or the setting LIGHTRAG_JSONL_TIMEOUT, of an "
-    "embedder LIGHTRAG_JSONL_EMBEDDER_TIMEOUT), lower --concurrency (max_concurrent_calls) if the server "
-    "does one thing after the other, or use smaller chunks (--chunk-tokens)",
-    timed_out=True,
-    cost=ONE_CALL,
-)
-_NO_CREDIT = ServerFailure("the account has no credit left", permanent=True)
-_FAILURES: Mapping[object, ServerFailure] = {  # by code, status and its hundreds, exception's name
-    "insufficient_quota": _NO_CREDIT,
-    "too_long": ServerFailure(
-        "the request is too long for the model's window; use smaller chunks (--chunk-tokens) or batches, "
-        "and for a chat model set LIGHTRAG_JSONL_CONTEXT_TOKENS (context_tokens= in Python) to the window",
-        too_long=True,
-    ),
-    401: ServerFailure(
-        "check the key (api_key= in Python, or OPENAI_API_KEY; a server in your own network gets "
-        "that only if OPENAI_BASE_URL names it)",
-        permanent=True,
-    ),
-    402: _NO_CREDIT,
-    403: ServerFailure(
-        "this key may not use this model"
-    ),  # gateways refuse single texts with it, too
-    404: ServerFailure(
-        "check the model's name (Ollama: `ollama pull NAME`), and the base URL (it ends in /v1)",
-        permanent=True,
-    ),
-    408: ServerFailure("the server waited too long for the request", transient=True),
-    409: ServerFailure("the server is busy with the same thing", transient=True),
-    429: ServerFailure(
-        "too many requests; set LIGHTRAG_JSONL_REQUESTS_PER_MINUTE or …_TOKENS_PER_MINUTE to the limits "
-        "of your account (requests_per_minute= and tokens_per_minute= in Python), or try later",
-        transient=True,
-    ),
-    504: _TOO_SLOW,
-    3: ServerFailure("check the base URL, from which it leads elsewhere", permanent=True),
-    4: ServerFailure("the server refused the request"),
-    5: ServerFailure("the server failed; try later", transient=True),
-    "ConnectTimeout": _NO_CONNECTION,
-    "ReadError": _BROKEN_OFF,
-    "RemoteProtocolError": _BROKEN_OFF,
-    "APITimeoutError": _TOO_SLOW,
-    "APIConnectionError": _NO_CONNECTION,
-    "OpenAIError": ServerFailure("the server reported an error", transient=True),
-    "ValueError": ServerFailure(
-        "the response is not JSON; check the base URL (it usually ends in /v1)"
-    ),
-}
+log = logging.getLogger(__name__)
 
 
 @dataclass(repr=False)
@@ -156,6 +62,7 @@ class ServerConnection:
     headers: Mapping[str, str] = field(default_factory=dict)  # of every request
     _client: "openai.AsyncOpenAI | None" = None
     _loop: asyncio.AbstractEventLoop | None = None  # of the client
+    _silence: ServerSilence = field(default_factory=ServerSilence)
 
     def __post_init__(self) -> None:
         if self.base_url is not None:
@@ -180,6 +87,15 @@ class ServerConnection:
         if is_in_own_network(self.url):
             return FIRST_CALLS_IN_OWN_NETWORK
         return FIRST_CALLS_OF_A_PROVIDER
+
+    def share_silence(self, silences: dict[str, ServerSilence]) -> None:
+        """Share the clock of silence with the other connections to the same server, by its name and port."""
+        silence = self._silence
+        if self.base_url is not None:
+            silence = silences.setdefault(self.host, silence)
+        if silence is not self._silence:
+            self._silence = silence
+            self._client = None
 
     async def program(self) -> str:
         """The program behind an address in one's own network, by its list of models: "llama.cpp",
@@ -210,6 +126,8 @@ class ServerConnection:
     def _new_client(self) -> "openai.AsyncOpenAI":
         import openai
 
+        from lightrag_jsonl.providers.patient_client import PatientClient
+
         key = self.api_key or ("no-key" if gets_no_key(self.url) else _from_environment(KEY))
         if not key:
             raise ConfigError(
@@ -217,6 +135,7 @@ class ServerConnection:
                 "with --base-url or LIGHTRAG_JSONL_BASE_URL (in Python api_key= and base_url=); "
                 'without a model: --llm none (in Python llm="none")'
             )
+        proxy = proxy_for(self.url)
         organization, project = [_from_environment(name) or None for name in ACCOUNT]
         try:
             return openai.AsyncOpenAI(
@@ -228,7 +147,9 @@ class ServerConnection:
                 default_headers=self.headers,
                 max_retries=0,  # `core.retrying` repeats requests; two loops would multiply
                 timeout=openai.Timeout(self.timeout, connect=min(self.timeout, SECONDS_TO_CONNECT)),
-                http_client=openai.DefaultAsyncHttpxClient(
+                http_client=PatientClient(
+                    self._silence,
+                    proxy=proxy,
                     follow_redirects=False,
                     event_hooks={"request": [self._authorize], "response": [self._limit]},
                 ),
@@ -251,14 +172,18 @@ class ServerConnection:
             request.headers["api-key"] = key
 
     async def _limit(self, response: Any) -> None:
-        """End the body, and close the connection, after more than `max_bytes`."""
+        """End the body, and close the connection, after more than `max_bytes`, or at a page of HTML."""
         read = response.aiter_bytes
         max_bytes = self.max_bytes
-        has_events = "event-stream" in response.headers.get("content-type", "")
+        media = response.headers.get("content-type", "")
+        has_events = "event-stream" in media
+        may_be_page = response.status_code == HTTP_OK and HTML in media
 
         async def limited(chunk_size: int | None = None) -> AsyncIterator[bytes]:
             size = 0
-            async for part in read(chunk_size):
+            async for part in self._silence.parts(response, read(chunk_size)):
+                if may_be_page and MARKUP.match(part.lstrip().decode(errors="replace")):
+                    raise WebPage("an HTML page")
                 size = len(part) if has_events and b"\n" in part else size + len(part)
                 yield part
                 if max_bytes is not None and size > max_bytes:
@@ -282,7 +207,7 @@ class ServerConnection:
             yield
         except openai.APIStatusError as error:
             raise self._explained(error) from None  # some servers repeat the key that they got
-        except (openai.OpenAIError, ValueError) as error:
+        except (openai.OpenAIError, ValueError, TimeoutError) as error:
             texts = f"{error!r} {error.__cause__!r}"
             has_secret = self._without_keys(texts) != texts
             raise self._explained(error) from (None if has_secret else error)
@@ -296,21 +221,23 @@ class ServerConnection:
             status = response.status_code
             text = response.text
             headers = response.headers
-        failure = _failure_of(error, status, text)
+        failure = failure_of(error, status, text)
         bodies = (getattr(error, "body", ""), text, getattr(error, "doc", ""))
         detail = next(filter(None, map(message_of, bodies)), str(error.__cause__ or ""))
         prefix = f"HTTP {status}: " if status else ""
-        message = f"{self.host}: {failure.advice} ({prefix}{detail})"
+        reason = f" ({prefix}{detail})" if prefix or detail else ""
+        message = f"{self.host}: {failure.advice}{reason}"
         is_refusal = status == 500 or (status // 100 == 4 and status not in NOT_ABOUT_THE_TEXT)
+        is_about_all = failure.permanent or failure.busy
         return LLMError(
             self._without_keys(message),
             transient=failure.transient and headers.get("x-should-retry") != "false",
             permanent=failure.permanent,
-            refused=is_refusal and not failure.permanent,
+            refused=is_refusal and not is_about_all,
             too_long=failure.too_long,
-            retry_after=_pause_named(headers, text),
+            retry_after=pause_named(headers, text),
             timed_out=failure.timed_out,
-            rate_limited=status == HTTP_TOO_MANY_REQUESTS and not failure.permanent,
+            rate_limited=failure.busy,
             cost=failure.cost,
         )
 
@@ -326,62 +253,6 @@ class ServerConnection:
 
 def _from_environment(name: str) -> str:
     return header_value(environment_value(name), name)
-
-
-def _failure_of(error: Exception, status: int, body: str) -> ServerFailure:
-    """The kind of failure: by the server's code, the status, its hundreds, the exception's class."""
-    if status in (400, 413, 422, 500) and _TOO_LONG.search(body):
-        return _FAILURES["too_long"]
-    classes = [type(error.__cause__), *type(error).__mro__]
-    names = [cls.__name__ for cls in classes]
-    keys = [getattr(error, "code", None), status, status // 100, *names]
-    return next(_FAILURES[key] for key in keys if key in _FAILURES)
-
-
-def pause_asked_for(headers: Mapping[str, str]) -> float | None:
-    """The seconds after which a server wants to be asked again, if its headers say so.
-
-    `Retry-After` holds seconds or a date (RFC 9110, section 10.2.3); `retry-after-ms` is Azure's.
-    """
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name, "").strip()
-        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
-            return float(value) * unit
-    try:
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return max(0.0, date.timestamp() - time.time())
-
-
-def _pause_named(headers: Mapping[str, str], text: str) -> float | None:
-    """The pause in the headers of a refusal, or else in its body."""
-    pause = pause_asked_for(headers)
-    return pause_in_body(text) if pause is None else pause
-
-
-def pause_in_body(text: str) -> float | None:
-    """The seconds after which a server wants to be asked again, if the body of its refusal says so.
-
-    Gemini's `RetryInfo` has a field `retryDelay` ("5s", a protobuf Duration); OpenAI, Groq, Azure
-    and vLLM's gateways write "try again in 1m5.1s" or "retry after 5 seconds".
-    """
-    delay = _RETRY_DELAY.search(text)
-    if delay is not None:
-        return float(delay[1])
-    sentence = _RETRY_SENTENCE.search(text)
-    if sentence is None:
-        return None
-    amounts = _AMOUNT.findall(sentence[1])
-    return sum(float(number) * _SECONDS_PER_UNIT[unit.lower()] for number, unit in amounts)
-
-
-def message_of(body: object) -> str:
-    """The message in the body of an error, from any of the usual places, cut if it is long."""
-    while isinstance(body, Mapping):
-        body = next((body[key] for key in ("message", "error", "detail") if body.get(key)), "")
-    text = str(body or "").strip()
-    return "an HTML page" if MARKUP.match(text) else clipped(text, LONGEST_DETAIL)
 
 
 def checked_url(url: str) -> str:

@@ -10,7 +10,8 @@ from typing import Any, Final
 from lightrag_jsonl.core.aio import Result
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.retrying import with_retries
-from lightrag_jsonl.providers.connection import ServerConnection, message_of
+from lightrag_jsonl.providers.connection import ServerConnection
+from lightrag_jsonl.providers.server_failures import message_of
 
 ENDPOINT: Final = "/v1/chat/completions"
 LABEL = "lightrag-jsonl"  # of the digest of the requests, in the metadata of a batch

@@ -16,6 +16,7 @@ from lightrag_jsonl.core.tokens import default_tokenizer
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.core.user_code import normalize_vectors
 from lightrag_jsonl.providers.connection import ServerConnection
+from lightrag_jsonl.providers.silence import ServerSilence
 
 DIMS: Mapping[str, int] = {
     "text-embedding-3-small": 1536,
@@ -97,6 +98,10 @@ class OpenAIEmbedder:
     def url(self) -> str:
         """The address of the server."""
         return self._connection.url
+
+    def share_silence(self, silences: dict[str, ServerSilence]) -> None:
+        """Share the clock of silence with other models at the same server."""
+        self._connection.share_silence(silences)
 
     @property
     def first_concurrent_calls(self) -> int:

@@ -16,12 +16,19 @@ from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Completion, Finish, Json, Message, Picture, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL, finish_of
-from lightrag_jsonl.providers.completions import read_completion, read_content, read_usage
+from lightrag_jsonl.providers.completions import (
+    read_completion,
+    read_content,
+    read_thoughts,
+    read_usage,
+    text_of_thoughts,
+)
 from lightrag_jsonl.providers.connection import LLAMA_CPP, OLLAMA, ServerConnection
 from lightrag_jsonl.providers.context_window import WindowCheck
 from lightrag_jsonl.providers.openai_batches import OpenAIBatches
 from lightrag_jsonl.providers.record_format import record_format, unwrap_records
 from lightrag_jsonl.providers.record_grammar import record_grammar
+from lightrag_jsonl.providers.silence import ServerSilence
 
 JsonObject: TypeAlias = dict[str, Json]
 
@@ -33,18 +40,14 @@ _REFUSABLE = {  # fields that a server may refuse, each with words of the refusa
     "response_format": "response_format|schema|grammar",
     "grammar": "grammar",
 }
-_NO_SYSTEM_ROLE = re.compile(  # the words of chat templates (Gemma, Mistral) and of Gemini's server
-    r"system[ _](?:role|message|prompt|instruction)s?\b.{0,40}\bnot\b.{0,20}(?:support|allow|enabl)"
-    r"|not support.{0,20}system|unsupported role.{0,10}system"
-    r"|developer instruction is not enabled"
-    r"|only.{0,10}user.{0,10}assistant.{0,10}roles|roles must alternate",
-    re.IGNORECASE | re.DOTALL,
-)
-_STREAM_ONLY = re.compile(  # the words of DashScope (QwQ, Qwen3 with thinking) and of gateways
-    r"only supports? stream|stream(?:ing)? mode only|non-stream(?:ing)? (?:calls?|requests?|mode)"
-    r"|\bstream(?:ing)? (?:is required|must be (?:set to )?true)|set [`'\"]?stream\W{0,4}true",
+_ABOUT_ROLES = re.compile(  # a refusal of a request with a system message, which is tried without
+    r"\broles?\b|system[ _](?:message|prompt|instruction)|developer instruction|角色|系统消息",
     re.IGNORECASE,
 )
+_ABOUT_STREAMS = re.compile(r"stream(?!_options)|流式", re.IGNORECASE)
+_ABOUT_ANSWER_LENGTH = re.compile(r"max[_ ]?(?:completion|new|output)?[_ ]?tokens", re.IGNORECASE)
+_WHOLE_NUMBER = re.compile(r"(?<![\w.:-])\d{1,3}(?:,\d{3})+(?![\w-])|(?<![\w.:-])\d{2,8}(?![\w-])")
+_SERVERS_WORDS = re.compile(r"\(HTTP \d{3}: (.*)", re.DOTALL)
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +124,7 @@ class OpenAILLM:
         )
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
         self._window_check = WindowCheck(self.name)
+        self._longest_answer: int | None = None  # tokens, if a refusal has named them
         self._streams_only = False  # whether the model refuses to answer in one piece
         self._has_system_role = True  # whether the model's chat template takes a system message
         self._program: str | None = None  # that serves the model; None before it was looked for
@@ -131,6 +135,10 @@ class OpenAILLM:
     def url(self) -> str:
         """The address of the server."""
         return self._connection.url
+
+    def share_silence(self, silences: dict[str, ServerSilence]) -> None:
+        """Share the clock of silence with other models at the same server."""
+        self._connection.share_silence(silences)
 
     @property
     def first_concurrent_calls(self) -> int:
@@ -234,11 +242,12 @@ class OpenAILLM:
         try:
             response = await self._create(body)
         except LLMError as error:
-            if error.permanent or not _STREAM_ONLY.search(str(error)):
+            if not error.refused or not _ABOUT_STREAMS.search(_servers_words(error)):
                 raise
+            completion = await self._streamed_completion(body, in_records=in_records)
             log.warning("%s: asking for a stream from now on", error)
             self._streams_only = True
-            return await self._streamed_completion(body, in_records=in_records)
+            return completion
         self._is_llama_cpp = LLAMA_CPP in response.headers.get("server", "")
         self._connection.check_length(response.content)
         with self._connection.failures():
@@ -266,6 +275,9 @@ class OpenAILLM:
 
     async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
         """The SDK's raw response or stream, asked for again without refused fields."""
+        limit = body.get("max_tokens")
+        if self._longest_answer is not None and isinstance(limit, int):
+            body = {**body, "max_tokens": min(self._longest_answer, limit)}
         sent = {key: value for key, value in body.items() if key not in self._refused}
         if "max_tokens" in self._refused and "max_tokens" in body:
             sent["max_completion_tokens"] = body["max_tokens"]
@@ -281,16 +293,28 @@ class OpenAILLM:
         except LLMError as error:
             if not self._is_met_halfway(sent, error):
                 raise
-        return await self._create(body, stream=stream)
+        has_system_role = self._has_system_role
+        try:
+            return await self._create(body, stream=stream)
+        except LLMError as error:
+            if error.refused and not has_system_role and _has_system_message(body["messages"]):
+                self._has_system_role = True  # the refusal was about something else
+            raise
 
     def _is_met_halfway(self, sent: JsonObject, error: LLMError) -> bool:
         """Whether the next request will leave out something that this refusal is about."""
         if error.permanent:
             return False
-        is_about_role = bool(_NO_SYSTEM_ROLE.search(str(error)))  # some servers answer it with 500
+        words = _servers_words(error)  # some servers refuse a role with 500
+        is_about_role = error.refused and bool(_ABOUT_ROLES.search(words))
         if is_about_role and _has_system_message(sent["messages"]):
             log.warning("%s: asking with the system message in the first user message", error)
             self._has_system_role = False
+            return True
+        longest_answer = _longest_answer(sent, words) if error.refused else None
+        if longest_answer is not None:
+            log.warning("%s: asking for %d tokens at most", error, longest_answer)
+            self._longest_answer = longest_answer
             return True
         refused = set() if error.transient else _refused_fields(sent, str(error))
         if refused:
@@ -326,6 +350,23 @@ def _without_system_role(messages: Any) -> Json:
     return [first, *turns[1:]]
 
 
+def _servers_words(error: LLMError) -> str:
+    """The server's own words in the message of an error, without address and advice."""
+    words = _SERVERS_WORDS.search(str(error))
+    return words[1] if words else ""
+
+
+def _longest_answer(body: JsonObject, refusal: str) -> int | None:
+    """The most tokens of an answer by a refusal such as "Range of max_tokens should be [1, 8192]":
+    the largest number that is smaller than the one sent.
+    """
+    sent = body.get("max_tokens", body.get("max_completion_tokens"))
+    if not isinstance(sent, int) or not _ABOUT_ANSWER_LENGTH.search(refusal):
+        return None
+    numbers = [int(number.replace(",", "")) for number in _WHOLE_NUMBER.findall(refusal)]
+    return max((number for number in numbers if number < sent), default=None)
+
+
 def _refused_fields(body: JsonObject, message: str) -> set[str]:
     """The fields of a request named by the server's refusal."""
     fields = _REFUSABLE.keys() & body
@@ -333,7 +374,10 @@ def _refused_fields(body: JsonObject, message: str) -> set[str]:
 
 
 class ChatStream:
-    """An answer in pieces; after the last, `usage` is the cost, and `finish` the kind of end."""
+    """An answer in pieces; after the last, `usage` is the cost, and `finish` the kind of end.
+
+    If the model only thought, the last piece is `text_of_thoughts`.
+    """
 
     def __init__(
         self,
@@ -363,6 +407,8 @@ class ChatStream:
 
     async def _read(self) -> AsyncGenerator[str, None]:
         reason = None
+        has_text = False
+        thoughts: list[str] = []
         async with await self._open_stream() as chunks:
             try:
                 with self._connection.failures():
@@ -370,7 +416,10 @@ class ChatStream:
                         for choice in chunk.choices[:1]:
                             content = read_content(choice.delta and choice.delta.content)
                             if content:
+                                has_text = has_text or not content.isspace()
                                 yield sanitize(content)
+                            elif choice.delta and not has_text:
+                                thoughts.append(read_thoughts(choice.delta.to_dict(warnings=False)))
                             reason = reason or choice.finish_reason
                         if chunk.usage:
                             self.usage = read_usage(chunk.usage.to_dict(warnings=False))
@@ -381,4 +430,6 @@ class ChatStream:
                     raise
         if reason is None:
             raise LLMError(f"{self._model}: the response ended early", cost=self.usage)
+        if not has_text and (text := text_of_thoughts("".join(thoughts))):
+            yield sanitize(text)
         self.finish = finish_of(reason)

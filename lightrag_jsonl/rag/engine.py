@@ -42,9 +42,13 @@ from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import name_of
+from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
+from lightrag_jsonl.providers.openai_llm import OpenAILLM
 from lightrag_jsonl.providers.sentence_transformers import EntailmentChecker
 from lightrag_jsonl.providers.settings import RECORDED, RECORDED_TASKS, Setup
+from lightrag_jsonl.providers.silence import ServerSilence
 from lightrag_jsonl.rag.graph_state import GraphState, read_state
+from lightrag_jsonl.rag.same_embedder import SameEmbedder
 from lightrag_jsonl.rag.settings import (
     EmbedderArgument,
     LLMArgument,
@@ -201,19 +205,24 @@ class Engine:
         return CurationPipeline(self.indexing.writer, self.tokenizer, self.language)
 
     @cached_property
+    def same_embedder(self) -> SameEmbedder:
+        """The embedder, which refuses to work if the index was built with another one."""
+        return SameEmbedder(self.embedder, self.store)
+
+    @cached_property
     def retrieval(self) -> QueryPipeline:
         """The pipeline of questions."""
         return QueryPipeline(
             store=self.store,
             client=self.client,
-            embedder=self.embedder,
+            embedder=self.same_embedder,
             tokenizer=self.tokenizer,
             reranker=self.reranker,
             keyword_extractor=self.keyword_extractor,
             answerer=self.answerer,
             language=self.language,
             cite=resolve_citations,
-            likeness=LikenessScale(self.embedder, self.language),
+            likeness=LikenessScale(self.same_embedder, self.language),
             check=self._check,
             secret_marks=self.new_id is random_id,
             searcher=self.searcher,
@@ -264,7 +273,7 @@ class Engine:
         return AnswerCache(
             store=self.store,
             client=self.client,
-            embedder=self.embedder,
+            embedder=self.same_embedder,
             parts=(
                 self.answerer,
                 self.keyword_extractor,
@@ -370,7 +379,7 @@ class Engine:
             store=self.store,
             client=client,
             extractor=self.extractor or self.extractor_for(client),
-            embedder=self.embedder,
+            embedder=self.same_embedder,
             tokenizer=self.tokenizer,
             options=self._fitted_options,
             cutter=self.cutter,
@@ -442,7 +451,7 @@ class Engine:
     def use_embedder(self, embedder: Embedder) -> None:
         """Replace the embedder, once the store has the vectors of the new embedder."""
         self.embedder = embedder
-        for pipeline in ("indexing", "curation", "retrieval", "answers"):
+        for pipeline in ("same_embedder", "indexing", "curation", "retrieval", "answers"):
             self.__dict__.pop(pipeline, None)  # made anew at its next use
 
     def close(self) -> None:
@@ -500,6 +509,10 @@ def open_engine(
         expected = {}
     claims = ClaimMemory(_kinds_of_one_value(options))
     searcher = Searcher(index_lenses(claims))
+    silences: dict[str, ServerSilence] = {}
+    for part in (chosen_llm, *task_models.values(), chosen_embedder):
+        if isinstance(part, OpenAILLM | OpenAIEmbedder):
+            part.share_silence(silences)
     engine = Engine(
         working_dir=address,
         store=_open_store(address, expected, create=create),

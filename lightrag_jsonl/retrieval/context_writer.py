@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
-from lightrag_jsonl.core.citation_markers import CITATION_LABEL
+from lightrag_jsonl.core.citation_markers import CITATION_LABEL, SOURCE_LABEL
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.languages import (
@@ -44,8 +44,11 @@ _BARE_WORD = re.compile(r"[^\W_]+")
 _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
 _CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
 _EMPTY_WORDS = frozenset(("a", "an", "the", "is", "are", "was", "were"))
+_OPENING_MARKS = ("[", "［", "【", "(", "（", "<sup>")
+_BEFORE_NUMBER = r"(?:[^\w\[\]］】]|_){0,9}"
 _OPENED_NUMBER = re.compile(
-    rf"(?<!\\)[\[［【](?=[^\w\[\]］】]{{0,9}}(?:{CITATION_LABEL}[^\w\[\]］】]{{0,9}})?\d)"
+    rf"(?<!\\)(?:[\[［【](?={_BEFORE_NUMBER}(?:{CITATION_LABEL}{_BEFORE_NUMBER})?\d)"
+    rf"|[(（](?={_BEFORE_NUMBER}{SOURCE_LABEL}{_BEFORE_NUMBER}\d)|<sup>(?=\s*\d))"
 )
 
 
@@ -419,7 +422,7 @@ def excerpt_text(chunk: Chunk, spans: Sequence[Excerpt]) -> str:
 
 def escaped(text: str) -> str:
     """A document's text with a backslash before each bracket that opens a number, labeled or not."""
-    if "[" in text or "［" in text or "【" in text:
+    if any(mark in text for mark in _OPENING_MARKS):
         return _OPENED_NUMBER.sub(r"\\\g<0>", text)
     return text
 

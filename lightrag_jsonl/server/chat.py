@@ -27,6 +27,11 @@ SOURCES_SEPARATOR: Final = "\n\n---\n"  # between an answer and the list of its 
 SOURCE_LIST: Final = re.compile(r"\n\n---\n(?:- \[\d+\] .*(?:\n|\Z))+\Z")
 FIRST_TURN: Final = re.compile(r"<chat_history>\s*(?:USER:\s*)?(.*)")
 CHAT_TITLE_LENGTH: Final = 40  # characters
+# A mode before a question, as users of LightRAG write it, with instructions: "/local[as a table] Who …?"
+SLASH_MODE: Final = re.compile(
+    rf"/(?P<mode>{'|'.join([*MODES, *FORMER_MODES])})?(?:\[(?P<instructions>[^\]\n]*)\])?(?<!/)\s+(?=\S)",
+    re.IGNORECASE,
+)
 
 
 class ChatMessage(Struct):
@@ -80,7 +85,7 @@ async def answer_conversation(
     An error before the first piece has the status of an error.
     """
     index, mode = find_model(call.indexes, call.body.model)
-    question, param = _last_question(turns, mode)
+    question, param = last_question(turns, mode)
     if question.startswith(SIDE_TASK):
         pieces = _side_task(index, question)
     else:
@@ -100,7 +105,7 @@ def stream_part(media: str, value: object) -> str:
     return f"data: {text}\n\n" if media == EVENTS else f"{text}\n"
 
 
-def _last_question(turns: Sequence[ChatMessage], mode: Mode) -> tuple[str, QueryParam]:
+def last_question(turns: Sequence[ChatMessage], mode: Mode) -> tuple[str, QueryParam]:
     """The last turn of the user, with earlier turns as history and system turns as instructions."""
     positions = [position for position, turn in enumerate(turns) if turn.role == "user"]
     if not positions:
@@ -108,12 +113,28 @@ def _last_question(turns: Sequence[ChatMessage], mode: Mode) -> tuple[str, Query
     question_position = positions[-1]
     earlier = [turn for turn in turns[:question_position] if turn.role in ("user", "assistant")]
     instructions = [turn.text for turn in turns if turn.role in ("system", "developer")]
+    question, asked_mode, own_instructions = _without_slash_mode(turns[question_position].text)
     param = QueryParam(
-        mode=mode,
-        user_prompt="\n".join(instructions),
-        conversation_history=[Message(turn.role, turn.text) for turn in earlier],
+        mode=asked_mode or mode,
+        user_prompt="\n".join(filter(None, [*instructions, own_instructions])),
+        conversation_history=[
+            Message(
+                turn.role, _without_slash_mode(turn.text)[0] if turn.role == "user" else turn.text
+            )
+            for turn in earlier
+        ],
     )
-    return turns[question_position].text, param
+    return question, param
+
+
+def _without_slash_mode(text: str) -> tuple[str, Mode | None, str]:
+    """A question without the mode and the instructions before it, the mode, and the instructions."""
+    prefix = SLASH_MODE.match(text)
+    if prefix is None:
+        return text, None, ""
+    name = (prefix["mode"] or "").lower()
+    mode = next((mode for mode in MODES if mode == FORMER_MODES.get(name, name)), None)
+    return text[prefix.end() :], mode, prefix["instructions"] or ""
 
 
 async def _whole_answer(pieces: AnswerPieces, whole: Callable[[str, Answer], object]) -> object:

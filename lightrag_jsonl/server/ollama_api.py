@@ -12,6 +12,7 @@ from lightrag_jsonl.server.routing import Call, Route
 
 OLLAMA_VERSION: Final = "0.6.4"  # of the protocol
 FAMILY: Final = "lightrag"
+NEVER: Final = "9999-12-31T23:59:59Z"  # when a model is unloaded
 NDJSON: Final = "application/x-ndjson"
 MODEL_DETAILS: Final = {
     "format": "index",
@@ -55,6 +56,15 @@ async def get_ollama_version(call: Call) -> dict[str, str]:
 async def list_ollama_models(call: Call) -> dict[str, Any]:
     """The indexes as models."""
     return {"models": [_model(call, name) for name in chat.model_names(call.indexes)]}
+
+
+async def list_loaded_models(call: Call) -> dict[str, Any]:
+    """The indexes as models in memory, which they always are."""
+    models = [
+        {**_model(call, name), "expires_at": NEVER, "size_vram": 0, "context_length": 0}
+        for name in call.indexes.by_name
+    ]
+    return {"models": models}
 
 
 def _model(call: Call, name: str) -> dict[str, Any]:
@@ -140,6 +150,7 @@ async def _answer_in_lines(
 OLLAMA_ROUTES: Final = (
     Route("GET", "/api/version", get_ollama_version, result=dict[str, str]),
     Route("GET", "/api/tags", list_ollama_models, result=dict[str, Any]),
+    Route("GET", "/api/ps", list_loaded_models, result=dict[str, Any]),
     Route("POST", "/api/show", show_model, body=ShowRequest, result=dict[str, Any]),
     Route(
         "POST",

@@ -29,9 +29,21 @@ class CompletionsRequest(Struct):
 
 async def list_openai_models(call: Call) -> dict[str, Any]:
     """The indexes, and each with each mode, as models."""
-    fields = {"object": "model", "created": 0, "owned_by": "lightrag-jsonl"}
-    models = [{"id": name, **fields} for name in chat.model_names(call.indexes)]
-    return {"object": "list", "data": models}
+    return {
+        "object": "list",
+        "data": [_openai_model(name) for name in chat.model_names(call.indexes)],
+    }
+
+
+async def get_openai_model(call: Call) -> dict[str, Any]:
+    """A model by its name."""
+    name = call.request.path_params["model"]
+    chat.find_model(call.indexes, name)
+    return _openai_model(name)
+
+
+def _openai_model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "lightrag-jsonl"}
 
 
 async def create_completion(call: Call) -> object:
@@ -107,6 +119,7 @@ def _token_counts(answer: Answer) -> dict[str, int]:
 
 OPENAI_ROUTES: Final = (
     Route("GET", "/v1/models", list_openai_models, result=dict[str, Any]),
+    Route("GET", "/v1/models/{model}", get_openai_model, result=dict[str, Any]),
     Route(
         "POST",
         "/v1/chat/completions",

@@ -22,6 +22,8 @@ from lightrag_jsonl.server.messages import without_folders
 
 HandlerResult = TypeVar("HandlerResult")
 
+# No page of another site can send these without being asked about it; some clients of Ollama send the second.
+JSON_MEDIA: Final = ("application/json", "application/octet-stream")
 PIECE_SECONDS: Final = 30  # the longest pause of a client that sends a body
 SLOWEST: Final = 1_000  # bytes a second, on average, that a client must send
 STATUS_BY_ERROR: Final[dict[type[Exception], tuple[int, str]]] = {
@@ -247,7 +249,7 @@ def _checked(value: object, kind: Any, *, strict: bool = True) -> Any:
 
 
 async def _read_json(request: Request, limit: int) -> object:
-    check_media_type(request, "application/json")
+    check_media_type(request, *JSON_MEDIA)
     content = b"".join([piece async for piece in read_body(request, limit)])
     try:
         return msgspec.json.decode(content)
@@ -255,10 +257,11 @@ async def _read_json(request: Request, limit: int) -> object:
         raise HTTPException(400, f"invalid JSON in the body: {error}") from error
 
 
-def check_media_type(request: Request, media_type: str) -> None:
+def check_media_type(request: Request, *media_types: str) -> None:
     """415 for a body of another type, such as a form, which a page of another site could send."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
-        raise HTTPException(415, f"send the body as Content-Type: {media_type}")
+    sent_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if sent_type not in media_types:
+        raise HTTPException(415, f"send the body as Content-Type: {media_types[0]}")
 
 
 async def read_body(request: Request, limit: int) -> AsyncIterator[bytes]:

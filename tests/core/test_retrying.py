@@ -1,10 +1,12 @@
 """One loop repeats requests: it is counted how many reach a server, for each kind of request."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from lightrag_jsonl import EmbeddingError, LightRAG, LLMError, Message, OpenAIEmbedder, OpenAILLM
@@ -13,7 +15,7 @@ from lightrag_jsonl.core.retrying import LONGEST_PAUSE, with_retries
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.llm import scheduler
 from lightrag_jsonl.llm.client import ModelClient
-from lightrag_jsonl.providers.connection import pause_asked_for, pause_in_body
+from lightrag_jsonl.providers.pauses import pause_asked_for, pause_in_body, pause_named
 from tests.kit import prompts
 from tests.llm.test_client import MemoryCache
 from tests.servers import (
@@ -148,12 +150,105 @@ def limited(times: int, retry_after: float | None) -> Callable[[], Awaitable[str
     return attempt
 
 
-async def test_rate_limits_with_a_pause_are_waited_for() -> None:
-    """However many: they do not count as attempts, unless no attempt was to be repeated."""
-    assert await with_retries(limited(40, 0.0), retries=1) == "镭"
-    for times, retries, retry_after in ((1, 0, 0.0), (2, 1, None)):
-        with pytest.raises(LLMError, match="429"):
-            await with_retries(limited(times, retry_after), retries=retries)
+@pytest.mark.parametrize("retry_after", [0.0, None])
+async def test_rate_limits_are_waited_for(retry_after: float | None) -> None:
+    """However many, with a pause or without: they do not count as attempts, unless no attempt was to be
+    repeated.
+    """
+    assert await with_retries(limited(40, retry_after), retries=1) == "镭"
+    with pytest.raises(LLMError, match="429"):
+        await with_retries(limited(1, retry_after), retries=0)
+
+
+async def test_the_pauses_of_a_busy_server_grow_to_minutes_and_are_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without a number of the server's, the pauses double up to two minutes; who waits is told."""
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.5)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    with pytest.raises(LLMError, match="429"):
+        await with_retries(limited(1_000, None), retries=1, patience=500.0)
+    assert pauses == [0.5, 1, 2, 4, 8, 16, 32, 64, *[LONGEST_PAUSE] * 3]
+    assert [record.args[0] for record in caplog.records if record.args] == pauses[3:]
+    assert "Ctrl-C" in caplog.text
+
+
+def busy(code: int, message: str, **fields: str) -> Reply:
+    """A refusal in the form of OpenAI's protocol, with further fields of the error."""
+    return Reply({"error": {"message": message, **fields}}, status=code)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        busy(503, "the queue is full, try once more", type="api_error"),
+        busy(503, "The model is overloaded. Please try again later.", status="UNAVAILABLE"),
+        busy(503, "Loading model", type="unavailable_error"),
+        busy(529, "Overloaded", type="overloaded_error"),
+        busy(500, "That model is currently overloaded with other requests."),
+        busy(502, "upstream server is busy"),
+        Reply({"code": 20015, "message": "TPM limit reached. Upgrade your plan."}, status=403),
+        Reply(
+            {"code": "1302", "message": "您当前使用该API的并发数过高，已触发频率限制"}, status=403
+        ),
+        Reply({"code": 50603, "message": "Request was rejected"}, status=429),
+        Reply("Service Unavailable", status=503),
+    ],
+)
+async def test_a_busy_server_is_waited_for(refusal: Reply) -> None:
+    """More refusals than retries cost neither a chat nor an embedding, whatever words say so."""
+    refusals = [refusal] * 5
+    script = [*refusals, chat_reply("镭"), *refusals, embedding_reply([[1.0, 0.0]])]
+    with ScriptedServer(script) as server:
+        reply = await client_of(server).text("extract-graph", {"text": "Radium."})
+        rows = await embed_texts(embedder_of(server, dim=2), ["Radium."], "passage")
+    assert reply.text == "镭" and len(rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x-ratelimit-reset-requests": "120ms"}, 0.12),
+        ({"X-RateLimit-Reset-Tokens": "6m0s"}, LONGEST_PAUSE),
+        ({"x-ratelimit-reset-requests": "1m3.5s", "x-ratelimit-reset-tokens": "2s"}, 63.5),
+        (
+            {
+                "x-ratelimit-remaining-requests": "99",
+                "x-ratelimit-reset-requests": "1m",
+                "x-ratelimit-remaining-tokens": "0",
+                "x-ratelimit-reset-tokens": "7.66s",
+            },
+            7.66,
+        ),
+        ({"ratelimit-reset": "17"}, 17.0),
+        ({"retry-after": "3", "x-ratelimit-reset-requests": "1m"}, 3.0),
+        ({"retry-after": "1m30s"}, 90.0),
+        ({"x-ratelimit-reset-requests": "soon"}, None),
+        ({"x-request-id": "17"}, None),
+    ],
+)
+def test_a_reset_of_limits_is_a_pause(headers: dict[str, str], seconds: float | None) -> None:
+    """The limit that is used up counts, and never longer than the longest pause: a budget fills
+    gradually. `Retry-After` counts more.
+    """
+    pause = pause_named(httpx2.Headers(headers), "")
+    assert pause == (seconds if seconds is None else pytest.approx(seconds))
+
+
+def test_a_reset_may_be_a_moment() -> None:
+    """In seconds or milliseconds since 1970, or as a date, as OpenRouter and Anthropic send it."""
+    moment = datetime.now(UTC) + timedelta(seconds=50)
+    for value in (
+        f"{moment.timestamp():.0f}",
+        f"{1_000 * moment.timestamp():.0f}",
+        moment.isoformat(),
+    ):
+        assert 40 < (pause_named({"anthropic-ratelimit-requests-reset": value}, "") or 0) <= 51
 
 
 async def test_the_pauses_of_rate_limits_have_an_end() -> None:
@@ -182,7 +277,7 @@ def test_a_rate_limit_is_no_failure_of_a_chunk(
     monkeypatch.setattr(
         scheduler, "LONGEST_PAUSE", 0.01
     )  # how long the next call waits for the server
-    refusal = error_reply(429, "Please try again in 500 seconds.")
+    refusal = error_reply(429, "Please try again in 5000 seconds.")
     record = (
         '{"type":"entity","name":"Radium","entity_type":"concept","description":"Radium glows."}'
     )
@@ -195,7 +290,7 @@ def test_a_rate_limit_is_no_failure_of_a_chunk(
     with ScriptedServer(respond=respond) as server:
         llm = OpenAILLM("m", base_url=server.base_url, api_key="k")
         with LightRAG(tmp_path, llm=llm) as rag:
-            with pytest.raises(LLMError, match="500 seconds"):
+            with pytest.raises(LLMError, match="5000 seconds"):
                 rag.insert("Radium glows.")
             is_limited = False
             report = rag.resume()

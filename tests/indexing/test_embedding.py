@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.core.errors import EmbeddingError, SettingsError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.indexing.isolation import BATCHES_AT_ONCE
@@ -125,17 +125,19 @@ async def test_without_relation_vectors_none_are_made(tmp_path: Path) -> None:
 
 
 async def test_batches_of_a_remote_embedder_are_not_paid_for_twice(tmp_path: Path) -> None:
-    """What came before the insert broke is kept until the next one uses it."""
-    embedder = Counting(fails_from=2, remote=True)
+    """What came before the insert broke is kept until the next one uses it; so is the sample, which tells
+    this embedder from another one of its name.
+    """
+    embedder = Counting(fails_from=3, remote=True)
     options = IndexOptions(embed_batch_size=2)
     records = [entity(f"Name{n}") for n in range(9)]
     async with index(tmp_path, embedder=embedder, options=options) as rag:
         with pytest.raises(EmbeddingError, match="it failed"):
             await rag.insert_records(Document("Names.", id="x"), records)
-        assert sum(embedder.texts.values()) == 4
+        assert sum(embedder.texts.values()) == 5
         embedder.fails_from = 1_000
         assert (await rag.resume()).documents == ("x",)
-        assert max(embedder.texts.values()) == 1 and len(embedder.texts) == 10
+        assert max(embedder.texts.values()) == 1 and len(embedder.texts) == 11
         assert await rag.admin.clear_cache() == 0
     assert problems(tmp_path) == []
 
@@ -191,11 +193,44 @@ async def test_an_index_moves_to_another_embedder(tmp_path: Path) -> None:
         other.fails_from = 1_000
         count = await rag.admin.reembed(other)
         assert count == len(other.texts) and max(other.texts.values()) == 1
-        with pytest.raises(ConfigError, match="another name"):
-            await rag.admin.reembed(Counting(name="other", dim=32))
         assert (await rag.retrieve("Bern", mode="naive")).chunks
     fresh = Counting(name="other")
     async with index(tmp_path / "fresh", ScriptedLLM(read_names), embedder=fresh) as rag:
         await rag.insert(texts)
     assert view(tmp_path / "moved") == view(tmp_path / "fresh")
+
+
+class Turned(HashEmbedder):
+    """Another model at a server: its vectors are those of `HashEmbedder`, the other way round."""
+
+    remote = True
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        return -await super().embed(texts, kind=kind)
+
+
+@pytest.mark.parametrize("other", [Counting(dim=32, name="e"), Turned(dim=64)])
+async def test_another_embedder_under_the_same_name_is_noticed(
+    tmp_path: Path, other: HashEmbedder
+) -> None:
+    """By the length of its vectors, or by its vector for a known text: neither a question nor an insert mixes
+    them. The message says what to do, and `reembed` moves the index, also to the same name.
+    """
+    other.name = "e"
+    built_with = Counting(remote=True, name="e")
+    async with index(tmp_path, ScriptedLLM(read_names), embedder=built_with) as rag:
+        await rag.insert(Document("Ann met Bob.", id="x"))
+        assert (await rag.retrieve("Bob", mode="naive")).chunks
+    async with index(tmp_path, ScriptedLLM(read_names), embedder=other) as rag:
+        with pytest.raises(SettingsError, match="reembed"):
+            await rag.retrieve("Bob", mode="naive")
+        with pytest.raises(SettingsError, match="reembed"):
+            await rag.insert(Document("Ann met Cid.", id="y"))
+    async with index(tmp_path, ScriptedLLM(read_names), embedder=built_with) as rag:
+        await rag.admin.reembed(other)
+    async with index(tmp_path, ScriptedLLM(read_names), embedder=other) as rag:
+        await rag.resume()
+        await rag.insert(Document("Dan met Eve.", id="z"))
+        assert (await rag.retrieve("Dan met Eve.", mode="naive")).chunks[0].document_id == "z"
+    assert problems(tmp_path) == []
     assert problems(tmp_path / "moved") == []

@@ -228,3 +228,42 @@ def test_a_word_for_no_date_is_no_date(word: str) -> None:
     found = extraction(entity("Ann", "Ann met Bob.") | undated, relation("Ann", "Bob") | undated)
     mentions = [*found.entities, *found.relations]
     assert {date for mention in mentions for date in (mention.valid_from, mention.valid_to)} == {""}
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("Curie (wait, actually the text says Marie)", "Curie"),
+        ("居里（等等，应该是居里夫人）", "居里"),
+        ("Hmm, I think this is a physicist", ""),
+        ("Physicist. The passage mentions radium too.", ""),
+        ("让我再看一遍原文", ""),
+        ("for x in range(9): print(x)", ""),
+        ("data.load(path)", ""),
+        ("total = sum([1, 2])", ""),
+        ("Who's Afraid of Virginia Woolf? (film)", "Who's Afraid of Virginia Woolf? (film)"),
+        ("St. Louis (Missouri)", "St. Louis (Missouri)"),
+        ("R&D; Sales", "R&D; Sales"),
+        ("Wait Until Dark", "Wait Until Dark"),
+        ("np.dot(a, b)", "np.dot(a, b)"),
+    ],
+)
+def test_thoughts_and_code_are_no_names(written: str, name: str) -> None:
+    """What stands in the text is a name, whatever it looks like; anything else is cut or refused, counted, and
+    in relations, too.
+    """
+    text = "Curie, 居里 and Bohr saw Wait Until Dark, and called np.dot(a, b)."
+    collector = MentionCollector(text=text)
+    entity: Record = {"name": written, "entity_type": "concept", "description": "x"}
+    relation: Record = {
+        "source": "Bohr",
+        "target": written,
+        "keywords": ["saw"],
+        "description": "x",
+    }
+    collector.add([(1, {"type": "entity", **entity}), (2, {"type": "relationship", **relation})])
+    names = {mention.name for mention in collector.entities}
+    ends = {mention.target for mention in collector.relations}
+    assert names == ({name} if name else set())
+    assert ends == names
+    assert len(collector.rejections) == (2 if name != written else 0)

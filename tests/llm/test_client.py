@@ -305,10 +305,24 @@ async def put_all(client: ModelClient, question: str = "q", **more: UsageMeter) 
 
 
 async def test_a_stream_begins_after_the_thinking() -> None:
-    """Readers are shown none of it; if there is nothing else, they are shown all of it."""
+    """Readers are shown none of it."""
     client = connect(PiecesModel(["<thi", "nk>She?", "</think>", "\nRadium", "."]))
     assert await put_all(client) == ["Radium", "."]
-    assert await put_all(connect(PiecesModel(["<think>", "So"]))) == ["<think>So"]
+
+
+async def test_a_reader_is_told_that_a_model_thought_until_its_limit() -> None:
+    """Thoughts that were cut off are no answer, whole or in pieces; the message names the setting."""
+    client, _ = make_client([Completion("<think>She may", "length")])
+    with pytest.raises(LLMError, match="reasoning_effort"):
+        await client.chat([Message("user", "q")])
+    with pytest.raises(LLMError, match="reasoning_effort"):
+        await put_all(connect(PiecesModel(["<think>", "So"])))
+
+
+async def test_a_reader_sees_the_thoughts_of_a_model_that_only_thought() -> None:
+    """A model that ended there had nothing else to say."""
+    client, _ = make_client([Completion("<think>She may")])
+    assert await put_all(client) == ["<think>She may"]
 
 
 class Pieces:

@@ -235,3 +235,66 @@ def test_a_record_that_says_too_little_is_refused(text: str) -> None:
 def test_whole_records_are_not_reported() -> None:
     """A repair is named only where one was made."""
     assert repaired(ASKED)[1] == []
+
+
+ADA: Record = {"type": "entity", "name": "Ada", "entity_type": "Person", "description": ""}
+MILL: Record = {"type": "entity", "name": "The Mill", "entity_type": "Place", "description": ""}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {
+            "nodes": [
+                {"id": "0", "label": "Person", "properties": {"name": "Ada"}},
+                {"id": "1", "label": "Place", "properties": {"name": "The Mill"}},
+            ],
+            "relationships": [
+                {"type": "OWNS_HALF_OF", "start_node_id": "0", "end_node_id": "1", "properties": {}}
+            ],
+        },
+        {
+            "nodes": [
+                {"id": "Ada", "type": "Person", "properties": [{"key": "age", "value": "40"}]},
+                {"id": "The Mill", "type": "Place"},
+            ],
+            "relationships": [
+                {"source_node_id": "Ada", "target_node_id": "The Mill", "type": "OWNS_HALF_OF"}
+            ],
+        },
+        {
+            "nodes": [
+                {"id": 1, "label": "Ada", "type": "Person"},
+                {"id": 2, "label": "The Mill", "type": "Place"},
+            ],
+            "edges": [{"from": 1, "to": 2, "type": "OWNS_HALF_OF"}],
+        },
+        {
+            "head": "Ada",
+            "head_type": "Person",
+            "relation": "OWNS_HALF_OF",
+            "tail": "The Mill",
+            "tail_type": "Place",
+        },
+        {
+            "source": {"id": "Ada", "type": "Person"},
+            "target": {"id": "The Mill", "type": "Place"},
+            "type": "OWNS_HALF_OF",
+        },
+    ],
+)
+def test_the_nodes_and_edges_of_graph_builders_are_read(record: Record) -> None:
+    """Of neo4j's and LangChain's builders, and of libraries that draw graphs: names in place of ids."""
+    *entities, relation = repair_graph_record(record)
+    for entity, expected in zip(entities, (ADA, MILL), strict=True):
+        assert expected.items() <= entity.items()
+    assert (relation["source"], relation["target"]) == ("Ada", "The Mill")
+    assert relation["keywords"] == ["owns half of"]
+    assert relation["description"] == "Ada owns half of The Mill"
+
+
+def test_a_node_on_a_line_of_its_own_is_an_entity() -> None:
+    """With the properties that are no name as attributes."""
+    node: Record = {"id": "n7", "labels": ["Person"], "properties": {"name": "Ada", "born": "1901"}}
+    (entity,) = repair_graph_record(node)
+    assert {**ADA, "attributes": ["born: 1901"]}.items() <= entity.items()

@@ -409,3 +409,23 @@ def test_reading_takes_no_more_memory_than_a_line_by_line_parser(words: str) -> 
 
     plain = peak(lambda: [json.loads(line) for line in text.split("\n")])
     assert peak(lambda: parse_jsonl(text)) <= plain
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (r"It is in D:\backup\north\tools.", r"It is in D:\backup\north\tools."),
+        (r"E:\My Files\new\temp is full", r"E:\My Files\new\temp is full"),
+        (r"lib\data\new\table.csv", r"lib\data\new\table.csv"),
+        (r"\w+\b and \bfoo\b match", r"\w+\b and \bfoo\b match"),
+        (r"^\s*\n$ is an empty line", r"^\s*\n$ is an empty line"),
+        (r"C:\\new as JSON wants it", r"C:\new as JSON wants it"),
+        (r"Q:\nWhy?\nA:\nBecause.", "Q:\nWhy?\nA:\nBecause."),
+        (r"一\n二\t三", "一\n二\t三"),
+        (r"A line.\nIn C:\bin\nThe end.", "A line.\nIn C:\\bin\nThe end."),
+    ],
+)
+def test_backslashes_of_paths_and_patterns_stay(written: str, meant: str) -> None:
+    """A model that does not double them means no control characters; line ends and tabs stay as they are."""
+    (record,) = parse_jsonl(f'{{"a": "{written}"}}').records
+    assert record == {"a": meant}

@@ -15,6 +15,8 @@ from lightrag_jsonl.core.protocols import ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Completion, Json, Message
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.llm.reader import parse_jsonl
+from lightrag_jsonl.llm.thinking import is_only_thinking
 from lightrag_jsonl.providers import OpenAILLM
 from lightrag_jsonl.providers.completions import read_completion
 from tests.servers import (
@@ -107,7 +109,7 @@ THOUGHT: Json = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}
         ([THOUGHT, {"type": "text", "text": "乔"}, {"type": "text", "text": "峰"}], "乔峰"),
         (["Qiao ", {"text": "Feng"}], "Qiao Feng"),
         ({"type": "text", "text": "🌍"}, "🌍"),
-        ([THOUGHT, {"type": "image_url", "image_url": {"url": "x"}}, {"type": "text"}, 7], ""),
+        ([{"type": "image_url", "image_url": {"url": "x"}}, {"type": "text"}, 7], ""),
     ],
 )
 async def test_content_in_parts_is_read(content: Json, text: str) -> None:
@@ -219,6 +221,9 @@ async def test_a_model_is_met_halfway() -> None:
         (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
         (400, "Developer instruction is not enabled for models/gemma-3-4b-it"),
         (500, "Jinja Exception: System messages are not supported"),
+        (422, "messages.0.role: value is not one of 'user', 'assistant'"),
+        (400, "unexpected message role: system"),
+        (400, "该模型不支持 system 角色"),
     ],
 )
 async def test_a_model_without_a_system_role_is_asked_without_one(status: int, words: str) -> None:
@@ -251,6 +256,142 @@ async def test_a_refusal_without_a_system_message_is_not_repeated() -> None:
     ):
         await model(server).complete(QUESTION)
     assert len(server.bodies) == 2
+
+
+async def test_a_refusal_of_something_else_does_not_cost_the_system_role() -> None:
+    """A text that is refused in either form, in words about a role, says nothing of the role."""
+    replies = [
+        *[error_reply(400, "a text about the role of X is not served")] * 2,
+        chat_reply("ok"),
+    ]
+    with ScriptedServer(replies) as server:
+        llm = model(server)
+        with pytest.raises(LLMError, match="not served"):
+            await llm.complete(QUESTION)
+        assert (await llm.complete(QUESTION)).text == "ok"
+    assert server.bodies[2]["messages"][0]["role"] == "system"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "limit"),
+    [
+        ("Range of max_tokens should be [1, 8192]", 8192),
+        (
+            "max_tokens is too large: 9000. This model supports at most 4,096 completion tokens",
+            4096,
+        ),
+        ("max_tokens: 9000 > 8191, which is the maximum allowed number of output tokens", 8191),
+        ("`max_tokens` must be less than or equal to `2048`", 2048),
+        ("max_tokens 参数非法，取值范围为 [1,4095]", 4095),
+    ],
+)
+async def test_a_limit_of_answers_is_kept_once_a_refusal_names_it(refusal: str, limit: int) -> None:
+    """The next request asks for as much as the model can write, and so do all later ones."""
+
+    def respond(request: Request) -> Reply:
+        return (
+            chat_reply("ok") if request.json["max_tokens"] <= limit else error_reply(400, refusal)
+        )
+
+    with ScriptedServer(respond=respond) as server:
+        llm = model(server)
+        for _ in range(2):
+            assert (await llm.complete(QUESTION, max_tokens=9_000)).text == "ok"
+        assert (await llm.complete(QUESTION, max_tokens=100)).text == "ok"
+    assert [body["max_tokens"] for body in server.bodies] == [9_000, limit, limit, 100]
+
+
+PAGE = "<!DOCTYPE html><html><body>Sign in</body></html>"
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "text/html; charset=utf-8"}])
+async def test_a_web_page_in_place_of_an_answer_is_named(headers: dict[str, str]) -> None:
+    """Every further call would get it, too; a stream notices it as well."""
+    with ScriptedServer(respond=lambda _: Reply(PAGE, headers=headers)) as server:
+        with pytest.raises(LLMError, match="web page") as caught:
+            await model(server).complete(QUESTION)
+        assert caught.value.permanent and not caught.value.refused
+        with pytest.raises(LLMError, match="web page"):
+            [piece async for piece in model(server).stream(QUESTION)]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "Your credit balance is too low to access the API. Go to Plans & Billing."),
+        (403, "账户已欠费，请充值后再调用"),
+        (429, "余额不足或无可用资源包"),
+        (429, "Insufficient account balance"),
+        (400, "Access denied, please make sure your account is in good standing. (Arrearage)"),
+    ],
+)
+async def test_an_empty_account_is_named(status: int, message: str) -> None:
+    """It does not pass by waiting: the insert ends, as with a wrong key."""
+    error = await fails(error_reply(status, message))
+    assert error.permanent and not error.rate_limited and "no credit" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "flag"),
+    [
+        (
+            {"error": {"code": 429, "message": "Rate limit exceeded: free-models-per-min"}},
+            "rate_limited",
+        ),
+        ({"error_code": 18, "error_msg": "Open api qps request limit reached"}, "rate_limited"),
+        ({"error": {"code": 402, "message": "Insufficient credits"}}, "permanent"),
+        ({"error": {"message": "the worker crashed"}}, "transient"),
+    ],
+)
+async def test_an_error_with_status_200_is_the_same_error(body: Json, flag: str) -> None:
+    """Some gateways answer so; what they say counts, not the status."""
+    assert getattr(await fails(Reply(body)), flag)
+
+
+THOUGHTS = "Let me see. There is a woman, Ada. " * 3
+ONE_RECORD = (
+    '{"type": "entity", "name": "Ada", "entity_type": "person", "description": "Ada walks."}'
+)
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "thinking"])
+@pytest.mark.parametrize("in_stream", [False, True])
+async def test_an_answer_of_thoughts_only_is_told_apart(field: str, in_stream: bool) -> None:
+    """Marked as thinking, which no reader sees; records among the thoughts are the answer."""
+
+    def reply(thoughts: str) -> Reply:
+        message = {"content": "", field: thoughts}
+        if not in_stream:
+            return Reply({"choices": [{"message": message, "finish_reason": "length"}]})
+        pieces = [{"choices": [{"index": 0, "delta": message}]}]
+        end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}
+        return Reply(events=[*pieces, end])
+
+    async def answer(llm: OpenAILLM) -> str:
+        if in_stream:
+            return "".join([piece async for piece in llm.stream(QUESTION)])
+        return (await llm.complete(QUESTION)).text
+
+    with ScriptedServer([reply(THOUGHTS), reply(f"{THOUGHTS}\n{ONE_RECORD}")]) as server:
+        llm = model(server)
+        thought, records = await answer(llm), await answer(llm)
+    assert is_only_thinking(thought) and THOUGHTS in thought
+    assert parse_jsonl(records).records[0]["name"] == "Ada"
+
+
+async def test_thoughts_in_parts_are_thoughts() -> None:
+    """As Mistral sends them, before the text."""
+    choice = {"message": {"content": [THOUGHT]}, "finish_reason": "length"}
+    with ScriptedServer([Reply({"choices": [choice]})]) as server:
+        assert is_only_thinking((await model(server).complete(QUESTION)).text)
+
+
+async def test_hidden_thoughts_count_as_thoughts() -> None:
+    """Some servers only tell how many tokens the model thought."""
+    usage = {"completion_tokens": 99, "completion_tokens_details": {"reasoning_tokens": 99}}
+    choice = {"message": {"content": ""}, "finish_reason": "length"}
+    with ScriptedServer([Reply({"choices": [choice], "usage": usage})]) as server:
+        assert is_only_thinking((await model(server).complete(QUESTION)).text)
 
 
 @pytest.mark.parametrize("ending", ["", "/", "/chat/completions"])
@@ -599,6 +740,8 @@ async def test_names_count_only_when_grounded(tmp_path: Path) -> None:
         "This model only support stream mode, please enable the stream parameter to access the model.",
         "parameter.enable_thinking must be set to false for non-streaming calls",
         "stream must be set to true",
+        "stream=false is not supported by this model",
+        "该模型仅支持流式输出",
     ],
 )
 async def test_a_model_that_only_streams_answers_whole_questions(refusal: str) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Conflict, IndexOptions, NotFoundError
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.lenses.claims import is_same_value, kind_of
 from lightrag_jsonl.lenses import claims
+from lightrag_jsonl.lenses.claims import is_same_value, kind_of
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, problems, relation
 

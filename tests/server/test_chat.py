@@ -11,6 +11,7 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 
 from lightrag_jsonl import LLMError
 from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.server.chat import ChatMessage, last_question
 from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.server.running import PacedLLM, Running, serving, serving_model
@@ -28,6 +29,49 @@ ASSISTANT: 汉武帝。
 
 def client(server: Running) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key="unused", max_retries=0)
+
+
+@pytest.mark.slow
+def test_what_chat_programs_ask_beside_questions(server: Running) -> None:
+    """A model by its name, the models in memory, and a body of octets, as some clients of Ollama send it; a
+    body without a type, which any page could send, is refused.
+    """
+    assert "kb" in {model["name"] for model in server.get("/api/ps")["models"]}
+    body = b'{"model": "kb", "messages": []}'
+    for media, status in (("application/octet-stream", 200), ("text/plain", 415), ("", 415)):
+        response = server.client.post("/api/chat", content=body, headers={"Content-Type": media})
+        assert response.status_code == status
+    with client(server) as api:
+        assert api.models.retrieve("kb:local").id == "kb:local"
+        with pytest.raises(openai.NotFoundError, match="no such model"):
+            api.models.retrieve("other")
+
+
+@pytest.mark.parametrize(
+    ("written", "question", "mode", "instructions"),
+    [
+        ("/local Where was she born?", "Where was she born?", "local", ""),
+        ("/NAIVE[as a table] 她生于何处？", "她生于何处？", "naive", "as a table"),
+        ("/[in one word] Where?", "Where?", "mix", "in one word"),
+        ("/walk Where?", "Where?", "mix", ""),
+        ("/locally grown food, where?", "/locally grown food, where?", "mix", ""),
+        ("/etc/hosts, what is it?", "/etc/hosts, what is it?", "mix", ""),
+        ("/ where?", "/ where?", "mix", ""),
+        ("/local", "/local", "mix", ""),
+    ],
+)
+def test_a_slash_before_a_question_names_the_mode(
+    written: str, question: str, mode: str, instructions: str
+) -> None:
+    """As users of LightRAG write it, with instructions in brackets; also in the turns before."""
+    turns = [
+        ChatMessage("user", written),
+        ChatMessage("assistant", "?"),
+        ChatMessage("user", written),
+    ]
+    asked, param = last_question(turns, "mix")
+    assert (asked, param.mode, param.user_prompt) == (question, mode, instructions)
+    assert [turn.content for turn in param.conversation_history] == [question, "?"]
 
 
 @pytest.mark.slow

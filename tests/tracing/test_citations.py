@@ -309,7 +309,13 @@ def test_citations_are_numbered_in_the_order_of_their_first_use(
         ("An engineer [Source 2, source 1].", "An engineer [1, 2]."),
         ("An engineer [Passages 1-2].", "An engineer [1, 2]."),
         ("工程师［资料2］【来源 1】。", "工程师［1］【2】。"),
-        ("[Source 99] [Table 2] [^a] [2†a\n] [source: 2]", None),
+        ("An engineer [citation:2][Doc. 1, Doc. 2].", "An engineer [1][1, 2]."),
+        ("An engineer [ref_2] [Document #1] [^2^].", "An engineer [1] [2] [1]."),
+        ("工程师（来源：2）〔x〕【参考资料1】。", "工程师[1]〔x〕【2】。"),
+        ("An engineer (Sources 2, 1).", "An engineer [1, 2]."),
+        ("An engineer<sup>2</sup> and <sup>[1]</sup>.", "An engineer[1] and [2]."),
+        ("On 2 km<sup>2</sup>, 10<sup>1</sup> of them, (Note 1), (2), \\(Source 1)", None),
+        ("[Source 99] [Table 2] [^a] [2†a\n] (source 99)", None),
         ("`a[^2]` is code, [Source 2](https://example.org) a link", None),
     ],
 )
@@ -319,7 +325,25 @@ def test_the_marks_of_models_with_marks_of_their_own(written: str, read: str | N
     assert renumbered(*written)[0] == (read or written)
 
 
-LABELED = st.sampled_from(["[source ", "[Sou", "rce", "【来", "来源", "^", "2†", "†L3", "1]"])
+LABELED = st.sampled_from(
+    [
+        "<sup>",
+        "</s",
+        "up>",
+        "(doc ",
+        "1)",
+        "km",
+        "[source ",
+        "[Sou",
+        "rce",
+        "【来",
+        "来源",
+        "^",
+        "2†",
+        "†L3",
+        "1]",
+    ]
+)
 
 
 @given(st.lists(st.text("ab [1,-3]】【\\\\(http:#`\n", max_size=12) | LABELED, max_size=8))
