@@ -1,5 +1,6 @@
 """Which names of a document are one bearer's, and which stay apart."""
 
+import itertools
 import json
 import unicodedata
 from pathlib import Path
@@ -236,3 +237,115 @@ def test_decomposed_letters_are_those_of_the_text(tmp_path: Path) -> None:
     decomposed = unicodedata.normalize("NFD", "Zoë Brontë")
     found = nodes(tmp_path, entity("Zoë Brontë"), entity(decomposed), entity("Brontë"))
     assert found == {"Zoë Brontë": ("Brontë",)}
+
+
+@pytest.mark.parametrize(
+    ("language", "note", "subject", "others", "question"),
+    [
+        (
+            "en",
+            "---\naliases: [The Tide Bureau, Saltmarsh Office]\n---\nThe Bureau of Tides opened in 1911. "
+            "The Saltmarsh Office stands beside [[Heron Mill|the Mill]].",
+            "Bureau of Tides",
+            {"The Tide Bureau", "Saltmarsh Office"},
+            "What stands beside the Saltmarsh Office?",
+        ),
+        (
+            "zh",
+            "---\naliases:\n  - 沈怀瑾\n  - 听潮居士\n---\n沈德明生于宁波。沈怀瑾后来去了上海。",
+            "沈德明",
+            {"沈怀瑾", "听潮居士"},
+            "沈怀瑾去了哪里？",
+        ),
+    ],
+)
+def test_the_aliases_of_a_note_are_names_of_its_title(
+    language: str, note: str, subject: str, others: set[str], question: str, tmp_path: Path
+) -> None:
+    """The front matter states them for the note's subject: one node with the other names, which questions
+    and people reach by each of them; a deleted note leaves nothing.
+    """
+    path = tmp_path / f"{subject}.md"
+    path.write_text(note, encoding="utf-8")
+    with LightRAG(tmp_path / "kb", language=language) as rag:
+        before = view(tmp_path / "kb")
+        rag.insert(path)
+        entity = rag.entities.get(subject)
+        assert others <= {*entity.aliases}
+        assert others.isdisjoint(rag.graph)
+        for name in others:
+            assert rag.entities.get(name).name == subject
+        assert subject in [found.name for found in rag.retrieve(question, mode="local").entities]
+        rag.delete(rag.documents()[0].id)
+        assert view(tmp_path / "kb") == before
+    assert problems(tmp_path / "kb") == []
+
+
+def test_a_note_is_about_its_title_even_if_the_text_has_only_the_alias(tmp_path: Path) -> None:
+    """The alias is the title's, and no address of a page (`aliases` of Hugo) is a name."""
+    document = Document(
+        "Okafor slept at Heron Mill.",
+        id="d",
+        title="Chidi Okafor",
+        metadata={"aliases": ["Okafor", "/posts/old-address/"]},
+    )
+    with LightRAG(tmp_path) as rag:
+        rag.insert(document)
+        assert rag.entities.get("Chidi Okafor").aliases == ("Okafor",)
+        assert "Okafor" not in rag.graph
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "bearer", "alias"),
+    [
+        (
+            "en",
+            "We met [[Ada Lindqvist|Quillfeather]] in [[Bergen]].",
+            "Ada Lindqvist",
+            "Quillfeather",
+        ),
+        (
+            "en",
+            "We met [[People/Ada Lindqvist#Life|Quillfeather]] today.",
+            "Ada Lindqvist",
+            "Quillfeather",
+        ),
+        ("zh", "[[北京大学|北大]]位于[[北京]]。", "北京大学", "北大"),
+    ],
+)
+def test_the_text_of_a_link_is_another_name_of_the_linked_note(
+    language: str, text: str, bearer: str, alias: str, tmp_path: Path
+) -> None:
+    """Where both are read as names; a word such as "there" is none."""
+    records = [entity(bearer), entity(alias)]
+    other = text.replace(alias, "there")
+    with LightRAG(tmp_path, language=language) as rag:
+        rag.insert_records(Document(text, id="d"), records)
+        rag.insert_records(Document(other, id="e"), [entity(bearer)])
+        assert [(found.name, found.aliases) for found in rag.entities.list()] == [
+            (bearer, (alias,))
+        ]
+
+
+def test_the_order_of_notes_does_not_matter(tmp_path: Path) -> None:
+    """Notes with aliases, a link with a text and a plain name give one graph in any order."""
+    notes = [
+        Document(
+            "Okafor slept at Heron Mill.",
+            id="a",
+            title="Chidi Okafor",
+            metadata={"aliases": "Okafor, Bem"},
+        ),
+        Document("[[Chidi Okafor|Bem]] met Ada Lindqvist.", id="b", title="Ada Lindqvist"),
+        Document(
+            "Bem sang in Bergen.", id="c", title="Bem", metadata={"aliases": ["Bem of Bergen"]}
+        ),
+    ]
+    views = []
+    for number, order in enumerate(itertools.permutations(notes)):
+        folder = tmp_path / str(number)
+        with LightRAG(folder) as rag:
+            for note in order:
+                rag.insert(note)
+        views.append(view(folder))
+    assert all(found == views[0] for found in views)
