@@ -21,7 +21,10 @@ from lightrag_jsonl.cli.samples import sample_documents, sample_questions, sampl
 from lightrag_jsonl.core.languages import Language
 
 HERE = Path(__file__).parent
-SIZES = {"trace": (640, 580), "graph": (1150, 940)}  # windows, in pixels of CSS, drawn at twice that
+SIZES = {
+    "trace": (640, 580),
+    "graph": (1150, 940),
+}  # windows, in pixels of CSS, drawn at twice that
 DIGEST = "graph"  # of the names and relations, in the PNG
 QUESTION: dict[Language, int] = {"en": 0, "zh": 3}
 # Few articles, since a README shows the picture so small that the words of more are not readable.
