@@ -1,67 +1,100 @@
 """Makes the pictures of the README from the samples: python docs/pictures/make.py
 
-Needs Chromium (apt-get install chromium) and Pillow (extra `files`). Works without a model.
+Needs Chromium (apt-get install chromium) and Pillow (extra `files`). Works without a model: the graph is made of the
+records that come with the samples. Each picture of a graph holds a digest of what it shows, by which
+a test finds out whether it is outdated.
 """
 
+import json
+import re
 import shutil
 import subprocess
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from lightrag_jsonl import LightRAG
-from lightrag_jsonl.cli.samples import sample_documents, sample_questions
+from lightrag_jsonl.cli.samples import sample_documents, sample_questions, sample_records
 from lightrag_jsonl.core.languages import Language
 
 HERE = Path(__file__).parent
 SIZES = {
     "trace": (640, 580),
-    "graph": (1280, 1200),
+    "graph": (1150, 940),
 }  # windows, in pixels of CSS, drawn at twice that
-MIDDLE = (640, 620, 1920, 1780)  # of the graph: a README shows it so small that less is readable
+DIGEST = "graph"  # of the names and relations, in the PNG
 QUESTION: dict[Language, int] = {"en": 0, "zh": 3}
+# Few articles, since a README shows the picture so small that the words of more are not readable.
+GRAPH_ARTICLES: dict[Language, tuple[str, ...]] = {
+    "en": ("en/george-de-hevesy", "en/lise-meitner", "en/niels-bohr-institute"),
+    "zh": ("zh/da-tang-xiyu-ji", "zh/da-yan-ta", "zh/xuan-zang"),
+}
 
 
 def main() -> None:
-    """Index the samples of each language, ask one question, and photograph both pages."""
+    """Photograph the trace of a question and the page of a graph, in each language."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         raise SystemExit("no browser: apt-get install chromium")
-    for language, number in QUESTION.items():
+    for language in QUESTION:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
-            with LightRAG(folder / "kb", language=language) as rag:
-                rag.insert(sample_documents(language))
-                question = sample_questions(language)[number]
-                answer = rag.query(question, mode="local", explain=True)
-                assert answer.trace_id is not None
-                (folder / "trace.html").write_text(rag.traces.page(answer.trace_id), "utf-8")
-                rag.admin.export(folder / "graph.html")
+            write_trace(folder, language)
+            write_graph(folder, language)
             for page in SIZES:
                 photograph(browser, folder / f"{page}.html", HERE / f"{page}-{language}.png")
 
 
+def write_trace(folder: Path, language: Language) -> None:
+    """Write the trace of a question about all samples, as `trace.html`."""
+    with LightRAG(folder / "trace", language=language, llm="none", embedder="hash") as rag:
+        rag.insert(sample_documents(language), progress=False)
+        question = sample_questions(language)[QUESTION[language]]
+        answer = rag.query(question, mode="local", explain=True)
+        assert answer.trace_id is not None
+        (folder / "trace.html").write_text(rag.traces.page(answer.trace_id), "utf-8")
+
+
+def write_graph(folder: Path, language: Language) -> None:
+    """Write the graph of some samples with their records, as `graph.html`."""
+    records = sample_records(language)
+    with LightRAG(folder / "graph", language=language, llm="none", embedder="hash") as rag:
+        for document in sample_documents(language):
+            if document.id in GRAPH_ARTICLES[language]:
+                rag.insert_records(document, records[document.id])
+        rag.admin.export(folder / "graph.html")
+
+
+def page_digest(page: Path) -> str:
+    """A digest of the names and relations on the page of a graph, wherever they are drawn."""
+    titles = re.findall(r"<title>(.*?)</title>", page.read_text("utf-8"), re.DOTALL)
+    return sha256(json.dumps(sorted(titles)).encode()).hexdigest()[:16]
+
+
 def photograph(browser: str, page: Path, picture: Path) -> None:
-    """Write the first screen of a page, or the middle of a graph, as a PNG with 128 colours."""
+    """Write the first screen of a page as a PNG with 128 colours."""
     shot = page.with_suffix(".png")
     width, height = SIZES[page.stem]
     command = [
-        *(
-            browser,
-            "--headless",
-            "--no-sandbox",
-            "--hide-scrollbars",
-            "--force-device-scale-factor=2",
-            f"--screenshot={shot}",
-        ),
-        *(f"--window-size={width},{height}", "--virtual-time-budget=20000", page.as_uri()),
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--hide-scrollbars",
+        "--force-device-scale-factor=2",
+        f"--screenshot={shot}",
+        f"--window-size={width},{height}",
+        "--virtual-time-budget=20000",
+        page.as_uri(),
     ]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
-    image = Image.open(shot).convert("RGB")
+    notes = PngInfo()
     if page.stem == "graph":
-        image = image.crop(MIDDLE)
-    image.quantize(128).save(picture, optimize=True)
+        notes.add_text(DIGEST, page_digest(page))
+    image = Image.open(shot).convert("RGB")
+    image.quantize(128).save(picture, optimize=True, pnginfo=notes)
 
 
 if __name__ == "__main__":

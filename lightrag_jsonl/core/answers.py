@@ -394,7 +394,8 @@ def answer_lines(answer: Answer) -> Iterator[str]:
     """
     if answer.notice:
         yield answer.notice
-    yield from source_lines(answer.citations, answer.context.language)
+    quotes = answer.text if answer.notice else ""  # an answer of sentences is not quoted again
+    yield from source_lines(answer.citations, answer.context.language, beside=quotes)
     yield from note_lines(answer)
 
 
@@ -407,11 +408,14 @@ def note_lines(answer: Answer) -> Iterator[str]:
     yield from nearest_lines(answer.text, answer.uncited, language)
 
 
-def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterator[str]:
+def source_lines(
+    citations: Iterable[Citation], language: str = "en", *, beside: str = ""
+) -> Iterator[str]:
     """The list of sources, each place once: numbers, title, heading path, page (of a document with
-    pages), date, and the sentences nearest to the claims.
+    pages), date, and the sentences nearest to the claims, except those that stand in the text `beside` the list.
     """
     words = FIXED_WORDS[known_language(language)]
+    text = " ".join(beside.split())
     ordered = sorted(citations, key=lambda citation: citation.number)
     document_labels = [(citation.document_id, citation.document) for citation in ordered]
     labels = unique_labels(document_labels)
@@ -419,7 +423,7 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
     for citation in ordered:
         place = _place(citation, labels[citation.document_id], words)
         quotes_by_place.setdefault((citation.number, place), {})[
-            _quoted_sentence(citation, words)
+            _quoted_sentence(citation, words, beside=text)
         ] = None
     numbers_by_line: dict[str, list[int]] = {}
     for (number, place), quotes in quotes_by_place.items():
@@ -430,10 +434,12 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
         yield f"{marks} {line}"
 
 
-def _quoted_sentence(citation: Citation, words: FixedWords) -> str:
-    """The sentence of a citation in quotation marks, or ""."""
-    text = clipped_at_word(without_marks(citation.text), QUOTE_LENGTH)
-    return words.quote.format(text) if text else ""
+def _quoted_sentence(citation: Citation, words: FixedWords, *, beside: str) -> str:
+    """The sentence of a citation in quotation marks; "" for none, and for one that the text `beside` it has."""
+    sentence = clipped_at_word(without_marks(citation.text), QUOTE_LENGTH)
+    if not sentence or sentence.removesuffix("…") in beside:
+        return ""
+    return words.quote.format(sentence)
 
 
 def _place(citation: Citation, label: str, words: FixedWords) -> str:

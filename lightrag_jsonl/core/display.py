@@ -20,7 +20,8 @@ _ROWS = 60
 
 # of Markdown and HTML; single marks only around words: not in 2 * 3 or snake_case
 _TEXT_MARKS = re.compile(
-    r"!?\[(?P<text>[^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
+    r"\[\[(?:[^\[\]|\n]*\|)?(?P<note>[^\[\]|\n]+)\]\]"  # a link between notes
+    r"|!?\[(?P<text>[^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
     r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=\w)|(?<=[\w.,!?])_(?!\w)"
     r"|^[^\S\n]*(?:#{1,6}|>)\s+",
     re.MULTILINE,
@@ -29,7 +30,7 @@ _TEXT_MARKS = re.compile(
 
 def without_marks(text: str) -> str:
     """A text without the marks of Markdown and HTML, for people to read."""
-    return _TEXT_MARKS.sub(lambda mark: mark["text"] or "", text)
+    return _TEXT_MARKS.sub(lambda mark: mark["text"] or mark["note"] or "", text)
 
 
 def short_repr(value: Any) -> str:

@@ -7,20 +7,21 @@ were written, so that the next extraction, or a person, may decide otherwise.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TypeAlias
 
+from lightrag_jsonl.core.cjk import CJK
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
-from lightrag_jsonl.indexing.chinese_names import name_statements
+from lightrag_jsonl.indexing.chinese_names import LONGEST, NameStatement, name_statements
 from lightrag_jsonl.indexing.english_names import bracketed_names, initials
 from lightrag_jsonl.indexing.name_parts import (
+    FAMILY_TITLES,
     SHORTEST_ACRONYM,
     TITLES,
     NameParts,
-    chinese_given_name,
     same_kind,
 )
 from lightrag_jsonl.storage.rows import (
@@ -36,6 +37,13 @@ MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
 _SHORT_FOR = "简称"
 _LOWER_WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
+
+
+_FAMILY_TITLES = "|".join(sorted(FAMILY_TITLES))
+_FAMILY = re.compile(
+    rf"\b(?i:{_FAMILY_TITLES})\.?\s+(?:[A-Z][\w.]*\s+)?(?P<of_relative>[A-Z][\w'’-]+)|\b[Tt]he\s+(?P<plural>[A-Z]\w+)s\b"
+    rf"|(?P<of_house>[{CJK}]{{2,8}})(?:王朝|家族|世家|父子|兄弟|姐妹|夫[妇婦])|(?<=[{CJK}][-－])(?P<second>[{CJK}]{{2,8}})"
+)
 
 
 @dataclass(slots=True)
@@ -154,6 +162,10 @@ class _Names:
     texts: Collection[str]
     lower_words: frozenset[str]
     surnames: frozenset[str]  # of people with titles
+    shared_surnames: frozenset[str]  # of families in the texts
+    longer_words: Mapping[
+        str, Set[str]
+    ]  # the Chinese names with a Chinese name of one word in them
 
     @classmethod
     def of(cls, mentions: Iterable[EntityMentionRow], texts: Collection[str]) -> "_Names":
@@ -193,8 +205,6 @@ class _Names:
             if name.may_be_person(surnames):
                 for form in dict.fromkeys(name.short_forms()):
                     by_short_form[form].append(name)
-            elif given_name := chinese_given_name(name):
-                by_short_form[given_name,].append(name)
             if len(name.words) > 1 and not name.cjk:
                 for letters in initials(name.words):
                     by_acronym[letters].append(name)
@@ -207,6 +217,8 @@ class _Names:
             by_acronym=by_acronym,
             texts=texts,
             surnames=frozenset(surnames),
+            longer_words=_longer_words(names),
+            shared_surnames=frozenset(chain.from_iterable(map(_family_names, texts))),
             lower_words=frozenset(chain.from_iterable(map(_LOWER_WORD.findall, texts))),
         )
 
@@ -215,7 +227,9 @@ class _Names:
         for namesake in self.by_words[name.words]:
             if namesake.order < name.order and name.is_same_as(namesake):
                 yield namesake
-        if name.aside or name.is_apart:
+                if len(name.words) == 1 and name.titles != namesake.titles:
+                    yield from self._rivals(name, is_given=False)
+        if name.aside or name.is_apart or self.may_be_another(name):
             return
         full_names = [
             longer
@@ -233,6 +247,16 @@ class _Names:
             for longer in self.by_acronym.get(name.acronym(), ()):
                 if same_kind(name.kind, longer.kind):
                     yield longer
+
+    def may_be_another(self, name: NameParts) -> bool:
+        """Whether a name of one word may be that of a relative, or in Chinese a part of another name."""
+        if len(name.words) > 1 or name.titles:
+            return False
+        if name.words[0] in self.shared_surnames:
+            return True
+        if not name.cjk:
+            return False
+        return len(self.longer_words.get(name.words[0], set()) - {name.words[0]}) > 1
 
     def _rivals(self, name: NameParts, *, is_given: bool) -> Iterator[NameParts]:
         """Names of others with this word: "Mrs. Curie", "Old Joe" beside a given name, and for a name of
@@ -255,6 +279,40 @@ class _Names:
         if name.cjk or len(name.words) > 1 or name.titles or name.acronym():
             return False
         return name.words[0] in self.lower_words or name.name[0].islower()
+
+
+def _longer_words(names: Iterable[NameParts]) -> dict[str, set[str]]:
+    """The words of the Chinese names that hold a Chinese name of one word, by that word."""
+    chinese_names = [name for name in names if name.cjk]
+    longer_words: dict[str, set[str]] = {
+        name.words[0]: set()
+        for name in chinese_names
+        if len(name.words) == 1 and len(name.words[0]) <= LONGEST
+    }
+    for name in chinese_names:
+        words = "".join(name.words)
+        for start in range(len(words)):
+            for end in range(start + 1, min(start + LONGEST, len(words)) + 1):
+                if (part := words[start:end]) in longer_words:
+                    longer_words[part].add(words)
+    return longer_words
+
+
+def _family_names(text: str) -> Iterator[str]:
+    """The surnames of which a text has several bearers, and words that are parts of longer names: the Wilcoxes,
+    Mrs. Wilson, 巴列奥略王朝, 阿尔萨斯-洛林.
+    """
+    for match in _FAMILY.finditer(text):
+        if match["of_relative"]:
+            yield match["of_relative"].casefold()
+        elif match["plural"]:
+            plural = match["plural"].casefold()
+            yield plural
+            yield plural.removesuffix("e")
+        elif match["of_house"]:
+            yield from (match["of_house"][start:] for start in range(len(match["of_house"])))
+        else:
+            yield from (match["second"][: end + 1] for end in range(len(match["second"])))
 
 
 def _follow_statements(
@@ -291,7 +349,15 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
                 yield bearer, alias
     for text in names.texts:
         for statement in name_statements(text, names.by_key, {}):
-            if _SHORT_FOR in statement.words:  # other words of names are too often misread
+            if _is_short_form(statement):
                 yield statement.bearer, statement.alias
         for statement in bracketed_names(text, names.by_key):
             yield statement.bearer, statement.alias
+
+
+def _is_short_form(statement: NameStatement) -> bool:
+    """Whether a text calls the alias a short form of the bearer, and both are whole words there; other words that
+    give names are too often misread.
+    """
+    pattern = rf"(?:\A|[^{CJK}\w]|[的在由]){re.escape(statement.bearer)}[^{CJK}\w]*{_SHORT_FOR}"
+    return statement.is_whole and re.search(pattern, statement.words) is not None

@@ -28,6 +28,7 @@ from lightrag_jsonl.indexing.progress import ProgressCallback, ProgressCounter
 from lightrag_jsonl.indexing.provided_records import provided_extractions
 from lightrag_jsonl.indexing.reading_queue import DocumentGroup, ReadingQueue
 from lightrag_jsonl.indexing.seeing import read_pictures
+from lightrag_jsonl.indexing.stated_names import with_stated_names
 from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
@@ -161,7 +162,7 @@ class Insertion:
             extractions = provided_extractions(
                 document.chunks, pending.records, self._record_schema
             )
-            document = replace(document, extractions=extractions)
+            document = _with_stated_names(replace(document, extractions=extractions))
             if pending.chunks is None:  # if this insert is killed, the text is cut alike again
                 pending = self._with_same_chunks(pending, document)
         if stored is not None:  # what is cached so far is about the earlier version
@@ -230,7 +231,7 @@ class Insertion:
         complete = tuple(extraction for extraction in extractions if extraction is not None)
         if len(complete) < len(extractions):
             return None
-        return replace(document, extractions=complete)
+        return _with_stated_names(replace(document, extractions=complete))
 
     # ── commits ─────────────────────────────────────────────────────────────────
 
@@ -300,3 +301,13 @@ def _forget_pending(id: str, row: int | None, transaction: Transaction) -> None:
     rows = transaction.pending_rows([id])
     rows += [waiting.row for waiting in transaction.pending([id]) if row and waiting.row == row]
     transaction.delete_pending(rows)
+
+
+def _with_stated_names(document: IncomingDocument) -> IncomingDocument:
+    """The document, in whose extractions the bearers of names have the other names that it states."""
+    metadata = document.document.metadata
+    extractions = [
+        with_stated_names(extraction, chunk, metadata)
+        for extraction, chunk in zip(document.extractions, document.chunks, strict=True)
+    ]
+    return replace(document, extractions=tuple(extractions))

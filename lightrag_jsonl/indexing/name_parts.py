@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
 from lightrag_jsonl.core.text import words as word_set
-from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES, COMPOUND_SURNAMES, surname
+from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES, COMPOUND_SURNAMES
 from lightrag_jsonl.indexing.compared_names import (
     CONCEPTS,
     PEOPLE,
@@ -32,8 +32,8 @@ FAMILY_TITLES = word_set(
     mother father brother sister grandmother grandfather grandma grandpa cousin mama papa"""
 )
 APART_TITLES = FAMILY_TITLES | word_set("young old elder younger little big baby master tiny poor")
-CHINESE_APART_TITLES = word_set(
-    "夫人 太太 小姐 女士 姑娘 奶奶 娘子 大娘 大嫂 姨娘 公主 郡主 皇后 太后 贵妃 公子 少爷 太子 氏 某"
+CHINESE_APART_TITLES = word_set(  # 海澄公 is the duke of a place
+    "公 侯 夫人 太太 小姐 女士 姑娘 奶奶 娘子 大娘 大嫂 姨娘 公主 郡主 皇后 太后 贵妃 公子 少爷 太子 氏 某"
 )
 JOINING_WORDS = word_set("of and or for in at on from to with by the a an & vs")
 GENERATIONS = re.compile(r"jr|junior|sr|senior|[ivx]{1,4}|1[0-9]?th|[1-9](?:st|nd|rd|th)")
@@ -119,6 +119,11 @@ class NameParts:
         return not self.titles.isdisjoint(FAMILY_TITLES)
 
     @property
+    def has_chinese_title(self) -> bool:
+        """Whether the name ends with a title that is none of the words."""
+        return self.cjk and _CHINESE_TITLE.search(self.key) is not None
+
+    @property
     def is_proper(self) -> bool:
         """Whether the name is written like one, and like one of a single bearer."""
         if self.cjk:
@@ -160,13 +165,12 @@ class NameParts:
             yield words[:-1]
             words = words[:-1]
         for start in range(1, len(words)):
-            yield words[start:]
-        if len(words) < 2:
+            if start == len(words) - 1 or words[start] not in GIVEN_NAMES:  # another full name
+                yield words[start:]
+        if len(words) < 2 or self.cjk:
             return
-        if self.kind or self.cjk:
+        if self.kind:
             yield words[:1]
-        if self.cjk:
-            return
         *given_names, family = words
         letters = tuple(name[0] for name in given_names)
         yield (*letters, family)
@@ -185,8 +189,7 @@ class NameParts:
             return False
         if self.titles & ROYAL_TITLES:
             return self.words == longer.words[:-1] and bool(GENERATIONS.fullmatch(longer.words[-1]))
-        is_given_name = len(longer.words) == 1  # of a Chinese name
-        if (self.kind != "person" or is_given_name) and self.first < longer.first:
+        if (self.kind != "person" or self.cjk) and self.first < longer.first:
             return False  # Freud, and Anna Freud later, are two
         is_surname = longer.words[-len(self.words) :] == self.words
         if self.kind != "person" and not is_surname:
@@ -199,6 +202,11 @@ class NameParts:
             return False
         if self.titles and plainer.titles and self.titles != plainer.titles:
             return False
+        is_given_name = self.words[0] in GIVEN_NAMES or bool(self.titles & ROYAL_TITLES)
+        if self.titles and not plainer.titles and len(self.words) == 1 and is_given_name:
+            return False  # King John or Dr. John, and John
+        if self.has_chinese_title and not self.kind == plainer.kind == "person":
+            return False  # the duke of a place, and the place
         apart = (self.titles ^ plainer.titles) & APART_TITLES
         return not apart or len(self.words) > 1
 
@@ -267,12 +275,3 @@ def _chinese_words(bare: str, kind: str) -> tuple[str, ...]:
     elif kind != "person":
         segments[-1] = _CHINESE_FIRM.sub("", segments[-1]) or segments[-1]
     return tuple(segments)
-
-
-def chinese_given_name(name: NameParts) -> str:
-    """The given name of a person with a Chinese name, of two characters; else ""."""
-    if name.kind != "person" or len(name.words) != 1:
-        return ""
-    family = surname(name.words[0])
-    given_name = name.words[0].removeprefix(family) if family else ""
-    return given_name if len(given_name) == 2 else ""

@@ -5,7 +5,7 @@ import io
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.languages import known_language
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import clipped, sanitize
 from lightrag_jsonl.core.types import Entity, Record, Relation, entity_record, relation_record
@@ -43,8 +43,10 @@ CSV_COLUMNS = ("kind", "name", "entity_type", "attributes", "aliases", *EDGE_FIE
 FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # of spreadsheets
 MOST_NODES = 499  # of a page; networkx lays out more only with scipy
 MOST_LABELS = 80
-LABEL_CHARACTERS = 40
-LINE = 16  # pixels between labels
+LABEL_CHARACTERS = 60
+FRAME = (700, 500)  # pixels from the middle to the edge
+LETTER = 14  # pixels: the size of a name among many
+PREDICATE_SIZE = 0.7  # of that of names
 COLORS = ("#2f7ed8", "#d1495b", "#3a9d6e", "#c98a1b", "#8e6bbf", "#2a9aa8", "#b5654a", "#8a8f98")
 CAPTIONS = {  # the title of a page, and what is drawn
     "en": ("Knowledge graph", "{} of {} entities, {} of {} relations"),
@@ -254,13 +256,15 @@ def _web_page(graph: "nx.Graph", language: str) -> str:
     ]
     edges = [
         {
-            "from": positions[start],
-            "to": positions[end],
+            "from": positions[attributes["source"]],
+            "to": positions[attributes["target"]],
             "width": 0.6 + math.log1p(attributes["weight"]) / 2,
             **attributes,
         }
-        for start, end, attributes in drawn.edges(data=True)
+        for _, _, attributes in drawn.edges(data=True)
     ]
+    names = _names(nodes)
+    size = _letter_size(nodes)
     title, caption = CAPTIONS[language]
     environment = Environment(autoescape=True, trim_blocks=True)
     template = resources.files(__package__).joinpath("graph.html.jinja").read_text("utf-8")
@@ -272,7 +276,10 @@ def _web_page(graph: "nx.Graph", language: str) -> str:
         other_color=COLORS[-1],
         nodes=nodes,
         edges=edges,
-        labels=_labels(nodes),
+        names=names,
+        name_size=size,
+        predicates=_predicates(edges, names, size=round(PREDICATE_SIZE * size, 1)),
+        predicate_size=round(PREDICATE_SIZE * size, 1),
     )
     return sanitize(page)
 
@@ -284,7 +291,7 @@ def _positions(graph: "nx.Graph") -> dict[str, list[float]]:
     layout = nx.spring_layout(graph, seed=1)
     points = np.array([*layout.values()]).reshape(-1, 2)
     ranks = 2 * points.argsort(0).argsort(0) / max(len(points) - 1, 1) - 1
-    spread = (points + 2 * ranks) / 3 * (700, 500)  # even, or a far part would crowd the rest
+    spread = (points + 2 * ranks) / 3 * FRAME  # even, or a far part would crowd the rest
     return dict(zip(layout, spread.round(1).tolist(), strict=True))
 
 
@@ -296,32 +303,60 @@ def _type_colors(graph: "nx.Graph") -> dict[str, str]:
 
 
 class _Label(NamedTuple):
-    """A name on the page, with its middle and half of its width."""
+    """A text on the page, with its middle and half of its width."""
 
     x: float
     y: float
     text: str
     half_width: float
+    height: float
+
+    @classmethod
+    def at(cls, x: float, y: float, text: str, *, size: float) -> "_Label":
+        """The text around a place, moved into the frame; `size` is that of the letters in pixels."""
+        half_width = sum(1 if is_cjk(char) else 0.57 for char in text) * size / 2
+        room = max(FRAME[0] - half_width, 0)
+        return cls(round(min(max(x, -room), room), 1), round(y, 1), text, half_width, 1.15 * size)
 
     def overlaps(self, label: "_Label") -> bool:
         beside = abs(self.x - label.x) > self.half_width + label.half_width
-        above_or_below = abs(self.y - label.y) > LINE
+        above_or_below = abs(self.y - label.y) > max(self.height, label.height)
         return not beside and not above_or_below
 
 
-def _labels(nodes: Iterable[Mapping[str, Any]]) -> list[_Label]:
+def _letter_size(nodes: Sequence[object]) -> float:
+    """The size of names in pixels: larger where a page has few nodes."""
+    return round(LETTER * min(max(math.sqrt(MOST_LABELS / max(len(nodes), 1)), 1), 1.6), 1)
+
+
+def _names(nodes: Sequence[Mapping[str, Any]]) -> list[_Label]:
     """The names of the first nodes, except names on top of an earlier name."""
     labels: list[_Label] = []
+    size = _letter_size(nodes)
     for node in nodes:
         x, y = node["at"]
         text = clipped(node["name"], LABEL_CHARACTERS)
-        half_width = sum(7 if is_cjk(char) else 4 for char in text)
-        label = _Label(
-            x=x,
-            y=round(y - node["radius"] - 3, 1),
-            text=text,
-            half_width=half_width,
-        )
+        label = _Label.at(x, y - node["radius"] - 3, text, size=size)
         if not any(label.overlaps(earlier) for earlier in labels):
+            labels.append(label)
+    return labels[:MOST_LABELS]
+
+
+def _predicates(
+    edges: Iterable[Mapping[str, Any]], names: Sequence[_Label], *, size: float
+) -> list[_Label]:
+    """The predicates of the heaviest relations where there is room, with an arrow to the target; none for names
+    that are only mentioned together.
+    """
+    labels: list[_Label] = []
+    for edge in sorted(edges, key=lambda edge: (-edge["weight"], edge["source"], edge["target"])):
+        predicate = edge["keywords"].partition("; ")[0]
+        if not predicate or predicate in MENTIONED_TOGETHER.values():
+            continue
+        (x, y), (end_x, end_y) = edge["from"], edge["to"]
+        text = f"{predicate} →" if end_x >= x else f"← {predicate}"
+        label = _Label.at((x + end_x) / 2, (y + end_y) / 2 + 4, text, size=size)
+        is_longer = math.dist(edge["from"], edge["to"]) > 2 * label.half_width
+        if is_longer and not any(label.overlaps(earlier) for earlier in (*names, *labels)):
             labels.append(label)
     return labels[:MOST_LABELS]

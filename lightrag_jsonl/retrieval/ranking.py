@@ -95,16 +95,17 @@ def find_seeds(task: SearchTask) -> Seeds:
     """The first hits of each kind, best first."""
     limit = max(TEXT_HITS, task.chunk_limit)
     entities, named = find_entities(task)
-    relations, nearest_relation = find_relations(task)
     question = task.query.vectors[:1]
     (dense,) = nearest(task, "chunk", question, limit=limit, reasons=["near the question"])
+    lexical = lexical_hits(task, limit) if task.param.lexical else NO_HITS
+    relations, nearest_relation = find_relations(task, fuse([lexical, dense]))
     return Seeds(
         entities=entities,
         named=named,
         relations=relations,
         nearest_relation=nearest_relation,
         dense=dense,
-        lexical=lexical_hits(task, limit) if task.param.lexical else NO_HITS,
+        lexical=lexical,
     )
 
 
@@ -134,9 +135,10 @@ def find_entities(task: SearchTask) -> tuple[Hits, dict[int, float]]:
     return take_turns([*hits_by_name, aliases], task.param.top_k), named
 
 
-def find_relations(task: SearchTask) -> tuple[Hits, Hits]:
+def find_relations(task: SearchTask, chunks: Hits) -> tuple[Hits, Hits]:
     """The relations nearest to the question and its high-level keywords; and the nearest to the
-    whole question alone. Where no relation has a vector, those with ends near these texts.
+    whole question alone. Where no relation has a vector, those with ends near these texts, and those in
+    the `chunks` near the question.
     """
     query = task.query
     if not (task.mode.relations or query.high):  # `high` may stand in for low-level keywords
@@ -148,9 +150,10 @@ def find_relations(task: SearchTask) -> tuple[Hits, Hits]:
     if not any(len(hits) for hits in hits_by_text):
         ends_by_text = nearest(task, "entity", vectors, limit=limit, reasons=reasons)
         relations_by_text = [_relations_near(task, ends) for ends in ends_by_text]
+        relations_by_text.append(_relations_in(task, chunks[: task.chunk_limit]))
     else:
         relations_by_text = hits_by_text
-    weights = [QUESTION_WEIGHT, *[1.0] * len(query.high)]
+    weights = [QUESTION_WEIGHT, *[1.0] * len(query.high), QUESTION_WEIGHT][: len(relations_by_text)]
     relations = fuse(relations_by_text, weights=weights, limit=limit)
     return relations, hits_by_text[0][:1]
 
@@ -164,6 +167,20 @@ def _relations_near(task: SearchTask, entities: Hits) -> Hits:
     ids = ids[visible]
     scores = likeness[visible] + OFTEN_MENTIONED * np.log1p(tellings(task, ids))
     return Hits.ranked(ids, scores, task.param.top_k, "of an entity near the question")
+
+
+def _relations_in(task: SearchTask, chunks: Hits) -> Hits:
+    """The visible relations between names of the chunks, those of the best chunks first."""
+    graph = task.snapshot.graph
+    places, mentioned = graph.entities_of(chunks.ids)
+    entities, first_mentions = np.unique(mentioned, return_index=True)
+    places_by_entity = places[first_mentions]
+    ids = distinct_rows(graph.relations_of(entities)[1])
+    ids = ids[task.inside("relation", ids)]
+    ids = ids[np.isin(graph.ends(ids), entities).all(axis=1)]
+    places_of_ends = places_by_entity[np.searchsorted(entities, graph.ends(ids))]
+    scores = 1 / (1 + places_of_ends.max(axis=1, initial=0))
+    return Hits.ranked(ids, scores, task.param.top_k, "in a passage near the question")
 
 
 def nearest(

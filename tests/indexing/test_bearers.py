@@ -1,5 +1,6 @@
 """Which names of a document are one bearer's, and which stay apart."""
 
+import itertools
 import json
 import unicodedata
 from pathlib import Path
@@ -39,7 +40,6 @@ def nodes(folder: Path, *records: Record, text: str = "") -> dict[str, tuple[str
         ("Queen Ranavalona", "Ranavalona III"),
         ("奥卡福", "奇迪·奥卡福"),
         ("奥卡福教授", "奇迪·奥卡福"),
-        ("德明", "沈德明"),
         ("沈德明先生", "沈德明"),
     ],
 )
@@ -81,6 +81,28 @@ def test_a_short_form_belongs_to_the_only_longer_name(
 def test_what_cannot_be_decided_stays_apart(names: tuple[str, ...], tmp_path: Path) -> None:
     """Two bearers of a surname or a given name, a wife, an owner, a king, another number."""
     assert nodes(tmp_path, *map(entity, names)) == dict.fromkeys(names, ())
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (("Wilcox", "Charles Wilcox"), "Charles Wilcox met the Wilcoxes. Wilcox slept."),
+        (("Wilson", "Jane Wilson"), "Jane Wilson met Mrs. Wilson. Wilson slept."),
+        (("Walter Elliot", "William Walter Elliot"), "William Walter Elliot and Walter Elliot."),
+        (("King John", "John"), "King John and John met."),
+        (("德明", "沈德明"), "沈德明与王德明相识。德明睡了。"),
+        (("洛林", "丹·洛林"), "丹·洛林写到了阿尔萨斯-洛林。洛林很大。"),
+        (("巴列奥略", "米哈伊尔·巴列奥略"), "米哈伊尔·巴列奥略开创了巴列奥略王朝。"),
+        (("约翰", "约翰·坎贝尔"), "约翰·坎贝尔遇见了约翰。"),
+        (("海澄公", "海澄"), "海澄公驻守海澄。"),
+    ],
+)
+def test_names_of_families_and_parts_of_other_names_stay_apart(
+    names: tuple[str, str], text: str, tmp_path: Path
+) -> None:
+    """A surname that a relative has, a given name, a dynasty, a place beside its duke: nobody can tell."""
+    found = nodes(tmp_path, *(entity(name) for name in names), text=text)
+    assert found == dict.fromkeys(names, ())
 
 
 def test_types_that_contradict_each_other_stay_apart(tmp_path: Path) -> None:
@@ -236,3 +258,115 @@ def test_decomposed_letters_are_those_of_the_text(tmp_path: Path) -> None:
     decomposed = unicodedata.normalize("NFD", "Zoë Brontë")
     found = nodes(tmp_path, entity("Zoë Brontë"), entity(decomposed), entity("Brontë"))
     assert found == {"Zoë Brontë": ("Brontë",)}
+
+
+@pytest.mark.parametrize(
+    ("language", "note", "subject", "others", "question"),
+    [
+        (
+            "en",
+            "---\naliases: [The Tide Bureau, Saltmarsh Office]\n---\nThe Bureau of Tides opened in 1911. "
+            "The Saltmarsh Office stands beside [[Heron Mill|the Mill]].",
+            "Bureau of Tides",
+            {"The Tide Bureau", "Saltmarsh Office"},
+            "What stands beside the Saltmarsh Office?",
+        ),
+        (
+            "zh",
+            "---\naliases:\n  - 沈怀瑾\n  - 听潮居士\n---\n沈德明生于宁波。沈怀瑾后来去了上海。",
+            "沈德明",
+            {"沈怀瑾", "听潮居士"},
+            "沈怀瑾去了哪里？",
+        ),
+    ],
+)
+def test_the_aliases_of_a_note_are_names_of_its_title(
+    language: str, note: str, subject: str, others: set[str], question: str, tmp_path: Path
+) -> None:
+    """The front matter states them for the note's subject: one node with the other names, which questions
+    and people reach by each of them; a deleted note leaves nothing.
+    """
+    path = tmp_path / f"{subject}.md"
+    path.write_text(note, encoding="utf-8")
+    with LightRAG(tmp_path / "kb", language=language) as rag:
+        before = view(tmp_path / "kb")
+        rag.insert(path)
+        entity = rag.entities.get(subject)
+        assert others <= {*entity.aliases}
+        assert others.isdisjoint(rag.graph)
+        for name in others:
+            assert rag.entities.get(name).name == subject
+        assert subject in [found.name for found in rag.retrieve(question, mode="local").entities]
+        rag.delete(rag.documents()[0].id)
+        assert view(tmp_path / "kb") == before
+    assert problems(tmp_path / "kb") == []
+
+
+def test_a_note_is_about_its_title_even_if_the_text_has_only_the_alias(tmp_path: Path) -> None:
+    """The alias is the title's, and no address of a page (`aliases` of Hugo) is a name."""
+    document = Document(
+        "Okafor slept at Heron Mill.",
+        id="d",
+        title="Chidi Okafor",
+        metadata={"aliases": ["Okafor", "/posts/old-address/"]},
+    )
+    with LightRAG(tmp_path) as rag:
+        rag.insert(document)
+        assert rag.entities.get("Chidi Okafor").aliases == ("Okafor",)
+        assert "Okafor" not in rag.graph
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "bearer", "alias"),
+    [
+        (
+            "en",
+            "We met [[Ada Lindqvist|Quillfeather]] in [[Bergen]].",
+            "Ada Lindqvist",
+            "Quillfeather",
+        ),
+        (
+            "en",
+            "We met [[People/Ada Lindqvist#Life|Quillfeather]] today.",
+            "Ada Lindqvist",
+            "Quillfeather",
+        ),
+        ("zh", "[[北京大学|北大]]位于[[北京]]。", "北京大学", "北大"),
+    ],
+)
+def test_the_text_of_a_link_is_another_name_of_the_linked_note(
+    language: str, text: str, bearer: str, alias: str, tmp_path: Path
+) -> None:
+    """Where both are read as names; a word such as "there" is none."""
+    records = [entity(bearer), entity(alias)]
+    other = text.replace(alias, "there")
+    with LightRAG(tmp_path, language=language) as rag:
+        rag.insert_records(Document(text, id="d"), records)
+        rag.insert_records(Document(other, id="e"), [entity(bearer)])
+        assert [(found.name, found.aliases) for found in rag.entities.list()] == [
+            (bearer, (alias,))
+        ]
+
+
+def test_the_order_of_notes_does_not_matter(tmp_path: Path) -> None:
+    """Notes with aliases, a link with a text and a plain name give one graph in any order."""
+    notes = [
+        Document(
+            "Okafor slept at Heron Mill.",
+            id="a",
+            title="Chidi Okafor",
+            metadata={"aliases": "Okafor, Bem"},
+        ),
+        Document("[[Chidi Okafor|Bem]] met Ada Lindqvist.", id="b", title="Ada Lindqvist"),
+        Document(
+            "Bem sang in Bergen.", id="c", title="Bem", metadata={"aliases": ["Bem of Bergen"]}
+        ),
+    ]
+    views = []
+    for number, order in enumerate(itertools.permutations(notes)):
+        folder = tmp_path / str(number)
+        with LightRAG(folder) as rag:
+            for note in order:
+                rag.insert(note)
+        views.append(view(folder))
+    assert all(found == views[0] for found in views)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.text import clipped_at_word
 
 HEADING = re.compile(  # of Markdown and reStructuredText, at the beginning of a sentence
@@ -57,7 +58,7 @@ def without_addresses(text: str) -> str:
 
 def quoted_line(text: str, limit: int) -> str:
     """A sentence on one line, without markup, cut to `limit` characters."""
-    return clipped_at_word(without_markup(text), limit)
+    return clipped_at_word(without_marks(without_markup(text)), limit)
 
 
 def _without_code(text: str) -> str:

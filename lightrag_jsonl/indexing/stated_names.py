@@ -1,0 +1,85 @@
+"""The other names that notes state: `aliases` of the front matter, and texts of links such as [[Note|name]]."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from lightrag_jsonl.core.names import clean_name, name_key
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention, Extraction
+
+AliasesByKey: TypeAlias = Mapping[str, Iterable[str]]  # by the key of the bearer's name
+
+_ALIAS_FIELDS = ("aliases", "alias")  # of front matter, in the notes of Obsidian
+_ADDRESS_MARK = "/"  # Hugo's `aliases` are old addresses of a page
+_LINK_WITH_TEXT = re.compile(
+    r"(?<!!)\[\[(?:[^\[\]|#^\n]*/)?(?P<note>[^\[\]|#^/\n\\]+)(?:[#^][^\[\]|\n]*?)?\\?\|(?P<text>[^\[\]|\n]+)\]\]"
+)
+
+
+def aliases_in_metadata(metadata: Mapping[str, object]) -> tuple[str, ...]:
+    """The other names of a note's subject, by the front matter: a list, or names between commas."""
+    names: list[str] = []
+    for field in _ALIAS_FIELDS:
+        value = metadata.get(field, ())
+        items = value.split(",") if isinstance(value, str) else value
+        if isinstance(items, list | tuple):
+            names += [clean_name(item) for item in items if isinstance(item, str)]
+    return tuple(
+        name for name in dict.fromkeys(names) if name_key(name) and _ADDRESS_MARK not in name
+    )
+
+
+def with_stated_names(
+    extraction: Extraction, chunk: Chunk, metadata: Mapping[str, object]
+) -> Extraction:
+    """The extraction of a chunk with the other names that the note states.
+
+    The subject of a note is its title: where the front matter has other names for it, the first chunk mentions it. The text of
+    a link is another name of the linked note if it was read as a name, too.
+    """
+    if extraction.state == "failed":
+        return extraction
+    aliases_by_key = _linked_names(chunk.text, extraction.entities)
+    entities = [_with_aliases(mention, aliases_by_key) for mention in extraction.entities]
+    subject = clean_name(chunk.title)
+    aliases = [
+        name for name in aliases_in_metadata(metadata) if name_key(name) != name_key(subject)
+    ]
+    if chunk.index == 0 and name_key(subject) and aliases:
+        entities = _with_subject(entities, subject, aliases)
+    state = "ok" if extraction.state == "empty" and entities else extraction.state
+    return replace(extraction, entities=tuple(entities), state=state)
+
+
+def _with_subject(
+    entities: list[EntityMention], subject: str, aliases: Iterable[str]
+) -> list[EntityMention]:
+    """The mentions, with the aliases at that of the subject, which is added where it is missing."""
+    key = name_key(subject)
+    if all(name_key(mention.name) != key for mention in entities):
+        entities = [*entities, EntityMention(name=subject, type=UNKNOWN_TYPE, description="")]
+    return [_with_aliases(mention, {key: aliases}) for mention in entities]
+
+
+def _linked_names(text: str, entities: Iterable[EntityMention]) -> dict[str, list[str]]:
+    """The texts of links to mentioned names, if they are mentioned names themselves."""
+    if "[[" not in text:
+        return {}
+    keys = {name_key(mention.name) for mention in entities}
+    aliases_by_key: dict[str, list[str]] = {}
+    for link in _LINK_WITH_TEXT.finditer(text):
+        bearer = name_key(link["note"])
+        alias = clean_name(link["text"])
+        if bearer in keys and name_key(alias) in keys - {bearer}:
+            aliases_by_key.setdefault(bearer, []).append(alias)
+    return aliases_by_key
+
+
+def _with_aliases(mention: EntityMention, aliases_by_key: AliasesByKey) -> EntityMention:
+    """The mention with further aliases, each once."""
+    aliases = aliases_by_key.get(name_key(mention.name))
+    if aliases is None:
+        return mention
+    names_by_key = {name_key(alias): alias for alias in reversed((*mention.aliases, *aliases))}
+    return replace(mention, aliases=tuple(reversed(names_by_key.values())))
