@@ -110,7 +110,8 @@ UNITS: dict[str, tuple[str, float]] = {
     for unit in units.split()
 }
 NEGATIONS = words(
-    "not no never without neither nor none nobody nothing nowhere cannot cant hardly"
+    "not no never without neither nor none nobody nothing nowhere cannot hardly"
+    " aint arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt mustnt neednt shouldnt wasnt werent wont wouldnt"
     " 不 没 没有 未 无 非 并非 不是 不会 不能 不得 无法 并未 尚未 从未 从不 不可 不必 毫无 勿 莫 不曾 未曾 并不 不再"
     " 未能 不予 未经 没能 不应 不准 不许 绝不 决不 均未 并没有 从来不 不需要 不用 不该 并无 均不 仍未 也不 都不 还没"
     " 还没有 从没 从没有 不想 不愿"
@@ -125,7 +126,7 @@ STRONG_WORDS: dict[str, frozenset[str]] = {
         "only sole solely exclusively alone just 只 仅 仅仅 唯一 只有 只能 独自 单独 惟一"
     ),
     "must": words(
-        "must required mandatory obligatory necessarily shall has_to have_to 必须 必需 务必 一定 必然 必定 应当 须 强制"
+        "must required mandatory obligatory necessarily shall 必须 必需 务必 一定 必然 必定 应当 须 强制"
     ),
     "certain": words(
         "definitely certainly undoubtedly surely proven proved clearly 肯定 确定 无疑 毫无疑问 绝对"

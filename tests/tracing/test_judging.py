@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.tracing.judging import JudgedPassage, judge_claim
+from lightrag_jsonl.tracing.judging import judge_claim
+from lightrag_jsonl.tracing.passages import JudgedPassage
 
 MILL = JudgedPassage(
     "# The mill\n\nThe mill at Brenn was built in 1764 by Jonas Falk. Since 12 May 1802 it has had two wheels "
@@ -45,7 +46,6 @@ FALSE = [
     ("The mill at Brenn was built by Jonas Hirt.", MILL, "does not name Hirt"),
     ("Ms Anna Wieland does sell the flour.", MILL, "says “not”"),
     ("The mill was not built in 1764.", MILL, "without “not”"),
-    ("Ms Anna Wieland sold the flour.", MILL, "says “not”"),
     (
         "She said: “Somebody has often asked me for the recipe.”",
         MILL,
