@@ -82,11 +82,15 @@ _WRITTEN_NUMBER = re.compile(
     rf")(?P<unit>\s?(?:-|–)?\s?(?:{_UNIT_PATTERN})(?![A-Za-z]))?",
     re.IGNORECASE,
 )
-_VALUE_HINT = re.compile(  # of a text with a number or a date: most sentences have none
-    rf"[\d零〇一二两三四五六七八九十百千万亿半月]"
-    rf"|\b(?:{_WORD_NUMBER}|half|third|thirds|quarters?|fifths?|{'|'.join(_MONTHS_IN_FULL)})\b",
-    re.IGNORECASE,
+_NUMERAL = re.compile(r"[\d零〇一二两三四五六七八九十百千万亿半月]")
+_LETTERS = re.compile("[a-z]+")
+_VALUE_WORDS = frozenset(
+    [
+        *(*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS, *FRACTIONS),
+        *[month.lower() for month in _MONTHS_IN_FULL],
+    ]
 )
+_PIECE_BORDER = re.compile(r"\n|(?<=[.!?][\s])(?=[A-Z])|(?<=[。！？])")
 _ORDINAL_AFTER = re.compile(r"\s?(?:st|nd|rd|th)\b", re.IGNORECASE)
 _NEXT_WORD = re.compile(rf"[\s-]*(?P<word>[A-Za-z]+|[{CJK}])")
 _RANGE_TO = re.compile(r"\s?(?:-|–|—|~|～|至|到|to|or|and|或)\s?$", re.IGNORECASE)
@@ -418,7 +422,7 @@ def value_facts(text: str) -> list[ClaimFact]:
 
 @lru_cache(4_000)  # sentences are near several claims
 def _value_facts(text: str) -> tuple[ClaimFact, ...]:
-    if _VALUE_HINT.search(text) is None:
+    if not _may_have_values(text):
         return ()
     plain = half_width(text)
     dates = _date_facts(plain)
@@ -427,6 +431,18 @@ def _value_facts(text: str) -> tuple[ClaimFact, ...]:
     taken = [(fact.start, fact.end) for fact in (*dates, *special)]
     numbers = _plain_number_facts(plain, taken)
     return tuple(sorted([*dates, *special, *numbers], key=lambda fact: fact.start))
+
+
+def _may_have_values(text: str) -> bool:
+    """Whether a text has a numeral, or a word of a number or a month: most sentences have none."""
+    if _NUMERAL.search(text):
+        return True
+    return not _VALUE_WORDS.isdisjoint(_LETTERS.findall(text.lower()))
+
+
+def values_in_passage(text: str) -> list[ClaimFact]:
+    """The numbers and dates of a long text; their places are not those of the text."""
+    return [value for piece in _PIECE_BORDER.split(text) for value in _value_facts(piece)]
 
 
 def _overlaps(fact: ClaimFact, dates: Collection[ClaimFact]) -> bool:

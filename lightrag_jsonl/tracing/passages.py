@@ -16,7 +16,7 @@ from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
-from lightrag_jsonl.tracing.claim_facts import ClaimFact, capitalized_words, value_facts
+from lightrag_jsonl.tracing.claim_facts import ClaimFact, capitalized_words, value_facts, values_in_passage
 
 BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
 _WORDS_A_SENTENCE = 20  # about
@@ -27,7 +27,11 @@ _NEAR = 0.5  # of the words of a claim, in a sentence about the same
 
 def content_stems(text: str) -> frozenset[str]:
     """The stems of the words of a text, without words of grammar."""
-    return frozenset([stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
+    return frozenset([_stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
+
+
+def _stem(term: str) -> str:
+    return stem(term) if term.isascii() else term
 
 
 def letters_and_digits(text: str) -> str:
@@ -70,7 +74,7 @@ class _ReadText:
         self.counts: Counter[str] = Counter()  # of each stem of content
         for word, count in words.items():
             if word not in GRAMMAR_WORDS:
-                self.counts[stem(word)] += count
+                self.counts[_stem(word)] += count
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
@@ -86,7 +90,7 @@ class _ReadText:
 
     @cached_property
     def values(self) -> list[ClaimFact]:
-        return value_facts(self.text)
+        return values_in_passage(self.text)
 
     @cached_property
     def capitalized_words(self) -> frozenset[str]:
