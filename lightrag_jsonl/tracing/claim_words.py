@@ -142,7 +142,7 @@ OFFERS = re.compile(
     r"^(?:i hope|let me know|feel free|if you (?:need|have|want|would|'d)|please (?:let|ask|note|feel|provide)"
     r"|would you|do you|happy to|i can(?:not|'t)? |i(?:'m| am) |i could not|i couldn't|here (?:is|are)\b|sure[,!.]"
     r"|in (?:summary|conclusion)\W*$|thank|sorry|based on the (?:context|passages?|provided)\b[^,.]*\W*$)"
-    r"|^(?:希望|如有|如需|如果您|如果你|请告诉|请问|欢迎|以下是|抱歉|对不起|很高兴|我无法|我不能|谢谢|需要(?:我|更多))",
+    r"|^(?:希望|如有|如需|如果您|如果你|请告诉|请问|欢迎|以下是|抱歉|对不起|很高兴|我无法|我不能|谢谢|需要(?:我|更多)|[^。]*您(?:想|希望|需要|问))",
     re.IGNORECASE,
 )
 SOURCES_AS_SUBJECT = re.compile(
@@ -151,8 +151,8 @@ SOURCES_AS_SUBJECT = re.compile(
     r"(?:mention|say|specif|stat|provid|giv|contain|includ|indicat|explain|available|enough|nam|tell|describ|answer)"
     r"|\bno\s+(?:\w+\s+){0,2}(?:information|mention|details?)\b"
     r"|\bnot\s+(?:\w+\s+)?(?:mentioned|specified|stated|provided|given|named|described)\s+(?:in|by)\s+the\b"
-    r"|(?:资料|上下文|原文|文中|文档|文本|信息|材料|段落)[^。，]{0,8}(?:没有|没|未|并未|不)[^。，]{0,4}"
-    r"(?:提|说|给|包含|涉及|指出|写|记载)"
+    r"|(?:资料|上下文|原文|文中|文档|文本|信息|材料|段落|内容|知识库)[^。]{0,30}(?:没有|没|未|不|无法)[^。，]{0,6}"
+    r"(?:提|说|给|包含|涉及|指出|写|记载|列出|确认|判断|回答|提供)"
     r"|没有[^。，]{0,6}(?:信息|资料|记载)",
     re.IGNORECASE,
 )

@@ -30,6 +30,7 @@ from lightrag_jsonl.tracing.passages import (
     Passages,
     Place,
     Window,
+    is_chinese,
     letters_and_digits,
     read_passages,
 )
@@ -151,14 +152,13 @@ def _whole_sentences(text: str, start: int, end: int) -> Span:
 
 def _reasons_of_strangers(claim: str, passages: Passages) -> Iterator[Reason]:
     """The reasons to mark a claim that shares no word with the passages: numbers and dates that stand
-    nowhere, and that nothing can be compared.
+    nowhere, and that nothing can be compared. In another language that is to be expected.
     """
     for fact in value_facts(claim):
-        if not _stands_among(fact, passages.values):
+        if not _stands_among(fact, passages.values) and not _is_countable(fact):
             yield _lacking(claim, fact, "lacks")
-    is_other = has_cjk(claim) != has_cjk(passages.whole)
-    text = _words_for(claim)["language" if is_other else "nothing"]
-    yield Reason(kind="nothing", text=text, decides=False)
+    if is_chinese(claim) == is_chinese(passages.whole):
+        yield Reason(kind="nothing", text=_words_for(claim)["nothing"], decides=False)
 
 
 def _lacking(claim: str, fact: ClaimFact, word: str) -> Reason:
@@ -275,7 +275,7 @@ def _quotation_reasons(claim: str, passages: Passages) -> Iterator[Reason]:
 
 
 def _name_reasons(claim: str, passages: Passages, known_words: Collection[str]) -> Iterator[Reason]:
-    if has_cjk(claim) != has_cjk(passages.whole):
+    if is_chinese(claim) != is_chinese(passages.whole):
         return  # in another script, a name has other letters
     values = value_facts(claim)
 
@@ -420,7 +420,6 @@ _REASON_WORDS = {
         "denies": "the passage says “{}”",
         "strong": "the passage does not say “{}”",
         "nothing": "the passage shares no word with it",
-        "language": "the passage is in another language",
     },
     "zh": {
         "says": "原文写的是“{}”，不是“{}”",
@@ -431,7 +430,6 @@ _REASON_WORDS = {
         "denies": "原文写的是“{}”",
         "strong": "原文没有说“{}”",
         "nothing": "原文与此没有共同的词语",
-        "language": "原文使用另一种语言",
     },
 }
 

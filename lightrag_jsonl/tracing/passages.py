@@ -10,17 +10,24 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from lightrag_jsonl.core.answers import Span
-from lightrag_jsonl.core.cjk import simplified
+from lightrag_jsonl.core.cjk import CJK, has_cjk, simplified
 from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
-from lightrag_jsonl.tracing.claim_facts import ClaimFact, capitalized_words, value_facts, values_in_passage
+from lightrag_jsonl.tracing.claim_facts import (
+    ClaimFact,
+    capitalized_words,
+    value_facts,
+    values_in_passage,
+)
 
 BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
 _WORDS_A_SENTENCE = 20  # about
 _LONGEST_HEADING = 60  # characters, of one without a mark
+_CJK_CHARACTER = re.compile(f"[{CJK}]")
+_LATIN_WORD = re.compile("[A-Za-z]+")
 _INITIAL = re.compile(r"\b[A-Z](?=\w)")
 _NEAR = 0.5  # of the words of a claim, in a sentence about the same
 
@@ -32,6 +39,12 @@ def content_stems(text: str) -> frozenset[str]:
 
 def _stem(term: str) -> str:
     return stem(term) if term.isascii() else term
+
+
+@lru_cache(400)
+def is_chinese(text: str) -> bool:
+    """Whether a text is mostly in a script with a word in one or two characters."""
+    return has_cjk(text) and len(_CJK_CHARACTER.findall(text)) > len(_LATIN_WORD.findall(text))
 
 
 def letters_and_digits(text: str) -> str:
