@@ -76,7 +76,7 @@ _WRITTEN_NUMBER = re.compile(
     rf"(?P<currency>US\$|[$€£¥])?\s?(?:"
     rf"(?P<digits>(?<![\w.,/-])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![A-Za-z\d.,_])\d+(?:\.\d+)?)"
     rf"(?:(?P<cjk_multiplier>[十百千万亿]+)(?P<cjk_rest>\d+(?:\.\d+)?[千万])?"
-    r"|[\s-]?(?P<multiplier>(?:hundred|thousand|million|billion|trillion|bn|mn|k)(?![A-Za-z])))?"
+    r"|[\s-]?(?P<multiplier>(?:hundred|thousand|million|billion|trillion|bn|mn|k|(?-i:[MB]))(?![A-Za-z])))?"
     rf"|\b(?P<words>(?:{_WORD_NUMBER})(?:(?:[\s-]+(?:and\s+)?)(?:{_WORD_NUMBER}))*)\b"
     rf"|(?P<cjk>[{_CHINESE_NUMERAL}]+(?:点[零一二三四五六七八九]+)?)"
     rf")(?P<unit>\s?(?:-|–)?\s?(?:{_UNIT_PATTERN})(?![A-Za-z]))?",
@@ -541,7 +541,7 @@ def _scope(tokens: Sequence[tuple[int, int, str]], place: int) -> list[int] | No
 
 
 def _is_content(word: str) -> bool:
-    return word not in STOP_WORDS and word not in _SCOPE_ENDS
+    return word[0].isalnum() and word not in STOP_WORDS
 
 
 def _content(word: str) -> str:

@@ -110,7 +110,7 @@ UNITS: dict[str, tuple[str, float]] = {
     for unit in units.split()
 }
 NEGATIONS = words(
-    "not no never without neither nor none nobody nothing nowhere cannot hardly"
+    "not no never neither nor none nobody nothing nowhere cannot hardly"
     " aint arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt mustnt neednt shouldnt wasnt werent wont wouldnt"
     " 不 没 没有 未 无 非 并非 不是 不会 不能 不得 无法 并未 尚未 从未 从不 不可 不必 毫无 勿 莫 不曾 未曾 并不 不再"
     " 未能 不予 未经 没能 不应 不准 不许 绝不 决不 均未 并没有 从来不 不需要 不用 不该 并无 均不 仍未 也不 都不 还没"
