@@ -349,6 +349,7 @@ _CAPITALIZED_WORD = re.compile(
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|[\"“‘(\[*•#>-]|\n)\s*$")
 _TAGS_OF_NAMES = ("nr", "ns", "nt", "nrt", "nrfg", "nz")
+_LONGEST_DOUBTFUL = 2  # characters of a Chinese name
 _TITLES = "mr mrs ms miss dr prof professor sir lady lord st"
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _NO_NAMES = words(f"{_TITLES} {_WEEKDAYS} i no the a an ok am pm")
@@ -405,10 +406,14 @@ def _begins_no_name(text: str, run: list[re.Match[str]], is_known: Callable[[str
     return not is_known(run[0][0].lower().rstrip(".").removesuffix("'s").removesuffix("’s"))
 
 
-def _chinese_name_facts(text: str) -> Iterator[ClaimFact]:
-    """Names by the tags of a segmenter."""
+def _chinese_name_facts(text: str, is_known: Callable[[str], bool]) -> Iterator[ClaimFact]:
+    """Names by the tags of a segmenter, which calls many words of two characters a name (美丽, 和平): these
+    are only names if they are known.
+    """
     for word in segmented(text):
-        if word.tag in _TAGS_OF_NAMES and len(word.text) > 1 and has_cjk(word.text):
+        if word.tag not in _TAGS_OF_NAMES or not has_cjk(word.text):
+            continue
+        if len(word.text) > _LONGEST_DOUBTFUL or is_known(word.text):
             yield ClaimFact(kind="name", start=word.start, end=word.end, text=word.text)
 
 
@@ -455,16 +460,21 @@ def quotation_facts(text: str) -> list[ClaimFact]:
 
 
 def name_facts(text: str, is_known: Callable[[str], bool]) -> list[ClaimFact]:
-    """The names of a text; `is_known` tells of a word in lower case whether it belongs to a name."""
+    """The names of a text; `is_known` tells of a word in lower case whether it belongs to a name. An English
+    name in brackets in a Chinese text is a translation.
+    """
     facts = list(_english_name_facts(text, is_known))
     if has_cjk(text):
-        facts += _chinese_name_facts(text)
+        facts = [fact for fact in facts if text[fact.start - 1 : fact.start] not in ("(", "（")]
+        facts += _chinese_name_facts(text, is_known)
     return facts
 
 
 # ── words that turn a statement round, or make it weaker or stronger ────────────
 
-_NOT_NEGATING_BEFORE = words("only just merely necessarily least")  # "not only"
+_LIMITS = words(  # "not only", "not until", "not beyond": it is, with a limit
+    "only just merely necessarily least until unless beyond except more less 只 仅 除非 除了 超过 才"
+)
 _ENGLISH_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\d.,]*|[.,;:!?()—–]")
 _SCOPE_ENDS = frozenset(".,;:!?()—–，。；：！？、（）")
 _SCOPE = 2  # words of content after a negation that it is said of
@@ -527,15 +537,15 @@ def _is_operator(text: str, start: int, word: str, operators: Collection[str]) -
 
 
 def _scope(tokens: Sequence[tuple[int, int, str]], place: int) -> list[int] | None:
-    """The places of the words of content right after an operator; None after "not only"."""
+    """The places of the words of content right after an operator; None if it only sets a limit."""
     scope: list[int] = []
     for following in range(place + 1, min(place + _FARTHEST, len(tokens))):
         word = tokens[following][2]
-        if word in _NOT_NEGATING_BEFORE:
+        if word in _LIMITS:
             return None
-        if word in _SCOPE_ENDS or word in NEGATIONS or len(scope) == _SCOPE:
+        if word in _SCOPE_ENDS or word in NEGATIONS:
             break
-        if _is_content(word):
+        if _is_content(word) and len(scope) < _SCOPE:
             scope.append(following)
     return scope
 
