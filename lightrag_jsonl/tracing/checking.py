@@ -160,8 +160,14 @@ class CheckerFigures:
         return (
             f"{self.checker}: {verdict}: {self.caught} of {self.false} false claims marked "
             f"(at least {LEAST_CAUGHT:.0%}), {self.wrongly_marked} of {self.true} true ones marked "
-            f"(at most {MOST_WRONGLY_MARKED:.0%}), {self.missed} false ones called supported"
+            f"(at most {MOST_WRONGLY_MARKED:.0%}), {self.missed} false ones called supported{self._part}"
         )
+
+    @property
+    def _part(self) -> str:
+        """How many claims were asked about, if these were enough for a refusal."""
+        asked = self.false + self.true
+        return f"; after {asked} of {len(yardstick())} claims" if asked < len(yardstick()) else ""
 
     def to_json(self) -> str:
         """The figures as a text to be stored."""
