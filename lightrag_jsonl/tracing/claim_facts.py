@@ -483,12 +483,15 @@ _FARTHEST = 8  # words after it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """A word that changes what is said of the words of content right after it: "not", "may"."""
+    """A word that changes what is said of the words of content right after it: "not", "may". After "did"
+    the first word of several `has_past`, perhaps an irregular one.
+    """
 
     start: int
     end: int
     text: str
     words: tuple[str, ...]
+    has_past: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -522,7 +525,15 @@ def polarity(text: str, operators: frozenset[str] = NEGATIONS) -> Polarity:
         scope = _scope(tokens, place) if _is_operator(text, start, word, operators) else None
         if scope is not None:
             words_in_scope = tuple([_content(tokens[changed][2]) for changed in scope])
-            found.append(Operator(start=start, end=end, text=text[start:end], words=words_in_scope))
+            is_after_did = word == "didnt" or (place > 0 and tokens[place - 1][2] == "did")
+            operator = Operator(
+                start=start,
+                end=end,
+                text=text[start:end],
+                words=words_in_scope,
+                has_past=is_after_did and len(words_in_scope) > 1,
+            )
+            found.append(operator)
             changed_places |= {place, *scope}
     affirmed = [
         _content(word)

@@ -383,8 +383,9 @@ def _lost_operators(
     sentences = [polarity(sentence, operators) for sentence in window.sentences]
     affirmed = {word for sentence in sentences for word in sentence.affirmed}
     for operator in polarity(window.nearest, operators).operators:
-        words = frozenset(operator.words)
-        if not words or not words <= claimed.affirmed or words <= affirmed:
+        words = frozenset(operator.words)  # "did not sell" may have become "sold"
+        compared = words - {operator.words[0]} if operator.has_past else words
+        if not compared or not compared <= claimed.affirmed or words <= affirmed:
             continue  # it is said of something else, or elsewhere without it
         start = window.place.start
         yield Reason(

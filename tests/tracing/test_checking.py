@@ -120,9 +120,11 @@ def test_any_callable_may_be_a_checker(tmp_path: Path) -> None:
     with LightRAG(tmp_path, llm=ScriptedLLM(answers), check=Knowing()) as rag:
         figures = rag.admin.measure_checker()
         assert figures.is_admitted and (figures.checker, figures.caught) == ("knowing", 40)
-    with LightRAG(tmp_path, llm=ScriptedLLM(answers), check=wordy) as rag:
-        with pytest.raises(ConfigError, match="returned 'yes': it must return True, False or None"):
-            rag.admin.measure_checker()
+    with (
+        LightRAG(tmp_path, llm=ScriptedLLM(answers), check=wordy) as rag,
+        pytest.raises(ConfigError, match="returned 'yes': it must return True, False or None"),
+    ):
+        rag.admin.measure_checker()
 
 
 def test_answers_to_one_question_are_not_confused_by_the_cache(tmp_path: Path) -> None:

@@ -51,6 +51,11 @@ FALSE = [
     ("Ms Anna Wieland does sell the flour.", MILL, "says “not”"),
     ("The mill was not built in 1764.", MILL, "without “not”"),
     (
+        "Ivar gave the key to Olga.",
+        JudgedPassage("Ivar did not give the key to Olga."),
+        "says “not”",
+    ),
+    (
         "She said: “Somebody has often asked me for the recipe.”",
         MILL,
         "do not stand in the passage",
