@@ -1,6 +1,6 @@
 """Scores, their intervals and generated questions, on small indexes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, ConfigError, Document, LightRAG
 from lightrag_jsonl.core.answers import Verdict
+from lightrag_jsonl.core.types import ModelTask
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tools import evaluation
 from lightrag_jsonl.tools.evaluation import EvalQuestion, interval, read_questions, score
 from tests.kit import relation
 
-OFFLINE = {"keywords": "none", "extract": "none"}
+OFFLINE: Mapping[ModelTask, str] = {"keywords": "none", "extract": "none"}
 PASSAGES = {
     "opera": ("Thornfield Waltz was composed by Ada Merrow.", "Thornfield Waltz|by|Ada Merrow"),
     "life": ("Ada Merrow was born in Quillhaven.", "Ada Merrow|born in|Quillhaven"),
