@@ -236,6 +236,11 @@ def _context_tables(context: Context) -> str:
         click.Choice(["naive", *GRAPH_MODES]),
         multiple=True,
     ),
+    option(
+        "--answers",
+        "Also answer each question, and count what is known of the claims.",
+        is_flag=True,
+    ),
     models,
 )
 def eval_command(
@@ -244,12 +249,15 @@ def eval_command(
     generate: int | None,
     save: Path | None,
     modes: tuple[Mode, ...],
+    answers: bool,
 ) -> CommandOutput:
     """Measure how well each mode finds the support of the answers.
 
     The QUESTIONS are a JSONL file. A line is {"question": …, "supporting": [ids of documents or
     chunks], "answer": …}. "dense" and "bm25" rank chunks by their vectors or words alone,
     without the graph. Figures are percentages, ± half of the 95% interval; the gain is over dense.
+    With --answers a second table counts the verdicts on the statements of the answers: only a checker
+    (--check) calls one supported; a missing or an unsupported one is marked in the answer.
 
     \b
     Examples:
@@ -261,8 +269,13 @@ def eval_command(
         evaluation.write_questions(save, eval_questions)
     rows = rag.run(evaluation.evaluate, eval_questions, modes=modes or GRAPH_MODES)
     number = len(eval_questions)
-    display = f"{table(map(evaluation.figures, rows))}\n\nquestions  {number}"
-    return CommandOutput({"questions": number, "rows": rows}, display)
+    values: dict[str, object] = {"questions": number, "rows": rows}
+    tables = [table(map(evaluation.figures, rows))]
+    if answers:
+        counts = rag.run(evaluation.count_claims, eval_questions, modes=modes or GRAPH_MODES)
+        values["claims"] = counts
+        tables.append(table(map(evaluation.claim_figures, counts)))
+    return CommandOutput(values, "\n\n".join([*tables, f"questions  {number}"]))
 
 
 def _eval_questions(

@@ -76,6 +76,8 @@ _MARKS_CLASS = "".join(
     chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"
 )
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
+_UNSPACED = re.compile(f"[{_UNSPACED_CLASS}]")
+_WORD = re.compile(rf"(?:(?!_)[\w{_MARKS_CLASS}])+(?:'(?:(?!_)[\w{_MARKS_CLASS}])+)*")
 _RUN = re.compile(
     rf"(?P<unspaced>[{_UNSPACED_CLASS}]+)"
     rf"|(?P<word>(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+"
@@ -87,8 +89,11 @@ def _terms(text: str, *, endings: bool) -> list[str]:
     if text.isascii():  # a quarter of the time; most English text is
         words = _ASCII_WORD.findall(text.lower())
         return words if "'" not in text else [_closed_up(word) for word in words]
+    plain = nfkc_casefold(text).translate(QUOTE_FORMS)
+    if _UNSPACED.search(plain) is None:  # English text with typographic marks
+        return [_closed_up(word) if "'" in word else word for word in _WORD.findall(plain)]
     terms: list[str] = []
-    for run in _RUN.finditer(nfkc_casefold(text).translate(QUOTE_FORMS)):
+    for run in _RUN.finditer(plain):
         characters = run[0]
         if run["word"] is not None:
             terms.append(_closed_up(characters))

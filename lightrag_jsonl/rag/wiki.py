@@ -34,12 +34,8 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.storage.rows import Mention, MentionRow
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
-from lightrag_jsonl.tracing.judging import (
-    ClaimJudgement,
-    JudgedPassage,
-    judge_claim,
-    words_of_names,
-)
+from lightrag_jsonl.tracing.judging import ClaimJudgement, judge_claim, words_of_names
+from lightrag_jsonl.tracing.passages import JudgedPassage
 
 MANIFEST = ".wiki.json"  # the pages of the last export with their digests
 OKF_VERSION = "0.2"

@@ -1,17 +1,20 @@
-"""Measures how often retrieval finds the passages behind an answer, and the gain by the graph."""
+"""Measures how often retrieval finds the passages behind an answer, the gain by the graph, and what is
+known of the claims of answers.
+"""
 
 import itertools
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias, get_args
 
 import msgspec
 import numpy as np
 
+from lightrag_jsonl.core.answers import Answer, Verdict
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import known_language
 from lightrag_jsonl.core.names import name_key
@@ -75,6 +78,19 @@ class RetrieverScores:
     metrics: Mapping[str, Interval]
     p50_ms: float
     gains: Mapping[str, Interval] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCounts:
+    """The statements of the answers of a mode, of these the ones without a citation, and how many have
+    each verdict. Only `supported` says that a statement is right; `missing` and `unsupported` ones are
+    marked.
+    """
+
+    mode: Mode
+    statements: int
+    uncited: int
+    verdicts: Mapping[Verdict, int]
 
 
 def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
@@ -250,6 +266,32 @@ async def evaluate(
     return tuple(rows)
 
 
+async def count_claims(
+    rag: AsyncLightRAG, questions: Sequence[EvalQuestion], *, modes: Iterable[Mode]
+) -> tuple[ClaimCounts, ...]:
+    """What is known of the claims of an answer to each question, by mode; the model answers."""
+    counts: list[ClaimCounts] = []
+    for mode in dict.fromkeys(modes):
+        answers = [
+            await rag.query(question.text, QueryParam(mode=mode, ll_keywords=question.names))
+            for question in questions
+        ]
+        counts.append(_claim_counts(mode, answers))
+    return tuple(counts)
+
+
+def _claim_counts(mode: Mode, answers: Iterable[Answer]) -> ClaimCounts:
+    uncited = 0
+    verdicts: Counter[Verdict] = Counter()
+    for answer in answers:
+        uncited += len(answer.uncited)
+        statements = {(claim.start, claim.end): claim.verdict for claim in answer.claims}
+        verdicts.update(statements.values())  # one that several numbers cite counts once
+        verdicts.update(claim.verdict for claim in answer.uncited)
+    counts = {verdict: verdicts[verdict] for verdict in get_args(Verdict)}
+    return ClaimCounts(mode, statements=verdicts.total(), uncited=uncited, verdicts=counts)
+
+
 async def _retrieve(rag: AsyncLightRAG, retriever: str, question: EvalQuestion) -> Sequence[Chunk]:
     """The best chunks for a question, best first."""
     if retriever == "bm25":
@@ -384,3 +426,10 @@ def _percent(average: Interval | None) -> str:
     percent = 100 * average.value
     half_width = 50 * (average.high - average.low)
     return f"{percent:.1f} ±{half_width:.0f}"
+
+
+def claim_figures(counts: ClaimCounts) -> dict[str, str]:
+    """The cells of a table: a mode, its statements, and how many have each verdict."""
+    cells = {"": str(counts.mode), "statements": str(counts.statements)}
+    cells["uncited"] = str(counts.uncited)
+    return cells | {verdict: str(count) for verdict, count in counts.verdicts.items()}

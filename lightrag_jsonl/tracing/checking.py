@@ -160,8 +160,14 @@ class CheckerFigures:
         return (
             f"{self.checker}: {verdict}: {self.caught} of {self.false} false claims marked "
             f"(at least {LEAST_CAUGHT:.0%}), {self.wrongly_marked} of {self.true} true ones marked "
-            f"(at most {MOST_WRONGLY_MARKED:.0%}), {self.missed} false ones called supported"
+            f"(at most {MOST_WRONGLY_MARKED:.0%}), {self.missed} false ones called supported{self._part}"
         )
+
+    @property
+    def _part(self) -> str:
+        """How many claims were asked about, if these were enough for a refusal."""
+        asked = self.false + self.true
+        return f"; after {asked} of {len(yardstick())} claims" if asked < len(yardstick()) else ""
 
     def to_json(self) -> str:
         """The figures as a text to be stored."""
@@ -184,17 +190,30 @@ def yardstick_digest() -> str:
 
 
 async def measured(checker: Checker, meter: UsageMeter) -> CheckerFigures:
-    """The figures of a checker on the yardstick, ten claims at a time, as of an answer."""
+    """The figures of a checker on the yardstick, ten claims at a time, as of an answer; of the first
+    claims only if it can no longer be admitted after them: the other calls are saved.
+    """
     claims = yardstick()
+    most_missed = len([one for one in claims if not one.is_true]) * (1 - LEAST_CAUGHT)
+    most_wrong = len([one for one in claims if one.is_true]) * MOST_WRONGLY_MARKED
     opinions: list[Opinion] = []
     for start in range(0, len(claims), 10):
         pairs = [(labelled.claim, labelled.window) for labelled in claims[start : start + 10]]
         opinions += await checker.check(pairs, meter)
+        figures = _figures(checker.name, claims[: len(opinions)], opinions)
+        if figures.false - figures.caught > most_missed or figures.wrongly_marked > most_wrong:
+            break
+    return figures
+
+
+def _figures(
+    name: str, claims: Sequence[LabelledClaim], opinions: Sequence[Opinion]
+) -> CheckerFigures:
     by_label: dict[bool, list[Opinion]] = {True: [], False: []}
     for labelled, opinion in zip(claims, opinions, strict=True):
         by_label[labelled.is_true].append(opinion)
     return CheckerFigures(
-        checker=checker.name,
+        checker=name,
         caught=by_label[False].count(False),
         false=len(by_label[False]),
         wrongly_marked=by_label[True].count(False),

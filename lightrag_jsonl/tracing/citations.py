@@ -18,12 +18,8 @@ from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing.events import PromptItem, cited_items
-from lightrag_jsonl.tracing.judging import (
-    ClaimJudgement,
-    JudgedPassage,
-    judge_claim,
-    words_of_names,
-)
+from lightrag_jsonl.tracing.judging import ClaimJudgement, judge_claim, words_of_names
+from lightrag_jsonl.tracing.passages import JudgedPassage
 from lightrag_jsonl.tracing.recorder import numbered_items
 from lightrag_jsonl.tracing.statements import CitingClaim, citing_claims, uncited_statements
 

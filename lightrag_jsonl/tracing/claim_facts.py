@@ -4,8 +4,8 @@ The word lists are closed classes of a language (numerals, units, negations, hed
 """
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Literal, TypeAlias
@@ -16,7 +16,6 @@ from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.providers.offline.segmentation import segmented
-from lightrag_jsonl.providers.offline.words import VERB_BASES
 from lightrag_jsonl.tracing.claim_words import (
     CHINESE_DIGITS,
     CHINESE_MULTIPLIERS,
@@ -54,20 +53,10 @@ class ClaimFact:
 # ── numbers ─────────────────────────────────────────────────────────────────────
 
 _UNIT_PATTERN = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
-_MONTHS_IN_FULL = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+_MONTHS_IN_FULL = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
 _WORD_NUMBER = "|".join([*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS])
 _CHINESE_NUMERAL = "零〇一二两三四五六七八九十百千万亿"
 _COUNTING_CHARACTERS = "个名人位只条件天日号年月岁次倍种项家台辆座间所部本份张支股句元吨克米公点分秒小周级层届章节度成万亿余多"
@@ -87,17 +76,21 @@ _WRITTEN_NUMBER = re.compile(
     rf"(?P<currency>US\$|[$€£¥])?\s?(?:"
     rf"(?P<digits>(?<![\w.,/-])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![A-Za-z\d.,_])\d+(?:\.\d+)?)"
     rf"(?:(?P<cjk_multiplier>[十百千万亿]+)(?P<cjk_rest>\d+(?:\.\d+)?[千万])?"
-    r"|[\s-]?(?P<multiplier>(?:hundred|thousand|million|billion|trillion|bn|mn|k)(?![A-Za-z])))?"
+    r"|[\s-]?(?P<multiplier>(?:hundred|thousand|million|billion|trillion|bn|mn|k|(?-i:[MB]))(?![A-Za-z])))?"
     rf"|\b(?P<words>(?:{_WORD_NUMBER})(?:(?:[\s-]+(?:and\s+)?)(?:{_WORD_NUMBER}))*)\b"
     rf"|(?P<cjk>[{_CHINESE_NUMERAL}]+(?:点[零一二三四五六七八九]+)?)"
     rf")(?P<unit>\s?(?:-|–)?\s?(?:{_UNIT_PATTERN})(?![A-Za-z]))?",
     re.IGNORECASE,
 )
-_VALUE_HINT = re.compile(  # of a text with a number or a date: most sentences have none
-    rf"[\d零〇一二两三四五六七八九十百千万亿半月]"
-    rf"|\b(?:{_WORD_NUMBER}|half|third|thirds|quarters?|fifths?|{'|'.join(_MONTHS_IN_FULL)})\b",
-    re.IGNORECASE,
+_NUMERAL = re.compile(r"[\d零〇一二两三四五六七八九十百千万亿半月]")
+_LETTERS = re.compile("[a-z]+")
+_VALUE_WORDS = frozenset(
+    [
+        *(*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS, *FRACTIONS),
+        *[month.lower() for month in _MONTHS_IN_FULL],
+    ]
 )
+_PIECE_BORDER = re.compile(r"\n|(?<=[.!?][\s])(?=[A-Z])|(?<=[。！？])")
 _ORDINAL_AFTER = re.compile(r"\s?(?:st|nd|rd|th)\b", re.IGNORECASE)
 _NEXT_WORD = re.compile(rf"[\s-]*(?P<word>[A-Za-z]+|[{CJK}])")
 _RANGE_TO = re.compile(r"\s?(?:-|–|—|~|～|至|到|to|or|and|或)\s?$", re.IGNORECASE)
@@ -252,24 +245,11 @@ def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterat
             )
         )
     for first, second in zip_longest(facts, facts[1:]):
-        if (
-            second
-            and not first.measure
-            and second.measure
-            and _RANGE_TO.fullmatch(text[first.end : second.start])
-        ):
+        is_range = second and _RANGE_TO.fullmatch(text[first.end : second.start])
+        if is_range and second.measure and not first.measure:
             factor = second.number / second.plain if second.plain else 1.0
-            yield _number_fact(
-                first.start,
-                first.end,
-                first.text,
-                first.plain * factor,
-                plain=first.plain,
-                measure=second.measure,
-                rounding=first.rounding,
-            )
-        else:
-            yield first
+            first = replace(first, number=first.plain * factor, measure=second.measure, counted="")
+        yield first
 
 
 def _is_no_number(text: str, match: re.Match[str]) -> bool:
@@ -311,25 +291,8 @@ _DATES = tuple(
         r"(?<![\w$€£¥.,-])(?P<year>(?:1[0-9]|20)\d{2})(?![\w%]|[.,]\d)(?=s?)",
     )
 )
-_MONTH_BEGINNINGS = [
-    "jan",
-    "feb",
-    "mar",
-    "apr",
-    "may",
-    "jun",
-    "jul",
-    "aug",
-    "sep",
-    "oct",
-    "nov",
-    "dec",
-]
+_MONTH_BEGINNINGS = [month[:3].lower() for month in _MONTHS_IN_FULL]
 _LONE_MONTH = re.compile(rf"\b(?P<month>{'|'.join(_MONTHS_IN_FULL)})\b")
-_DECADE = re.compile(
-    r"\b(?P<decade>\d{3})0s\b|(?P<century>\d{2}|二十|十九|二十一)世纪(?P<tens>[\d一二三四五六七八九])0?十?年代"
-)
-_SHORT_SPAN_END = re.compile(r"[-–/](\d{2})(?!\d)")
 
 
 def _part(text: str | None) -> int:
@@ -358,18 +321,6 @@ def _date_facts(text: str) -> list[ClaimFact]:
                     kind="date", start=match.start(), end=match.end(), text=match[0], date=date
                 )
             )
-            span_end = _SHORT_SPAN_END.match(text, match.end())
-            if span_end and date[0] and not date[1]:
-                last = date[0] // 100 * 100 + int(span_end[1])
-                facts.append(
-                    ClaimFact(
-                        kind="date",
-                        start=match.end(),
-                        end=span_end.end(),
-                        text=str(last),
-                        date=(last, 0, 0),
-                    )
-                )
     return sorted(facts, key=lambda fact: fact.start)
 
 
@@ -398,10 +349,19 @@ _CAPITALIZED_WORD = re.compile(
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|[\"“‘(\[*•#>-]|\n)\s*$")
 _TAGS_OF_NAMES = ("nr", "ns", "nt", "nrt", "nrfg", "nz")
-_NO_NAMES = words("i mr mrs ms miss dr prof sir lady lord st no the a an ok am pm")
+_LONGEST_DOUBTFUL = 2  # characters of a Chinese name
+_TITLES = "mr mrs ms miss dr prof professor sir lady lord st"
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
+_NO_NAMES = words(f"{_TITLES} {_WEEKDAYS} i no the a an ok am pm")
+_CAPITAL_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+")
 
 
-def _english_name_facts(text: str, known_words: Collection[str]) -> Iterator[ClaimFact]:
+def capitalized_words(text: str) -> frozenset[str]:
+    """The words that stand with a capital inside the sentences of a text, in lower case."""
+    return frozenset([match[0].lower() for match in _CAPITAL_INSIDE.finditer(text)])
+
+
+def _english_name_facts(text: str, is_known: Callable[[str], bool]) -> Iterator[ClaimFact]:
     """Runs of capitalized words; the first word of a sentence if it is known as a name's or a name
     goes on.
     """
@@ -416,7 +376,7 @@ def _english_name_facts(text: str, known_words: Collection[str]) -> Iterator[Cla
         else:
             runs.append([match])
     for run in runs:
-        while run and _is_no_name(text, run, known_words):
+        while run and _begins_no_name(text, run, is_known):
             run.pop(0)
         if run:
             start = run[0].start()
@@ -429,22 +389,31 @@ def _english_name_facts(text: str, known_words: Collection[str]) -> Iterator[Cla
             )
 
 
-def _is_no_name(text: str, run: list[re.Match[str]], known_words: Collection[str]) -> bool:
-    """Whether the first word of a run is a capitalized word of grammar, or only begins a sentence."""
-    word = run[0][0].lower().rstrip(".").removesuffix("'s").removesuffix("’s")
-    if word in _NO_NAMES or word in STOP_WORDS or word in ENGLISH_NUMBERS:
+def is_no_name(word: str) -> bool:
+    """Whether a capitalized word is one of grammar, a title, a weekday or a number."""
+    plain = word.lower().rstrip(".").removesuffix("'s").removesuffix("’s")
+    return plain in _NO_NAMES or plain in STOP_WORDS or plain in ENGLISH_NUMBERS
+
+
+def _begins_no_name(text: str, run: list[re.Match[str]], is_known: Callable[[str], bool]) -> bool:
+    """Whether the first word of a run is no name, or only begins a sentence."""
+    if is_no_name(run[0][0]):
         return True
     if not _SENTENCE_START.search(text, max(0, run[0].start() - 4), run[0].start()):
         return False
     if run[0][0][1:2].isupper():
         return False
-    return word not in known_words
+    return not is_known(run[0][0].lower().rstrip(".").removesuffix("'s").removesuffix("’s"))
 
 
-def _chinese_name_facts(text: str) -> Iterator[ClaimFact]:
-    """Names by the tags of a segmenter."""
+def _chinese_name_facts(text: str, is_known: Callable[[str], bool]) -> Iterator[ClaimFact]:
+    """Names by the tags of a segmenter, which calls many words of two characters a name (美丽, 和平): these
+    are only names if they are known.
+    """
     for word in segmented(text):
-        if word.tag in _TAGS_OF_NAMES and len(word.text) > 1 and has_cjk(word.text):
+        if word.tag not in _TAGS_OF_NAMES or not has_cjk(word.text):
+            continue
+        if len(word.text) > _LONGEST_DOUBTFUL or is_known(word.text):
             yield ClaimFact(kind="name", start=word.start, end=word.end, text=word.text)
 
 
@@ -458,16 +427,27 @@ def value_facts(text: str) -> list[ClaimFact]:
 
 @lru_cache(4_000)  # sentences are near several claims
 def _value_facts(text: str) -> tuple[ClaimFact, ...]:
-    if _VALUE_HINT.search(text) is None:
+    if not _may_have_values(text):
         return ()
     plain = half_width(text)
     dates = _date_facts(plain)
     special = [*_clock_facts(plain), *_fraction_facts(plain)]
     special = [fact for fact in special if not _overlaps(fact, dates)]
     taken = [(fact.start, fact.end) for fact in (*dates, *special)]
-    decades = [match.span() for match in _DECADE.finditer(plain)]
-    numbers = _plain_number_facts(plain, [*taken, *decades])
+    numbers = _plain_number_facts(plain, taken)
     return tuple(sorted([*dates, *special, *numbers], key=lambda fact: fact.start))
+
+
+def _may_have_values(text: str) -> bool:
+    """Whether a text has a numeral, or a word of a number or a month: most sentences have none."""
+    if _NUMERAL.search(text):
+        return True
+    return not _VALUE_WORDS.isdisjoint(_LETTERS.findall(text.lower()))
+
+
+def values_in_passage(text: str) -> list[ClaimFact]:
+    """The numbers and dates of a long text; their places are not those of the text."""
+    return [value for piece in _PIECE_BORDER.split(text) for value in _value_facts(piece)]
 
 
 def _overlaps(fact: ClaimFact, dates: Collection[ClaimFact]) -> bool:
@@ -479,107 +459,116 @@ def quotation_facts(text: str) -> list[ClaimFact]:
     return list(_quotation_facts(text))
 
 
-def name_facts(text: str, known_words: Collection[str]) -> list[ClaimFact]:
-    """The names of a text. `known_words` are words of names, in lower case."""
-    facts = list(_english_name_facts(text, known_words))
+def name_facts(text: str, is_known: Callable[[str], bool]) -> list[ClaimFact]:
+    """The names of a text; `is_known` tells of a word in lower case whether it belongs to a name. An English
+    name in brackets in a Chinese text is a translation.
+    """
+    facts = list(_english_name_facts(text, is_known))
     if has_cjk(text):
-        facts += _chinese_name_facts(text)
+        facts = [fact for fact in facts if text[fact.start - 1 : fact.start] not in ("(", "（")]
+        facts += _chinese_name_facts(text, is_known)
     return facts
 
 
-# ── words that turn a statement round ───────────────────────────────────────────
+# ── words that turn a statement round, or make it weaker or stronger ────────────
 
-_NEGATION_ENDING = re.compile(r"n['’]?t$")
-_NOT_NEGATING_BEFORE = words("only just merely necessarily least")  # "not only"
+_LIMITS = words(  # "not only", "not until", "not beyond": it is, with a limit
+    "only just merely necessarily least until unless beyond except more less 只 仅 除非 除了 超过 才"
+)
 _ENGLISH_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\d.,]*|[.,;:!?()—–]")
 _SCOPE_ENDS = frozenset(".,;:!?()—–，。；：！？、（）")
 _SCOPE = 2  # words of content after a negation that it is said of
+_FARTHEST = 8  # words after it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Negation:
-    """A negating word of a text, and the words of content right after it."""
+class Operator:
+    """A word that changes what is said of the words of content right after it: "not", "may". After "did"
+    the first word of several `has_past`, perhaps an irregular one.
+    """
 
     start: int
     end: int
     text: str
     words: tuple[str, ...]
+    has_past: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Polarity:
-    """The negations of a text, and the stems of content that none of them is said of."""
+    """The operators of a text, and the words of content that none of them is said of."""
 
-    negations: tuple[Negation, ...]
+    operators: tuple[Operator, ...]
     affirmed: frozenset[str]
 
-    @property
-    def denied(self) -> frozenset[str]:
-        """The stems that a negation is said of."""
-        return frozenset(word for negation in self.negations for word in negation.words)
 
-
-def _tokens(text: str) -> Iterator[tuple[int, int, str]]:
+@lru_cache(4_000)
+def _tokens(text: str) -> tuple[tuple[int, int, str], ...]:
+    """The words and marks of a text with their places, in lower case."""
     if has_cjk(text):
-        for word in segmented(text):
-            yield word.start, word.end, word.text.lower()
-    else:
-        for match in _ENGLISH_TOKEN.finditer(text):
-            yield match.start(), match.end(), match[0].lower().replace("’", "'")
-
-
-def base(word: str) -> str:
-    """An English word without its ending; of an irregular verb the base form: "sold" meets "sell"."""
-    return stem(VERB_BASES.get(word, word))
-
-
-def _is_negation(word: str) -> bool:
-    return word.replace("'", "") in NEGATIONS or (
-        len(word) > 3 and _NEGATION_ENDING.search(word) is not None and "'" in word
+        return tuple([(word.start, word.end, word.text.lower()) for word in segmented(text)])
+    return tuple(
+        [
+            (match.start(), match.end(), match[0].lower().replace("’", "").replace("'", ""))
+            for match in _ENGLISH_TOKEN.finditer(text)
+        ]
     )
 
 
 @lru_cache(4_000)
-def polarity(text: str) -> Polarity:
-    """What a text says "not" of."""
-    negations: list[Negation] = []
-    affirmed: set[str] = set()
-    open_negation: tuple[int, int, str] | None = None
-    scope: list[str] = []
+def polarity(text: str, operators: frozenset[str] = NEGATIONS) -> Polarity:
+    """What a text says "not" of; or what it says with other `operators`, such as "may"."""
+    tokens = _tokens(text)
+    found: list[Operator] = []
+    changed_places: set[int] = set()
+    for place, (start, end, word) in enumerate(tokens):
+        scope = _scope(tokens, place) if _is_operator(text, start, word, operators) else None
+        if scope is not None:
+            words_in_scope = tuple([_content(tokens[changed][2]) for changed in scope])
+            is_after_did = word == "didnt" or (place > 0 and tokens[place - 1][2] == "did")
+            operator = Operator(
+                start=start,
+                end=end,
+                text=text[start:end],
+                words=words_in_scope,
+                has_past=is_after_did and len(words_in_scope) > 1,
+            )
+            found.append(operator)
+            changed_places |= {place, *scope}
+    affirmed = [
+        _content(word)
+        for place, (_, _, word) in enumerate(tokens)
+        if place not in changed_places and _is_content(word)
+    ]
+    return Polarity(operators=tuple(found), affirmed=frozenset(affirmed))
 
-    def close() -> None:
-        nonlocal open_negation
-        if open_negation is not None:
-            start, end, word = open_negation
-            negations.append(Negation(start=start, end=end, text=word, words=tuple(scope)))
-            scope.clear()
-            open_negation = None
 
-    for start, end, word in _tokens(text):
-        if _is_negation(word):
-            close()
-            open_negation = (start, end, text[start:end])
-        elif word in _SCOPE_ENDS:
-            close()
-        elif open_negation is not None and word in _NOT_NEGATING_BEFORE:
-            open_negation = None
-            scope.clear()
-        elif (not word.isascii() or word.isalnum()) and word not in STOP_WORDS:
-            content = base(word) if word.isascii() else word
-            if open_negation is None:
-                affirmed.add(content)
-                continue
-            scope.append(content)
-            if len(scope) == _SCOPE:
-                close()
-    close()
-    return Polarity(negations=tuple(negations), affirmed=frozenset(affirmed))
+def _is_operator(text: str, start: int, word: str, operators: Collection[str]) -> bool:
+    return word in operators and (word != "may" or text[start] == "m")
+
+
+def _scope(tokens: Sequence[tuple[int, int, str]], place: int) -> list[int] | None:
+    """The places of the words of content right after an operator; None if it only sets a limit."""
+    scope: list[int] = []
+    for following in range(place + 1, min(place + _FARTHEST, len(tokens))):
+        word = tokens[following][2]
+        if word in _LIMITS:
+            return None
+        if word in _SCOPE_ENDS or word in NEGATIONS:
+            break
+        if _is_content(word) and len(scope) < _SCOPE:
+            scope.append(following)
+    return scope
+
+
+def _is_content(word: str) -> bool:
+    return word[0].isalnum() and word not in STOP_WORDS
+
+
+def _content(word: str) -> str:
+    return stem(word) if word.isascii() else word
 
 
 def words_of(text: str, searched_words: Collection[str]) -> list[tuple[int, int, str]]:
     """The places of these words in a text."""
-    return [
-        (start, end, word)
-        for start, end, word in _tokens(text)
-        if word in searched_words and (word != "may" or text[start] == "m")
-    ]
+    return [token for token in _tokens(text) if token[2] in searched_words]

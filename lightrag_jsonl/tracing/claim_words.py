@@ -110,7 +110,8 @@ UNITS: dict[str, tuple[str, float]] = {
     for unit in units.split()
 }
 NEGATIONS = words(
-    "not no never without neither nor none nobody nothing nowhere cannot cant hardly"
+    "not no never neither nor none nobody nothing nowhere cannot hardly"
+    " aint arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt mustnt neednt shouldnt wasnt werent wont wouldnt"
     " 不 没 没有 未 无 非 并非 不是 不会 不能 不得 无法 并未 尚未 从未 从不 不可 不必 毫无 勿 莫 不曾 未曾 并不 不再"
     " 未能 不予 未经 没能 不应 不准 不许 绝不 决不 均未 并没有 从来不 不需要 不用 不该 并无 均不 仍未 也不 都不 还没"
     " 还没有 从没 从没有 不想 不愿"
@@ -125,7 +126,7 @@ STRONG_WORDS: dict[str, frozenset[str]] = {
         "only sole solely exclusively alone just 只 仅 仅仅 唯一 只有 只能 独自 单独 惟一"
     ),
     "must": words(
-        "must required mandatory obligatory necessarily shall has_to have_to 必须 必需 务必 一定 必然 必定 应当 须 强制"
+        "must required mandatory obligatory necessarily shall 必须 必需 务必 一定 必然 必定 应当 须 强制"
     ),
     "certain": words(
         "definitely certainly undoubtedly surely proven proved clearly 肯定 确定 无疑 毫无疑问 绝对"
@@ -141,7 +142,7 @@ OFFERS = re.compile(
     r"^(?:i hope|let me know|feel free|if you (?:need|have|want|would|'d)|please (?:let|ask|note|feel|provide)"
     r"|would you|do you|happy to|i can(?:not|'t)? |i(?:'m| am) |i could not|i couldn't|here (?:is|are)\b|sure[,!.]"
     r"|in (?:summary|conclusion)\W*$|thank|sorry|based on the (?:context|passages?|provided)\b[^,.]*\W*$)"
-    r"|^(?:希望|如有|如需|如果您|如果你|请告诉|请问|欢迎|以下是|抱歉|对不起|很高兴|我无法|我不能|谢谢|需要(?:我|更多))",
+    r"|^(?:希望|如有|如需|如果您|如果你|请告诉|请问|欢迎|以下是|抱歉|对不起|很高兴|我无法|我不能|谢谢|需要(?:我|更多)|[^。]*您(?:想|希望|需要|问))",
     re.IGNORECASE,
 )
 SOURCES_AS_SUBJECT = re.compile(
@@ -150,8 +151,8 @@ SOURCES_AS_SUBJECT = re.compile(
     r"(?:mention|say|specif|stat|provid|giv|contain|includ|indicat|explain|available|enough|nam|tell|describ|answer)"
     r"|\bno\s+(?:\w+\s+){0,2}(?:information|mention|details?)\b"
     r"|\bnot\s+(?:\w+\s+)?(?:mentioned|specified|stated|provided|given|named|described)\s+(?:in|by)\s+the\b"
-    r"|(?:资料|上下文|原文|文中|文档|文本|信息|材料|段落)[^。，]{0,8}(?:没有|没|未|并未|不)[^。，]{0,4}"
-    r"(?:提|说|给|包含|涉及|指出|写|记载)"
+    r"|(?:资料|上下文|原文|文中|文档|文本|信息|材料|段落|内容|知识库)[^。]{0,30}(?:没有|没|未|不|无法)[^。，]{0,6}"
+    r"(?:提|说|给|包含|涉及|指出|写|记载|列出|确认|判断|回答|提供)"
     r"|没有[^。，]{0,6}(?:信息|资料|记载)",
     re.IGNORECASE,
 )

@@ -6,58 +6,43 @@ too many or too few. They never tell that a sentence supports a claim.
 
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 
 from lightrag_jsonl.core.answers import Span, Verdict
-from lightrag_jsonl.core.cjk import has_cjk, is_cjk, simplified
-from lightrag_jsonl.core.headings import find_headings
+from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS, is_grammatical
+from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.tracing.claim_facts import (
     ClaimFact,
-    base,
+    is_no_name,
     name_facts,
     polarity,
     quotation_facts,
     value_facts,
     words_of,
 )
-from lightrag_jsonl.tracing.claim_words import HEDGES, STRONG_WORDS
+from lightrag_jsonl.tracing.claim_words import HEDGES, NEGATIONS, STRONG_WORDS
+from lightrag_jsonl.tracing.passages import (
+    JudgedPassage,
+    Passages,
+    Place,
+    Window,
+    is_chinese,
+    letters_and_digits,
+    read_passages,
+)
 
 _SHORTEST_COPY = 12  # characters of a claim that is a quotation word for word
 _QUOTATION_MARKS = "“”\"'‘’「」"
 _FULL_STOPS = ".。!！?？…"
-_CAPITAL_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+")
-_NEAR = 0.5  # of the words of a claim, in a sentence about the same
-_RESTATED = 0.5  # of the words of a clause of that sentence, in the claim
-_CLAUSE_BORDER = re.compile(r"[,;:](?=\s)|[，；：。！？]|\s[–—]\s|——")
 _CLAUSE_BORDERS = _FULL_STOPS + _QUOTATION_MARKS + ",;:，；：、\n|()（）—"
-_BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
 _PRECISION = 0.01  # "about" allows a hundredth
 _EXACT = 1e-6
+_SHORTEST_ABBREVIATION = 4  # characters of a Chinese name
 _COUNTABLE = 12  # a number of things up to this may be counted instead of written
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedPassage:
-    """A text that a claim is judged by, and what stands beside it: title, headings, date."""
-
-    text: str
-    background: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Characters `start` to `end` of a passage, by its number among the passages."""
-
-    passage: int
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,15 +107,14 @@ def judge_claim(
     """
     copied = _copied_place(claim, passages)
     if copied is not None:
-        return ClaimJudgement(nearest=copied, window=_text_at(copied, passages))
-    texts = _read(tuple(passages))
-    terms = claim_bases(claim)
-    best = texts.best(terms) or texts.best_by_characters(claim)
-    if not best:
-        return ClaimJudgement(reasons=tuple(_reasons_of_strangers(claim, texts)))
-    window = _Window(texts, best, terms)
+        window_text = passages[copied.passage].text[copied.start : copied.end]
+        return ClaimJudgement(nearest=copied, window=window_text)
+    all_passages = read_passages(tuple(passages))
+    window = all_passages.window(claim)
+    if window is None:
+        return ClaimJudgement(reasons=tuple(_reasons_of_strangers(claim, all_passages)))
     return ClaimJudgement(
-        nearest=best[0].place,
+        nearest=window.place,
         window=window.text,
         reasons=tuple(_reasons(claim, window, known_words)),
     )
@@ -166,259 +150,61 @@ def _whole_sentences(text: str, start: int, end: int) -> Span:
     return min(start, around[0][0]), max(end, around[-1][1])
 
 
-def _text_at(place: Place, passages: Sequence[JudgedPassage]) -> str:
-    return passages[place.passage].text[place.start : place.end]
-
-
-def _reasons_of_strangers(claim: str, texts: "_Texts") -> Iterator[Reason]:
+def _reasons_of_strangers(claim: str, passages: Passages) -> Iterator[Reason]:
     """The reasons to mark a claim that shares no word with the passages: numbers and dates that stand
-    nowhere, and that nothing can be compared.
+    nowhere, and that nothing can be compared. In another language that is to be expected.
     """
-    words = _words_for(claim)
     for fact in value_facts(claim):
-        if not _stands_among(fact, texts.values):
-            yield Reason(
-                kind=fact.kind,
-                text=words["lacks"].format(fact.text),
-                differing=(fact.start, fact.end),
-            )
-    is_other = has_cjk(claim) != has_cjk(texts.whole)
-    yield Reason(kind="nothing", text=words["language" if is_other else "nothing"], decides=False)
+        if not _stands_among(fact, passages.values) and not _is_countable(fact):
+            yield _lacking(claim, fact, "lacks")
+    if is_chinese(claim) == is_chinese(passages.whole):
+        yield Reason(kind="nothing", text=_words_for(claim)["nothing"], decides=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    """A sentence of a passage, by the number of the passage and its own number among all sentences."""
-
-    passage: int
-    number: int
-    start: int
-    end: int
-    is_heading: bool
-
-    @property
-    def place(self) -> Place:
-        """Its characters."""
-        return Place(passage=self.passage, start=self.start, end=self.end)
-
-
-class _Texts:
-    """Passages read once for all the claims of an answer: their sentences, and where each word stands."""
-
-    def __init__(self, passages: tuple[JudgedPassage, ...]) -> None:
-        self.passages = passages
-        self.sentences: list[_Sentence] = []
-        self._stems: list[frozenset[str]] = []
-        self._postings: dict[str, list[int]] = {}
-        self._first: list[int] = []  # of each passage, the place of its first sentence
-        for number, passage in enumerate(passages):
-            self._first.append(len(self.sentences))
-            for start, end, stems, is_heading in _sentence_stems(passage.text):
-                for term in stems:
-                    self._postings.setdefault(term, []).append(len(self.sentences))
-                self.sentences.append(
-                    _Sentence(number, len(self.sentences), start, end, is_heading)
-                )
-                self._stems.append(stems)
-        self._first.append(len(self.sentences))
-
-    def best(self, terms: frozenset[str]) -> list[_Sentence]:
-        """The sentences that share most terms of a claim, weighted by rarity, the best first; no heading."""
-        scores: dict[int, float] = {}
-        for term in sorted(terms):
-            places = self._postings.get(term, ())
-            weight = math.log(1 + len(self.sentences) / len(places)) if places else 0.0
-            for place in places:
-                scores[place] = scores.get(place, 0.0) + weight
-        ordered = sorted(scores, key=lambda place: (-scores[place], place))
-        sentences = [self.sentences[place] for place in ordered[: 4 * _BEST]]
-        return [sentence for sentence in sentences if not sentence.is_heading][:_BEST]
-
-    def best_by_characters(self, claim: str) -> list[_Sentence]:
-        """The same by single CJK characters, for a claim in other words."""
-        characters = _content_characters(claim)
-        scores: list[tuple[float, int]] = []
-        for place, sentence in enumerate(self.sentences):
-            shared = (
-                len(characters & _content_characters(self.text_of(sentence))) if characters else 0
-            )
-            if shared and not sentence.is_heading:
-                scores.append((-shared, place))
-        return [self.sentences[place] for _, place in sorted(scores)[:_BEST]]
-
-    def stems(self, sentence: _Sentence) -> frozenset[str]:
-        """The words of content of a sentence."""
-        return self._stems[sentence.number]
-
-    def neighbours(self, sentence: _Sentence) -> Span:
-        """The characters from the sentence before to the one after, in the same passage."""
-        first = max(sentence.number - 1, self._first[sentence.passage])
-        last = min(sentence.number + 1, self._first[sentence.passage + 1] - 1)
-        return self.sentences[first].start, self.sentences[last].end
-
-    @cached_property
-    def whole(self) -> str:
-        """All passages and what stands beside them."""
-        parts = dict.fromkeys(passage.background for passage in self.passages)
-        return "\n".join([*[passage.text for passage in self.passages], *parts])
-
-    @cached_property
-    def letters(self) -> str:
-        """Letters and digits alone."""
-        return _letters_and_digits(self.whole)
-
-    @cached_property
-    def values(self) -> list[ClaimFact]:
-        """All numbers and dates."""
-        parts = [self.text_of(sentence) for sentence in self.sentences]
-        parts += dict.fromkeys(passage.background for passage in self.passages)
-        return [fact for part in parts for fact in value_facts(part)]
-
-    def text_of(self, sentence: _Sentence) -> str:
-        """The characters of a sentence."""
-        return self.passages[sentence.passage].text[sentence.start : sentence.end]
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The words that stand with a capital inside sentences, in lower case."""
-        return frozenset(match[0].lower() for match in _CAPITAL_INSIDE.finditer(self.whole))
-
-    @cached_property
-    def written_words(self) -> frozenset[str]:
-        """The words as they are written."""
-        return frozenset(self.whole.split())
-
-
-_read = lru_cache(32)(_Texts)  # the claims of an answer have the same passages
-
-
-@lru_cache(400)  # a passage is often cited several times
-def _sentence_stems(text: str) -> tuple[tuple[int, int, frozenset[str], bool], ...]:
-    """The sentences of a text with their stems; and whether each is a heading."""
-    headings = [heading.start for heading in find_headings(text)]
-    sentences = []
-    for start, end in sentence_spans(text):
-        place = bisect_right(headings, end - 1) - 1
-        is_heading = place >= 0 and start <= headings[place] < end
-        is_heading = is_heading or _stands_alone(text, start, end)
-        sentences.append((start, end, claim_bases(text[start:end]), is_heading))
-    return tuple(sentences)
-
-
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether a sentence is a short line between blank lines, without a full stop: a heading."""
-    line = text[start:end]
-    if end - start > 60 or line[-1] in '.。!！?？…”"」）)：:;；|' or line[0] in "-*|•·":
-        return False
-    return text[:start].rstrip(" ").endswith("\n\n") and text[end:].lstrip(" ").startswith("\n")
-
-
-def _content_characters(text: str) -> frozenset[str]:
-    """The CJK characters of a text that mean something alone."""
-    return frozenset(
-        [char for char in simplified(text) if is_cjk(char) and not is_grammatical(char)]
+def _lacking(claim: str, fact: ClaimFact, word: str) -> Reason:
+    return Reason(
+        kind=fact.kind,
+        text=_words_for(claim)[word].format(fact.text),
+        differing=(fact.start, fact.end),
     )
 
 
-def claim_bases(text: str) -> frozenset[str]:
-    """The words of a text without words of grammar, English ones without their endings."""
-    return frozenset([base(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
-
-
-class _Window:
-    """The best sentences of a claim with their neighbours, and the background of their passages."""
-
-    def __init__(self, texts: _Texts, best: Sequence[_Sentence], terms: frozenset[str]) -> None:
-        passages = texts.passages
-        self.texts = texts
-        self.nearest_start = best[0].start
-        self.best = [texts.text_of(sentence) for sentence in best]
-        self.nearest = self.best[0]
-        nearest_stems = texts.stems(best[0])
-        shared = len(nearest_stems & terms)
-        self.claim_share = shared / max(len(terms), 1)
-        self._terms = terms
-        spans: dict[int, list[Span]] = {}
-        for sentence in best:
-            spans.setdefault(sentence.passage, []).append(texts.neighbours(sentence))
-        self.parts = [
-            passages[number].text[start:end]
-            for number, own_spans in spans.items()
-            for start, end in _joined_spans(sorted(own_spans))
-        ]
-        background = "\n".join(dict.fromkeys(passages[number].background for number in spans))
-        self.text = "\n".join([*self.parts, background])
-        self.values = [fact for part in (*self.parts, background) for fact in value_facts(part)]
-
-    @property
-    def is_near(self) -> bool:
-        """Whether the nearest sentence is about the same: it has most words of the claim."""
-        return self.claim_share >= _NEAR
-
-    def restates(self, place: int) -> bool:
-        """Whether the claim has most words of the clause at a place of the nearest sentence, too."""
-        borders = [mark.end() for mark in _CLAUSE_BORDER.finditer(self.nearest)]
-        start = max([border for border in borders if border <= place], default=0)
-        end = min([border for border in borders if border > place], default=len(self.nearest))
-        stems = claim_bases(self.nearest[start:end])
-        return self.is_near and len(stems & self._terms) >= _RESTATED * len(stems)
-
-
-def _joined_spans(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Sorted spans, overlapping ones as one."""
-    start, end = spans[0]
-    for next_start, next_end in spans[1:]:
-        if next_start > end:
-            yield start, end
-            start = next_start
-            end = next_end
-        end = max(end, next_end)
-    yield start, end
-
-
-# ── the reasons ─────────────────────────────────────────────────────────────────
-
-
-def _reasons(claim: str, window: _Window, known_words: Collection[str]) -> Iterator[Reason]:
+def _reasons(claim: str, window: Window, known_words: Collection[str]) -> Iterator[Reason]:
     yield from _value_reasons(claim, window)
-    yield from _quotation_reasons(claim, window)
-    yield from _name_reasons(claim, window, known_words)
-    yield from _polarity_reasons(claim, window)
-    yield from _strength_reasons(claim, window)
+    yield from _quotation_reasons(claim, window.passages)
+    yield from _name_reasons(claim, window.passages, known_words)
+    if window.is_near:
+        yield from _polarity_reasons(claim, window)
+        yield from _strength_reasons(claim, window)
 
 
-def _value_reasons(claim: str, window: _Window) -> Iterator[Reason]:
+# ── numbers and dates ───────────────────────────────────────────────────────────
+
+
+def _value_reasons(claim: str, window: Window) -> Iterator[Reason]:
     nearest = value_facts(window.nearest)
     for fact in value_facts(claim):
         if _stands_among(fact, window.values):
             continue
-        if not window.is_near and _stands_among(fact, window.texts.values):
+        if not window.is_near and _stands_among(fact, window.passages.values):
             continue
         counterpart = _counterpart(fact, nearest)
-        countable = (
-            fact.kind == "number"
-            and not fact.measure
-            and fact.number <= _COUNTABLE
-            and fact.number % 1 == 0
-        )
-        decides = counterpart is not None or not countable
-        words = _words_for(claim)
         if counterpart is not None:
-            text = words["says"].format(counterpart.text, fact.text)
-            source = (
-                window.nearest_start + counterpart.start,
-                window.nearest_start + counterpart.end,
+            start = window.place.start
+            yield Reason(
+                kind=fact.kind,
+                text=_words_for(claim)["says"].format(counterpart.text, fact.text),
+                differing=(fact.start, fact.end),
+                instead=(start + counterpart.start, start + counterpart.end),
             )
-        else:
-            text = words["lacks"].format(fact.text)
-            source = None
-        yield Reason(
-            kind=fact.kind,
-            text=text,
-            differing=(fact.start, fact.end),
-            instead=source,
-            decides=decides,
-        )
+        elif not _is_countable(fact):
+            yield _lacking(claim, fact, "lacks")
+
+
+def _is_countable(fact: ClaimFact) -> bool:
+    """Whether a number may be counted from what a text lists: three towns."""
+    is_bare = fact.kind == "number" and not fact.measure
+    return is_bare and fact.number <= _COUNTABLE and fact.number % 1 == 0
 
 
 def _stands_among(fact: ClaimFact, values: Sequence[ClaimFact]) -> bool:
@@ -478,218 +264,151 @@ def _same_date(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[ClaimFa
     return True
 
 
-def _quotation_reasons(claim: str, window: _Window) -> Iterator[Reason]:
+# ── quotations and names ────────────────────────────────────────────────────────
+
+
+def _quotation_reasons(claim: str, passages: Passages) -> Iterator[Reason]:
     for fact in quotation_facts(claim):
-        pieces = [_letters_and_digits(piece) for piece in fact.text.replace("...", "…").split("…")]
-        if not all(piece in window.texts.letters for piece in pieces):
-            yield Reason(
-                kind="quotation",
-                text=_words_for(claim)["quotation"].format(fact.text),
-                differing=(fact.start, fact.end),
-            )
+        pieces = [letters_and_digits(piece) for piece in fact.text.replace("...", "…").split("…")]
+        if not all(piece in passages.letters for piece in pieces):
+            yield _lacking(claim, fact, "quotation")
 
 
-def _letters_and_digits(text: str) -> str:
-    folded = nfkc_casefold(simplified(text))
-    return "".join([char for char in folded if char.isalnum()])
-
-
-def _name_reasons(claim: str, window: _Window, known_words: Collection[str]) -> Iterator[Reason]:
-    whole = window.texts.whole
-    if not window.claim_share or has_cjk(claim) != has_cjk(window.text):
+def _name_reasons(claim: str, passages: Passages, known_words: Collection[str]) -> Iterator[Reason]:
+    if is_chinese(claim) != is_chinese(passages.whole):
         return  # in another script, a name has other letters
     values = value_facts(claim)
-    for fact in name_facts(claim, _NamedWords(window.texts, known_words)):
+
+    def is_known(word: str) -> bool:
+        if word in passages.capitalized_words:
+            return True
+        return word in known_words and f" {word} " not in passages.whole
+
+    for fact in name_facts(claim, is_known):
         if any(fact.start < value.end and value.start < fact.end for value in values):
             continue  # the month of a date
-        missing = _missing_part(fact.text, window.text)
+        missing = _missing_part(fact.text, passages)
         if missing:
-            elsewhere = not _missing_part(fact.text, whole)
-            if elsewhere and not window.is_near:
-                continue
             yield Reason(
                 kind="name",
-                text=_words_for(claim)["elsewhere" if elsewhere else "name"].format(missing),
+                text=_words_for(claim)["name"].format(missing),
                 differing=(fact.start, fact.end),
-                decides=not elsewhere,
             )
 
 
-class _NamedWords(Collection[str]):
-    """The words of names: with a capital inside a sentence of the texts, or of the index."""
-
-    def __init__(self, texts: _Texts, known_words: Collection[str]) -> None:
-        self._texts = texts
-        self._known_words = known_words
-
-    def __contains__(self, word: object) -> bool:
-        if word in self._texts.names:
-            return True
-        return word in self._known_words and word not in self._texts.written_words
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._known_words)
-
-    def __len__(self) -> int:
-        return len(self._known_words)
-
-
-def _missing_part(name: str, text: str) -> str:
-    """The part of a name that a text does not have, also not in a short form; "" if there is none."""
-    folded = simplified(text)
+def _missing_part(name: str, passages: Passages) -> str:
+    """The part of a name that passages do not have, also not in a short form; "" if there is none."""
     if has_cjk(name):
         plain = simplified(name)
-        return "" if plain in folded or _is_abbreviated(plain, folded) else name
-    stems = _name_stems(text)
+        is_there = plain in passages.simplified or _is_abbreviated(plain, passages.simplified)
+        return "" if is_there else name
     parts = [part for part in name.replace("-", " ").split() if part[:1].isupper()]
-    missing = [part for part in parts if not _stands(part, stems)]
-    if not missing:
-        return ""
-    if len(missing) < len(parts) and _has_short_form(parts, missing, text):
-        return ""
-    if _initials(parts) in stems or _is_acronym(name, text):
+    missing = [part for part in parts if not _stands(part, passages.stems)]
+    if not missing or _is_short_form(parts, missing, passages) or _is_acronym(name, passages):
         return ""
     return " ".join(missing)
 
 
-@lru_cache(200)
-def _name_stems(text: str) -> frozenset[str]:
-    return frozenset(stem(term) for term in search_terms(text)) | frozenset(search_terms(text))
-
-
 def _stands(part: str, stems: Collection[str]) -> bool:
     """Whether the words of a part of a name stand among stems, or a form of them: Polish, Poland."""
-    terms = search_terms(part)
     if part.endswith(".") or len(part) == 1:  # an initial
         return any(word.startswith(part[0].lower()) for word in stems)
-    for term in terms:
-        if term in stems or stem(term) in stems:
+    for term in search_terms(part):
+        if stem(term) in stems or term in GRAMMAR_WORDS:
             continue
-        if len(term) < 5 or not any(
-            word[:4] == term[:4] and abs(len(word) - len(term)) < 5 for word in stems
-        ):
+        has_form = any(word[:4] == term[:4] and abs(len(word) - len(term)) < 5 for word in stems)
+        if len(term) < 5 or not has_form:
             return False
     return True
 
 
-def _has_short_form(parts: Sequence[str], missing: Sequence[str], text: str) -> bool:
-    """Whether the other parts of a name stand alone somewhere: Ms McCullough for Deb McCullough."""
+def _is_short_form(parts: Sequence[str], missing: Sequence[str], passages: Passages) -> bool:
+    """Whether the passages have the initials of a name, or another part of it that stands alone somewhere:
+    Ms McCullough for Deb McCullough.
+    """
+    initials = "".join([part[0] for part in parts]).lower()
+    if len(parts) > 1 and initials in passages.stems:
+        return True
     for part in parts:
-        if part in missing:
-            continue
-        for match in re.finditer(rf"(?<!\w){re.escape(part)}(?!\w)", text):
-            before = re.search(
-                r"([A-Z][\w'’]*)\.?\s$", text[max(0, match.start() - 30) : match.start()]
-            )
-            after = re.match(r"\s([A-Z][\w]*)", text[match.end() :])
-            has_other_before = (
-                before is not None
-                and before[1] not in parts
-                and before[1]
-                not in (
-                    "Mr",
-                    "Mrs",
-                    "Ms",
-                    "Dr",
-                    "Miss",
-                    "Sir",
-                    "Lady",
-                    "Lord",
-                    "The",
-                    "In",
-                    "And",
-                    "But",
-                    "Professor",
-                )
-            )
-            has_other_after = after is not None and after[1] not in parts
-            if not has_other_before and not has_other_after:
+        named = rf"(?:\b(?P<before>[A-Z]\w*)\.? )?\b{re.escape(part)}\b(?! [A-Z])"
+        for match in () if part in missing else re.finditer(named, passages.whole):
+            before = match["before"]
+            if before is None or before in parts or is_no_name(before):
                 return True
     return False
 
 
-def _initials(parts: Sequence[str]) -> str:
-    return "".join(part[0] for part in parts).lower() if len(parts) > 1 else "\0"
-
-
-def _is_acronym(name: str, text: str) -> bool:
-    """Whether a name in capitals has the initials of words of a text that follow each other."""
+def _is_acronym(name: str, passages: Passages) -> bool:
+    """Whether a name in capitals has the initials of capitalized words that follow each other."""
     letters = name.replace(".", "")
-    if not letters.isupper() or not 2 <= len(letters) <= 8:
-        return False
-    between = r"[\w'’-]*[\s/-]+(?:(?:of|the|and|for|in|on|a|de|plus)\s+)*"
-    return re.search(rf"\b{between.join(letters)}", text, re.IGNORECASE) is not None
+    return letters.isupper() and len(letters) > 1 and letters in passages.initials
 
 
 def _is_abbreviated(name: str, text: str) -> bool:
-    """Whether a text has a longer or shorter form of a Chinese name: 华测检测 for 华测, 监管局 for 监督管理局."""
-    if len(name) < 4:
-        return False
+    """Whether a text has a longer form of a Chinese name: 监督管理局 for 监管局."""
     pattern = r"[\u4e00-\u9fff]{0,3}".join(map(re.escape, name))
-    return bool(re.search(pattern, text))
+    return len(name) >= _SHORTEST_ABBREVIATION and re.search(pattern, text) is not None
 
 
-def _polarity_reasons(claim: str, window: _Window) -> Iterator[Reason]:
+# ── words that turn a statement round, or make it stronger or weaker ────────────
+
+
+def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
+    """A "not" of the claim where the passage says the same without it, or one that the claim has lost."""
     claimed = polarity(claim)
-    nearby = [polarity(part) for part in window.best]
-    everything = polarity(window.text)
-    words = _words_for(claim)
-    nearest = nearby[0]
-    affirmed = frozenset(
-        word for sentence_polarity in nearby for word in sentence_polarity.affirmed
-    )
-    denied = everything.denied
-    if not window.is_near:
+    if not claimed.operators:
+        yield from _lost_operators(claim, window, NEGATIONS, decides=True)
         return
-    for negation in claimed.negations:
-        said_of = [word for word in negation.words if word in affirmed]
-        if said_of and not any(word in denied for word in negation.words):
+    affirmed = {word for sentence in window.best for word in polarity(sentence).affirmed}
+    operators = [found for sentence in window.sentences for found in polarity(sentence).operators]
+    denied = {word for operator in operators for word in operator.words}
+    for negation in claimed.operators:
+        words = frozenset(negation.words)
+        if words & affirmed and not words & denied:
             yield Reason(
                 kind="polarity",
-                text=words["affirms"].format(negation.text),
+                text=_words_for(claim)["affirms"].format(negation.text),
                 differing=(negation.start, negation.end),
             )
             return
-    if claimed.negations:
-        return
-    for negation in nearest.negations:
-        shared = [word for word in negation.words if word in claimed.affirmed]
-        if not window.restates(negation.start):
-            continue
-        if shared and not all(word in everything.affirmed for word in shared):
-            start = window.nearest_start
-            yield Reason(
-                kind="polarity",
-                text=words["denies"].format(negation.text),
-                instead=(start + negation.start, start + negation.end),
-            )
-            return
 
 
-def _strength_reasons(claim: str, window: _Window) -> Iterator[Reason]:
-    if not window.is_near:
+def _lost_operators(
+    claim: str, window: Window, operators: frozenset[str], *, decides: bool
+) -> Iterator[Reason]:
+    """The first operator of the nearest sentence whose words the claim has without any."""
+    claimed = polarity(claim, operators)
+    if claimed.operators:
         return
-    words = _words_for(claim)
-    text = "\n".join(window.best)
+    sentences = [polarity(sentence, operators) for sentence in window.sentences]
+    affirmed = {word for sentence in sentences for word in sentence.affirmed}
+    for operator in polarity(window.nearest, operators).operators:
+        words = frozenset(operator.words)  # "did not sell" may have become "sold"
+        compared = words - {operator.words[0]} if operator.has_past else words
+        if not compared or not compared <= claimed.affirmed or words <= affirmed:
+            continue  # it is said of something else, or elsewhere without it
+        start = window.place.start
+        yield Reason(
+            kind="polarity" if decides else "hedge",
+            text=_words_for(claim)["denies"].format(operator.text),
+            instead=(start + operator.start, start + operator.end),
+            decides=decides,
+        )
+        return
+
+
+def _strength_reasons(claim: str, window: Window) -> Iterator[Reason]:
     for group in STRONG_WORDS.values():
         claimed = words_of(claim, group)
-        if claimed and not words_of(text, group):
+        if claimed and not any(words_of(sentence, group) for sentence in window.best):
             start, end, word = claimed[0]
             yield Reason(
                 kind="strength",
-                text=words["strong"].format(word),
+                text=_words_for(claim)["strong"].format(word),
                 differing=(start, end),
                 decides=False,
             )
-    hedges = words_of(window.nearest, HEDGES)
-    if hedges and window.restates(hedges[0][0]) and not words_of(claim, HEDGES):
-        start, end, word = hedges[0]
-        yield Reason(
-            kind="hedge",
-            text=words["hedge"].format(word),
-            instead=(window.nearest_start + start, window.nearest_start + end),
-            decides=False,
-        )
+    yield from _lost_operators(claim, window, HEDGES, decides=False)
 
 
 _REASON_WORDS = {
@@ -698,26 +417,20 @@ _REASON_WORDS = {
         "lacks": "the passage does not say: {}",
         "quotation": "these words do not stand in the passage: “{}”",
         "name": "the passage does not name {}",
-        "elsewhere": "{} is not named near this sentence",
         "affirms": "the passage says so without “{}”",
         "denies": "the passage says “{}”",
         "strong": "the passage does not say “{}”",
-        "hedge": "the passage says “{}”",
         "nothing": "the passage shares no word with it",
-        "language": "the passage is in another language",
     },
     "zh": {
         "says": "原文写的是“{}”，不是“{}”",
         "lacks": "原文没有写：{}",
         "quotation": "原文没有这样的原话：“{}”",
         "name": "原文没有提到{}",
-        "elsewhere": "这句话附近没有提到{}",
         "affirms": "原文的说法中没有“{}”",
         "denies": "原文写的是“{}”",
         "strong": "原文没有说“{}”",
-        "hedge": "原文写的是“{}”",
         "nothing": "原文与此没有共同的词语",
-        "language": "原文使用另一种语言",
     },
 }
 

@@ -1,7 +1,8 @@
 """Scores, their intervals and generated questions, on small indexes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Chunk, ConfigError, Document, LightRAG
+from lightrag_jsonl.core.answers import Verdict
+from lightrag_jsonl.core.types import ModelTask
+from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tools import evaluation
 from lightrag_jsonl.tools.evaluation import EvalQuestion, interval, read_questions, score
 from tests.kit import relation
 
+OFFLINE: Mapping[ModelTask, str] = {"keywords": "none", "extract": "none"}
 PASSAGES = {
     "opera": ("Thornfield Waltz was composed by Ada Merrow.", "Thornfield Waltz|by|Ada Merrow"),
     "life": ("Ada Merrow was born in Quillhaven.", "Ada Merrow|born in|Quillhaven"),
@@ -110,3 +115,16 @@ def test_generated_questions_take_two_chunks(rag: LightRAG) -> None:
         assert first != second and len(shared) == 1
         assert question.answer not in question.text and shared[0] not in question.text
     assert rag.run(evaluation.generate_questions, 1, seed=3) == made[:1]
+
+
+def test_claims_of_answers_are_counted_by_what_is_known_of_them(tmp_path: Path) -> None:
+    """By the same judge as in answers: a wrong year is missing, a statement without a citation counts, and
+    one with two citations counts once.
+    """
+    answer = "Thornfield Waltz was composed by Ada Merrow [1][2]. It was composed in 1905 [1]. Ada Merrow was born in Quillhaven."
+    with LightRAG(tmp_path, llm=ScriptedLLM(lambda request: answer), models=OFFLINE) as rag:
+        rag.insert([text for text, _ in PASSAGES.values()])
+        (counts,) = rag.run(evaluation.count_claims, [QUESTION], modes=["naive"])
+    assert (counts.mode, counts.statements, counts.uncited) == ("naive", 3, 1)
+    assert counts.verdicts == {**dict.fromkeys(get_args(Verdict), 0), "missing": 1, "nearest": 2}
+    assert evaluation.claim_figures(counts)["missing"] == "1"

@@ -1,10 +1,15 @@
 """What words tell of a claim: facts that do not stand near its sentence, and nothing more."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.tracing.judging import JudgedPassage, judge_claim
+from lightrag_jsonl.tracing.checking import LabelledClaim, yardstick
+from lightrag_jsonl.tracing.judging import judge_claim
+from lightrag_jsonl.tracing.passages import JudgedPassage
 
 MILL = JudgedPassage(
     "# The mill\n\nThe mill at Brenn was built in 1764 by Jonas Falk. Since 12 May 1802 it has had two wheels "
@@ -45,7 +50,11 @@ FALSE = [
     ("The mill at Brenn was built by Jonas Hirt.", MILL, "does not name Hirt"),
     ("Ms Anna Wieland does sell the flour.", MILL, "says “not”"),
     ("The mill was not built in 1764.", MILL, "without “not”"),
-    ("Ms Anna Wieland sold the flour.", MILL, "says “not”"),
+    (
+        "Ivar gave the key to Olga.",
+        JudgedPassage("Ivar did not give the key to Olga."),
+        "says “not”",
+    ),
     (
         "She said: “Somebody has often asked me for the recipe.”",
         MILL,
@@ -97,6 +106,26 @@ def test_what_words_cannot_decide_is_only_to_be_compared(claim: str, reason: str
     """A stronger word, a lost "may", and a claim without a common word."""
     judgement = judge_claim(claim, [MILL])
     assert judgement.verdict == "compare" and reason in judgement.reason
+
+
+@pytest.mark.parametrize("labelled", yardstick(), ids=lambda labelled: labelled.claim)
+def test_words_never_call_a_claim_supported(labelled: LabelledClaim) -> None:
+    """Neither a false claim nor a true one, whatever it shares with its sentences."""
+    judgement = judge_claim(labelled.claim, [JudgedPassage(labelled.window)])
+    assert judgement.verdict in ("missing", "compare", "nearest")
+
+
+def test_words_never_call_a_claim_of_other_texts_supported(shared_data: Path) -> None:
+    """On labelled claims that are no part of the package."""
+    path = shared_data / "claims-a.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").strip().split("\n")]
+    marked = {"true": 0, "false": 0}
+    for row in rows:
+        passage = JudgedPassage(row["passage"], row["heading"])
+        verdict = judge_claim(row["claim"], [passage]).verdict
+        assert verdict in ("missing", "compare", "nearest")
+        marked[row["label"]] += verdict == "missing"
+    assert marked["false"] >= 23 and marked["true"] <= 3
 
 
 def test_roles_are_not_judged() -> None:

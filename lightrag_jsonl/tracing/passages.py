@@ -1,0 +1,259 @@
+"""The passages that claims are judged by: their sentences, the words of each, and the nearest to a claim."""
+
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from lightrag_jsonl.core.answers import Span
+from lightrag_jsonl.core.cjk import CJK, has_cjk, simplified
+from lightrag_jsonl.core.headings import find_headings
+from lightrag_jsonl.core.names import nfkc_casefold
+from lightrag_jsonl.core.sentences import sentence_spans
+from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
+from lightrag_jsonl.core.terms import search_terms, stem
+from lightrag_jsonl.tracing.claim_facts import (
+    ClaimFact,
+    capitalized_words,
+    value_facts,
+    values_in_passage,
+)
+
+BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
+_WORDS_A_SENTENCE = 20  # about
+_LONGEST_HEADING = 60  # characters, of one without a mark
+_CJK_CHARACTER = re.compile(f"[{CJK}]")
+_LATIN_WORD = re.compile("[A-Za-z]+")
+_INITIAL = re.compile(r"\b[A-Z](?=\w)")
+_NEAR = 0.5  # of the words of a claim, in a sentence about the same
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """The stems of the words of a text, without words of grammar."""
+    return frozenset([_stem(term) for term in search_terms(text) if term not in GRAMMAR_WORDS])
+
+
+def _stem(term: str) -> str:
+    return stem(term) if term.isascii() else term
+
+
+@lru_cache(400)
+def is_chinese(text: str) -> bool:
+    """Whether a text is mostly in a script with a word in one or two characters."""
+    return has_cjk(text) and len(_CJK_CHARACTER.findall(text)) > len(_LATIN_WORD.findall(text))
+
+
+def letters_and_digits(text: str) -> str:
+    """The letters and digits of a text in one form, for comparisons."""
+    return "".join(filter(str.isalnum, nfkc_casefold(simplified(text))))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPassage:
+    """A text that a claim is judged by, and what stands beside it: title, headings, date."""
+
+    text: str
+    background: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Characters `start` to `end` of a passage, by its number among the passages."""
+
+    passage: int
+    start: int
+    end: int
+
+
+class Sentence(NamedTuple):
+    """A sentence of a text by its characters, with its stems of content."""
+
+    start: int
+    end: int
+    stems: frozenset[str]
+    is_heading: bool
+
+
+class _ReadText:
+    """A text whose words are counted; sentences are read where a claim may be near."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        words = Counter(search_terms(text))
+        self.counts: Counter[str] = Counter()  # of each stem of content
+        for word, count in words.items():
+            if word not in GRAMMAR_WORDS:
+                self.counts[_stem(word)] += count
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        text = self.text
+        headings = [heading.start for heading in find_headings(text)]
+        sentences: list[Sentence] = []
+        for start, end in sentence_spans(text):
+            place = bisect_right(headings, end - 1) - 1
+            is_heading = place >= 0 and start <= headings[place] < end
+            is_heading = is_heading or _stands_alone(text, start, end)
+            sentences.append(Sentence(start, end, content_stems(text[start:end]), is_heading))
+        return tuple(sentences)
+
+    @cached_property
+    def values(self) -> list[ClaimFact]:
+        return values_in_passage(self.text)
+
+    @cached_property
+    def capitalized_words(self) -> frozenset[str]:
+        return capitalized_words(self.text)
+
+    @cached_property
+    def initials(self) -> str:
+        return "".join(_INITIAL.findall(self.text))
+
+    @cached_property
+    def letters(self) -> str:
+        return letters_and_digits(self.text)
+
+
+_read_text = lru_cache(400)(_ReadText)  # a passage is often cited several times
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether a sentence is a short line between blank lines, without a full stop: a heading."""
+    line = text[start:end]
+    if len(line) > _LONGEST_HEADING or line[-1] in '.。!！?？…”"」）)：:;；|' or line[0] in "-*|•·":
+        return False
+    return text[:start].rstrip(" ").endswith("\n\n") and text[end:].lstrip(" ").startswith("\n")
+
+
+class Passages:
+    """All passages that the claims of an answer are judged by."""
+
+    def __init__(self, passages: tuple[JudgedPassage, ...]) -> None:
+        self.backgrounds = [passage.background for passage in passages]
+        self._texts = [_read_text(passage.text) for passage in passages]
+        self._asides = [_read_text(text) for text in dict.fromkeys(self.backgrounds)]
+        self._counts: Counter[str] = Counter()
+        for text in self._texts:
+            self._counts.update(text.counts)
+
+    def window(self, claim: str) -> "Window | None":
+        """The sentences nearest to a claim with their neighbours; None if none shares a word with it."""
+        terms = content_stems(claim)
+        weights = self._weights(terms)
+        best: list[tuple[float, int, int]] = []  # the negated score, the text, the sentence
+        for bound, number in sorted(self._bounds(weights)):
+            if len(best) == BEST and best[-1][0] <= bound:
+                break  # no further text has a better sentence
+            for place, sentence in enumerate(self._texts[number].sentences):
+                shared = sentence.stems & terms
+                if shared and not sentence.is_heading:
+                    score = math.fsum([weights[term] for term in shared])
+                    best.append((-score, number, place))
+            best = sorted(best)[:BEST]
+        if not best:
+            return None
+        return Window(self, [(number, place) for _, number, place in best], terms)
+
+    def _weights(self, terms: frozenset[str]) -> dict[str, float]:
+        """The weight of each term that stands in a text: rare ones weigh more."""
+        sentences = self._counts.total() / _WORDS_A_SENTENCE
+        counts = {term: self._counts[term] for term in terms if term in self._counts}
+        return {term: math.log(1 + sentences / count) for term, count in counts.items()}
+
+    def _bounds(self, weights: dict[str, float]) -> Iterator[tuple[float, int]]:
+        """What a sentence of each text can score at most, negated; only of texts with a term."""
+        for number, text in enumerate(self._texts):
+            shared = [weight for term, weight in weights.items() if term in text.counts]
+            if shared:
+                yield -math.fsum(shared), number
+
+    def sentences(self, number: int) -> tuple[Sentence, ...]:
+        """The sentences of a passage."""
+        return self._texts[number].sentences
+
+    def text(self, number: int) -> str:
+        """The text of a passage."""
+        return self._texts[number].text
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of content of all passages and of what stands beside them."""
+        return frozenset(self._counts).union(*[aside.counts for aside in self._asides])
+
+    @cached_property
+    def whole(self) -> str:
+        """All passages and what stands beside them."""
+        return "\n".join([text.text for text in (*self._texts, *self._asides)])
+
+    @cached_property
+    def simplified(self) -> str:
+        """The same in simplified Chinese."""
+        return simplified(self.whole)
+
+    @cached_property
+    def initials(self) -> str:
+        """The first letters of the capitalized words."""
+        return "\n".join([text.initials for text in (*self._texts, *self._asides)])
+
+    @cached_property
+    def letters(self) -> str:
+        """Letters and digits alone."""
+        return "\n".join([text.letters for text in (*self._texts, *self._asides)])
+
+    @cached_property
+    def values(self) -> list[ClaimFact]:
+        """All numbers and dates."""
+        return [value for text in (*self._texts, *self._asides) for value in text.values]
+
+    @cached_property
+    def capitalized_words(self) -> frozenset[str]:
+        """The words that stand with a capital inside sentences, in lower case."""
+        return frozenset[str]().union(*[text.capitalized_words for text in self._texts])
+
+
+read_passages = lru_cache(32)(Passages)  # the claims of an answer have the same passages
+
+
+class Window:
+    """The sentences nearest to a claim, their neighbours, and what stands beside their passages."""
+
+    def __init__(
+        self, passages: Passages, best: Sequence[tuple[int, int]], terms: frozenset[str]
+    ) -> None:
+        self.passages = passages
+        number, place = best[0]
+        nearest = passages.sentences(number)[place]
+        self.place = Place(passage=number, start=nearest.start, end=nearest.end)
+        self.is_near = len(nearest.stems & terms) >= _NEAR * len(terms)
+        self.best = [
+            passages.text(number)[slice(*self._span(number, place))] for number, place in best
+        ]
+        self.nearest = self.best[0]
+        neighbours: dict[tuple[int, int], None] = {}
+        for number, place in sorted(best):
+            last = len(passages.sentences(number)) - 1
+            for neighbour in range(max(place - 1, 0), min(place + 1, last) + 1):
+                neighbours[number, neighbour] = None
+        self.sentences = [
+            passages.text(number)[slice(*self._span(number, place))] for number, place in neighbours
+        ]
+        backgrounds = [passages.backgrounds[number] for number, _ in neighbours]
+        self.background = "\n".join(dict.fromkeys(backgrounds))
+
+    def _span(self, number: int, place: int) -> Span:
+        sentence = self.passages.sentences(number)[place]
+        return sentence.start, sentence.end
+
+    @property
+    def text(self) -> str:
+        """The sentences, and what stands beside them."""
+        return "\n".join([*self.sentences, self.background])
+
+    @cached_property
+    def values(self) -> list[ClaimFact]:
+        """The numbers and dates near the claim."""
+        return [value for part in (*self.sentences, self.background) for value in value_facts(part)]
