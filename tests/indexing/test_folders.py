@@ -108,7 +108,7 @@ def test_an_archive_is_a_folder(tmp_path: Path) -> None:
     (failure,) = [item for item in items if isinstance(item, Failure)]
     assert failure.document_id.endswith("broken.docx") and "not a valid .docx" in failure.reason
     (note,) = [item for item in items if isinstance(item, FileNote)]
-    assert note.note == "not read, of the files inside: 2 .md, 1 .zip"
+    assert note.text == "not read, of the files inside: 2 .md, 1 .zip"
 
 
 def test_an_archive_that_grows_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Books, notes, subtitles, calendars, OpenDocument, RTF, messages and saved pages: words kept at their places."""
 
-import io
 from datetime import UTC, datetime
 from pathlib import PurePath
 
