@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from lightrag_jsonl.readers.markdown import markdown_table
@@ -22,7 +23,7 @@ ANCHOR_SIGNS = frozenset("¶#§🔗")  # of links from a heading to itself
 SHORTEST_PAGE = 60  # characters; with less text besides, a page of links is what it consists of
 FEWEST_LINKS = 4  # in a menu
 LINK_SHARE = 0.75  # of the characters of a menu; references in a text have a quarter
-LONGEST_LABEL = 100  # characters; a menu has no longer text that is no link
+LONGEST_LABEL = 60  # characters; a menu has no longer text that is no link
 
 ASIDE_TAGS = frozenset(
     ["nav", "menu", "aside", "footer", "form", "button", "dialog", "select", "label", "iframe", "figcaption"]
@@ -38,8 +39,9 @@ PIECE = 12  # letters that are compared at a time
 MATCHING_SHARE = 0.7  # of a block's pieces that the article has, too
 REGION_SHARE = 0.9  # of the article's letters in the element that is its place
 FULL_REGION = (
-    0.6  # of the letters of an element; above, the element is the article, to its last word
+    0.6  # of the letters of an element; above, the element is the article, to its last word,
 )
+MOST_ASIDES = 0.02  # unless more of its letters are asides
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,16 @@ class PageBlock:
     text: str
     element: Any
     is_aside: bool = False
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is a heading, a point of a list, a term, a table or code."""
+        if self.is_heading or self.text.startswith(("- ", "| ", "```")):
+            return True
+        return any(
+            element.tag in ("dl", "li", "table")
+            for element in (self.element, *self.element.iterancestors())
+        )
 
     @property
     def is_heading(self) -> bool:
@@ -247,9 +259,7 @@ def main_blocks(root: Any, article: str) -> tuple[list[PageBlock | str], list[Pa
     """
     blocks = page_blocks(root)
     lines = [line for line in article.split("\n") if _letters(line)]
-    pieces = {piece for line in lines for piece in _pieces(_letters(line))}
-    line_keys = {_letters(line) for line in lines}
-    in_article = [_matches(_letters(block.text), pieces, line_keys) for block in blocks]
+    in_article = _in_article(blocks, lines)
     region = _region(
         root, [block for block, is_there in zip(blocks, in_article, strict=True) if is_there]
     )
@@ -260,21 +270,37 @@ def main_blocks(root: Any, article: str) -> tuple[list[PageBlock | str], list[Pa
     if not indexes:
         return [article], blocks
     first, last = indexes[0], indexes[-1]
-    if _share(blocks, in_article, inside) >= FULL_REGION:
+    is_full = _is_full(list(compress(blocks, inside)), list(compress(in_article, inside)))
+    if is_full:
         first, last = inside.index(True), len(inside) - 1 - inside[::-1].index(True)
-    while first > 0 and blocks[first - 1].is_heading and not blocks[first - 1].is_aside:
-        first -= 1
     chosen = [
-        is_there or (first <= number <= last and inside[number] and not block.is_aside)
-        or (number < first and inside[number] and block.text.startswith("# "))
-        for number, (block, is_there) in enumerate(zip(blocks, in_article, strict=True))
+        is_inside
+        and (is_there or (first <= number <= last and not block.is_aside and (is_full or block.is_listed)))
+        for number, (block, is_there, is_inside) in enumerate(zip(blocks, in_article, inside, strict=True))
     ]  # fmt: skip
-    for number in reversed(range(len(blocks))):
-        if blocks[number].is_heading and not in_article[number]:
-            chosen[number] = chosen[number] and (number + 1 < len(blocks)) and chosen[number + 1]
+    for number in reversed(range(len(blocks) - 1)):
+        if blocks[number].is_heading and not blocks[number].is_aside and not in_article[number]:
+            chosen[number] = chosen[number + 1]
     return _with_missing_lines(blocks, chosen, lines), [
         block for block, is_chosen in zip(blocks, chosen, strict=True) if not is_chosen
     ]
+
+
+def _in_article(blocks: list[PageBlock], lines: list[str]) -> list[bool]:
+    """Whether the article has each of the blocks, as often as it has it."""
+    line_keys = [_letters(line) for line in lines]
+    pieces = {piece for key in line_keys for piece in _pieces(key)}
+    article = "\n".join(line_keys)
+    counts = Counter(line_keys)
+    seen: Counter[str] = Counter()
+    in_article: list[bool] = []
+    for block in blocks:
+        letters = _letters(block.text)
+        seen[letters] += 1
+        is_there = _matches(letters, pieces, counts)
+        is_repeated = seen[letters] > 1 and seen[letters] > article.count(letters)
+        in_article.append(is_there and not is_repeated)
+    return in_article
 
 
 def _letters(text: str) -> str:
@@ -286,7 +312,7 @@ def _pieces(letters: str) -> Iterator[str]:
     return (letters[start : start + PIECE] for start in range(max(1, len(letters) - PIECE + 1)))
 
 
-def _matches(letters: str, pieces: set[str], line_keys: set[str]) -> bool:
+def _matches(letters: str, pieces: Container[str], line_keys: Container[str]) -> bool:
     """Whether the article has the letters of a block, or most of them."""
     if len(letters) < 2 * PIECE:
         return letters in line_keys
@@ -311,20 +337,13 @@ def _region(root: Any, blocks: Iterable[PageBlock]) -> Any:
         region = inner
 
 
-def _share(blocks: list[PageBlock], in_article: list[bool], inside: list[bool]) -> float:
-    """How much of the text of the region, but for asides, the article has."""
+def _is_full(blocks: list[PageBlock], in_article: list[bool]) -> bool:
+    """Whether the article is most of these blocks, with hardly an aside among them."""
     lengths = [len(block.text) for block in blocks]
-    total = sum(
-        length
-        for length, block, is_inside in zip(lengths, blocks, inside, strict=True)
-        if is_inside and not block.is_aside
-    )
-    covered = sum(
-        length
-        for length, is_there, is_inside in zip(lengths, in_article, inside, strict=True)
-        if is_there and is_inside
-    )
-    return covered / total if total else 0.0
+    asides = sum(length for length, block in zip(lengths, blocks, strict=True) if block.is_aside)
+    covered = sum(length for length, is_there in zip(lengths, in_article, strict=True) if is_there)
+    total = sum(lengths)
+    return covered >= FULL_REGION * (total - asides) and asides <= MOST_ASIDES * total
 
 
 def _with_missing_lines(
@@ -332,19 +351,18 @@ def _with_missing_lines(
 ) -> list[PageBlock | str]:
     """The chosen blocks, and the lines that none of them has, each behind the line before it."""
     places: dict[str, int] = {}
-    keys: set[str] = set()
+    text = ""
     for number, block in enumerate(blocks):
         if chosen[number]:
             letters = _letters(block.text)
-            keys.add(letters)
+            text += letters
             for piece in _pieces(letters):
                 places.setdefault(piece, number)
-    pieces = set(places)
     missing: dict[int, list[str]] = {}
     place = -1
     for line in lines:
         letters = _letters(line)
-        if _matches(letters, pieces, keys) or letters in places:
+        if letters in text or (len(letters) >= 2 * PIECE and _matches(letters, places, ())):
             place = places.get(letters[:PIECE], place)
         else:
             missing.setdefault(place, []).append(line)

@@ -23,6 +23,7 @@ from lightrag_jsonl.readers.xml_elements import elements_named
 
 LARGE_PAGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
 SHORT_ARTICLE = 250  # characters; below, trafilatura gives up the page's structure
+MARKUP_SHARE = 1.5  # of an article to the text of its page without menus
 FEWEST_NOTED = 500  # characters beside the main text
 
 
@@ -59,8 +60,8 @@ def read_html(data: bytes, meter: FileMeter) -> Document:
 
 def _main_text(page: str, article: str, meter: FileMeter) -> str:
     whole_page = html_text(page, with_menus=False)
-    if len(article) < max(SHORT_ARTICLE, len(whole_page) / 10):
-        return whole_page
+    if len(article) < SHORT_ARTICLE or len(article) > MARKUP_SHARE * len(whole_page):
+        return whole_page  # the latter with the menus
     chosen, others = main_blocks(page_root(page), article)
     content = _joined(chosen)
     length = sum(len(block.text) for block in others)

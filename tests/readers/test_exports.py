@@ -205,7 +205,7 @@ def test_notes_of_evernote_stand_below_their_titles() -> None:
         )
     )
     text = read(f"<?xml version='1.0'?><en-export>{notes}</en-export>", "a.enex").text
-    assert text == "## Lamp\n\n# Oil\n\nDora buys it.\n\nOn Mondays.\n\n## 灯\n\n油"
+    assert text == "## Lamp\n\n# Oil\n\nDora buys it.\n\nOn Mondays.\n\n## 灯\n\n- 油"
     for empty in ("", "<en-export/>"):
         with pytest.raises(ConfigError, match=r"a\.enex is empty"):
             read(empty, "a.enex")
