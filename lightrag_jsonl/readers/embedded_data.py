@@ -33,8 +33,15 @@ _HEX_LINE = (
     r"[ \t]*+(?:(?:0x)?[0-9A-Fa-f]{4,16}+(?::[ \t]*+|[ \t]++))?+(?:(?:0x|\\x)?[0-9A-Fa-f]{2,8}(?:[ \t]{1,3}|[,:][ \t]{0,2})){6,}+"
     r"(?:(?:0x|\\x)?[0-9A-Fa-f]{2,8})?(?:(?<=  )\|?[^\n]{1,20}|[ \t]{2}\|?[^\n]{1,20})??[ \t]*\r?"
 )
-_HEXADECIMAL = re.compile(rf"^(?:{_HEX_LINE}(?:\n|\Z))++", re.MULTILINE)
-_HEX_RECORDS = re.compile(r"(?<!\w)(?:[:S]?[0-9A-Fa-f]{32,}+(?:\r?\n)?+)++(?!\w)")
+_LAST_HEX_LINE = (  # which is shorter
+    r"[ \t]*+(?:(?:0x|\\x)?[0-9A-Fa-f]{2,16}(?:[ \t]{1,3}|[,:][ \t]{0,2}|(?=\r?$))){1,9}+"
+    r"(?:[ \t]{0,50}\|?[^\s][^\n]{0,19})??[ \t]*\r?(?:\n|\Z)"
+)
+_HEXADECIMAL = re.compile(rf"^(?:{_HEX_LINE}(?:\n|\Z))++(?:{_LAST_HEX_LINE})?", re.MULTILINE)
+_HEX_RECORDS = re.compile(
+    r"(?<!\w)(?:[:S]?[0-9A-Fa-f]{32,}+(?:\r?\n)?+)++(?:[:S]?[0-9A-Fa-f]{4,31}$)?+(?!\w)",
+    re.MULTILINE,
+)
 _HEX_NUMBER = re.compile(r"[0-9A-Fa-f]{2,}")
 _SVG = re.compile(r"<svg\b(?:(?!<svg\b).)*?</svg\s*>", re.DOTALL | re.IGNORECASE)
 _SVG_WORDS = re.compile(r"<(?:text|tspan|title|desc)\b[^<>]*>([^<]*)", re.IGNORECASE)

@@ -204,7 +204,16 @@ def test_encoded_data_is_no_text(kind: str) -> None:
     """It is left out between the sentences around it, and a note says how much."""
     source = f"Dora lights the lamp.\n\n{ENCODED[kind]}\n\nShe sells oil 油。\n"
     content = read_file(source.encode(), PurePath("a.txt"))
-    assert content.document.text.split() == ["Dora", "lights", "the", "lamp.", "She", "sells", "oil", "油。"]
+    assert content.document.text.split() == [
+        "Dora",
+        "lights",
+        "the",
+        "lamp.",
+        "She",
+        "sells",
+        "oil",
+        "油。",
+    ]
     assert "characters of embedded data left out" in content.notes[0]
 
 
