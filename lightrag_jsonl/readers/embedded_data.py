@@ -39,7 +39,7 @@ _LAST_HEX_LINE = (  # which is shorter
 )
 _HEXADECIMAL = re.compile(rf"^(?:{_HEX_LINE}(?:\n|\Z))++(?:{_LAST_HEX_LINE})?", re.MULTILINE)
 _HEX_RECORDS = re.compile(
-    r"(?<!\w)(?:[:S]?[0-9A-Fa-f]{32,}+(?:\r?\n)?+)++(?:[:S]?[0-9A-Fa-f]{4,31}$)?+(?!\w)",
+    r"(?<![\w+/=%&?.-])(?:[:S]?[0-9A-Fa-f]{32,}+(?:\r?\n)?+)++(?:[:S]?[0-9A-Fa-f]{4,31}$)?+(?!\w)",
     re.MULTILINE,
 )
 _HEX_NUMBER = re.compile(r"[0-9A-Fa-f]{2,}")

@@ -48,7 +48,7 @@ def read_xlsx(data: bytes, meter: FileMeter) -> Document:
     Numbers are written in their formats, and each cell of a merged range has its value. A workbook
     with damaged styles is read without them.
     """
-    package = usual_package(data, ".xlsx")
+    package = usual_package(data, ".xlsx", meter)
     try:
         return _read_workbook(package, meter)
     except (TypeError, ValueError, LookupError, AttributeError):  # by openpyxl, for any wrong style
@@ -61,7 +61,9 @@ def _read_workbook(package: bytes, meter: FileMeter) -> Document:
     import openpyxl
 
     ranges = merged_ranges(package)
-    book = openpyxl.load_workbook(BytesIO(package), read_only=True, data_only=True)
+    book = openpyxl.load_workbook(
+        BytesIO(package), read_only=True, data_only=True, keep_links=False
+    )
     pages = []
     for sheet in book.worksheets:
         meter.add_pages(1)
@@ -102,11 +104,10 @@ def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
     table = _Table([], [])
     is_first = True
     for part in parts:
-        top = next((number for number, row in enumerate(part) if _value_count(row) > 1), None)
-        if top is None and has_columns:
-            top = len(part)
+        no_top = len(part) if has_columns else 0
+        top = next((number for number, row in enumerate(part) if _value_count(row) > 1), no_top)
         yield from (" ".join(filter(None, row.cells)) for row in part[:top])
-        part = part[top or 0 :]
+        part = part[top:]
         if not part:
             continue
         if table.names and part[0].cells == table.names:
@@ -180,18 +181,21 @@ class _Table:
     def goes_on_in(self, part: list[TableRow]) -> bool:
         """Whether the rows below a blank one belong to this table.
 
-        A header without rows is one for them. Otherwise they have no more columns, and a column of numbers, in
-        which they have numbers, too: of words alone nobody can tell.
+        A header without rows is one for them. Otherwise they have numbers in a column of numbers, and nothing else in
+        such a column: of words alone nobody can tell.
         """
         if not self.names:
             return False
-        width = len(self.names)
-        if any(len(row.cells) > width for row in part):
-            return False
         if not self.rows:
-            return True
-        numeric = [column for column in range(width) if _is_numeric(self.rows, column)]
-        return bool(numeric) and all(_is_numeric(part, column) for column in numeric)
+            return max(len(row.cells) for row in part) <= len(self.names)
+        columns = range(len(self.names))
+        numeric = [column for column in columns if _is_numeric(self.rows, column)]
+        filled = [
+            column
+            for column in numeric
+            if any("".join(row.cells[column : column + 1]) for row in part)
+        ]
+        return bool(filled) and all(_is_numeric(part, column) for column in filled)
 
 
 def _is_numeric(rows: list[TableRow], column: int) -> bool:
