@@ -40,12 +40,15 @@ _FORMS = tuple(
         rf"(?P<era>{ERAS})(?P<year>元|{CHINESE_NUMBER}{{1,4}})年.{{0,8}}",
     )
 )
+_YEAR_LAST = re.compile(
+    r"(?P<day>\d{1,2})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<year>\d{4})(?:\s+\d{1,2}:.*)?"
+)
 
 
 def checked_date(text: str, name: str) -> str:
     """A user's date in our form; `ConfigError` names the setting of a text without a date."""
     iso = iso_date(text)
-    if not iso:
+    if not iso or ("-" not in iso and _YEAR_LAST.fullmatch(half_width(text).strip())):
         raise ConfigError(
             f"{name} must be a date such as 2021, 2021-06, 2021-06-15, June 2021 or 2021年6月, "
             f"not {repr_start(text)}"
@@ -65,7 +68,18 @@ def iso_date(text: str) -> str:
             if groups.get("era"):
                 return era_year(groups["era"], year)
             return written_date(year, groups.get("month") or "", groups.get("day") or "")
-    return ""
+    match = _YEAR_LAST.fullmatch(plain)
+    return _with_year_last(match) if match else ""
+
+
+def _with_year_last(match: re.Match[str]) -> str:
+    """A date such as 13/04/2023. Of 03/04/2023 nobody can tell the month, so it is a date in 2023."""
+    day, month, year = match["day"], match["month"], match["year"]
+    if match["sign"] == "." or int(day) > 12 or day == month:
+        return written_date(year, month, day)
+    if int(month) > 12:  # as Americans write it
+        return written_date(year, day, month)
+    return written_date(year)
 
 
 def half_width(text: str) -> str:

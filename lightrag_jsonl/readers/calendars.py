@@ -51,8 +51,8 @@ def _fields(item: Any) -> Iterator[str]:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    if hasattr(value, "dt"):
-        return _time(value)
+    if text := _time(value):
+        return text
     if isinstance(value, dict):  # a rule of repetition
         return "; ".join(f"{key}={_text_of_rule(parts)}" for key, parts in value.items())
     name = value.params.get("CN") if hasattr(value, "params") else None
@@ -64,8 +64,11 @@ def _text_of_rule(parts: Any) -> str:
 
 
 def _time(value: Any) -> str:
-    """A day, or a time to the minute, with its zone where it names one."""
-    moment = getattr(value, "dt", None)
+    """A day, or a time to the minute, with its zone where it names one; "" if it is no time."""
+    try:
+        moment = getattr(value, "dt", None)
+    except ValueError:  # a property that is broken
+        return ""
     if moment is None:
         return ""
     text = str(moment)

@@ -1,8 +1,10 @@
-"""Finds pictures and other data that are written as text: data URIs and blocks of base64."""
+"""Finds pictures and other data that are written as text: data URIs, blocks of base64, hexadecimal, uuencode and SVG."""
 
 import re
 
 SHORTEST_BLOCK = 256  # characters; digests and tokens are shorter
+SHORTEST_PICTURE = 1_000  # characters of SVG
+FEWEST_HEX_SIGNS = 0.1  # letters, and digits: data have 37 % and 63 %
 SHORTEST_LINE = 40  # of a block; lines of 64 or 76 characters are usual
 # Base64 of compressed data has 41 % capitals, 41 % small letters, 16 % digits and 1.6 % slashes.
 FEWEST_LETTERS = 0.10
@@ -23,13 +25,60 @@ _BASE64 = re.compile(
 )
 
 
+_UUENCODED = re.compile(
+    r"^begin [0-7]{3,4} [^\n]+\n(?:[ -`]{1,62}\r?\n)*?(?:[` ]?\r?\n)?end[ \t]*$", re.MULTILINE
+)
+# A line of a dump may have an offset before, and the characters behind: "0010: 41 64 61 20 … |Ada …|"
+_HEX_LINE = (
+    r"[ \t]*+(?:(?:0x)?[0-9A-Fa-f]{4,16}+(?::[ \t]*+|[ \t]++))?+(?:(?:0x|\\x)?[0-9A-Fa-f]{2,8}(?:[ \t]{1,3}|[,:][ \t]{0,2})){6,}+"
+    r"(?:(?:0x|\\x)?[0-9A-Fa-f]{2,8})?(?:(?<=  )\|?[^\n]{1,20}|[ \t]{2}\|?[^\n]{1,20})??[ \t]*\r?"
+)
+_LAST_HEX_LINE = (  # which is shorter
+    r"[ \t]*+(?:(?:0x|\\x)?[0-9A-Fa-f]{2,16}(?:[ \t]{1,3}|[,:][ \t]{0,2}|(?=\r?$))){1,9}+"
+    r"(?:[ \t]{0,50}\|?[^\s][^\n]{0,19})??[ \t]*\r?(?:\n|\Z)"
+)
+_HEXADECIMAL = re.compile(rf"^(?:{_HEX_LINE}(?:\n|\Z))++(?:{_LAST_HEX_LINE})?", re.MULTILINE)
+_HEX_RECORDS = re.compile(
+    r"(?<![\w+/=%&?.-])(?:[:S]?[0-9A-Fa-f]{32,}+(?:\r?\n)?+)++(?:[:S]?[0-9A-Fa-f]{4,31}$)?+(?!\w)",
+    re.MULTILINE,
+)
+_HEX_NUMBER = re.compile(r"[0-9A-Fa-f]{2,}")
+_SVG = re.compile(r"<svg\b(?:(?!<svg\b).)*?</svg\s*>", re.DOTALL | re.IGNORECASE)
+_SVG_WORDS = re.compile(r"<(?:text|tspan|title|desc)\b[^<>]*>([^<]*)", re.IGNORECASE)
+
+
 def without_embedded_data(text: str) -> tuple[str, int]:
-    """The text without data URIs and blocks of base64, and the number of characters left out."""
+    """The text without encoded data, and the number of characters left out. The words of pictures stay."""
     shorter = text
     if "data:" in text or "DATA:" in text:
         shorter = _DATA_URI.sub("", shorter)
+    if "begin " in text:
+        shorter = _UUENCODED.sub(_text_of_encoded, shorter)
     shorter = _BASE64.sub(_text_of_block, shorter)
+    for pattern in (_HEXADECIMAL, _HEX_RECORDS):
+        shorter = pattern.sub(_text_of_hexadecimal, shorter)
+    if "<svg" in text or "<SVG" in text:
+        shorter = _SVG.sub(_words_of_picture, shorter)
     return shorter, len(text) - len(shorter)
+
+
+def _text_of_encoded(match: re.Match[str]) -> str:
+    return "" if len(match[0]) >= SHORTEST_BLOCK else match[0]
+
+
+def _text_of_hexadecimal(match: re.Match[str]) -> str:
+    """Nothing for hexadecimal data; the block itself if it is short, or has only decimal numbers."""
+    digits = "".join(_HEX_NUMBER.findall(match[0]))
+    letters = sum(map(str.isalpha, digits))
+    is_mixed = FEWEST_HEX_SIGNS * len(digits) <= letters <= (1 - FEWEST_HEX_SIGNS) * len(digits)
+    return "" if len(digits) >= SHORTEST_BLOCK and is_mixed else match[0]
+
+
+def _words_of_picture(match: re.Match[str]) -> str:
+    """The words that a long picture shows; a short one, as in a manual, stays as it is."""
+    if len(match[0]) < SHORTEST_PICTURE:
+        return match[0]
+    return " ".join(" ".join(_SVG_WORDS.findall(match[0])).split())
 
 
 def _text_of_block(match: re.Match[str]) -> str:

@@ -40,6 +40,18 @@ _HIGH_AND_LOW = {  # characters of Unicode for those that are raised or lowered
     "sup": str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ"),
     "sub": str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎"),
 }
+# What Obsidian writes
+_NOTE_COMMENT = re.compile(r"(?<![\w%])%%(?!%)(?:(?!%%).)*?%%(?!%)", re.DOTALL)
+_NOTE_LINK = re.compile(
+    r"(?P<embed>!?)\[\[(?P<file>[^\[\]|#\n\\]*)(?P<place>#[^\[\]|\n\\]*)?(?:\\?\|(?P<words>[^\[\]\n]*))?\]\]"
+)
+_PICTURE_NAME = re.compile(
+    r"(?i)\.(?:png|jpe?g|gif|svg|webp|bmp|avif|mp3|mp4|wav|webm|m4a|mov|mkv|ogg)\s*$"
+)
+_CALLOUT = re.compile(
+    r"^((?:[ \t]*>)+)[ \t]*\[!([\w-]+)[^\]\n]*\][+-]?[ \t]*([^\n]*)$", re.MULTILINE
+)
+_BLOCK_ID = re.compile(r"[ \t]+\^(?:[A-Za-z][\w-]*|[0-9a-z]{6})[ \t]*$", re.MULTILINE)
 _BLANK_RUN = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _NUMERIC = re.compile(r"[0-9+\-−=()n\s]+")
 
@@ -48,6 +60,7 @@ def read_markdown(data: bytes, meter: FileMeter) -> Document:
     """A text of Markdown; its front matter gives title, date and metadata, or its heading the title.
 
     Underlined headings are marked with "#", comments and images without an address are left out.
+    Links between notes are the words that Obsidian shows.
     The headings are found when the text is cut into chunks.
     """
     text = meter.decode(data).replace("\r\n", "\n")
@@ -100,10 +113,27 @@ def _script(match: re.Match[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    text = _HTML_COMMENT.sub("", text)
+    text = _NOTE_COMMENT.sub("", _HTML_COMMENT.sub("", text))
+    text = _NOTE_LINK.sub(_words_of_link, text)
+    text = _CALLOUT.sub(lambda match: f"{match[1]} {match[3] or match[2].capitalize()}", text)
+    text = _BLOCK_ID.sub("", text)
     text = _EMPTY_IMAGE.sub(lambda match: match[1] or "", text)
     text = _EMPTY_REFERENCE.sub("", text)
     return plain_scripts(_UNDERLINED.sub(_marked_heading, text))
+
+
+def _words_of_link(match: re.Match[str]) -> str:
+    """What a reader sees of [[file#place|words]]; nothing of a picture that is shown there."""
+    file, words = match["file"].strip(), match["words"]
+    if match["embed"] and _PICTURE_NAME.search(file):
+        return ""
+    if words and words.strip():
+        return words.strip()
+    headings = [
+        part.strip() for part in (match["place"] or "").split("#") if not part.startswith("^")
+    ]
+    text = " > ".join(filter(None, [file.removesuffix(".md"), *headings]))
+    return text if any(map(str.isalpha, text)) else match[0]
 
 
 def _marked_heading(match: re.Match[str]) -> str:

@@ -1,11 +1,17 @@
 """Opens packages of Office: also Strict ones, templates, and those with macros, which never run."""
 
+import posixpath
 import re
+from collections.abc import Collection
 from io import BytesIO
+from urllib.parse import unquote
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from lightrag_jsonl.readers.compression import open_zip
+from lightrag_jsonl.readers.limits import FileMeter
 
+_RELATION = re.compile(rb"<(?:\w+:)?Relationship\b[^<>]*?/>")
+_TARGET = re.compile(rb"""\bTarget\s*=\s*["']([^"']*)["']""")
 CONTENT_TYPES = "[Content_Types].xml"
 # ISO/IEC 29500-1 (Strict) names its vocabularies differently from 29500-4 (Transitional).
 _STRICT_NAME = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
@@ -50,11 +56,12 @@ def without_styles(package: bytes) -> bytes:
     return target.getvalue()
 
 
-def usual_package(data: bytes, kind: str) -> bytes:
+def usual_package(data: bytes, kind: str, meter: FileMeter) -> bytes:
     """The package as the libraries expect it, the same bytes if it is a usual one already.
 
     Names of Strict packages become Transitional ones; the type of a template, of a show or of a file
-    with macros becomes that of a plain document. `ConfigError` as by `open_zip`.
+    with macros becomes that of a plain document. What refers to parts that are missing, such as pictures, is
+    left out and noted. `ConfigError` as by `open_zip`.
     """
     with open_zip(data, kind) as package:
         names = package.namelist()
@@ -66,13 +73,41 @@ def usual_package(data: bytes, kind: str) -> bytes:
             usual_types = pattern.sub(usual, usual_types)
         relations = package.read("_rels/.rels") if "_rels/.rels" in names else b""
         is_strict = _STRICT_NAME.search(relations) is not None
-        if usual_types == types and not is_strict:
+        whole_relations = {
+            name: _without_missing(name, package.read(name), names, meter)
+            for name in dict.fromkeys(names)
+            if name.endswith(".rels")
+        }
+        is_whole = all(package.read(name) == content for name, content in whole_relations.items())
+        if usual_types == types and not is_strict and is_whole:
             return data
         target = BytesIO()
         with ZipFile(target, "w", ZIP_DEFLATED) as copy:
             for part in dict.fromkeys(names):
-                content = usual_types if part == CONTENT_TYPES else package.read(part)
+                content = whole_relations.get(part) or package.read(part)
+                content = usual_types if part == CONTENT_TYPES else content
                 if is_strict and part.endswith((".xml", ".rels")):
                     content = _STRICT_NAME.sub(_TRANSITIONAL_NAME, content)
                 copy.writestr(part, content)
     return target.getvalue()
+
+
+def _without_missing(
+    name: str, relations: bytes, names: Collection[str], meter: FileMeter
+) -> bytes:
+    """The relations of a part without those to parts that the package lacks."""
+    parts = {part.lower().lstrip("/") for part in names}
+    folder = posixpath.dirname(posixpath.dirname(name))
+
+    def kept(match: re.Match[bytes]) -> bytes:
+        target = _TARGET.search(match[0])
+        if target is None or b"External" in match[0]:
+            return match[0]
+        address = unquote(target[1].decode("utf-8", "replace")).partition("#")[0]
+        path = posixpath.normpath(posixpath.join("/", folder, address)).lstrip("/")
+        if not address or path.lower() in parts:
+            return match[0]
+        meter.add_note(f"the file lacks its part {path}")
+        return b""
+
+    return _RELATION.sub(kept, relations)

@@ -1,5 +1,7 @@
 """Reads texts, tables and presentations of LibreOffice and other programs that write OpenDocument."""
 
+import re
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
@@ -11,6 +13,12 @@ from lightrag_jsonl.readers.markdown import without_blank_runs
 from lightrag_jsonl.readers.tables import TableRow, described_rows
 
 MANIFEST = "META-INF/manifest.xml"
+CONTENT = "content.xml"
+OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+REPETITION = re.compile(rb'number-(?:columns|rows)-repeated="(\d{1,9})')
+VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
 
 
 def read_odt(data: bytes, meter: FileMeter) -> Document:
@@ -25,16 +33,12 @@ def read_ods(data: bytes, meter: FileMeter) -> Document:
     """The rows of a workbook, a page for each sheet."""
     file = _opened(data, ".ods", meter)
     pages: list[str] = []
-    for sheet in file.body.tables:
+    content = _content_root(data)
+    for sheet in content.iter(f"{TABLE}table"):
         meter.add_pages(1)
-        rows: list[TableRow] = []
-        for row in sheet.rows:
-            cells = [_cell_text(cell) for cell in row.cells]
-            meter.add_cells(len(cells))
-            rows.append(TableRow(cells))
-        paragraphs = list(described_rows(rows, meter))
+        paragraphs = list(described_rows(_sheet_rows(sheet, meter), meter))
         if paragraphs:
-            pages.append("\n\n".join([f"# {sheet.name}", *paragraphs]))
+            pages.append("\n\n".join([f"# {sheet.get(f'{TABLE}name', '')}", *paragraphs]))
     return Document("", pages=tuple(pages), title=file.meta.title or None)
 
 
@@ -54,17 +58,56 @@ def read_odp(data: bytes, meter: FileMeter) -> Document:
 def _opened(data: bytes, kind: str, meter: FileMeter) -> Any:
     """The opened package, if it is one, is within the limits, and has no password."""
     with open_zip(data, kind) as package:
-        manifest = package.read(MANIFEST) if MANIFEST in package.namelist() else b""
-    if b"encryption-data" in manifest:
-        raise ConfigError("is encrypted: save it without a password")
+        names = package.namelist()
+        manifest = package.read(MANIFEST) if MANIFEST in names else b""
+        if b"encryption-data" in manifest:
+            raise ConfigError("is encrypted: save it without a password")
+        content = package.read(CONTENT) if CONTENT in names and kind != ".ods" else b""
+    meter.add_cells(sum(map(int, REPETITION.findall(content))))
     import odfdo
 
     return odfdo.Document(BytesIO(data))
 
 
+def _content_root(data: bytes) -> Any:
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    with open_zip(data, ".ods") as package:
+        return etree.fromstring(package.read(CONTENT), parser)
+
+
+def _sheet_rows(sheet: Any, meter: FileMeter) -> Iterator[TableRow]:
+    """The rows of a sheet; of blank rows, which a file repeats to the end of the sheet, one at a place."""
+    for row in sheet.iter(f"{TABLE}table-row"):
+        cells: list[str] = []
+        blank_cells = 0
+        for cell in row.iterchildren(f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+            text = _cell_text(cell)
+            count = _repetitions(cell, "columns")
+            if not text:
+                blank_cells += count
+                continue
+            meter.add_cells(blank_cells + count)
+            cells += [""] * blank_cells + [text] * count
+            blank_cells = 0
+        count = _repetitions(row, "rows") if cells else 1
+        meter.add_cells((count - 1) * len(cells))
+        for _ in range(count):
+            yield TableRow(cells)
+
+
+def _repetitions(element: Any, kind: str) -> int:
+    text = element.get(f"{TABLE}number-{kind}-repeated", "1")
+    return int(text) if text.isdecimal() else 1
+
+
 def _cell_text(cell: Any) -> str:
     """What a cell shows; of a cell without a text, its value."""
-    displayed_text = "\n".join(item.inner_text for item in cell.get_elements("text:p"))
-    if displayed_text:
-        return displayed_text
-    return "" if cell.value is None else str(cell.value)
+    lines: list[str] = []
+    for paragraph in cell.iterchildren(f"{TEXT}p"):
+        for space in paragraph.iter(f"{TEXT}s", f"{TEXT}tab", f"{TEXT}line-break"):
+            space.text = " "
+        lines.append("".join(paragraph.itertext()))
+    values = (cell.get(f"{OFFICE}{name}") for name in VALUES)
+    return "\n".join(lines) or next(filter(None, values), "")

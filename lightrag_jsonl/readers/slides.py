@@ -5,6 +5,7 @@ from io import BytesIO
 from typing import Any
 
 from lightrag_jsonl.core.cjk import is_cjk
+from lightrag_jsonl.core.errors import described
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.drawings import drawing_text
 from lightrag_jsonl.readers.limits import FileMeter
@@ -33,7 +34,7 @@ def read_pptx(data: bytes, meter: FileMeter) -> Document:
     """
     import pptx
 
-    presentation = pptx.Presentation(BytesIO(usual_package(data, ".pptx")))
+    presentation = pptx.Presentation(BytesIO(usual_package(data, ".pptx", meter)))
     texts = []
     pictures: list[Picture] = []
     height = presentation.slide_height.pt if presentation.slide_height else 0.0
@@ -72,6 +73,8 @@ def _shared_pages(texts: Iterable[str]) -> list[str]:
 def _slide_text(slide: Any, number: int, meter: FileMeter) -> str:
     """The heading and blocks of a slide; nothing for a blank one."""
     title = slide.shapes.title
+    if title is not None and not title.has_text_frame:  # a picture in its place
+        title = None
     heading = "" if title is None else " ".join(title.text_frame.text.split())
     shapes = [shape for shape in slide.shapes if title is None or shape != title]
     blocks = [block.strip() for block in _shape_texts(shapes, meter)]
@@ -89,13 +92,20 @@ def _slide_text(slide: Any, number: int, meter: FileMeter) -> str:
 def _shape_texts(shapes: Iterable[Any], meter: FileMeter) -> Iterator[str]:
     """The texts of shapes from top to bottom, also in groups."""
     for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
-        if hasattr(shape, "shapes"):
-            yield from _shape_texts(shape.shapes, meter)
-        elif shape.element.find(f".//{SLIDE_NUMBER}") is not None:
-            continue
-        elif shape.has_text_frame:
-            yield shape.text_frame.text.replace("\v", "\n")
-        elif getattr(shape, "has_table", False):
-            yield markdown_table([[cell.text for cell in row.cells] for row in shape.table.rows])
-        else:
-            yield drawing_text(shape.element, shape.part, meter)
+        try:
+            yield from list(_texts_of_shape(shape, meter))
+        except (AttributeError, LookupError, TypeError, ValueError) as error:  # by python-pptx
+            meter.add_note(f"a shape of a slide cannot be read: {described(error)}")
+
+
+def _texts_of_shape(shape: Any, meter: FileMeter) -> Iterator[str]:
+    if hasattr(shape, "shapes"):
+        yield from _shape_texts(shape.shapes, meter)
+    elif shape.element.find(f".//{SLIDE_NUMBER}") is not None:
+        return
+    elif shape.has_text_frame:
+        yield shape.text_frame.text.replace("\v", "\n")
+    elif getattr(shape, "has_table", False):
+        yield markdown_table([[cell.text for cell in row.cells] for row in shape.table.rows])
+    else:
+        yield drawing_text(shape.element, shape.part, meter)

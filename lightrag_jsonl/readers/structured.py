@@ -106,7 +106,7 @@ def read_notes(data: bytes, meter: FileMeter) -> Document:
     """The notes of an export of Evernote (.enex), each below its title."""
     root = _xml_root(meter.decode(data, declared=declared_encoding(data)))
     blocks: list[str] = []
-    for note in root.iter("note"):
+    for note in root.iter("note") if root is not None else ():
         title = " ".join((note.findtext("title") or "").split())
         text = html_text(note.findtext("content") or "")
         meter.add_characters(len(text))

@@ -1,5 +1,6 @@
 """Reads subtitles and captions: the spoken words, below the times at which they are said."""
 
+import re
 from collections.abc import Iterator
 from io import StringIO
 from typing import Any
@@ -10,6 +11,7 @@ from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.web import html_text
 
 PAUSE = 4.0  # seconds without a word, after which a paragraph begins
+STYLE = re.compile(r"\{\\[^{}\n]*\}")  # of SubStation Alpha, which many .srt files have: {\an8}
 STRETCH = 120.0  # seconds below one heading
 
 
@@ -49,7 +51,7 @@ def _paragraphs(captions: Any) -> Iterator[str]:
             next_heading = start - start % STRETCH + STRETCH
         if new_speaker and not words:
             words.append(f"{new_speaker}:")
-        words += html_text(f"<p>{caption.text}</p>").split()
+        words += html_text(f"<p>{STYLE.sub('', caption.text)}</p>").split()
         speaker = new_speaker
         last_end = caption.end_in_seconds
     if words:

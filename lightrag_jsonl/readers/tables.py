@@ -48,7 +48,7 @@ def read_xlsx(data: bytes, meter: FileMeter) -> Document:
     Numbers are written in their formats, and each cell of a merged range has its value. A workbook
     with damaged styles is read without them.
     """
-    package = usual_package(data, ".xlsx")
+    package = usual_package(data, ".xlsx", meter)
     try:
         return _read_workbook(package, meter)
     except (TypeError, ValueError, LookupError, AttributeError):  # by openpyxl, for any wrong style
@@ -61,7 +61,9 @@ def _read_workbook(package: bytes, meter: FileMeter) -> Document:
     import openpyxl
 
     ranges = merged_ranges(package)
-    book = openpyxl.load_workbook(BytesIO(package), read_only=True, data_only=True)
+    book = openpyxl.load_workbook(
+        BytesIO(package), read_only=True, data_only=True, keep_links=False
+    )
     pages = []
     for sheet in book.worksheets:
         meter.add_pages(1)
@@ -91,39 +93,141 @@ def _counted(
 def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
     """Each row as "Name: Ada; Born: 1815".
 
-    The header is the first row with several values, or else the first row; rows above the header are
-    titles. A header with groups goes on in the next row: "2024 Sales: 12". Two columns of names and
-    values have no header. The names of columns without any value come last.
+    Blank rows divide a sheet into parts. The header of a part is its first row with several values; rows above it
+    are titles. A header with groups goes on in the next row: "2024 Sales: 12". Two columns of names and values
+    have no header. A part that goes on with the table above has the names of that table. What has no header of
+    its own, and does not fit the table above, is written without names. The names of columns without any value
+    come last.
     """
-    table: list[TableRow] = []
+    parts = list(_parts(rows, meter))
+    has_columns = any(_value_count(row) > 1 for part in parts for row in part)
+    table = _Table([], [])
+    is_first = True
+    for part in parts:
+        no_top = len(part) if has_columns else 0
+        top = next((number for number, row in enumerate(part) if _value_count(row) > 1), no_top)
+        yield from (" ".join(filter(None, row.cells)) for row in part[:top])
+        part = part[top:]
+        if not part:
+            continue
+        if table.names and part[0].cells == table.names:
+            part = part[1:]
+        elif not table.goes_on_in(part):
+            yield from table.unused_names()
+            table = _Table([], part)
+            if _has_names_and_values(part):
+                yield from (_name_and_value(row.cells) for row in part)
+                continue
+            has_header = _has_header(part, is_first=is_first)
+            is_first = False
+            if has_header:
+                length = _header_length(part)
+                table = _Table(_joined_header(part[:length]), part[length:])
+                part = part[length:]
+        else:
+            table.rows += part
+        for row in part:
+            if row.cells != table.names:  # again, at the top of a printed page
+                yield table.described(row, meter)
+    yield from table.unused_names()
+
+
+def _parts(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[list[TableRow]]:
+    """The rows that stand together, without blank cells at their ends."""
+    part: list[TableRow] = []
     for row in rows:
         meter.add_characters(sum(map(len, row.cells)))
         cells = [" ".join(cell.split()) for cell in row.cells]
         while cells and not cells[-1]:
             cells.pop()
         if cells:
-            table.append(TableRow(cells, row.has_groups))
-    counts = [len([cell for cell in row.cells if cell]) for row in table]
-    top = next((number for number, count in enumerate(counts) if count > 1), 0)
-    yield from (" ".join(filter(None, row.cells)) for row in table[:top])
-    if _has_names_and_values(table[top:]):
-        yield from (_name_and_value(row.cells) for row in table[top:])
-        return
-    length = _header_length(table[top:])
-    header = _joined_header(table[top : top + length])
-    used_columns: set[int] = set()
-    for row in table[top + length :]:
+            part.append(TableRow(cells, row.has_groups))
+        elif part:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _value_count(row: TableRow) -> int:
+    return sum(map(bool, row.cells))
+
+
+class _Table:
+    """The names of columns, and the rows below them."""
+
+    def __init__(self, names: list[str], rows: list[TableRow]) -> None:
+        self.names = names
+        self.rows = rows
+        self._used_columns: set[int] = set()
+
+    def described(self, row: TableRow, meter: FileMeter) -> str:
+        """The row as "Name: Ada; Born: 1815"; values without a name stand alone."""
         columns = [column for column, cell in enumerate(row.cells) if cell]
-        used_columns.update(columns)
-        names = [header[column] if column < len(header) else "" for column in columns]
+        self._used_columns.update(columns)
+        names = [self.names[column] if column < len(self.names) else "" for column in columns]
         meter.add_characters(sum(map(len, names)))
-        yield "; ".join(
+        return "; ".join(
             f"{name}: {row.cells[column]}" if name else row.cells[column]
             for name, column in zip(names, columns, strict=True)
         )
-    unused_names = [name for column, name in enumerate(header) if column not in used_columns]
-    if any(unused_names):
-        yield "; ".join(filter(None, unused_names))
+
+    def unused_names(self) -> Iterator[str]:
+        """The names of columns without any value, in a line."""
+        names = [name for column, name in enumerate(self.names) if column not in self._used_columns]
+        if any(names):
+            yield "; ".join(filter(None, names))
+
+    def goes_on_in(self, part: list[TableRow]) -> bool:
+        """Whether the rows below a blank one belong to this table.
+
+        A header without rows is one for them. Otherwise they have numbers in a column of numbers, and nothing else in
+        such a column: of words alone nobody can tell.
+        """
+        if not self.names:
+            return False
+        if not self.rows:
+            return max(len(row.cells) for row in part) <= len(self.names)
+        columns = range(len(self.names))
+        numeric = [column for column in columns if _is_numeric(self.rows, column)]
+        filled = [
+            column
+            for column in numeric
+            if any("".join(row.cells[column : column + 1]) for row in part)
+        ]
+        return bool(filled) and all(_is_numeric(part, column) for column in filled)
+
+
+def _is_numeric(rows: list[TableRow], column: int) -> bool:
+    """Whether a column has numbers and nothing else."""
+    cells = [row.cells[column] for row in rows if len(row.cells) > column and row.cells[column]]
+    return bool(cells) and all(map(_is_number, cells))
+
+
+def _has_header(part: list[TableRow], *, is_first: bool) -> bool:
+    """Whether the first row of a part has the names of its columns.
+
+    It has none where it has a number above numbers, but for a row of years or of 1, 2, 3; or a value that its
+    column has again. Of a part below others, the names must stand above numbers: of words alone nobody can tell.
+    """
+    first = part[0]
+    rows = [row for row in part if row.cells != first.cells]
+    if first.has_groups or not rows:
+        return is_first or first.has_groups
+    numbers = [cell for cell in first.cells if _is_number(cell)]
+    is_series = all(_YEAR_CELL.match(cell) for cell in numbers) or numbers == [
+        str(number) for number in range(1, len(numbers) + 1)
+    ]
+    has_numbers_below = False
+    for column, cell in enumerate(first.cells):
+        below = [row.cells[column] for row in rows if len(row.cells) > column]
+        if cell and cell in below:
+            return False
+        is_numeric = _is_numeric(rows, column)
+        if is_numeric and _is_number(cell) and not is_series:
+            return False
+        has_numbers_below = has_numbers_below or is_numeric
+    return is_first or has_numbers_below
 
 
 def _has_names_and_values(table: list[TableRow]) -> bool:

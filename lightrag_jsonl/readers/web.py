@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote
 from zipfile import ZipFile
@@ -11,20 +12,19 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.compression import open_zip
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import plain_scripts
+from lightrag_jsonl.readers.page_blocks import (
+    PageBlock,
+    main_blocks,
+    page_blocks,
+    page_root,
+    remove_menus,
+)
 from lightrag_jsonl.readers.xml_elements import elements_named
 
 LARGE_PAGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
 SHORT_ARTICLE = 250  # characters; below, trafilatura gives up the page's structure
-MARKUP_SHARE = 1.5  # of an article with addresses and marks to the plain text of its page
-SHORTEST_PAGE = 60  # characters; with less text besides, a page of links is what it consists of
-FEWEST_LINKS = 4  # in a menu
-LINK_SHARE = 0.75  # of the characters of a menu; references in a text have a quarter
-HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-BLOCKS = frozenset(
-    ["p", "div", "li", "ul", "ol", "dl", "dt", "dd", "blockquote", "pre", "table", "tr", "section",
-     "article", "figure", "figcaption", "br", "hr"]
-)  # fmt: skip
-NO_TEXT = frozenset(["head", "script", "style", "template", "svg", "math", "rt", "rp"])
+MARKUP_SHARE = 1.5  # of an article to the text of its page without menus
+FEWEST_NOTED = 500  # characters beside the main text
 
 
 _DECLARATION = re.compile(
@@ -41,20 +41,36 @@ def declared_encoding(data: bytes) -> str:
 
 
 def read_html(data: bytes, meter: FileMeter) -> Document:
-    """The main text of a web page, without menus and the like; headings as in Markdown."""
+    """The main text of a web page, without menus and the like; headings as in Markdown.
+
+    Trafilatura says which texts are the main one; what of the page belongs to it, `main_blocks` says. What else
+    the page has is noted, if it is much.
+    """
     import trafilatura
 
     text = plain_scripts(meter.decode(data, declared=declared_encoding(data)))
     metadata = trafilatura.extract_metadata(text, extensive=False)
-    whole_page = html_text(text, with_menus=False)
     article = ""
     if len(text) <= LARGE_PAGE:
         article = trafilatura.extract(text, output_format="markdown", include_comments=False) or ""
-    is_short = len(article) < max(SHORT_ARTICLE, len(whole_page) / 10)
-    if is_short or len(article) > MARKUP_SHARE * len(whole_page):  # too long: with its menus
-        article = whole_page
-    meter.add_characters(len(article))
-    return Document(article, title=metadata.title, date=metadata.date)
+    content = _main_text(text, article, meter)
+    meter.add_characters(len(content))
+    return Document(content, title=metadata.title, date=metadata.date)
+
+
+def _main_text(page: str, article: str, meter: FileMeter) -> str:
+    whole_page = html_text(page, with_menus=False)
+    if len(article) < SHORT_ARTICLE or len(article) > MARKUP_SHARE * len(whole_page):
+        return whole_page  # the latter with the menus
+    chosen, others = main_blocks(page_root(page), article)
+    content = _joined(chosen)
+    length = sum(len(block.text) for block in others)
+    if length > max(FEWEST_NOTED, len(content) / 10):
+        example = " ".join(max(others, key=lambda block: len(block.text)).text.split())[:60]
+        meter.add_note(
+            f"{length:,} characters beside the main text are left out, such as {example!r}"
+        )
+    return content
 
 
 def html_text(page: str, *, with_menus: bool = True) -> str:
@@ -62,67 +78,16 @@ def html_text(page: str, *, with_menus: bool = True) -> str:
 
     Without menus, lists that consist of links are left out, unless the page is little else.
     """
-    import lxml.html
-
-    if not page.strip():
+    root = page_root(page)
+    if root is None:
         return ""
-    content = page.encode("utf-8", "replace")
-    root = lxml.html.document_fromstring(content, parser=lxml.html.HTMLParser(encoding="utf-8"))
     if not with_menus:
-        _remove_menus(root)
-    for element in list(root.iter()):
-        tag = element.tag
-        if not isinstance(tag, str) or tag in NO_TEXT:
-            element.text = None
-            for child in list(element) if isinstance(tag, str) else ():
-                element.remove(child)
-        elif tag != "pre":
-            element.text = _collapsed(element.text)
-        element.tail = _collapsed(element.tail)
-        if tag in HEADINGS or tag in BLOCKS:
-            mark = HEADINGS.get(str(tag), "")
-            element.text = "\n\n" + mark + (element.text or "").lstrip()
-            element.tail = "\n\n" + (element.tail or "").lstrip()
-        elif tag in ("td", "th"):
-            element.tail = " | " + (element.tail or "")
-    lines = [line.strip(" \t|") for line in root.text_content().split("\n")]
-    return "\n\n".join(filter(None, lines))
+        remove_menus(root)
+    return _joined(page_blocks(root))
 
 
-def _remove_menus(root: Any) -> None:
-    """Remove navigation, and blocks that are mostly links, unless little else would be left."""
-    menus = [
-        element for element in root.iter("nav", "menu", "ul", "ol", "div") if _is_menu(element)
-    ]
-    inside = set(menus)
-    outermost = [menu for menu in menus if inside.isdisjoint(menu.iterancestors())]
-    length = _text_length(root)
-    text_length = length - sum(_text_length(menu) for menu in outermost)
-    if text_length < SHORTEST_PAGE:
-        return
-    for menu in outermost:
-        menu.drop_tree()
-
-
-def _is_menu(element: Any) -> bool:
-    """Whether a block is navigation, or has several links and little text besides."""
-    if element.tag == "nav":
-        return True
-    links = element.findall(".//a")
-    if len(links) < FEWEST_LINKS:
-        return False
-    return sum(map(_text_length, links)) > LINK_SHARE * _text_length(element)
-
-
-def _text_length(element: Any) -> int:
-    return len("".join(element.text_content().split()))
-
-
-def _collapsed(text: str | None) -> str | None:
-    if not text:
-        return text
-    words = " ".join(text.split())
-    return " " * text[0].isspace() + words + " " * (text[-1].isspace() and bool(words))
+def _joined(blocks: Iterable[PageBlock | str]) -> str:
+    return "\n\n".join(block if isinstance(block, str) else block.text for block in blocks)
 
 
 def read_epub(data: bytes, meter: FileMeter) -> Document:

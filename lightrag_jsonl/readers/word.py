@@ -8,6 +8,7 @@ from typing import Any
 
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.drawings import DRAWING, RELATIONSHIP, drawing_text
+from lightrag_jsonl.readers.formulas import formula_text
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.ooxml import usual_package
@@ -19,7 +20,7 @@ from lightrag_jsonl.readers.pictures import (
     without_logos,
 )
 from lightrag_jsonl.readers.titles import confirmed_title, heading_title
-from lightrag_jsonl.readers.word_numbers import ParagraphNumbers, W
+from lightrag_jsonl.readers.word_numbers import ParagraphNumbers, W, child_value
 from lightrag_jsonl.readers.xml_elements import local_name
 
 PARAGRAPH_BREAK = "\n\n"
@@ -43,7 +44,7 @@ def read_docx(data: bytes, meter: FileMeter) -> Document:
     """
     import docx
 
-    document = docx.Document(BytesIO(usual_package(data, ".docx")))
+    document = docx.Document(BytesIO(usual_package(data, ".docx", meter)))
     word_text = WordText(document, meter)
     texts: list[str] = []
     pictures: list[Picture] = []
@@ -74,7 +75,7 @@ class WordText:
         self.pictures: list[Picture] = []
         self._part = document.part
         self._meter = meter
-        self._levels = _heading_levels(document.styles)
+        self._levels = _heading_levels(document.styles.element.iter(f"{W}style"))
         self._numbers = ParagraphNumbers(_part_root(document, "numbering"), document.styles.element)
         self._notes = {
             (kind, note.get(f"{W}id")): note
@@ -129,6 +130,8 @@ class WordText:
                 yield child.text or ""
             elif name in SIGNS and local_name(element) == "r":
                 yield SIGNS[name]
+            elif name == "oMath":
+                yield formula_text(child)
             elif name == "txbxContent":
                 boxes.append(child)
             elif name == "graphicData":
@@ -204,9 +207,10 @@ def _heading_levels(styles: Iterable[Any]) -> dict[str, int]:
     levels: dict[str, int] = {}
     bases: dict[str, str | None] = {}
     for style in styles:
-        bases[style.style_id] = getattr(style.element, "basedOn_val", None)
-        if level := _level(style.name or ""):
-            levels[style.style_id] = level
+        style_id = style.get(f"{W}styleId", "")
+        bases[style_id] = child_value(style, "basedOn") or None
+        if level := _level(child_value(style, "name")):
+            levels[style_id] = level
     for style_id in bases:
         chain: dict[str, None] = {}
         base: str | None = style_id

@@ -25,11 +25,12 @@ _ROMAN = (
 
 @dataclass(frozen=True, slots=True)
 class ListLevel:
-    """How one level of a list is numbered: "decimal" as "%1.%2", from `start`."""
+    """How one level of a list is numbered: "decimal" as "%1.%2", from `start`; in digits only if it is legal."""
 
     format: str = "decimal"
     pattern: str = ""
     start: int = 1
+    is_legal: bool = False
 
 
 @dataclass(slots=True)
@@ -75,9 +76,9 @@ class ParagraphNumbers:
             self._definitions[abstract.get(f"{W}abstractNumId", "")] = definition
         for number in numbering.iter(f"{W}num"):
             list_id = number.get(f"{W}numId", "")
-            self._definition_ids[list_id] = _child_value(number, "abstractNumId")
+            self._definition_ids[list_id] = child_value(number, "abstractNumId")
             starts = {
-                _whole(override.get(f"{W}ilvl")): _whole(_child_value(override, "startOverride"), 1)
+                _whole(override.get(f"{W}ilvl")): _whole(child_value(override, "startOverride"), 1)
                 for override in number.iter(f"{W}lvlOverride")
                 if override.find(f"{W}startOverride") is not None
             }
@@ -87,30 +88,31 @@ class ParagraphNumbers:
     def _list_of(self, paragraph: Any, style_id: str | None) -> tuple[str, int]:
         """The list and the level of a paragraph: its own, or those of its style."""
         properties = paragraph.find(f"{W}pPr/{W}numPr")
-        if properties is not None and _child_value(properties, "numId"):
-            return _child_value(properties, "numId"), _whole(_child_value(properties, "ilvl"))
+        if properties is not None and child_value(properties, "numId"):
+            return child_value(properties, "numId"), _whole(child_value(properties, "ilvl"))
         visited: set[str] = set()
         while style_id and style_id not in visited and style_id in self._styles:
             visited.add(style_id)
             style = self._styles[style_id]
             in_style = style.find(f"{W}pPr/{W}numPr")
-            if in_style is not None and _child_value(in_style, "numId"):
-                list_id = _child_value(in_style, "numId")
+            if in_style is not None and child_value(in_style, "numId"):
+                list_id = child_value(in_style, "numId")
                 definition = self._definitions.get(self._definition_ids.get(list_id, ""))
                 by_style = {} if definition is None else definition.levels_by_style
-                return list_id, by_style.get(style_id, _whole(_child_value(in_style, "ilvl")))
-            style_id = _child_value(style, "basedOn")
+                return list_id, by_style.get(style_id, _whole(child_value(in_style, "ilvl")))
+            style_id = child_value(style, "basedOn")
         return "", 0
 
 
 def _add_level(definition: ListDefinition, element: Any) -> None:
     level = _whole(element.get(f"{W}ilvl"))
     definition.levels[level] = ListLevel(
-        format=_child_value(element, "numFmt") or "decimal",
-        pattern=_child_value(element, "lvlText"),
-        start=_whole(_child_value(element, "start"), 1),
+        format=child_value(element, "numFmt") or "decimal",
+        pattern=child_value(element, "lvlText"),
+        start=_whole(child_value(element, "start"), 1),
+        is_legal=_is_on(element, "isLgl"),
     )
-    if style := _child_value(element, "pStyle"):
+    if style := child_value(element, "pStyle"):
         definition.levels_by_style[style] = level
 
 
@@ -124,7 +126,8 @@ def _list_number(definition: ListDefinition, level: int) -> str:
         index = int(match[1]) - 1
         shape = definition.levels.get(index, ListLevel())
         count = definition.counts.get(index, shape.start)
-        return written_number(count, shape.format)
+        is_other = own.is_legal and shape.format != "decimalZero"
+        return written_number(count, "decimal" if is_other else shape.format)
 
     return re.sub(r"%([1-9])", part, own.pattern).strip()
 
@@ -161,9 +164,16 @@ def _chinese(number: int) -> str:
     return ten + (_DIGITS[units] if units or not tens else "")
 
 
-def _child_value(element: Any, name: str) -> str:
+def child_value(element: Any, name: str) -> str:
+    """The value of a property; "" if there is none."""
     child = element.find(f"{W}{name}")
     return "" if child is None else child.get(f"{W}val", "")
+
+
+def _is_on(element: Any, name: str) -> bool:
+    """Whether a property is there and not switched off."""
+    child = element.find(f"{W}{name}")
+    return child is not None and child.get(f"{W}val", "1") not in ("0", "false", "off")
 
 
 def _whole(text: str | None, default: int = 0) -> int:

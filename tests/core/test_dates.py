@@ -85,3 +85,28 @@ def test_a_name_may_be_a_day() -> None:
         assert day_in_name(name) == "2026-11-03"
     for name in ("1984", "2026-11", "Apollo 11", "说明 🗓️", ""):
         assert day_in_name(name) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("25/12/1902", "1902-12-25"),
+        ("12/25/1902", "1902-12-25"),
+        ("7.3.1902", "1902-03-07"),
+        ("04-04-1902", "1902-04-04"),
+        ("２５/１２/1902", "1902-12-25"),
+        ("25/12/1902 19:30", "1902-12-25"),
+        ("05/06/1902", "1902"),
+        ("31/02/1902", ""),
+    ],
+)
+def test_dates_with_the_year_last(text: str, iso: str) -> None:
+    """Where day and month cannot be told, the year is what is known."""
+    assert iso_date(text) == iso
+
+
+def test_a_setting_needs_a_date_that_can_be_told() -> None:
+    """Nobody gets another month than was meant."""
+    with pytest.raises(ConfigError, match="must be a date"):
+        checked_date("05/06/1902", "as_of")
+    assert checked_date("25/06/1902", "as_of") == "1902-06-25"

@@ -1,14 +1,18 @@
 """Text files in any encoding."""
 
+import binascii
+import hashlib
+import random
 import re
 import unicodedata
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.encoding import decode_text, decoded
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.readers import read_file
 from tests.readers.files import read
 from tests.readers.texts import ENCODINGS, TEXTS
 
@@ -161,3 +165,75 @@ def test_what_is_no_text_is_refused(data: bytes) -> None:
     """By the file's name."""
     with pytest.raises(ConfigError, match=r"^a\.txt is not a text file"):
         decoded(data, "a.txt")
+
+
+DATA = random.Random(5).randbytes(3_000)
+LINES = [DATA[start : start + 16] for start in range(0, len(DATA), 16)]
+
+
+def ascii_column(line: bytes) -> str:
+    return "".join(chr(byte) if 32 <= byte < 127 else "." for byte in line)
+
+
+ENCODED = {
+    "bytes": "\n".join(line.hex(" ") for line in LINES),
+    "a line": DATA.hex(" "),
+    "digits": DATA.hex(),
+    "lines": "\n".join(line.hex() * 2 for line in LINES),
+    "fingerprint": DATA.hex(":"),
+    "dump": "\n".join(
+        f"{16 * number:08x}: {line.hex(' ', 2)}  {ascii_column(line)}"
+        for number, line in enumerate(LINES)
+    ),
+    "canonical dump": "\n".join(
+        f"{16 * number:08x}  {line.hex(' ')}  |{ascii_column(line)}|"
+        for number, line in enumerate(LINES)
+    ),
+    "firmware": "\n".join(
+        f":10{16 * number:04X}00{line.hex().upper()}AB" for number, line in enumerate(LINES)
+    ),
+    "uuencode": "begin 644 lamp.bin\n"
+    + "".join(binascii.b2a_uu(DATA[start : start + 45]).decode() for start in range(0, 3_000, 45))
+    + "`\nend",
+    "picture": f"<svg viewBox='0 0 9 9'><path d='{'M1.5 2 L3 4 ' * 300}'/></svg>",
+}
+
+
+@pytest.mark.parametrize("kind", ENCODED)
+def test_encoded_data_is_no_text(kind: str) -> None:
+    """It is left out between the sentences around it, and a note says how much."""
+    source = f"Dora lights the lamp.\n\n{ENCODED[kind]}\n\nShe sells oil 油。\n"
+    content = read_file(source.encode(), PurePath("a.txt"))
+    assert content.document.text.split() == [
+        "Dora",
+        "lights",
+        "the",
+        "lamp.",
+        "She",
+        "sells",
+        "oil",
+        "油。",
+    ]
+    assert "characters of embedded data left out" in content.notes[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"{hashlib.sha256(bytes([n])).hexdigest()}  file{n}.txt" for n in range(30)),
+        "\n".join(" ".join(str(10 + (n * m) % 90) for m in range(12)) for n in range(40)),
+        "A decade faced a bad cafe, and a dead bee added a deed. " * 20,
+        '<svg><circle r="4"/><text>A lamp</text></svg>',
+    ],
+)
+def test_digests_numbers_and_words_stay(text: str) -> None:
+    """What only looks like data, or is short, is text."""
+    assert read_file(text.encode(), PurePath("a.txt")).document.text == text
+
+
+def test_the_words_of_a_drawing_stay() -> None:
+    """Its lines go, its labels do not."""
+    drawing = (
+        f"<svg><title>Quay</title><path d='{'M1 2 ' * 400}'/><text x='1'>灯塔 lamp</text></svg>"
+    )
+    assert read_file(drawing.encode(), PurePath("a.md")).document.text.strip() == "Quay 灯塔 lamp"

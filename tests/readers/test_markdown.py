@@ -204,7 +204,7 @@ def test_blocks_of_base64_are_left_out(name: str) -> None:
         "ACGTTGCAAC" * 200,
         "org/apache/commons/lang3/builder/ToStringBuilder2\n" * 4 + "org/apache/commons/A\n" * 9,
         f"https://leith.example/{'aB1' * 200}?q=1",
-        "0123456789abcdef" * 40,
+        "0123456789abcdef" * 8,
         "The data: image, and text/plain;base64 as words.",
         "词" * 5_000,
         "Donaudampfschifffahrtsgesellschaft" * 20,
@@ -275,3 +275,23 @@ def test_a_broken_notebook_says_so() -> None:
             read(text, "a.ipynb")
     odd = '{"cells": [7, {"cell_type": "code", "source": {"a": 1}, "outputs": 3}, {"cell_type": "raw", "source": "Ada"}]}'
     assert read(odd, "a.ipynb").text == "Ada"
+
+
+def test_notes_of_obsidian_are_what_their_readers_see() -> None:
+    """Comments, marks of blocks and pictures go; links, embedded notes and callouts are their words."""
+    note = (
+        "# Quay\n\n%% ask Dora\nabout it %%\nDora Finch keeps [[The Lamp|the lamp]] of [[Leith]] and [[码头#灯|灯]]. "
+        "%%why?%%\n\n![[lamp.png|300]]\n![[Log of 1902]]\n\n> [!warning]- Hot glass\n> Wait for Cid. ^a1b2c3\n\n"
+        "> [!note]\n> See [[Oil#Prices]] and [[#Quay]].\n\n| Boat | Port |\n| [[Petrel\\|the Petrel]] | Hull |\n\n"
+        "The matrix [[1, 2]] and 5%% of `[[code|x]]` stay. ^quay-block\n"
+    )
+    text = read(note, "a.md").text
+    assert text.split("\n\n") == [
+        "# Quay",
+        "\nDora Finch keeps the lamp of Leith and 灯. ",
+        "\nLog of 1902",
+        "> Hot glass\n> Wait for Cid.",
+        "> Note\n> See Oil > Prices and Quay.",
+        "| Boat | Port |\n| the Petrel | Hull |",
+        "The matrix [[1, 2]] and 5%% of `[[code|x]]` stay.\n",
+    ]

@@ -40,6 +40,28 @@ def test_no_cell_is_lost_or_taken_for_a_header(table: str, rows: list[str]) -> N
     assert rows_of(table) == rows
 
 
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("Boat,Crew\nPetrel,4\n\nPort,Lamps\nLeith,9\n利斯,3",
+         ["Boat: Petrel; Crew: 4", "Port: Leith; Lamps: 9", "Port: 利斯; Lamps: 3"]),
+        ("Boat,Crew\nPetrel,4\n\nTern,7", ["Boat: Petrel; Crew: 4", "Boat: Tern; Crew: 7"]),
+        ("Boat,Crew\n\nPetrel,4\nTern,7", ["Boat: Petrel; Crew: 4", "Boat: Tern; Crew: 7"]),
+        ("Boat,Crew\nPetrel,4\n\nDora,keeper\nCid,cook", ["Boat: Petrel; Crew: 4", "Dora; keeper", "Cid; cook"]),
+        ("Boat,Crew\nPetrel,4\n\nSource: the log", ["Boat: Petrel; Crew: 4", "Source: the log"]),
+        ("Boat,Crew\nPetrel,4\nBoat,Crew\nTern,7", ["Boat: Petrel; Crew: 4", "Boat: Tern; Crew: 7"]),
+        ("Dora,31,Leith\nCid,40,Hull", ["Dora; 31; Leith", "Cid; 40; Hull"]),
+        ("2024-01-05,12.5,Leith\n2024-01-06,13.0,Hull", ["2024-01-05; 12.5; Leith", "2024-01-06; 13.0; Hull"]),
+        ("艾达,12,利斯\n鲍勃,14,赫尔", ["艾达; 12; 利斯", "鲍勃; 14; 赫尔"]),
+        ("Port,1,2,3\nLeith,4,5,6", ["Port: Leith; 1: 4; 2: 5; 3: 6"]),
+        ("Port,2023,2024\nLeith,4,5", ["Port: Leith; 2023: 4; 2024: 5"]),
+    ],
+)  # fmt: skip
+def test_no_row_has_the_names_of_another_table(table: str, rows: list[str]) -> None:
+    """Tables under each other have their own headers, and values without a header have no names."""
+    assert rows_of(table) == rows
+
+
 def test_damaged_styles_cost_only_themselves() -> None:
     """The values are read, and a note says what is missing."""
     book = openpyxl.Workbook()

@@ -1,12 +1,13 @@
 """Web pages and e-books."""
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
 pytest.importorskip("trafilatura")
 
 from lightrag_jsonl import ConfigError, Document
+from lightrag_jsonl.readers import read_file
 from tests.readers.files import epub, read, replaced
 
 PAGE = """<!doctype html><html><head><meta charset="gbk"><title>张骞</title>
@@ -95,7 +96,7 @@ def test_the_chapters_of_a_book_are_pages_in_reading_order() -> None:
         "",
         title="西域记",
         pages=(
-            "# 第一章\n\n张骞从长安出发。\n\n一\n\n二",
+            "# 第一章\n\n张骞从长安出发。\n\n- 一\n\n- 二",
             "## Chapter Two\n\nHe returned\n\nhome.\n\na  b",
         ),
     )
@@ -117,3 +118,60 @@ def test_a_book_without_chapters_is_empty() -> None:
         read(epub({}), "a.epub")
     with pytest.raises(ConfigError, match=r"a\.html is empty"):
         read(b"", "a.html")
+
+
+ARTICLE = "".join(
+    f"<p>In {1900 + year} the keeper of the quay trimmed lamp {year}, and no ship ran aground until the spring.</p>"
+    for year in range(6)
+)
+
+
+def test_headings_lists_and_loose_words_of_a_plain_page_are_read() -> None:
+    """Without any element that says where the article is, and with headings that are links."""
+    inner = (
+        "<h1>Keeper</h1><p>Dora Finch keeps the lamp of the quay, and she writes a log of every night.</p>"
+        "<h2><a href='#oil'>Oil</a><a class='headerlink' href='#oil'>¶</a></h2>"
+        "<ul><li>Rape oil</li><li>鲸油</li></ul><dl><dt>Wick</dt><dd>A cord of cotton.</dd></dl>"
+        "<div>Loose words in a block.</div><h2>Hours</h2><ol><li>Light at dusk</li></ol>"
+        "<pre>lamp on\n# not a heading</pre><table><tr><th>Month</th><th>Oil</th></tr><tr><td>May</td><td>4</td></tr>"
+        f"</table>{ARTICLE}<ul><li>Last point</li></ul>"
+    )
+    for page in (
+        inner,
+        f'<div class="markdown-body">{inner}</div>',
+        f'<div class="WordSection1">{inner}</div>',
+        f'<div class="document"><div class="body" role="main"><section>{inner}</section></div></div>',
+        f'<div id="main-content" class="wiki-content">{inner}</div>',
+    ):
+        text = read(
+            f"<html><head><title>Keeper</title></head><body>{page}</body></html>", "a.html"
+        ).text
+        for words in ("# Keeper", "## Oil\n", "- Rape oil", "- 鲸油", "Wick", "A cord of cotton.", "Loose words",
+                      "## Hours", "- Light at dusk", "lamp on\n# not a heading", "| May | 4 |", "- Last point"):  # fmt: skip
+            assert words in text, (words, page[:60])
+        assert "¶" not in text
+
+
+def test_an_article_is_kept_beside_many_links_and_an_imprint() -> None:
+    """Neither the links nor the imprint, which are longer than some of its lines, are the page."""
+    links = "".join(
+        f'<li><a href="/{n}">A story of the harbour, number {n}</a></li>' for n in range(60)
+    )
+    imprint = (
+        "Copyright Quay Press, 12 Quay Street, Leith, all rights reserved, telephone 0131 123 4567."
+    )
+    page = f'<body><div class="page"><article>{ARTICLE}</article><ul>{links}</ul></div><div>{imprint}</div></body>'
+    text = read(f"<html><head><title>Lamps</title></head>{page}</html>", "a.html").text
+    assert "lamp 0" in text and "lamp 5" in text and "number 3" not in text
+
+
+def test_what_a_page_leaves_out_is_noted() -> None:
+    """How much, with an example."""
+    banner = "".join(
+        f"<p>We value your privacy in all {n} cases, said our partner.</p>" for n in range(20)
+    )
+    page = f"<html><body><article>{ARTICLE}</article><footer>{banner}</footer></body></html>"
+    content = read_file(page.encode(), PurePath("a.html"))
+    assert "privacy" not in content.document.text
+    (note,) = content.notes
+    assert "characters beside the main text are left out, such as 'We value your privacy" in note

@@ -1,0 +1,93 @@
+"""Writes formulas of Office in a line, as people type them: (a+b)/2, x^2, sqrt(y)."""
+
+from typing import Any
+
+from lightrag_jsonl.readers.xml_elements import local_name
+
+PROPERTIES = ("Pr", "ctrlPr")  # ends of the names of elements without text
+OPERATORS = frozenset("+-−±×·÷/= ,<>≤≥")
+
+
+def formula_text(element: Any) -> str:
+    """The text of a formula, or of one of its parts."""
+    name = local_name(element)
+    if name == "t":
+        return str(element.text or "")
+    if name.endswith(PROPERTIES):
+        return ""
+    write = WRITERS.get(name)
+    return write(element) if write else _inner_text(element)
+
+
+def _inner_text(element: Any) -> str:
+    return "".join(formula_text(child) for child in element if isinstance(child.tag, str))
+
+
+def _part(element: Any, name: str) -> str:
+    """The text of a named part of a formula."""
+    return "".join(formula_text(child) for child in element if local_name(child) == name)
+
+
+def _grouped(text: str) -> str:
+    """The text, in brackets if it has several terms."""
+    is_closed = text.startswith("(") and text.find(")") == len(text) - 1
+    return f"({text})" if OPERATORS.intersection(text[1:]) and not is_closed else text
+
+
+def _fraction(element: Any) -> str:
+    return f"{_grouped(_part(element, 'num'))}/{_grouped(_part(element, 'den'))}"
+
+
+def _scripts(element: Any) -> str:
+    """A base with what is lowered and raised beside it: x_1^2."""
+    low, high = _part(element, "sub"), _part(element, "sup")
+    scripts = (f"_{_grouped(low)}" if low else "") + (f"^{_grouped(high)}" if high else "")
+    return _part(element, "e") + scripts
+
+
+def _root(element: Any) -> str:
+    degree = _part(element, "deg")
+    return f"root({degree}, {_part(element, 'e')})" if degree else f"sqrt({_part(element, 'e')})"
+
+
+def _large_operator(element: Any) -> str:
+    """A sum or an integral with its limits: ∑_(i=1)^n x."""
+    sign = _property(element, "chr", "∫")
+    low, high = _part(element, "sub"), _part(element, "sup")
+    limits = (f"_{_grouped(low)}" if low else "") + (f"^{_grouped(high)}" if high else "")
+    return f"{sign}{limits} {_part(element, 'e')}"
+
+
+def _brackets(element: Any) -> str:
+    parts = [formula_text(child) for child in element if local_name(child) == "e"]
+    inner = _property(element, "sepChr", "|").join(parts)
+    return f"{_property(element, 'begChr', '(')}{inner}{_property(element, 'endChr', ')')}"
+
+
+def _function(element: Any) -> str:
+    return f"{_part(element, 'fName')} {_part(element, 'e')}"
+
+
+def _matrix(element: Any) -> str:
+    rows = [child for child in element if local_name(child) == "mr"]
+    return "; ".join(", ".join(map(formula_text, row)) for row in rows)
+
+
+def _equations(element: Any) -> str:
+    return "; ".join(formula_text(child) for child in element if local_name(child) == "e")
+
+
+def _property(element: Any, name: str, default: str) -> str:
+    """A sign that the properties of a part name; "" is none."""
+    for child in element.iter():
+        if isinstance(child.tag, str) and local_name(child) == name:
+            return next((value for key, value in child.attrib.items() if key.endswith("}val")), "")
+        if isinstance(child.tag, str) and local_name(child) == "e":
+            break
+    return default
+
+
+WRITERS = {
+    "f": _fraction, "sSub": _scripts, "sSup": _scripts, "sSubSup": _scripts, "sPre": _scripts, "rad": _root,
+    "nary": _large_operator, "d": _brackets, "func": _function, "m": _matrix, "eqArr": _equations,
+}  # fmt: skip

@@ -1,0 +1,297 @@
+"""Books, notes, subtitles, calendars, OpenDocument, RTF, messages and saved pages: words kept at their places."""
+
+from datetime import UTC, datetime
+from pathlib import PurePath
+
+import pytest
+
+pytest.importorskip("odfdo")
+
+import odfdo
+
+from lightrag_jsonl import ConfigError, FileLimits
+from lightrag_jsonl.readers import read_document, read_file
+from tests.readers.files import read, replaced, saved
+from tests.readers.outlook import BODY, SENDER, SENDER_ADDRESS, SUBJECT, outlook_message
+
+SMALL = FileLimits(characters=10_000, cells=1_000, pages=10)
+
+
+def open_text() -> bytes:
+    """A text of OpenDocument with a heading, a list, a table and a note."""
+    file = odfdo.Document("text")
+    file.body.clear()
+    file.body.append(odfdo.Header(1, "The quay 码头"))
+    file.body.append(odfdo.Paragraph("Dora Finch keeps the log."))
+    file.body.append(odfdo.List(["Rope of hemp", "Hook of iron"]))
+    table = odfdo.Table("Stock", width=2, height=2)
+    for column, (name, value) in enumerate((("Item", "Lamp"), ("Count", "12"))):
+        table.set_value((column, 0), name)
+        table.set_value((column, 1), value)
+    file.body.append(table)
+    noted = odfdo.Paragraph("It burned")
+    noted.insert_note(after="burned", note_id="n1", citation="1", body="In the winter of 1902.")
+    file.body.append(noted)
+    return saved(file)
+
+
+def open_sheet(*rows: tuple[object, ...]) -> bytes:
+    file = odfdo.Document("spreadsheet")
+    file.body.clear()
+    table = odfdo.Table("Boats", width=len(rows[0]), height=len(rows))
+    for line, row in enumerate(rows):
+        for column, value in enumerate(row):
+            table.set_value((column, line), value)
+    file.body.append(table)
+    return saved(file)
+
+
+def test_a_text_of_opendocument_keeps_its_words() -> None:
+    """Headings, points of lists, rows of tables, and notes."""
+    text = read(open_text(), "a.odt").text
+    assert text.startswith("# The quay 码头\n\nDora Finch keeps the log.")
+    for words in ("Rope of hemp", "Hook of iron", "| Lamp | 12", "In the winter of 1902."):
+        assert words in text
+
+
+def test_a_sheet_of_opendocument_has_names_and_values() -> None:
+    """A page for each sheet; the blank rows that LibreOffice writes to the end of the sheet are none."""
+    book = open_sheet(("Boat", "Crew"), ("Petrel", 4), ("海燕号", 7))
+    rest = (
+        b'<table:table-row table:number-rows-repeated="1048500">'
+        b'<table:table-cell table:number-columns-repeated="16384"/></table:table-row></table:table>'
+    )
+    saved_by_office = replaced(
+        book, "content.xml", lambda part: part.replace(b"</table:table>", rest)
+    )
+
+    pages = ("# Boats\n\nBoat: Petrel; Crew: 4\n\nBoat: 海燕号; Crew: 7",)
+    assert read(book, "a.ods").pages == pages
+    assert read_document(saved_by_office, PurePath("a.ods"), limits=SMALL).pages == pages
+
+
+@pytest.mark.parametrize(
+    "repetition",
+    [b'row table:number-rows-repeated="900000"', b'cell table:number-columns-repeated="900000"'],
+)
+def test_repeated_cells_count(repetition: bytes) -> None:
+    """A value that a file repeats without end is beyond the limit of cells, in sheets and in texts."""
+    place = repetition.partition(b" ")[0]
+
+    def bomb(part: bytes) -> bytes:
+        return part.replace(b"<table:table-" + place, b"<table:table-" + repetition, 1)
+
+    for data, name in (
+        (open_sheet(("Boat", "Crew"), ("Petrel", 4)), "a.ods"),
+        (open_text(), "a.odt"),
+    ):
+        with pytest.raises(ConfigError, match=r"has more than 1,000 cells"):
+            read_document(replaced(data, "content.xml", bomb), PurePath(name), limits=SMALL)
+
+
+def test_slides_of_opendocument_are_pages() -> None:
+    """Each with its number and its texts."""
+    deck = odfdo.Document("presentation")
+    deck.body.clear()
+    for number, words in enumerate(("A new crane", "新的起重机"), 1):
+        page = odfdo.DrawPage(str(number), name=words)
+        page.append(odfdo.Frame.text_frame(words, size=("5cm", "2cm"), position=("1cm", "1cm")))
+        deck.body.append(page)
+
+    assert read(saved(deck), "a.odp").pages == (
+        "# Slide 1\n\nA new crane",
+        "# Slide 2\n\n新的起重机",
+    )
+
+
+def test_opendocument_that_cannot_be_read_says_why() -> None:
+    """With a password, no package at all, or one that unpacks to far more than it is."""
+    entry = b'<m:file-entry xmlns:m="x"><m:encryption-data/></m:file-entry></manifest:manifest>'
+    locked = replaced(
+        open_text(),
+        "META-INF/manifest.xml",
+        lambda part: part.replace(b"</manifest:manifest>", entry),
+    )
+    large = replaced(open_text(), "content.xml", lambda part: part + b" " * (20 << 20))
+    for data, reason in (
+        (locked, "is encrypted: save it without a password"),
+        (b"PK, but no archive", r"is not a valid \.odt file"),
+        (large, r"unpacks to [\d,]+ bytes, more than"),
+    ):
+        with pytest.raises(ConfigError, match=rf"a\.odt {reason}"):
+            read(data, "a.odt")
+
+
+def test_rich_text_is_its_words() -> None:
+    """In its encoding and beyond; pictures are noted, the title is in its properties."""
+    source = (
+        r"{\rtf1\ansi\ansicpg1252{\info{\title Log of the quay}}{\fonttbl{\f0 Times;}}\b Dora\b0  keeps "
+        r"caf\'e9 hours \u30721?\u22836?.\par {\pict\pngblip 89504e47}It burned in 1902.}"
+    )
+    content = read_file(source.encode(), PurePath("a.rtf"))
+
+    assert content.document.text == "Dora keeps café hours 码头.\nIt burned in 1902."
+    assert content.document.title == "Log of the quay"
+    assert content.notes == ("pictures are left out",)
+    with pytest.raises(ConfigError, match="is not an RTF file"):
+        read("Dora keeps hours.", "a.rtf")
+
+
+def test_subtitles_are_what_is_said_below_its_times() -> None:
+    """In running text: no numbers, no tags; who speaks begins a paragraph."""
+    srt = (
+        "1\r\n00:00:01,000 --> 00:00:02,000\r\n{\\an8}<i>The lamp of the quay\r\n\r\n"
+        "2\r\n00:00:02,100 --> 00:00:04,000\r\nburned</i> in <font color='red'>1902</font>.\r\n\r\n"
+        "3\r\n00:02:10,000 --> 00:02:12,000\r\n码头的灯灭了。\r\n"
+    )
+    vtt = (
+        "WEBVTT\n\nNOTE a comment\n\n00:00:01.000 --> 00:00:02.000\n<v Dora>Is it lit?\n\n"
+        "00:00:02.500 --> 00:00:03.000\n<v Cid>No &amp; never.\n"
+    )
+
+    assert read(srt, "a.srt").text == (
+        "## 0:00:01\n\nThe lamp of the quay burned in 1902.\n\n## 0:02:10\n\n码头的灯灭了。"
+    )
+    assert read(vtt, "a.vtt").text == "## 0:00:01\n\nDora: Is it lit?\n\nCid: No & never."
+    with pytest.raises(ConfigError, match=r"is not a valid \.srt file"):
+        read("The lamp burned.", "a.srt")
+
+
+CALENDAR = """BEGIN:VCALENDAR
+VERSION:2.0
+X-WR-CALNAME:Quay
+BEGIN:VEVENT
+SUMMARY:Lamp is lit 点灯
+DTSTART:20260506T190000Z
+LOCATION:Leith
+ORGANIZER;CN=Dora Finch:mailto:dora@quay.example
+ATTENDEE;CN=Cid:mailto:cid@quay.example
+ATTENDEE:mailto:bob@quay.example
+DESCRIPTION:Bring oil.\\nAnd a wick.
+END:VEVENT
+BEGIN:VEVENT
+SUMMARY:Whenever
+DTSTART:nonsense
+END:VEVENT
+BEGIN:VTODO
+SUMMARY:Paint the crane
+DUE;VALUE=DATE:20260101
+END:VTODO
+END:VCALENDAR
+"""
+
+
+def test_events_of_a_calendar_are_paragraphs() -> None:
+    """With time, place and people; a date that is none costs nothing but itself."""
+    document = read(CALENDAR, "a.ics")
+    assert document.title == "Quay"
+    assert sorted(document.text.split("\n\n")) == [
+        "Lamp is lit 点灯; Start: 2026-05-06 19:00+00:00; Location: Leith; Organizer: Dora Finch; "
+        "Attendees: Cid, bob@quay.example; Description: Bring oil. And a wick.",
+        "Paint the crane; Due: 2026-01-01",
+        "Whenever; Start: nonsense",
+    ]
+    with pytest.raises(ConfigError, match=r"is not a valid \.ics file"):
+        read("The lamp is lit on Monday.", "a.ics")
+
+
+def test_notes_of_evernote_stand_below_their_titles() -> None:
+    """Their pages are texts, with their headings."""
+    notes = "".join(
+        f"<note><title>{title}</title><content><![CDATA[<en-note>{page}</en-note>]]></content></note>"
+        for title, page in (
+            ("Lamp", "<h1>Oil</h1><div>Dora buys it.<br/>On Mondays.</div>"),
+            ("灯", "<ul><li>油</li></ul>"),
+        )
+    )
+    text = read(f"<?xml version='1.0'?><en-export>{notes}</en-export>", "a.enex").text
+    assert text == "## Lamp\n\n# Oil\n\nDora buys it.\n\nOn Mondays.\n\n## 灯\n\n- 油"
+    for empty in ("", "<en-export/>"):
+        with pytest.raises(ConfigError, match=r"a\.enex is empty"):
+            read(empty, "a.enex")
+
+
+def test_a_book_in_one_file_has_its_chapters_as_headings() -> None:
+    """Poems and notes too; pictures and descriptions are no text."""
+    book = (
+        '<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0"><description><title-info>'
+        "<book-title>码头 Log</book-title><date>1902</date></title-info></description><body><section>"
+        "<title><p>The lamp</p></title><p>Dora <emphasis>lit</emphasis> it.</p><poem><stanza><v>O light</v>"
+        "</stanza></poem></section></body><body name='notes'><section><p>A note.</p></section></body>"
+        "<binary>QUFBQQ==</binary></FictionBook>"
+    )
+    document = read(book, "a.fb2")
+    assert document.text == "## The lamp\n\nDora lit it.\n\nO light\n\nA note."
+    assert (document.title, document.date) == ("码头 Log", "1902")
+
+
+def test_a_message_of_outlook_is_read_as_mail() -> None:
+    """Its people, subject, text and the names of its files."""
+    texts = {
+        SUBJECT: "Lamp 灯",
+        BODY: "It burns.\r\n\r\nDora",
+        SENDER: "Dora",
+        SENDER_ADDRESS: "d@quay.example",
+    }
+    document = read(
+        outlook_message(
+            texts,
+            sent=datetime(2024, 5, 6, 7, tzinfo=UTC),
+            recipients=("Cid", "Bob Crane"),
+            files=("oil.pdf",),
+        ),
+        "a.msg",
+    )
+    assert document.text == (
+        'From: "Dora" <d@quay.example>\nTo: Cid, Bob Crane\nSubject: Lamp 灯\n\nIt burns.\n\nDora\n\n'
+        "Attachments: oil.pdf"
+    )
+    assert (document.title, document.date) == ("Lamp 灯", "2024-05-06")
+    with pytest.raises(ConfigError, match="is not a message of Outlook"):
+        read(b"\xd0\xcf\x11\xe0" + bytes(600), "a.msg")
+
+
+def mail(*parts: str) -> str:
+    """A message with several parts."""
+    head = 'From: Dora <d@quay.example>\nSubject: Lamp\nContent-Type: multipart/mixed; boundary="B"\n\n'
+    return head + "".join(f"--B\n{part}\n" for part in parts) + "--B--\n"
+
+
+def test_a_mail_has_its_texts_around_pictures_and_the_messages_that_are_attached() -> None:
+    """In their places; messages inside messages end at a depth, which is noted."""
+    picture = (
+        "Content-Type: image/png; name=lamp.png\nContent-Transfer-Encoding: base64\n\niVBORw0KGgo="
+    )
+    forwarded = (
+        "Content-Type: message/rfc822\n\nFrom: Cid <c@quay.example>\nSubject: 油\n\nI sell oil."
+    )
+    text = read(
+        mail(
+            "Content-Type: text/plain\n\nSee it:",
+            picture,
+            "Content-Type: text/plain\n\nIt burns.",
+            forwarded,
+        ),
+        "a.eml",
+    ).text
+    body = text.partition("\n\n")[2]
+    assert body == (
+        "See it:\n\nIt burns.\n\nFrom: Cid <c@quay.example>\nSubject: 油\n\nI sell oil.\n\nAttachments: lamp.png"
+    )
+    nested = "From: Bob <b@quay.example>\n\nThe innermost."
+    for _ in range(20):
+        nested = f"From: Bob <b@quay.example>\nContent-Type: message/rfc822\n\n{nested}"
+    content = read_file(nested.encode(), PurePath("a.eml"))
+    assert "The innermost" not in content.document.text
+    assert content.notes == ("messages below 10 others are left out",)
+
+
+def test_a_page_saved_in_one_file_is_the_page() -> None:
+    """In its encoding; a file without a page says so."""
+    page = (
+        b'MIME-Version: 1.0\nContent-Type: multipart/related; boundary="x"\n\n--x\nContent-Type: text/html; '
+        b'charset="gbk"\nContent-Transfer-Encoding: quoted-printable\n\n<h1>=C2=EB=CD=B7</h1><p>The=20lamp.</p>\n--x--\n'
+    )
+    assert read(page, "a.mht").text == "# 码头\n\nThe lamp."
+    with pytest.raises(ConfigError, match="holds no page of HTML"):
+        read("The lamp.", "a.mht")
