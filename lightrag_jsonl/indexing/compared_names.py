@@ -64,7 +64,7 @@ CJK_TITLE = re.compile(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=Tr
 POSSESSIVES = frozenset({"of", "de", "di", "du", "for", "in"})
 REVERSED_NAME = re.compile(r"^([^,]+),\s*([^,]+)$")  # "Smith, John"
 DOTTED = re.compile(r"\b(?:[a-z]\.){2,}")  # u.s., j.r.r.
-ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+ASIDE = re.compile(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
 
 
 class ComparedName:

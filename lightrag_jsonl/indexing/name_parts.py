@@ -39,7 +39,7 @@ JOINING_WORDS = word_set("of and or for in at on from to with by the a an & vs")
 GENERATIONS = re.compile(r"jr|junior|sr|senior|[ivx]{1,4}|1[0-9]?th|[1-9](?:st|nd|rd|th)")
 _PERSON_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]{2,})*")  # not "Scrooge's", "3rd"
 _POSSESSIVE = re.compile(r"['’]s?$")
-_ASIDE = re.compile(r"\s*[(（]([^()（）]+)[)）]$")
+_ASIDE = re.compile(r"(?<!\s)\s*[(（]([^()（）]+)[)）]$")
 _REVERSED = re.compile(  # "Rutherford, Ernest"
     r"^([^,]+),\s+((?!(?:jr|sr|[ivx]+)\b)[^,]+)$"
 )

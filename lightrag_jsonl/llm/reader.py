@@ -68,9 +68,11 @@ def parse_jsonl(
     """
     result = read_answer(text, schema=schema, normalize=normalize)
     refused = [line for line in result.rejections if line.reason != "repaired"]
-    for line in refused:
+    for line in refused[:LOGGED_LINES]:
         reason = f"{line.reason}: {line.detail}" if line.detail else line.reason
         log.warning("line %d is not a valid record (%s): %.200s", line.line, reason, line.text)
+    if len(refused) > LOGGED_LINES:
+        log.warning("and %d more lines", len(refused) - LOGGED_LINES)
     if not result.records and not refused:
         log.warning("the answer has no record: it is empty")
     return result

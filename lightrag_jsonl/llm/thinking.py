@@ -31,9 +31,10 @@ class ThinkingMarks(NamedTuple):
 
 
 _MARK_PAIRS = [
-    ThinkingMarks(begin=re.compile(rf"\s*(?:{begin})", re.I), end=re.compile(end, re.I))
+    ThinkingMarks(begin=re.compile(begin, re.I), end=re.compile(end, re.I))
     for begin, end in _MARKS
 ]
+_WHITE_SPACE = re.compile(r"\s*")
 _MODEL_PAIRS = _MARK_PAIRS[:-1]  # with marks that only models write
 _ANY_BEGIN = re.compile("|".join([begin for begin, _ in _MARKS[:-1]]), re.I)
 _ENDS = "|".join(end for _, end in _MARKS[:-1])
@@ -53,8 +54,10 @@ def thinking_at(
 
     Marks of the kind found in documents, too, count only with `first`: if no content came before.
     """
+    blank = _WHITE_SPACE.match(text, at, end)
+    start = at if blank is None else blank.end()
     for marks in _MARK_PAIRS if first else _MODEL_PAIRS:
-        if mark := marks.begin.match(text, at, end):
+        if mark := marks.begin.match(text, start, end):
             return mark.end(), marks.end
     return None
 

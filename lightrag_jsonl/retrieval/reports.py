@@ -43,7 +43,7 @@ LEAST_ENTITIES = 3  # of a community; its passages say as much as a report on fe
 
 _ANY_LETTER = re.compile(r"[^\W\d_]")
 _PASSAGE_NUMBER = re.compile(r"\d{1,6}")
-_CITED = re.compile(r"\s*[\[［【][\d\s,，、;；-]{1,80}[\]］】]")
+_CITED = re.compile(r"(?<!\s)\s*[\[［【][\d\s,，、;；-]{1,80}[\]］】]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

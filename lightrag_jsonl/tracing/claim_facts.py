@@ -103,7 +103,6 @@ _OVER_AFTER = re.compile(r"\s?(?:多|余|\+)")
 _ABOUT_AFTER = re.compile(r".{0,3}左右")
 _OPENING_QUOTES = tuple('“"‘《「')
 _CLOSING_QUOTES = tuple('”"’》」')
-_LIST_NUMBER = re.compile(r"(?:^|\n)\s*(?:[(（]?\d{1,2}[.)）、:]|#)\s*$")
 
 
 def _chinese_number(text: str) -> float:
@@ -347,7 +346,8 @@ def _quotation_facts(text: str) -> Iterator[ClaimFact]:
 _CAPITALIZED_WORD = re.compile(
     r"(?<![\w'’])(?:[A-Z]\.(?:\s?[A-Z]\.)*|[^\W\d_a-zß-öø-ÿ][\w'’&.-]*[\w]|[A-Z])"
 )
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|[\"“‘(\[*•#>-]|\n)\s*$")
+_BEFORE_SENTENCES = '.!?:;…"“‘([*•#>-\n'
+_NEAR_START = 4  # characters before a name, with white space
 _TAGS_OF_NAMES = ("nr", "ns", "nt", "nrt", "nrfg", "nz")
 _LONGEST_DOUBTFUL = 2  # characters of a Chinese name
 _TITLES = "mr mrs ms miss dr prof professor sir lady lord st"
@@ -395,11 +395,17 @@ def is_no_name(word: str) -> bool:
     return plain in _NO_NAMES or plain in STOP_WORDS or plain in ENGLISH_NUMBERS
 
 
+def _begins_sentence(text: str, start: int) -> bool:
+    """Whether a word begins a sentence, a line or a quotation."""
+    before = text[max(0, start - _NEAR_START) : start].rstrip(" \t\xa0\u3000")
+    return before[-1] in _BEFORE_SENTENCES if before else start <= _NEAR_START
+
+
 def _begins_no_name(text: str, run: list[re.Match[str]], is_known: Callable[[str], bool]) -> bool:
     """Whether the first word of a run is no name, or only begins a sentence."""
     if is_no_name(run[0][0]):
         return True
-    if not _SENTENCE_START.search(text, max(0, run[0].start() - 4), run[0].start()):
+    if not _begins_sentence(text, run[0].start()):
         return False
     if run[0][0][1:2].isupper():
         return False
