@@ -73,7 +73,7 @@ class BM25:
 
     def search(self, question: str) -> list[str]:
         """The ids of the passages with a word of the question, best first."""
-        scores: Counter[int] = Counter()
+        scores: dict[int, float] = defaultdict(float)
         for word in dict.fromkeys(words(question)):
             weights = self._weights_by_word.get(word, {})
             absent = len(self._ids) - len(weights)
