@@ -48,17 +48,13 @@ def asks_about_everything(question: str) -> bool:
 
 
 def may_ask_about_a_title(question: str) -> bool:
-    """Whether a question has words for a text or its parts beside other words, which may be a title, and none
-    about who wrote it.
-    """
-    is_named = any(map(_names_part_of_text, content_words(question)))
-    return is_named or _PART_PLAYED.search(folded_text(question)) is not None
-
-
-def _names_part_of_text(word: str) -> bool:
-    if has_cjk(word):
-        return _CHINESE_TEXT_WORDS.search(word) is not None
-    return word in TEXT_WORDS
+    """Whether a question has words for a text or its parts, so that its other words may be a title."""
+    content = content_words(question)
+    return (
+        not TEXT_WORDS.isdisjoint(content)
+        or any(map(_CHINESE_TEXT_WORDS.search, content))
+        or _PART_PLAYED.search(folded_text(question)) is not None
+    )
 
 
 def without_titles(question: str, titles: Iterable[str]) -> str:
@@ -145,9 +141,9 @@ TEXT_WORDS = words(
     begin beginning begins book books brief briefly bullet bullets central chapter chapters
     character characters chronology collection common companies company conclude concluded
     conclusion conclusions connect connected connection connections contain contains content
-    contents core corpus cover covered covers data describes described detail details deal dealt deals dialogue
-    digest discuss discussed discusses document documents dr end ending ends entities entity
-    entire essential essence event events everything example examples fact facts figure
+    contents core corpus cover covered covers data deal dealt deals
+    describes described detail details dialogue digest discuss discussed discusses document
+    documents dr end ending ends entities entity entire essential essence event events everything example examples fact facts figure
     figures file files final find finding findings general gist happen happened happens hero
     heroes heroine highlights idea ideas important information introduce introduction issue
     issues key lesson lessons line lines locations long main major material materials mention
