@@ -90,7 +90,7 @@ NUMBERS = (
     Number(pagerank, "NEAR_WEIGHT_OF_BIGRAMS", off=0.0),
     Number(walk_graph, "LEXICAL_WEIGHT_OF_WORDS", off=0.0),
     Number(ranking, "FREQUENT_NAME", off=10**9),
-    Number(ranking, "SEVERAL_NAMES"),
+    Number(ranking, "MANY_WORDS", off=10**9),
     Number(ranking, "TEXT_WEIGHT_OF_WORDS", off=0.0),
     Number(ranking, "NEAREST_RELATIONS", off=0),
     Number(ranking, "NEAREST_SHARE", off=-1.0),
