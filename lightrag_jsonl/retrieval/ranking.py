@@ -360,7 +360,7 @@ def fuse_text_hits(task: SearchTask, seeds: Seeds) -> Hits:
 # with a report a year). And a question of many words says itself what its passages say ("Which company, according to
 # the report on ..., and which ..."). Then the text hits count beside the walk. Mix @2/@5/@10, words only, without and
 # with the rule for words: multihoprag-a, half a 59.7/79.3/88.8, 60.8/80.1/91.0, half b 65.3/84.3/91.0, 66.8/87.5/93.3;
-# hotpotqa-train 65.3/86.2/94.9, 64.8/86.7/94.9; others unchanged. 12 to 16 words do the same. Of names: 3 to 7 parts
+# hotpotqa-train, half b 65.6/87.7/95.1, 65.6/88.5/94.3; others unchanged. 12 to 16 words do the same. Of names: 3 to 7 parts
 # do the same; two names are several.
 FREQUENT_NAME = 5  # parts of chunks with the rarest name; in more of them it is frequent
 MANY_WORDS = 14
