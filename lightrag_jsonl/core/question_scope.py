@@ -118,10 +118,10 @@ _CHINESE_CHANGE = (
     r"(?:一步步|逐步|逐渐)地?(?:变化|转变|改变|演变|发展|壮大|衰落|兴起|成长)",
     r"(?:变化|转变|演变|发展)(?:过程|历程|经过)|从头到尾",
 )
-_A_TEXT = r"(?:book|story|novel|text|play|film|document|report|collection)s?"
 _PART_PLAYED = re.compile(  # "What part does friendship play in the book?"
     r"\bwhat (?:kind of |sort of )?(?:part|role) (?:do|does|did) .{1,60}\bplay in"
-    rf"(?: (?:the|this|these|your) {_A_TEXT})?(?: as a whole)?\W*$"
+    r"(?: (?:the|this|these|your) (?:book|story|novel|text|play|film|document|report|collection)s?)?"
+    r"(?: as a whole)?\W*$"
     r"|(?:书|小说|故事|文章|全文|文|剧|片|[《》\s])[里中]?(?:起|扮演|充当)(?:着|到|了|过)?"
     r"(?:什么样?|怎样|何种|哪些)的?(?:作用|角色)\W*$"
 )
