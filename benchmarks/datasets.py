@@ -42,13 +42,17 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, the passages that support its answer, and the names recorded for it."""
+    """A question, the passages that support its answer, and the names recorded for it.
+
+    Of each group of passages, if there are groups, one is enough.
+    """
 
     id: str
     text: str
     answer: str
     supporting: tuple[str, ...]
     names: tuple[str, ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,11 @@ class Dataset:
     def has_records(self) -> bool:
         """Whether a model's triples were recorded."""
         return any(passage.triples for passage in self.passages)
+
+    def without_records(self) -> "Dataset":
+        """The data set as if no model had read it."""
+        passages = [replace(passage, entities=(), triples=()) for passage in self.passages]
+        return replace(self, passages=tuple(passages))
 
 
 def data_folder() -> Path:
@@ -140,6 +149,11 @@ def cmrc(folder: Path) -> Dataset:
     return Dataset("zh-cmrc2018", passages, questions, language="zh")
 
 
+def chinese_news(folder: Path) -> Dataset:
+    """Chinese questions about the news, half of them about two facts that many passages state."""
+    return replace(multi_hop(folder), language="zh")
+
+
 def wiki(folder: Path) -> Dataset:
     """A larger corpus without questions."""
     rows = json.loads(_read(folder / "corpus.json.gz"))
@@ -151,7 +165,10 @@ LOADERS = {
     "2wiki-101-a": multi_hop,
     "dragonball-en-multi-a": dragonball,
     "dragonball-zh-multi-a": dragonball,
+    "multihoprag-a": multi_hop,
     "musique-a": multi_hop,
+    "popqa-a": multi_hop,
+    "rgb-zh-a": chinese_news,
     "hotpotqa-train": hotpotqa,
     "zh-cmrc2018": cmrc,
     "bench-2wiki-corpus": wiki,
@@ -172,9 +189,14 @@ def _lines(path: Path) -> Iterator[Record]:
 
 def _questions(path: Path) -> Iterator[Question]:
     for row in _lines(path):
-        answer = row["answers"][0] if "answers" in row else row["answer"]
-        supporting = tuple(map(str, row["supporting"]))
-        yield Question(str(row["id"]), str(row["question"]), str(answer), supporting)
+        answer = row["answer"] if "answer" in row else row["answers"][0]
+        yield Question(
+            id=str(row["id"]),
+            text=str(row["question"]),
+            answer=str(answer),
+            supporting=tuple(map(str, row["supporting"])),
+            groups=tuple(tuple(map(str, group)) for group in row.get("groups", ())),
+        )
 
 
 def _question_names(path: Path) -> dict[str, tuple[str, ...]]:

@@ -16,14 +16,21 @@ def content_words(question: str) -> list[str]:
     """The words that carry the subject of a question: words of scripts with spaces, and the runs of
     characters that remain of Chinese text without function words.
     """
-    text = _CHINESE_FUNCTION_WORDS.sub(" ", folded_text(question))
+    text = _CHINESE_FUNCTION_WORDS.sub(_kept_text_word, folded_text(question))
     pieces = _CJK_RUN.findall(text)
     spaced = search_terms(_CJK_RUN.sub(" ", text))
     return [*dict.fromkeys([*(word for word in spaced if word not in EMPTY_WORDS), *pieces])]
 
 
-_NOUN_AS_VERB = re.compile(
-    r"\b(?:to|i|we|you|they|he|she|can|could|may|must|should)\s+(?:book|text|page|file)\b",
+def _kept_text_word(word: re.Match[str]) -> str:
+    """A word for texts as it is, though a part of it may be a function word (要点); else a space."""
+    return word[0] if word["text"] else " "
+
+
+# "How do I book a room?" is about no book, and a number is told in one place.
+_OF_A_DETAIL = re.compile(
+    r"\b(?:to|i|we|you|they|he|she|can|could|may|must|should)\s+(?:book|text|page|file)\b"
+    r"|\bhow (?:many|much|long|old|often)\b|多少|有几",
     re.IGNORECASE,
 )
 
@@ -32,26 +39,22 @@ def asks_about_everything(question: str) -> bool:
     """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？").
 
     All content words of such a question name a text, a part of every text, or a use of texts. What
-    happened in a year is told in some places only, and who asks how to book asks about no book.
+    happened in a year is told in some places only.
     """
-    if YEAR.search(question) or _NOUN_AS_VERB.search(question):
+    if YEAR.search(question) or _OF_A_DETAIL.search(question):
         return False
     content = [word for word in content_words(question) if not word.isdigit()]
     return bool(content) and all(map(is_of_any_text, content))
 
 
 def may_ask_about_a_title(question: str) -> bool:
-    """Whether a question has words for a text or its parts beside other words, which may be a title, and none
-    about who wrote it.
-    """
+    """Whether a question has words for a text or its parts, so that its other words may be a title."""
     content = content_words(question)
-    return not YEAR.search(question) and any(map(_names_part_of_text, content))
-
-
-def _names_part_of_text(word: str) -> bool:
-    if has_cjk(word):
-        return _CHINESE_TEXT_WORDS.search(word) is not None
-    return word in TEXT_WORDS
+    return (
+        not TEXT_WORDS.isdisjoint(content)
+        or any(map(_CHINESE_TEXT_WORDS.search, content))
+        or _PART_PLAYED.search(folded_text(question)) is not None
+    )
 
 
 def without_titles(question: str, titles: Iterable[str]) -> str:
@@ -69,9 +72,11 @@ def without_titles(question: str, titles: Iterable[str]) -> str:
     return untitled
 
 
-def asks_about_change(question: str) -> bool:
-    """Whether a question asks how something changes in the course of a text; in doubt it does not."""
-    return _CHANGE.search(folded_text(question)) is not None
+def asks_about_course(question: str) -> bool:
+    """Whether a question asks how something changes in the course of a text, or which part it plays in the
+    whole; in doubt it does not.
+    """
+    return _COURSE.search(folded_text(question)) is not None
 
 
 def is_of_any_text(word: str) -> bool:
@@ -113,7 +118,14 @@ _CHINESE_CHANGE = (
     r"(?:一步步|逐步|逐渐)地?(?:变化|转变|改变|演变|发展|壮大|衰落|兴起|成长)",
     r"(?:变化|转变|演变|发展)(?:过程|历程|经过)|从头到尾",
 )
-_CHANGE = re.compile("|".join([*_ENGLISH_CHANGE, *_CHINESE_CHANGE]))
+_PART_PLAYED = re.compile(  # "What part does friendship play in the book?"
+    r"\bwhat (?:kind of |sort of )?(?:part|role) (?:do|does|did) .{1,60}\bplay in"
+    r"(?: (?:the|this|these|your) (?:book|story|novel|text|play|film|document|report|collection)s?)?"
+    r"(?: as a whole)?\W*$"
+    r"|(?:书|小说|故事|文章|全文|文|剧|片|[《》\s])[里中]?(?:起|扮演|充当)(?:着|到|了|过)?"
+    r"(?:什么样?|怎样|何种|哪些)的?(?:作用|角色)\W*$"
+)
+_COURSE = re.compile("|".join([*_ENGLISH_CHANGE, *_CHINESE_CHANGE, _PART_PLAYED.pattern]))
 
 
 def _longest_first(listed: str, characters: str = "") -> re.Pattern[str]:
@@ -129,9 +141,9 @@ TEXT_WORDS = words(
     begin beginning begins book books brief briefly bullet bullets central chapter chapters
     character characters chronology collection common companies company conclude concluded
     conclusion conclusions connect connected connection connections contain contains content
-    contents core corpus cover covered covers data describes described detail details dialogue
-    digest discuss discussed discusses document documents dr end ending ends entities entity
-    entire essential essence event events everything example examples fact facts figure
+    contents core corpus cover covered covers data deal dealt deals
+    describes described detail details dialogue digest discuss discussed discusses document
+    documents dr end ending ends entities entity entire essential essence event events everything example examples fact facts figure
     figures file files final find finding findings general gist happen happened happens hero
     heroes heroine highlights idea ideas important information introduce introduction issue
     issues key lesson lessons line lines locations long main major material materials mention
@@ -156,7 +168,7 @@ THIRD_PERSON = words(
 )
 EMPTY_WORDS = (FUNCTION_WORDS - TEXT_WORDS) | SMALL_TALK
 EMPTY_WORDS |= words("show find search define need want mean means type way use")
-_CHINESE_FUNCTION_WORDS = _longest_first(
+_FUNCTION_PATTERN = _longest_first(
     """什么样 怎么样 是什么 有什么 为什么 什么 怎么 怎样 如何 多少 哪里 哪儿 哪个 哪些 哪位 哪一 为何 是否 何时 何地 何人
     何处 时候 请问 请 告诉 一下 一个 一种 一些 这个 那个 这些 那些 我们 你们 他们 你好 您好 您 谢谢 再见 测试 可以 没有 不是
     就是 因为 所以 如果 但是 而且 以及 关于 对于 之间 之后 之前 其中 其他 自己 应该 需要 想要 知道 一 叫 做 要 会 能
@@ -169,7 +181,11 @@ _CHINESE_TEXT_WORDS = _longest_first(
     思想 重要 关键 要点 重点 观点 看点 人物 角色 主角 主人公 作者 公司 企业 机构 组织 地点 地方 事件 事情 大事 关系 联系
     讲述 讲解 讲 说明 说 写 介绍 描述 描写 叙述 涉及 提到 提及 出现 包含 包括 发生 结论 寓意 道理 启示 主张 目录 章节 段落
     列出 列举 列 时间线 来龙去脉 简单 简要 简短 简述 简介 话题 议题 信息 记录 笔记 报告 新闻 消息 特点 背景 有关 相关 共同
-    份 篇 册 卷 套 批 些
-    名字 名称 书 文 篇 章 节 回 段 句 话 字 部 事 人 本 名 主 二 三 四 五 六 七 八 九 十 两 有 在 和"""
+    方面 概览 份 篇 册 卷 套 批 些
+    名字 名称 书 里 文 篇 章 节 回 段 句 话 字 部 事 人 本 名 主 二 三 四 五 六 七 八 九 十 两 有 在 和"""
+)
+_CHINESE_FUNCTION_WORDS = re.compile(
+    f"(?P<text>{'|'.join(re.findall(r'[^|]{2,}', _CHINESE_TEXT_WORDS.pattern))})"
+    f"|{_FUNCTION_PATTERN.pattern}"
 )
 _CJK_RUN = re.compile(f"[{CJK}]+")

@@ -19,8 +19,8 @@ from lightrag_jsonl.storage.vector_index import Floats, Ids
 # Bounds of the time that a question takes: no name of the question sets is longer, and a question of
 # a hundred words has no more spans.
 LONGEST_NAME = 12  # words; names up to this length are looked for in the question
-LONGEST_CJK_NAME = 8  # characters; likewise
-NAME_LIMIT = 1_200  # spans of the question that are looked up as names
+LONGEST_CJK_NAME = 16  # characters; likewise
+NAME_LIMIT = 2_000  # spans of the question that are looked up as names
 
 _SPAN_PART = re.compile(rf"([{CJK}])|[^\s{CJK}]+")
 _POSSESSIVE = re.compile(r"['’]s?\W*$")

@@ -13,7 +13,7 @@ from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.question_scope import (
-    asks_about_change,
+    asks_about_course,
     asks_about_everything,
     content_words,
     is_small_talk,
@@ -152,12 +152,13 @@ def asks_for_overview(view: StoreView, mode: ModePlan, question: str, keywords: 
         return True
     if not (mode.entities and mode.relations and mode.chunks):
         return False
-    if keywords.whole or asks_about_everything(question) or asks_about_change(question):
+    if keywords.whole or asks_about_everything(question) or asks_about_course(question):
         return True
     if not may_ask_about_a_title(question):
         return False
     titles = [label.title for label in view.document_labels() if label.title]
-    return asks_about_everything(without_titles(question, titles))
+    untitled = without_titles(question, titles)
+    return asks_about_everything(untitled) or asks_about_course(untitled)
 
 
 # ── words ───────────────────────────────────────────────────────────────────────

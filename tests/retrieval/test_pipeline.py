@@ -141,16 +141,29 @@ async def test_why_quotes_the_name_and_not_what_stands_around_it(
         assert f"named “{name}”" in context.entities[0].why
 
 
-async def test_a_long_title_is_one_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "part", "question"),
+    [
+        (
+            "Alexander and the Terrible, Horrible, No Good, Very Bad Day",
+            "Alexander",
+            "Who wrote {name}?",
+        ),
+        ("蓝鲸远洋海运服务有限公司", "蓝鲸", "{name}的总部设在哪里？"),
+        ("青螺渡水文地质与潮汐观测研究中心", "潮汐", "谁领导{name}？"),
+    ],
+)
+async def test_a_long_name_is_one_name(tmp_path: Path, name: str, part: str, question: str) -> None:
     """Its commas and small words do not cut it, and keywords inside it name nothing else."""
-    title = "Alexander and the Terrible, Horrible, No Good, Very Bad Day"
     async with index(tmp_path) as rag:
-        for name in ("Alexander", title):
-            await rag.insert_records(Document(name, id=name[:9]), [entity(name, "Known.")])
-        given = QueryParam(mode="local", ll_keywords=("Alexander", "Terrible"))
-        context = await rag.retrieve(f"Who wrote {title}?", given)
+        for known_name in (part, name):
+            await rag.insert_records(
+                Document(known_name, id=known_name[:9]), [entity(known_name, "Known.")]
+            )
+        given = QueryParam(mode="local", ll_keywords=(part,))
+        context = await rag.retrieve(question.format(name=name), given)
         whys = {one.name: one.why for one in context.entities}
-        assert f"named “{title}”" in whys[title] and "named" not in whys.get("Alexander", "")
+        assert f"named “{name}”" in whys[name] and "named" not in whys.get(part, "")
 
 
 # ── hubs ────────────────────────────────────────────────────────────────────────

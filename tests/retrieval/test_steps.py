@@ -3,14 +3,19 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.options import Fusion
+from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.options import Fusion, QueryParam
 from lightrag_jsonl.retrieval.full_text import distinctive_terms
 from lightrag_jsonl.retrieval.hits import Hits, fuse
+from lightrag_jsonl.retrieval.passages import Passages
 from lightrag_jsonl.retrieval.question_names import without_common_words
+from lightrag_jsonl.retrieval.ranking import fuse_with_text
+from lightrag_jsonl.retrieval.task import SearchQuery, SearchTask, Seeds
 
 
 @pytest.mark.parametrize(
@@ -113,3 +118,28 @@ def test_nothing_is_lost_or_repeated_and_scores_fall(
         assert why == "; ".join(f"list {n}" for n, rows in enumerate(lists) if row in rows)
     some = fuse(named, how, limit=limit)
     assert list(some.rows()) == list(fused.rows())[:limit]
+
+
+@pytest.mark.parametrize(
+    ("question", "chunks"),
+    [
+        ("Who keeps the lighthouse that the sister of Odo Finch painted?", [1, 2]),
+        (
+            "Which harbour, according to the survey on silted channels published in spring, lost eleven stones"
+            " of its breakwater in the storm and later refused to pay the builder's larger bill?",
+            [1, 2, 3],
+        ),
+        ("灯塔由谁看守？", [1, 2]),
+    ],
+)
+def test_a_question_of_many_words_is_searched_for_by_text_too(
+    question: str, chunks: list[int]
+) -> None:
+    """A short question may lead over names that it does not say, a long one says what its passages say."""
+    query = SearchQuery(question=question, vectors=np.zeros((1, 1), np.float32), lexical=True)
+    snapshot: Any = None  # nothing is looked up where nothing is named
+    task = SearchTask(
+        snapshot=snapshot, query=query, mode=MODES["mix"], param=QueryParam(), chunk_limit=9
+    )
+    passages = Passages(walked=hits(1, 2), by_text=hits(3, 1), copies={})
+    assert fuse_with_text(task, Seeds(), passages).ids.tolist() == chunks
