@@ -28,6 +28,7 @@ from lightrag_jsonl.llm.thinking import PROMPTED_END, thinking_at
 Normalize = Callable[[Record], Iterable[Record]]
 
 # of an object or line in an answer; small models loop, larger ones write it twice or so
+LOGGED_LINES = 5  # of a refused answer, each by itself; further ones are counted
 REPEATS = 10
 LEAST_REPEATED = 20  # characters of a line without a record; brackets and dashes come back anyway
 _LONGEST_REJECTION = 2_000  # characters
