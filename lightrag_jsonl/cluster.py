@@ -31,6 +31,7 @@ from lightrag_jsonl.rag.settings import adopt_settings
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
+from lightrag_jsonl.storage.status import reads_when_asked
 
 SHARD_CHARACTERS = 200_000  # about 50 chunks: lost with a node, and merged in one step
 RETRIES = 5  # of a shard whose node or process dies
@@ -87,7 +88,8 @@ async def insert_on_ray(
     )
     with _cluster(address) as ray:
         await run.insert(ray, shards(pending, shard_characters))
-    if engine.client.has_model("summarize") and not run.report.stopped:
+    is_read_now = not reads_when_asked(settings)
+    if is_read_now and engine.client.has_model("summarize") and not run.report.stopped:
         usage = await rag.admin.summarize()  # with the summaries of an interrupted call
         run.report = replace(run.report, usage=run.report.usage + usage)
     report = with_unread(run.report, run.unread)

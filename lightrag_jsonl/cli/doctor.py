@@ -15,6 +15,7 @@ from lightrag_jsonl import EmbeddingError, LightRAGError, __version__
 from lightrag_jsonl.cli.group import CommandOutput, command
 from lightrag_jsonl.cli.options import models, option
 from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.index_reports import ReadingState
 from lightrag_jsonl.core.protocols import LLM, Embedder
 from lightrag_jsonl.core.tokens import tokenizer_for
 from lightrag_jsonl.core.types import Message
@@ -72,6 +73,7 @@ def doctor_command(
         if settings is not None:
             with open_index(setup) as rag:
                 problems += rag.admin.check(full=full)
+                models_in_use |= _reading_in_use(rag.status().reading)
                 if claims:
                     figures = rag.admin.measure_checker()
                     models_in_use["check"] = str(figures)
@@ -133,6 +135,18 @@ def _models_in_use(setup: Setup, settings: Mapping[str, str] | None) -> dict[str
         server = endpoint(complete_setup, TASK_PREFIXES[task], model=name)
         models_in_use |= _endpoint_in_use(part, server, name)
     return models_in_use
+
+
+def _reading_in_use(reading: ReadingState) -> dict[str, str]:
+    """How much of an index that is read when it is asked was read, and what the rest would cost."""
+    if reading.read != "asked":
+        return {}
+    chunks = reading.chunks_read + reading.chunks_unread
+    return {
+        "read": "asked",
+        "chunks_read": f"{reading.chunks_read:,} of {chunks:,}, by {reading.questions:,} questions",
+        "unread": f"about {reading.tokens_for_rest:,} tokens: lightrag-jsonl retry --upgrade",
+    }
 
 
 def _endpoint_in_use(part: str, server: Endpoint, name: str) -> dict[str, str]:

@@ -31,6 +31,8 @@ from lightrag_jsonl.cli.options import (
     limit_options,
     models,
     option,
+    read_chunks,
+    read_mode,
     reading_options,
     together,
 )
@@ -47,6 +49,7 @@ from lightrag_jsonl.cli.output import (
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.encoding import decoded
+from lightrag_jsonl.core.options import ReadMode
 from lightrag_jsonl.indexing.loading import (
     ADDRESS,
     IF_MEANT,
@@ -137,6 +140,9 @@ upgrade_options = together(
         is_flag=True,
     ),
     option("--yes", "Start the upgrade without confirmation.", is_flag=True),
+    option(
+        "--max-tokens", "End the upgrade after so many input and output tokens together.", POSITIVE
+    ),
 )
 
 
@@ -157,6 +163,8 @@ upgrade_options = together(
     ),
     option("--ray", "Index on the Ray cluster at this address (HOST:6379, auto, local)."),
     models,
+    read_mode,
+    read_chunks,
     reading_options,
     limit_options,
     file_limit_options,
@@ -170,7 +178,9 @@ def insert_command(
     allow_empty: bool,
     upgrade: bool,
     yes: bool,
+    max_tokens: int | None,
     ray: str | None,
+    read: ReadMode | None,
     file_limits: FileLimits,
     index_options: Parameters,
 ) -> CommandOutput:
@@ -207,15 +217,21 @@ def insert_command(
     with open_index(setup, index_options, create=True) as rag:
         if ray is None:
             insert = partial(
-                rag.insert, sources, sync=sync, allow_empty=allow_empty, file_limits=file_limits
+                rag.insert,
+                sources,
+                sync=sync,
+                allow_empty=allow_empty,
+                read=read,
+                file_limits=file_limits,
             )
             report = _reported(insert)
         else:
+            rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
             report = _inserted_on_ray(rag, sources, ray, setup=setup, file_limits=file_limits)
         output = _output(rag, report, "no documents were inserted")
         if not upgrade or report.stopped:
             return output
-        upgraded = _upgraded(rag, setup, yes)
+        upgraded = _upgraded(rag, setup, yes, max_tokens)
         notes = dict.fromkeys([*output.notes, *upgraded.notes])
         return CommandOutput(
             value={"inserted": report, "upgraded": upgraded.value},
@@ -252,29 +268,40 @@ def _inserted_on_ray(
 
 @command(upgrade_options, models, limit_options)
 def retry_command(
-    setup: Setup, upgrade: bool, yes: bool, index_options: Mapping[str, Any] | None = None
+    setup: Setup,
+    upgrade: bool,
+    yes: bool,
+    max_tokens: int | None,
+    index_options: Mapping[str, Any] | None = None,
 ) -> CommandOutput:
     """Extract failed chunks once more, and complete partial ones.
+
+    With --upgrade, an index that is read when it is asked has the rest read: what questions have found
+    most often first, then what has the most frequent names.
 
     The model is called only for missing results. Model and options are as in the last insert,
     unless changed here.
     """
     with open_index(setup, index_options) as rag:
         if upgrade:
-            return _upgraded(rag, setup, yes)
+            return _upgraded(rag, setup, yes, max_tokens)
         return _output(rag, _reported(rag.retry), "no failed chunks", go_on="retry")
 
 
-def _upgraded(rag: LightRAG, setup: Setup, yes: bool) -> CommandOutput:
+def _upgraded(
+    rag: LightRAG, setup: Setup, yes: bool, max_tokens: int | None = None
+) -> CommandOutput:
     """Estimate an upgrade, ask for confirmation, and make it."""
     estimate = rag.run(estimate_upgrade)
     cost = f"{estimate.chunks:,} chunks, about {cost_words(estimate.usage)}"
+    if max_tokens is not None:
+        cost += f", of which {max_tokens:,} tokens at most"
     if estimate.chunks and yes:
         emit(f"upgrade: {cost}", err=True)
     elif estimate.chunks:
         confirm(f"upgrade {cost}?")
     remember_addresses(setup.working_dir, given_addresses(setup))  # the index records the model
-    report = _reported(partial(rag.retry, upgrade=True))
+    report = _reported(partial(rag.retry, upgrade=True, max_tokens=max_tokens))
     return _output(rag, report, "nothing to upgrade", go_on="retry --upgrade")
 
 

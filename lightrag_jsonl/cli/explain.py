@@ -11,7 +11,7 @@ import click
 from lightrag_jsonl import LightRAG, NotFoundError, TraceSummary
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, TARGET, option
-from lightrag_jsonl.cli.output import emit, in_words, one_line, table
+from lightrag_jsonl.cli.output import cost_words, emit, in_words, one_line, table
 from lightrag_jsonl.core.answers import marked_lines
 from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import events, rdf
@@ -196,14 +196,39 @@ def _event_lines(event: events.Event, view: StoreView) -> Iterator[str]:
     if isinstance(event, events.End):
         if event.error:
             yield f"[failed] {one_line(event.error)}"
+    elif isinstance(event, events.ReadingProgress):
+        yield f"[reading] {event.chunks_done} of {event.chunks_known}"
     elif not isinstance(event, events.AnswerChunk):
         details = in_words(event).split("\n")
         if isinstance(event, events.SelectionMade):
             details = [*_selection_lines(event, view)]
+        elif isinstance(event, events.ChunksRead):
+            details = [*_reading_lines(event, view)]
         elif isinstance(event, events.Answered):
             details = [*event.answer.split("\n"), *_citation_lines(event, view)]
         yield f"[{event.stage}] {event.uri}"
         yield from (f"    {line}" for line in details)
+
+
+def reading_printer() -> Callable[[events.Event], None]:
+    """A listener that prints to stderr how far the reading for a question is, on one line."""
+
+    def print_event(event: events.Event) -> None:
+        if isinstance(event, events.ReadingProgress):
+            click.echo(f"\rreading {event.chunks_done} of {event.chunks_known}", err=True, nl=False)
+        elif isinstance(event, events.ChunksRead):
+            click.echo("\r\033[K", err=True, nl=False)
+
+    return print_event
+
+
+def _reading_lines(event: events.ChunksRead, view: StoreView) -> Iterator[str]:
+    reading = event.reading
+    yield f"Read {len(reading.chunk_ids)} chunk(s): {cost_words(reading.usage)}"
+    sources = look_up_sources(view, reading.chunk_ids)
+    yield from (f"Source: {sources.where(id)}" for id in reading.chunk_ids)
+    if reading.problem:
+        yield f"Not read: {one_line(reading.problem)}"
 
 
 def _selection_lines(event: events.SelectionMade, view: StoreView) -> Iterator[str]:

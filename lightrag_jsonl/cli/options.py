@@ -10,7 +10,7 @@ import click
 
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.modes import DEFAULT_MODE, FORMER_MODES, MODES, mode_summaries
-from lightrag_jsonl.core.options import ExtractionPrompt, IndexOptions, Tagger
+from lightrag_jsonl.core.options import ExtractionPrompt, IndexOptions, ReadMode, Tagger
 from lightrag_jsonl.core.types import MODEL_TASKS, ModelTask
 from lightrag_jsonl.providers.model_names import EMBEDDERS
 from lightrag_jsonl.providers.settings import Setup, chosen_setting
@@ -217,6 +217,17 @@ file_limit_options = collected(
     option("--max-file-characters", "Characters in one file (default 50 million).", POSITIVE),
     option("--max-file-cells", "Cells in one table (default 20 million).", POSITIVE),
     option("--max-file-pages", "Pages, slides or sheets in one file (default 100,000).", POSITIVE),
+)
+read_mode = option(
+    "--read",
+    "When the model reads a chunk: all (every chunk, when it is inserted; of a new index) or asked (when a "
+    "question finds it). The index remembers it.",
+    click.Choice(get_args(ReadMode)),
+)
+read_chunks = option(
+    "--read-chunks",
+    "With --read asked: how many chunks are read for a question (default 8).",
+    NON_NEGATIVE,
 )
 limit_options = together(
     option(

@@ -266,8 +266,9 @@ def shown_path(path: str) -> str:
 
 
 def cost_words(usage: Usage) -> str:
-    """An estimated cost in words."""
-    tokens = f"{usage.input_tokens:,} input tokens, {usage.output_tokens:,} output tokens"
+    """A cost in words, with the input tokens that a server had cached."""
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    tokens = f"{usage.input_tokens:,} input tokens{cached}, {usage.output_tokens:,} output tokens"
     return f"{usage.calls:,} calls, {tokens}"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -11,7 +12,7 @@ import click
 
 from lightrag_jsonl import Answer, Context, Dropped, LightRAG, QueryParam
 from lightrag_jsonl.cli.documents import read_stdin
-from lightrag_jsonl.cli.explain import event_printer
+from lightrag_jsonl.cli.explain import event_printer, reading_printer
 from lightrag_jsonl.cli.group import CommandOutput, index_command
 from lightrag_jsonl.cli.options import (
     FILE,
@@ -37,6 +38,7 @@ from lightrag_jsonl.cli.output import (
 from lightrag_jsonl.core.answers import answer_lines, with_invented_marked
 from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.types import Json, Mode, ModelTask
+from lightrag_jsonl.storage.status import reads_when_asked
 from lightrag_jsonl.tools import evaluation
 from lightrag_jsonl.tools.prices import cost_of
 
@@ -98,6 +100,11 @@ question_options = collected(
         callback=_where,
     ),
     option(
+        "--read-chunks",
+        "In an index of `insert --read asked`: how many of the best chunks are read first (8).",
+        NON_NEGATIVE,
+    ),
+    option(
         "--as-of",
         "A date such as 2021-06: without later documents, and without what did not hold then.",
         metavar="DATE",
@@ -142,7 +149,8 @@ def query_command(rag: LightRAG, question: str, param: QueryParam, explain: bool
         if not as_json:
             click.echo(wrapped(with_invented_marked(answer.text, answer.invented)), nl=False)
     else:
-        pieces = rag.stream(question, param)
+        reads = reads_when_asked(rag.admin.settings()) and sys.stderr.isatty()
+        pieces = rag.stream(question, param, listener=reading_printer() if reads else None)
         lines = LineWrap(terminal_columns())
         for piece in pieces:
             click.echo(printable(lines.feed(piece)), nl=False)
@@ -180,6 +188,12 @@ def _answer_notes(
     if answer is not None and answer.invented:
         numbers = ", ".join(f"[{number}]" for number in answer.invented)
         yield f"note: {numbers} in the answer: no such source was sent to the model"
+    reading = context.reading
+    if reading.chunk_ids:
+        tokens = reading.usage.input_tokens + reading.usage.output_tokens
+        yield f"read for this question: {len(reading.chunk_ids)} chunks, {tokens:,} tokens"
+    if answer is None and reading.problem:
+        yield f"note: not all chunks found could be read: {reading.problem}"
     if answer is not None and answer.usage.calls:
         yield f"used: {cost_words(answer.usage)}{_money(rag, answer)}"
     if context.none_selected:

@@ -10,7 +10,9 @@ from lightrag_jsonl.cli.group import CommandOutput, command, index_command
 from lightrag_jsonl.cli.options import (
     DIRECTORY,
     FILE,
+    NON_NEGATIVE,
     POSITIVE,
+    Parameters,
     base_url,
     llm,
     llm_for,
@@ -46,6 +48,12 @@ SERVER_PACKAGES = ("prometheus_client", "starlette", "uvicorn")
         click.IntRange(0),
         default=0,
     ),
+    option(
+        "--read-chunks",
+        "In indexes of `insert --read asked`: how many chunks a question may have read at most (default: "
+        "as each index remembers, or 8).",
+        NON_NEGATIVE,
+    ),
 )
 def serve_command(
     setup: Setup,
@@ -58,6 +66,7 @@ def serve_command(
     max_job_hours: int,
     max_questions: int,
     search_processes: int,
+    index_options: Parameters,
 ) -> CommandOutput:
     """Serve indexes by HTTP, each under its folder's name.
 
@@ -87,7 +96,12 @@ def serve_command(
         questions=max_questions,
         job_seconds=max_job_hours * 3_600.0,
     )
-    opener = partial(open_async, setup=setup, search_processes=search_processes)
+    opener = partial(
+        open_async,
+        setup=setup,
+        options=index_options,
+        search_processes=search_processes,
+    )
     indexes = Indexes(limits, setup, opener=opener)
     indexes.open(folders)
     uvicorn.run(

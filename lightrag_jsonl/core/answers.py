@@ -136,6 +136,23 @@ class Community:
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What a model read for a question: chunks by id, and the cost of it; `problem` says why not more."""
+
+    chunk_ids: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    problem: str = ""
+
+    def __add__(self, reading: "Reading") -> "Reading":
+        return Reading(
+            chunk_ids=(*self.chunk_ids, *reading.chunk_ids),
+            usage=self.usage + reading.usage,
+            problem=self.problem or reading.problem,
+        )
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
 class Context:
     """The retrieved items for a question, best first, and the `prompt` for the model.
 
@@ -149,7 +166,8 @@ class Context:
     order of the text, and in `excerpts`, by chunk id, the places in the chunk's text that the prompt
     shows. `listing` is the list that the question asks for, if the graph has records for one: `has_records`
     is false for a graph that rules alone have read. `as_of` is the date that the question is about, or "". `claim_dates` says of lines of descriptions when they hold.
-    `conflicts` are contradictions between two of the passages.
+    `conflicts` are contradictions between two of the passages. `reading` is what a model has read for
+    this question, in an index that is read when it is asked.
     """
 
     question: str = ""
@@ -175,6 +193,7 @@ class Context:
     claim_dates: Mapping[str, str] = field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()
     has_records: bool = True
+    reading: Reading = Reading()
 
     @property
     def empty(self) -> bool:
@@ -338,6 +357,11 @@ class Answer:
     uncited: tuple[UncitedClaim, ...] = ()
 
     @property
+    def reading(self) -> Reading:
+        """What a model read for this question; its cost is part of `usage`."""
+        return self.context.reading
+
+    @property
     def evidence(self) -> tuple[Relation, ...]:
         """The relations of the context that stand in a cited passage; the others were found, and not used."""
         cited_ids = {citation.chunk_id for citation in self.citations}
@@ -400,8 +424,12 @@ def answer_lines(answer: Answer) -> Iterator[str]:
 
 
 def note_lines(answer: Answer) -> Iterator[str]:
-    """The marked claims of an answer, and the statements without a citation, a line each."""
+    """Why passages were not read, the marked claims of an answer, and the statements without a citation,
+    a line each.
+    """
     language = answer.context.language
+    if answer.reading.problem:
+        yield FIXED_WORDS[known_language(language)].unread.format(answer.reading.problem)
     yield from marked_lines(answer.text, answer.claims, answer.citations, language)
     if answer.uncited and not answer.citations:
         yield FIXED_WORDS[known_language(language)].cites_nothing

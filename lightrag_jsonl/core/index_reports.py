@@ -6,6 +6,7 @@ from datetime import datetime
 
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.display import with_short_repr
+from lightrag_jsonl.core.options import ReadMode
 from lightrag_jsonl.core.types import (
     DocumentState,
     Entity,
@@ -142,6 +143,26 @@ class DocumentStatus:
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
+class ReadingState:
+    """How much of an index a model has read, or a user has given records for.
+
+    - `read`: "all" if a model reads chunks when they are inserted, "asked" if when questions find them.
+    - `chunks_read`, `chunks_unread`: of all chunks; unread are those that rules have read alone.
+    - `questions`: that had chunks read.
+    - `tokens`: input and output tokens of the reading so far; `tokens_for_rest`: what the unread chunks
+      would cost, about: as much for each token of their texts as was spent so far, or usually is.
+    """
+
+    read: ReadMode = "all"
+    chunks_read: int = 0
+    chunks_unread: int = 0
+    questions: int = 0
+    tokens: int = 0
+    tokens_for_rest: int = 0
+
+
+@with_short_repr
+@dataclass(frozen=True, slots=True)
 class Status:
     """The index as a whole; `documents` maps states to counts, `dim` is the length of vectors.
 
@@ -162,3 +183,4 @@ class Status:
     bytes_on_disk: int
     extraction: ExtractionReport = ExtractionReport()
     models: Mapping[ModelTask, str] = field(default_factory=dict)
+    reading: ReadingState = ReadingState()

@@ -56,6 +56,7 @@ class FixedWords:
     beginnings: str
     parts: str
     names_mentioned_most: str
+    unread: str
     no_words: str
     nothing_found: str
     nothing_with: str
@@ -108,6 +109,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         beginnings="The passages found begin as follows:",
         parts="Parts: ",
         names_mentioned_most="Names mentioned most: ",
+        unread="(!) Not all passages found could be read for this question: {}",
         no_words="The model gave no answer in words.",
         nothing_found="Nothing with these words was found in the sources.",
         nothing_with="Nothing with “{}” was found in the sources.",
@@ -158,6 +160,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         beginnings="检索到的段落开头如下：",
         parts="各部分：",
         names_mentioned_most="提到最多的名称：",
+        unread="（!）检索到的段落未能全部读取：{}",
         no_words="模型没有写出答案。",
         nothing_found="资料中没有找到含有这些词的内容。",
         nothing_with="资料中没有找到含有“{}”的内容。",

@@ -26,6 +26,7 @@ Tagger = Literal["auto", "lac", "rules"]
 Ranking = Literal["relevance", "degree"]
 Fusion = Literal["rrf", "round_robin"]
 Selection = Literal["llm", "score", "all"]
+ReadMode = Literal["all", "asked"]
 Turn = Message | Mapping[str, str]
 Role = Literal["system", "user", "assistant"]
 
@@ -65,6 +66,8 @@ class Limits:
       more are refused.
     - `name_characters`: an entity or relation with a longer name is refused, a longer keyword dropped.
     - `rejections`: how many refused lines of a chunk are stored; the rest is counted.
+    - `read_tokens`, `read_seconds`: what the reading of chunks for one question may cost (no further
+      call is made then), and how long the question waits for it.
     """
 
     call_seconds: Annotated[float, Meta(gt=0)] = 900.0
@@ -72,6 +75,8 @@ class Limits:
     records_per_token: Annotated[float, Meta(gt=0)] = 1.0
     name_characters: Positive = 500
     rejections: Positive = 200
+    read_tokens: Positive = 100_000
+    read_seconds: Annotated[float, Meta(gt=0)] = 120.0
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -111,6 +116,8 @@ class IndexOptions:
     - `functional_kinds`: predicates of which a subject has one value at a time, such as "price", or
       "^head of" if the object has one subject at a time; others are learned. For contradictions.
     - `lock_timeout`: how many seconds to wait while another process writes.
+    - `read_chunks`: how many chunks a question may have read, in an index that is read when it is
+      asked (`insert(…, read="asked")`); `QueryParam.read_chunks` is for a single question.
     - `limits`: limits of one answer, `Limits` or a mapping of field names.
     """
 
@@ -137,6 +144,7 @@ class IndexOptions:
     keep_traces: Natural = 1_000
     functional_kinds: tuple[str, ...] = ()
     lock_timeout: Annotated[float, Meta(ge=0)] = 10.0
+    read_chunks: Natural = 8
     limits: Limits = Limits()
     unchecked: ClassVar = ("ontology", "limits")
 
@@ -202,6 +210,8 @@ class QueryParam:
       did not hold then, do not count.
     - `ask_again`: where the index has a checker (`check`) and it finds claims unsupported, ask the model
       once more, with these claims; the cost is in the answer's usage. Not for streamed answers.
+    - `read_chunks`: in an index that is read when it is asked, how many of the best chunks a model
+      reads before the answer, if none has read them yet; None for the number in the index's options.
     - `similarity_reuse`: give the stored answer of an earlier question with at least this
       similarity (cosine); `similarity_check`: only if the model agrees that both questions mean the
       same.
@@ -232,6 +242,7 @@ class QueryParam:
     as_of: str | None = None
     fail_response: str | None = None
     ask_again: bool = False
+    read_chunks: Natural | None = None
     similarity_reuse: Cosine | None = None
     similarity_check: bool = False
     unchecked: ClassVar = ("conversation_history",)
@@ -290,6 +301,7 @@ class QueryFields(TypedDict, total=False):
     similarity_reuse: float | None
     similarity_check: bool | None
     ask_again: bool | None
+    read_chunks: int | None
 
 
 def _message(turn: Turn) -> Message:

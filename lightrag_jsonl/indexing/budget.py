@@ -9,15 +9,24 @@ from lightrag_jsonl.llm.client import UsageMeter
 class Budget(UsageMeter):
     """Counts the calls and the usage of an insert, and refuses calls after the end of the insert.
 
+    `max_tokens` limits input and output tokens together.
+
     `stopped` is empty, or the reason why no further call is made; `error` is the error behind the
     reason, unless a limit was reached.
     """
 
-    def __init__(self, limits: IndexOptions) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        limits: IndexOptions,
+        *,
+        max_tokens: int | None = None,
+        parent: UsageMeter | None = None,
+    ) -> None:
+        super().__init__(parent)
         self.stopped = ""
         self.error: LightRAGError | None = None
         self._limits = limits
+        self._max_tokens = max_tokens
         self._calls = 0
 
     def check(self) -> None:
@@ -25,10 +34,12 @@ class Budget(UsageMeter):
         if self.stopped:
             raise BudgetError(self.stopped)
         limits = self._limits
+        tokens = self.spent.input_tokens + self.spent.output_tokens
         for name, limit, used in (
             ("calls", limits.max_calls, self._calls),
             ("input tokens", limits.max_input_tokens, self.spent.input_tokens),
             ("output tokens", limits.max_output_tokens, self.spent.output_tokens),
+            ("tokens", self._max_tokens, tokens),
         ):
             if limit is not None and used >= limit:
                 raise BudgetError(

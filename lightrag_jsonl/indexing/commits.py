@@ -12,7 +12,7 @@ from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import SettingsError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.telemetry import span
-from lightrag_jsonl.core.types import PERSON, Failure, Kind
+from lightrag_jsonl.core.types import BY_RULES, PERSON, Failure, Kind
 from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.bearers import DocumentMentions
 from lightrag_jsonl.indexing.embedding import PassageEmbedder, TextsByKind, embedded_text
@@ -167,7 +167,7 @@ class IndexWriter:
             writer.delete_vectors("relation", outdated)
         writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
         writer.delete_graph_rows("entity", list(graph.rows("entity", gone=True)))
-        writer.put_settings(self.settings())
+        writer.put_settings({**self.settings(), **change.settings})
         if change.aliases is not None:
             writer.put_aliases(change.aliases)
         if change.rebuilt:
@@ -309,7 +309,8 @@ def _better_chunks(document: IncomingDocument, view: StoreView) -> Iterator[Stor
         document.rows, document.chunks, document.extractions, strict=True
     ):
         before = reports[row]
-        is_better = before.state == "failed" and extraction.state != "failed"
+        is_hardly_read = before.state == "failed" or before.extractor.startswith(BY_RULES)
+        is_better = is_hardly_read and extraction.state != "failed"
         if is_better or not extraction.unfinished:
             usage = before.report.usage + extraction.usage
             yield StoredChunk(

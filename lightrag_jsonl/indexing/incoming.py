@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
@@ -215,6 +215,38 @@ def unfinished_document(
     return IncomingDocument(stored, chunks=tuple(chunks.values()), rows=tuple(chunks))
 
 
+def documents_of_chunks(rows: Sequence[int], view: StoreView) -> list[IncomingDocument]:
+    """The stored documents of some chunks by row id, with these chunks alone, to be read again in this
+    order, as far as each document allows.
+    """
+    document_ids = {row: chunk.document_id for row, chunk in view.chunks(rows).items()}
+    rows_by_document: dict[str, list[int]] = {}
+    for row in rows:
+        if row in document_ids:
+            rows_by_document.setdefault(document_ids[row], []).append(row)
+    stored_by_id = {stored.id: stored for stored in view.documents(rows_by_document)}
+    documents: list[IncomingDocument] = []
+    for id, own_rows in rows_by_document.items():
+        chunks = _complete_chunks(id, own_rows, view)
+        ordered = tuple([chunks[row] for row in own_rows])
+        documents.append(IncomingDocument(stored_by_id[id], chunks=ordered, rows=tuple(own_rows)))
+    return documents
+
+
+def with_extractions(
+    document: IncomingDocument, extractions: Mapping[int, Extraction]
+) -> IncomingDocument:
+    """The document with those of its chunks that have an extraction."""
+    chunks = dict(zip(document.rows, document.chunks, strict=True))
+    rows = tuple([row for row in document.rows if row in extractions])
+    return replace(
+        document,
+        rows=rows,
+        chunks=tuple([chunks[row] for row in rows]),
+        extractions=tuple([extractions[row] for row in rows]),
+    )
+
+
 def unfinished_chunks(
     document_id: str, view: StoreView, *, current: str | None = None
 ) -> dict[int, Chunk]:
@@ -227,6 +259,11 @@ def unfinished_chunks(
         for report in view.chunk_reports([document_id])
         if report.unfinished or (current is not None and report.extractor not in final)
     ]
+    return _complete_chunks(document_id, rows, view)
+
+
+def _complete_chunks(document_id: str, rows: Sequence[int], view: StoreView) -> dict[int, Chunk]:
+    """Chunks of a document by row id, with whole sentences."""
     chunks = view.chunks(rows)
     complete = with_whole_sentences(chunks.values(), view.pages([document_id]) if rows else ())
     return dict(zip(chunks, complete, strict=True))

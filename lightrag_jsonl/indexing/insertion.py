@@ -1,7 +1,7 @@
 """Inserts documents: reads them side by side, and commits them in the order of arrival."""
 
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
@@ -19,8 +19,10 @@ from lightrag_jsonl.indexing.extraction import ChunkReader
 from lightrag_jsonl.indexing.incoming import (
     DocumentCutter,
     IncomingDocument,
+    documents_of_chunks,
     incoming_document,
     unfinished_document,
+    with_extractions,
 )
 from lightrag_jsonl.indexing.merging import GraphKey, IndexChange
 from lightrag_jsonl.indexing.outcome import InsertOutcome
@@ -37,6 +39,7 @@ from lightrag_jsonl.storage.store import read, write
 from lightrag_jsonl.storage.views import Transaction
 
 UNANSWERED = 16  # after so many unanswered chunks in a row (at least two a slot) the insert ends
+READ_TOGETHER = 64  # chunks that are read again in an order and committed together
 SAME_ID = "documents of one insert share the id %r: the last one replaces the others"
 
 log = logging.getLogger(__name__)
@@ -46,8 +49,9 @@ class Insertion:
     """One insert.
 
     The insert ends if too many chunks in a row get no answer, unless it is `patient`. Without
-    `summarize`, no summary is asked for. The documents that are committed together depend on the
-    documents only, not on the time that their reading takes.
+    `summarize`, no summary is asked for. It `completes` unchanged documents that were read in part.
+    The documents that are committed together depend on the documents only, not on the time that their
+    reading takes.
     """
 
     def __init__(
@@ -62,13 +66,16 @@ class Insertion:
         patient: bool = False,
         progress: ProgressCallback | None = None,
         summarize: bool = True,
+        completes: bool = True,
+        max_tokens: int | None = None,
     ) -> None:
         self._writer = writer
         self._client = client
         self._cutter = cutter
         self._record_schema = record_schema
         self._deferred: set[GraphKey] | None = set() if summarize else None
-        self._budget = Budget(options)
+        self._completes = completes
+        self._budget = Budget(options, max_tokens=max_tokens)
         self._progress = ProgressCounter(progress, meter=self._budget)
         most_unanswered = max(UNANSWERED, 2 * options.max_concurrent_calls)
         self._chunk_reader = ChunkReader(
@@ -102,6 +109,12 @@ class Insertion:
         with span("lightrag_jsonl.retry") as open_span:
             await self._index(self._unfinished(stored_documents, upgrade=upgrade))
             open_span.add({"lightrag_jsonl.documents": len(self._outcome.documents)})
+        return await self._finished()
+
+    async def read_again(self, rows: Sequence[int]) -> InsertReport:
+        """Read stored chunks again, by row id, in this order, until a limit is reached."""
+        with span("lightrag_jsonl.retry"):
+            await self._index(self._in_order(rows))
         return await self._finished()
 
     # ── documents to read ───────────────────────────────────────────────────────
@@ -162,7 +175,7 @@ class Insertion:
             extractions = provided_extractions(
                 document.chunks, pending.records, self._record_schema
             )
-            document = _with_stated_names(replace(document, extractions=extractions))
+            document = document_with_stated_names(replace(document, extractions=extractions))
             if pending.chunks is None:  # if this insert is killed, the text is cut alike again
                 pending = self._with_same_chunks(pending, document)
         if stored is not None:  # what is cached so far is about the earlier version
@@ -187,7 +200,7 @@ class Insertion:
         """The unfinished chunks of a document that is stored with the same content, if any."""
         store = self._writer.store
         await write(store, partial(_forget_pending, stored.id, pending.row), durable=False)
-        if stored.state != "done" and pending.records is None:
+        if stored.state != "done" and pending.records is None and self._completes:
             return await read(store, partial(unfinished_document, stored))
         self._outcome.unchanged.append(stored.id)
         return None
@@ -201,6 +214,16 @@ class Insertion:
             find = partial(unfinished_document, stored, current=current)
             document = await read(self._writer.store, find)
             if document.chunks:
+                yield document
+
+    async def _in_order(self, rows: Sequence[int]) -> AsyncIterator[IncomingDocument]:
+        """The documents of chunks, some chunks at a time, so that the first ones are committed first."""
+        for first in range(0, len(rows), READ_TOGETHER):
+            batch = rows[first : first + READ_TOGETHER]
+            documents = await read(self._writer.store, partial(documents_of_chunks, batch))
+            for document in documents:
+                if document.id in self._queue:
+                    await self._commit_all()
                 yield document
 
     # ── reading ─────────────────────────────────────────────────────────────────
@@ -224,14 +247,23 @@ class Insertion:
                 await self._queue.cancel()
 
     async def _read_document(self, document: IncomingDocument) -> IncomingDocument | None:
-        """The document with its extractions; None if the insert ended before the last one."""
+        """The document with its extractions; None if the insert ended before the last one. Of a stored
+        document, the chunks that were read until then.
+        """
         if document.extractions:
             return document
         extractions = await gather_all(map(self._chunk_reader.read, document.chunks))
         complete = tuple(extraction for extraction in extractions if extraction is not None)
-        if len(complete) < len(extractions):
+        if len(complete) == len(extractions):
+            return document_with_stated_names(replace(document, extractions=complete))
+        if not (document.rows and complete):
             return None
-        return _with_stated_names(replace(document, extractions=complete))
+        results = {
+            row: extraction
+            for row, extraction in zip(document.rows, extractions, strict=True)
+            if extraction is not None
+        }
+        return document_with_stated_names(with_extractions(document, results))
 
     # ── commits ─────────────────────────────────────────────────────────────────
 
@@ -303,7 +335,7 @@ def _forget_pending(id: str, row: int | None, transaction: Transaction) -> None:
     transaction.delete_pending(rows)
 
 
-def _with_stated_names(document: IncomingDocument) -> IncomingDocument:
+def document_with_stated_names(document: IncomingDocument) -> IncomingDocument:
     """The document, in whose extractions the bearers of names have the other names that it states."""
     metadata = document.document.metadata
     extractions = [

@@ -91,6 +91,7 @@ class IndexChange:
     - `vectors`: with the digests of the texts; `cached_vectors`: the digests of vectors that were
       cached for a commit; `known_vectors`: vectors from elsewhere, by digest.
     - `refusals`: why a row has no vector; `shortened`: texts embedded only in part.
+    - `settings`: further settings to record.
     - `purge`: the names of entities whose queries are deleted, with all other records that may
       quote deleted documents; `rewritten_states`: saved states, the newest first, with the rows that
       are others there without the purged documents; `purged`: the numbers of deleted answers and queries.
@@ -113,6 +114,7 @@ class IndexChange:
     refusals: dict[Kind, dict[int, str]] = field(default_factory=dict)
     shortened: dict[Kind, dict[int, str]] = field(default_factory=dict)
     rebuilt: bool = False
+    settings: dict[str, str] = field(default_factory=dict)
     purge: set[str] | None = None
     rewritten_states: list[RewrittenState] = field(default_factory=list)
     purged: tuple[int, int] = 0, 0

@@ -15,6 +15,7 @@ from lightrag_jsonl.core.snapshots import IndexSnapshot
 from lightrag_jsonl.core.types import Chunk, Failure
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing import commits
+from lightrag_jsonl.indexing.asked import QuestionReader, by_worth
 from lightrag_jsonl.indexing.embedding import SAMPLE_SETTING, PassageEmbedder
 from lightrag_jsonl.indexing.incoming import (
     DocumentCutter,
@@ -35,6 +36,7 @@ from lightrag_jsonl.indexing.waiting_files import WaitingFiles
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
+from lightrag_jsonl.storage.status import reads_when_asked
 from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
 
@@ -42,7 +44,11 @@ log = logging.getLogger(__name__)
 
 
 class IndexPipeline:
-    """Every change of documents, summaries and vectors; `writer` is the right to write."""
+    """Every change of documents, summaries and vectors; `writer` is the right to write.
+
+    In an index that is read when it is asked, `rules` read what is inserted, and `for_questions` has
+    the `extractor` read what questions find.
+    """
 
     def __init__(
         self,
@@ -53,6 +59,7 @@ class IndexPipeline:
         tokenizer: Tokenizer,
         options: IndexOptions,
         *,
+        rules: Extractor,
         cutter: DocumentCutter,
         language: str,
         settings: Callable[[], Mapping[str, str]],
@@ -61,6 +68,7 @@ class IndexPipeline:
     ) -> None:
         self._store = store
         self._extractor = extractor
+        self._rules = rules
         self._options = options
         self._settings = settings
         self._record_schema = record_schema
@@ -75,6 +83,7 @@ class IndexPipeline:
             settings=settings,
             lock_timeout=options.lock_timeout,
         )
+        self.for_questions = QuestionReader(self.writer, extractor, options)
 
     # ── documents ───────────────────────────────────────────────────────────────
 
@@ -94,7 +103,7 @@ class IndexPipeline:
         """
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
-                insertion = self._insertion(show, summarize=summarize)
+                insertion = await self._insertion_of_documents(show, summarize=summarize)
                 return await insertion.insert(pending_documents, tolerant=tolerant)
 
     async def resume(
@@ -104,7 +113,7 @@ class IndexPipeline:
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
                 waiting = await read(self._store, methodcaller("pending", job=job))
-                insertion = self._insertion(show)
+                insertion = await self._insertion_of_documents(show)
                 files = WaitingFiles(
                     self._store,
                     accepted=lambda: insertion.accepted,
@@ -120,19 +129,40 @@ class IndexPipeline:
                     await write(self._store, methodcaller("delete_pending", files.read_rows))
                 return with_unread(report, files.unread)
 
-    async def retry(self, *, upgrade: bool = False, progress: ShowProgress = None) -> InsertReport:
+    async def retry(
+        self,
+        *,
+        upgrade: bool = False,
+        max_tokens: int | None = None,
+        progress: ShowProgress = None,
+    ) -> InsertReport:
         """Ask again for every chunk that failed, for the missing part of chunks read in part, and for
         the vectors of texts that the embedder refused.
 
-        With `upgrade`, also read again every chunk that another extractor read.
+        With `upgrade`, also read again every chunk that another extractor read; of an index that is
+        read when it is asked, those of most worth first. It ends after `max_tokens`.
         """
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
-                documents = await read(self._store, methodcaller("documents"))
-                due = [document for document in documents if upgrade or document.state != "done"]
-                report = await self._insertion(show).retry(due, upgrade=upgrade)
+                insertion = self._insertion(show, max_tokens=max_tokens)
+                if upgrade and reads_when_asked(await self._recorded_settings()):
+                    report = await insertion.read_again(await read(self._store, self._by_worth))
+                else:
+                    documents = await read(self._store, methodcaller("documents"))
+                    due = [row for row in documents if upgrade or row.state != "done"]
+                    report = await insertion.retry(due, upgrade=upgrade)
                 refused = await self.writer.embed_refused()
                 return _with_failures(report, refused)
+
+    def _by_worth(self, view: StoreView) -> list[int]:
+        """The row ids of the chunks that an upgrade reads, those of most worth first."""
+        rows: list[int] = []
+        for document in view.documents():
+            rows += unfinished_chunks(document.id, view, current=self._extractor.name)
+        return by_worth(rows, view)
+
+    async def _recorded_settings(self) -> dict[str, str]:
+        return await read(self._store, methodcaller("settings"))
 
     def upgradable(self) -> Iterator[tuple[Chunk, ...]]:
         """The chunks of each document that `retry` with `upgrade` would read."""
@@ -220,17 +250,37 @@ class IndexPipeline:
         _, document = self._cutter.cut(incoming_document(pending), pending, view)
         return document.chunks
 
-    def _insertion(self, progress: ProgressCallback | None, *, summarize: bool = True) -> Insertion:
+    async def _insertion_of_documents(
+        self, progress: ProgressCallback | None, *, summarize: bool = True
+    ) -> Insertion:
+        """An insert that asks a model for nothing, if the index is read when it is asked."""
+        if reads_when_asked(await self._recorded_settings()):
+            return self._insertion(
+                progress, extractor=self._rules, summarize=False, completes=False
+            )
+        return self._insertion(progress, summarize=summarize)
+
+    def _insertion(
+        self,
+        progress: ProgressCallback | None,
+        *,
+        extractor: Extractor | None = None,
+        summarize: bool = True,
+        completes: bool = True,
+        max_tokens: int | None = None,
+    ) -> Insertion:
         return Insertion(
             writer=self.writer,
             client=self._client,
-            extractor=self._extractor,
+            extractor=extractor or self._extractor,
             cutter=self._cutter,
             options=self._options,
             record_schema=self._record_schema,
             patient=self._patient,
             progress=progress,
             summarize=summarize,
+            completes=completes,
+            max_tokens=max_tokens,
         )
 
     # ── snapshots ───────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
 from lightrag_jsonl.core.telemetry import Attributes, install_telemetry
-from lightrag_jsonl.tracing.events import AnswerChunk, End, Event, Session
+from lightrag_jsonl.tracing.events import AnswerChunk, End, Event, ReadingProgress, Session
 
 MAX_OPEN = 1_000  # a cancelled query has no end: beyond this number the oldest span is closed
 
@@ -116,7 +116,7 @@ class SpanListener:
                 query.span.set_status(Status(StatusCode.ERROR, event.error))
             query.span.end(now)
             del self._open[event.trace_id]
-        elif not isinstance(event, AnswerChunk):
+        elif not isinstance(event, AnswerChunk | ReadingProgress):
             span = self._tracer.start_span(
                 f"lightrag_jsonl.{event.stage}",
                 trace.set_span_in_context(query.span),

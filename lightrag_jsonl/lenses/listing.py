@@ -35,7 +35,7 @@ from lightrag_jsonl.retrieval.hits import column, distinct_rows
 from lightrag_jsonl.retrieval.lens import Lens, Section
 from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import SearchResult, SearchTask
-from lightrag_jsonl.storage.status import titles
+from lightrag_jsonl.storage.status import reads_when_asked, titles
 
 MOST_LISTED = 500  # items; of more, the first by name and how many there are
 LONGEST_TYPE = 8  # Chinese characters of a type that is looked for in a question
@@ -131,12 +131,13 @@ def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing
     if list_words is None or not (list_words.words or list_words.entity is not None):
         return None
     is_about_documents = all(word in DOCUMENT_WORDS for word in list_words.words)
-    is_known = list_words.entity is None or task.snapshot.has_records()
+    has_records = task.snapshot.has_records() and not _is_unread(task, list_words.entity)
+    is_known = list_words.entity is None or has_records
     if list_words.words and is_about_documents:
         if not is_known:
             return None
         return _documents(task, list_words.entity, list_words.years)
-    if list_words.years or not task.snapshot.has_records():
+    if list_words.years or not has_records:
         return None
     typed = _typed_rows(types, list_words.words)
     if list_words.entity is not None:
@@ -144,6 +145,21 @@ def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing
     if typed.rows and not typed.other_words:
         return _entities(task, typed)
     return None
+
+
+def _is_unread(task: SearchTask, entity: int | None) -> bool:
+    """Whether no model has read some passage that the list should be made from, in an index that is read
+    when it is asked: of the entity, or of all that the filter lets through.
+    """
+    snapshot = task.snapshot
+    if not reads_when_asked(snapshot.settings()):
+        return False
+    if entity is None:
+        unread = column(snapshot.chunks_by_rules())
+    else:
+        _, chunks = snapshot.graph.chunks_of(column([entity]))
+        unread = column(snapshot.chunks_by_rules(rows=distinct_rows(chunks).tolist()))
+    return bool(task.inside("chunk", unread).any())
 
 
 # ── what is asked for ───────────────────────────────────────────────────────────

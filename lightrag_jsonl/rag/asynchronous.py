@@ -20,7 +20,7 @@ from lightrag_jsonl.core.index_reports import (
     MergeReport,
     Status,
 )
-from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, Turn
+from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, ReadMode, Turn
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.core.validation import names_replacements
@@ -31,7 +31,6 @@ from lightrag_jsonl.lenses.claims import ClaimMemory
 from lightrag_jsonl.lenses.conflicts import find_conflicts
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
-from lightrag_jsonl.providers import offline
 from lightrag_jsonl.providers.model_names import NO_MODEL, model_name
 from lightrag_jsonl.rag.admin import Admin
 from lightrag_jsonl.rag.engine import Engine, open_engine, random_id
@@ -149,6 +148,7 @@ class AsyncLightRAG:
         *,
         sync: bool = False,
         allow_empty: bool = False,
+        read: ReadMode | None = None,
         progress: ShowProgress = None,
         readers: Readers | None = None,
         file_limits: FileLimits | None = None,
@@ -168,6 +168,11 @@ class AsyncLightRAG:
         content it replaces the indexed document. A bar for each stage is shown in a terminal and in
         a notebook; `progress=False` shows no bar, and a function is called with a `Progress` instead.
 
+        With `read="asked"` no model reads the chunks now: names and neighbours are found by rules, and
+        a question has a model read the best chunks that it finds (`QueryParam.read_chunks`). The index
+        remembers this for later inserts and questions; `read="all"` lets a model read each chunk when it is
+        inserted, as a new index does.
+
         An unreadable file or document becomes a failure in the report; a single unreadable file
         raises `ConfigError`. An error that would stop every further document (a wrong key or address,
         an unknown model, no answers any more) is raised, with the work until then as its `report`; a
@@ -176,6 +181,7 @@ class AsyncLightRAG:
         `IndexOptions.lock_timeout`.
         """
         await self.engine.record_models()
+        await self.engine.record_read_mode(read)
         folders: list[Path] = []
         if sync:
             if not isinstance(documents, str | Path | Document):
@@ -260,20 +266,31 @@ class AsyncLightRAG:
         """Continue with the pending documents of an interrupted insert; raises like `insert`."""
         return await self.engine.indexing.resume(progress=progress)
 
-    async def retry(self, *, upgrade: bool = False, progress: ShowProgress = None) -> InsertReport:
+    async def retry(
+        self,
+        *,
+        upgrade: bool = False,
+        max_tokens: int | None = None,
+        progress: ShowProgress = None,
+    ) -> InsertReport:
         """Repeat the extraction of failed chunks, complete the extraction of partial chunks, and embed
         the texts refused by the embedder.
 
         With `upgrade`, also repeat the extraction of chunks read without a model, with another
         model, or with another revision of the prompt. A failing chunk keeps the earlier result.
+        In an index that is read when it is asked, this reads the rest: first what questions have found
+        most often, then what has the most frequent names. It ends after `max_tokens` of input and output.
+
         After an interruption, another call continues. `ConfigError` without a model or `extractor`;
         raises like `insert`.
         """
         if upgrade:
-            if isinstance(self.engine.extractor, offline.OfflineExtractor):
+            if self.engine.reads_by_rules:
                 raise ConfigError("an upgrade needs a model: none was given")
             await self.engine.record_models()
-        return await self.engine.indexing.retry(upgrade=upgrade, progress=progress)
+        return await self.engine.indexing.retry(
+            upgrade=upgrade, max_tokens=max_tokens, progress=progress
+        )
 
     async def delete(self, *ids: str, purge: bool = False) -> DeleteReport:
         """Remove documents by id; `NotFoundError` names unknown ids, and then nothing is removed.
@@ -556,7 +573,7 @@ class AsyncLightRAG:
             put_piece=put_piece,
         )
         if answers is not None:
-            await answers.keep(question, param, answer, recorder.session.generation)
+            await answers.keep(question, param, answer, recorder.generation)
         return answer
 
     def _param(

@@ -3,20 +3,21 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.aio import gather_all
+from lightrag_jsonl.core.answers import Reading
 from lightrag_jsonl.core.context_window import ContextWindow, context_tokens, fitted_options
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import known_language
-from lightrag_jsonl.core.options import IndexOptions
+from lightrag_jsonl.core.options import IndexOptions, ReadMode
 from lightrag_jsonl.core.protocols import (
     LLM,
     Answerer,
@@ -70,7 +71,7 @@ from lightrag_jsonl.retrieval.search_processes import SearchProcesses
 from lightrag_jsonl.retrieval.searching import Searcher
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.status import ReportTotals
+from lightrag_jsonl.storage.status import READ, ReportTotals, reads_when_asked
 from lightrag_jsonl.storage.store import CompletionCache, Store, read, search, write
 from lightrag_jsonl.tracing.checking import (
     CHECKER_SETTING,
@@ -227,6 +228,30 @@ class Engine:
             secret_marks=self.new_id is random_id,
             searcher=self.searcher,
             processes=self.processes,
+            read_chunks=None if self.reads_by_rules else self._read_chunks,
+            most_read_chunks=self.options.read_chunks,
+        )
+
+    @property
+    def reads_by_rules(self) -> bool:
+        """Whether there is no model and no user's extractor to read chunks."""
+        return isinstance(self.extractor, offline.OfflineExtractor)
+
+    async def _read_chunks(
+        self,
+        chunk_ids: Sequence[str],
+        *,
+        most: int,
+        meter: UsageMeter,
+        tell: Callable[[int, int], Awaitable[None]],
+        earlier: Reading,
+    ) -> Reading | None:
+        """What a model reads for a question, if the index is read when it is asked, and none has read it."""
+        settings = await read(self.store, lambda view: view.settings())
+        if not (most and reads_when_asked(settings)):
+            return None
+        return await self.indexing.for_questions.read(
+            chunk_ids, most=most, meter=meter, tell=tell, earlier=earlier
         )
 
     @cached_property
@@ -382,6 +407,7 @@ class Engine:
             embedder=self.same_embedder,
             tokenizer=self.tokenizer,
             options=self._fitted_options,
+            rules=offline.OfflineExtractor(known_language(self.language), self.options.tagger),
             cutter=self.cutter,
             language=self.language,
             settings=self.index_settings,
@@ -445,6 +471,14 @@ class Engine:
             kept_names = {*recorded, *(RECORDED_TASKS.values() if has_models else ())}
             settings = {name: value for name, value in settings.items() if name not in kept_names}
         await write(self.store, lambda writer: writer.put_settings(settings))
+
+    async def record_read_mode(self, mode: ReadMode | None) -> None:
+        """Record when a model reads chunks; None leaves it as it is."""
+        if mode is None:
+            return
+        if mode not in get_args(ReadMode):
+            raise ConfigError(f"read must be 'all' or 'asked', not {mode!r}")
+        await write(self.store, lambda writer: writer.put_settings({READ: mode}))
 
     # ── changes of the engine itself ────────────────────────────────────────────
 

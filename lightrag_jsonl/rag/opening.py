@@ -91,13 +91,17 @@ def open_index(
 
 
 def open_async(
-    folder: Path, setup: Setup | None = None, *, search_processes: int = 0
+    folder: Path,
+    setup: Setup | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    search_processes: int = 0,
 ) -> AsyncLightRAG:
     """Open an existing index with the recorded parts and options, for use in an event loop.
 
-    Models of a `setup` replace the recorded ones.
+    Models of a `setup`, and `options`, replace the recorded ones.
     """
-    arguments = index_arguments(replace(setup or Setup(), working_dir=folder))
+    arguments = index_arguments(replace(setup or Setup(), working_dir=folder), options)
     return AsyncLightRAG(**arguments, search_processes=search_processes)
 
 

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from lightrag_jsonl.core.answers import (
     Context,
     PlacedQuote,
     QuotedAnswer,
+    Reading,
     begins_to_answer,
     has_words,
 )
@@ -66,12 +67,31 @@ from lightrag_jsonl.storage.views import Snapshot, StoreView
 # Budgets, not tuned: what is left of the total is for the context.
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
 HISTORY_SHARE = 0.25  # of the total budget for the conversation
+READING_ROUNDS = 2  # the second one follows names that the first one has found
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
 SHORT_BEGINNING = 1_000  # characters of an answer; a longer beginning is not read after each piece
 ANSWER_FORM = "Multiple Paragraphs"  # where a user's prompt asks for a form and names none
 
 Cite: TypeAlias = Callable[[StoreView, str, Context, Sequence[int], Sequence[PlacedQuote]], Cited]
 Check: TypeAlias = Callable[[str, Cited, UsageMeter], Awaitable[Cited]]
+
+
+class ReadChunks(Protocol):
+    """Has a model read chunks for a question, `most` of them at most; None if all were read before. See
+    `indexing.asked`.
+    """
+
+    async def __call__(
+        self,
+        chunk_ids: Sequence[str],
+        *,
+        most: int,
+        meter: UsageMeter,
+        tell: Callable[[int, int], Awaitable[None]],
+        earlier: Reading,
+    ) -> Reading | None: ...
+
+
 PutPiece: TypeAlias = Callable[[str], None]
 WritePiece: TypeAlias = Callable[[str], Awaitable[None]]
 
@@ -87,7 +107,8 @@ class QueryPipeline:
 
     `keyword_extractor` and `answerer` replace the model for these steps. `cite` finds the citations in
     an answer and judges its claims; `check`, if there is a checker, tells more of them. `likeness` is the scale of the
-    embedder's cosines. The `searcher` searches, or with `processes`, the processes. Without `secret_marks`, equal
+    embedder's cosines. The `searcher` searches, or with `processes`, the processes. `read_chunks` has a model
+    read what a question finds, if the index is read when it is asked, by default `most_read_chunks`. Without `secret_marks`, equal
     content has equal marks in the prompts of every index.
     """
 
@@ -105,6 +126,8 @@ class QueryPipeline:
     secret_marks: bool = True
     searcher: Searcher = field(default_factory=Searcher)
     processes: SearchProcesses | None = None
+    read_chunks: ReadChunks | None = None
+    most_read_chunks: int = 0
 
     async def retrieve(
         self, question: str, param: QueryParam, observer: QueryObserver = NO_OBSERVER
@@ -240,7 +263,7 @@ class QueryPipeline:
         result = SearchResult(context)
         if self._may_search(context.question, param):
             context = await self._with_keywords(context, param, observer, meter)
-            result = await self._search(context, param)
+            result = await self._search(context, param, observer, meter)
         await observer.retrieved(result.context.relations, result.context.chunks)
         search_text = _search_text(context)
         reranker = self._reranker(param)
@@ -292,8 +315,36 @@ class QueryPipeline:
         await observer.keywords_found(keywords)
         return replace(context, keywords=keywords)
 
-    async def _search(self, context: Context, param: QueryParam) -> SearchResult:
-        """The findings of the index on the question, within a single snapshot."""
+    async def _search(
+        self, context: Context, param: QueryParam, observer: QueryObserver, meter: UsageMeter
+    ) -> SearchResult:
+        """The findings of the index on the question, after a model has read what was found first."""
+        request = await self._search_request(context, param)
+        result = await self._found(request)
+        most = self.most_read_chunks if param.read_chunks is None else param.read_chunks
+        if self.read_chunks is None or not MODES[param.mode].graph or request.for_overview:
+            return result
+        reading = Reading()
+        for _ in range(READING_ROUNDS):
+            best = [chunk.id for chunk in result.context.chunks[:most]]
+            newly_read = await self.read_chunks(
+                best,
+                most=most - len(reading.chunk_ids),
+                meter=meter,
+                tell=observer.reading,
+                earlier=reading,
+            )
+            if newly_read is None:
+                break
+            reading += newly_read
+            await observer.chunks_read(reading)
+            result = await self._found(request)
+            if newly_read.problem:
+                break
+        return replace(result, context=replace(result.context, reading=reading))
+
+    async def _search_request(self, context: Context, param: QueryParam) -> SearchRequest:
+        """What to search for."""
         query = await self._query(context, param)
         factor = RERANKED if self._reranker(param) else 1
         for_overview = await read(
@@ -302,13 +353,16 @@ class QueryPipeline:
                 view, MODES[param.mode], query.question, context.keywords
             ),
         )
-        request = SearchRequest(
+        return SearchRequest(
             query=query,
             context=context,
             param=param,
             chunk_limit=param.chunk_top_k * factor,
             for_overview=for_overview,
         )
+
+    async def _found(self, request: SearchRequest) -> SearchResult:
+        """The findings of the index, within a single snapshot."""
         # The communities of a graph, which may take seconds, are found and kept in one process.
         if self.processes is not None and not request.for_overview:
             return await self.processes.find(request)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
@@ -101,12 +101,19 @@ class Index:
         A listener that leaves early closes the generator: without listeners, the model's call is
         cancelled.
         """
+        param = self.limited(param)
         key = msgspec.json.encode([question, param, explain])
         stream = self._running.get(key)
         self._metrics.count_question(self.name, param.mode, shared=stream is not None)
         if stream is None:
             stream = self._start(key, question, param, explain)
         return stream.listen()
+
+    def limited(self, param: QueryParam) -> QueryParam:
+        """The settings of a question, which may have no more chunks read than the index allows."""
+        most = self.rag.options.read_chunks
+        wanted = most if param.read_chunks is None else param.read_chunks
+        return replace(param, read_chunks=min(wanted, most))
 
     def _start(
         self, key: bytes, question: str, param: QueryParam, explain: bool

@@ -200,7 +200,8 @@ class EvidenceRelation(Struct):
 class AnswerBody(Struct):
     """An answer; `sources` has a line for each cited number, `notes` one for each claim that is marked
     and for each statement without a citation. `notice` says who wrote the text if no model did, and
-    `evidence` are the relations in the cited passages.
+    `evidence` are the relations in the cited passages. `reading` is what a model has read for the question, in an
+    index that is read when it is asked.
 
     The `claims` are the cited numbers in the text: what is known of the claim before the number (its
     `verdict` and `reason`), and the nearest sentence in `citations`. The `uncited` statements have no
@@ -219,6 +220,7 @@ class AnswerBody(Struct):
     notice: str
     evidence: list[EvidenceRelation]
     uncited: tuple[answers.UncitedClaim, ...]
+    reading: answers.Reading
 
 
 class ListPart(Struct, Generic[ListItem]):
@@ -262,6 +264,7 @@ def answer_body(answer: answers.Answer) -> AnswerBody:
             for relation in answer.evidence
         ],
         uncited=answer.uncited,
+        reading=answer.reading,
     )
 
 
@@ -291,7 +294,7 @@ async def get_context(call: Call) -> answers.Context:
     """The context for a question, as a model would get it."""
     question, param, _ = _question_of(call)
     with call.indexes.question(question):
-        return await call.index.rag.retrieve(question, param)
+        return await call.index.rag.retrieve(question, call.index.limited(param))
 
 
 async def stream_answer(call: Call) -> Stream:
@@ -319,7 +322,13 @@ async def _server_sent_events(
                             yield _server_sent_event("piece", {"text": item.text})
                     case events.SelectionMade():
                         yield _server_sent_event("evidence", item)
-                    case events.Session() | events.KeywordsFound() | events.Retrieval():
+                    case (
+                        events.Session()
+                        | events.KeywordsFound()
+                        | events.ReadingProgress()
+                        | events.ChunksRead()
+                        | events.Retrieval()
+                    ):
                         yield _server_sent_event(item.stage, item)
     except LightRAGError as error:
         _, code = error_status(error)

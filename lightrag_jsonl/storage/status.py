@@ -10,7 +10,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from lightrag_jsonl.core.answers import Context
-from lightrag_jsonl.core.index_reports import DocumentStatus, Status
+from lightrag_jsonl.core.index_reports import DocumentStatus, ReadingState, Status
 from lightrag_jsonl.core.sentences import first_words
 from lightrag_jsonl.core.types import ExtractionReport, Failure, Kind
 from lightrag_jsonl.storage.rows import ChunkReport, DocumentLabel, PendingDocument, StoredDocument
@@ -21,6 +21,11 @@ UNNAMED = re.compile(
 )  # id of a text without one; LightRAG's are longer
 TITLE_LENGTH = 40  # characters, of a text without a title
 STOPPED = "insert.stopped"  # the setting that holds why the last insert ended early, or ""
+READ = (
+    "read"  # the setting that says when a model reads chunks: "all" at an insert, or when "asked"
+)
+QUESTIONS_READ = "read.questions"  # the setting with the number of questions that had chunks read
+READING_RATE = 3.6  # tokens of calls for each token of a text: 4,300 for a chunk of 1,200 tokens
 NOT_EMBEDDED = "{} is found by words and by the graph only: {}"
 REFUSED = "the embedder refused it"
 CHUNKS_ADDED_UP = 4_096  # reports in a range of row ids: about 20 ms
@@ -129,6 +134,7 @@ def index_status(view: StoreView, totals: ReportTotals) -> Status:
         if document.state == "done":
             states["done"] -= 1
             states["partial"] += 1
+    extraction = totals.total(view)
     return Status(
         working_dir="",
         documents={state: count for state, count in states.items() if count},
@@ -142,8 +148,33 @@ def index_status(view: StoreView, totals: ReportTotals) -> Status:
         tokenizer=settings.get("tokenizer", ""),
         format=int(settings.get("format", 0)),
         bytes_on_disk=0,
-        extraction=totals.total(view),
+        extraction=extraction,
+        reading=_reading_state(view, settings, extraction),
     )
+
+
+def _reading_state(
+    view: StoreView, settings: Mapping[str, str], extraction: ExtractionReport
+) -> ReadingState:
+    all_chunks, all_tokens = view.text_tokens()
+    unread_chunks, unread_tokens = view.text_tokens(by_rules=True)
+    usage = extraction.usage
+    tokens = usage.input_tokens + usage.output_tokens
+    read_tokens = all_tokens - unread_tokens
+    rate = tokens / read_tokens if tokens and read_tokens else READING_RATE
+    return ReadingState(
+        read="asked" if reads_when_asked(settings) else "all",
+        chunks_read=all_chunks - unread_chunks,
+        chunks_unread=unread_chunks,
+        questions=int(settings.get(QUESTIONS_READ, "0")),
+        tokens=tokens,
+        tokens_for_rest=round(rate * unread_tokens),
+    )
+
+
+def reads_when_asked(settings: Mapping[str, str]) -> bool:
+    """Whether an index with these settings is read when questions find its chunks."""
+    return settings.get(READ) == "asked"
 
 
 class Unread(NamedTuple):

@@ -302,6 +302,7 @@ async def _retrieve(rag: AsyncLightRAG, retriever: str, question: EvalQuestion) 
         ll_keywords=question.names,
         chunk_top_k=SCORED_CHUNKS,
         max_total_tokens=UNLIMITED,
+        read_chunks=0,  # the modes are compared on one and the same index
     )
     context = await rag.retrieve(question.text, param)
     return context.chunks

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 
 from lightrag_jsonl.core import types as t
-from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords, UncitedClaim
+from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords, Reading, UncitedClaim
 from lightrag_jsonl.core.edges import Edge, SelectedEdge
 from lightrag_jsonl.core.modes import mode_plan
 from lightrag_jsonl.core.options import Selection
@@ -20,7 +20,7 @@ from lightrag_jsonl.tracing.rdf import PropertyValue, Triple, iri, literal, trip
 
 TraceStatus: TypeAlias = Literal["complete", "failed", "incomplete"]
 Stage: TypeAlias = Literal[
-    "session", "keywords", "retrieval", "selection", "chunk", "answer", "end"
+    "session", "keywords", "progress", "reading", "retrieval", "selection", "chunk", "answer", "end"
 ]
 
 
@@ -76,7 +76,7 @@ class _Event(msgspec.Struct, frozen=True, tag_field="stage"):
 
     def to_message(self, *, explain_collection: str = "explainability") -> dict[str, t.Json]:
         """The event under the specification's field names."""
-        is_explaining = not isinstance(self, AnswerChunk | End)
+        is_explaining = not isinstance(self, AnswerChunk | ReadingProgress | End)
         return {
             "error": getattr(self, "error", None),
             "response": getattr(self, "text", "\n".join(getattr(self, "sources", ()))),
@@ -125,6 +125,27 @@ class KeywordsFound(_Event, frozen=True, tag="keywords"):
         words = dict.fromkeys((*self.keywords.high_level, *self.keywords.low_level))
         concepts = [("tg:concept", literal(word)) for word in words]
         return self._record("Keywords", "session", concepts)
+
+
+class ReadingProgress(_Event, frozen=True, tag="progress"):
+    """A model is reading chunks for the question: so many are done, of those known. It is not stored."""
+
+    chunks_done: int
+    chunks_known: int
+
+
+class ChunksRead(_Event, frozen=True, tag="reading"):
+    """A model has read chunks for the question."""
+
+    reading: Reading
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        chunks = [iri(rdf.source_uri("chunk", id)) for id in self.reading.chunk_ids]
+        properties = [("tg:chunkCount", literal(len(chunks)))]
+        return self._record(
+            "Reading", "session", [*properties, *[("prov:used", chunk) for chunk in chunks]]
+        )
 
 
 class Retrieval(_Event, frozen=True, tag="retrieval"):
@@ -222,7 +243,15 @@ class End(_Event, frozen=True, tag="end"):
 
 
 Event: TypeAlias = (
-    Session | KeywordsFound | Retrieval | SelectionMade | AnswerChunk | Answered | End
+    Session
+    | KeywordsFound
+    | ReadingProgress
+    | ChunksRead
+    | Retrieval
+    | SelectionMade
+    | AnswerChunk
+    | Answered
+    | End
 )
 
 _EVENT_DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

@@ -11,7 +11,7 @@ from lightrag_jsonl.core.languages import Language, known_language
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.tracing import rdf
-from lightrag_jsonl.tracing.events import Answered, Retrieval, SelectionMade, Session
+from lightrag_jsonl.tracing.events import Answered, ChunksRead, Retrieval, SelectionMade, Session
 from lightrag_jsonl.tracing.rdf import Triple, entity_triples, literal, source_uri
 from lightrag_jsonl.tracing.trace import SourceDocument, Sources, Trace
 
@@ -56,7 +56,7 @@ def export_trace(
 
 def trace_triples(trace: Trace) -> Iterator[Triple]:
     """The records of all steps of the query so far."""
-    for step in (Session, Retrieval, SelectionMade, Answered):
+    for step in (Session, ChunksRead, Retrieval, SelectionMade, Answered):
         if step.__struct_config__.tag in trace.stages:
             fields = {name: getattr(trace, name) for name in step.__struct_fields__[1:]}
             yield from step(trace_id=trace.id, **fields).triples

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from lightrag_jsonl.core.answers import Answer, Context, Keywords
+from lightrag_jsonl.core.answers import Answer, Context, Keywords, Reading
 from lightrag_jsonl.core.edges import Edge, EdgeSelection, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.modes import mode_plan
@@ -15,7 +15,7 @@ from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.text import on_one_line
 from lightrag_jsonl.core.types import Chunk, Relation, TraceSummary
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.storage.store import Store, write
+from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.views import Transaction
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.events import Event, PromptItem
@@ -41,6 +41,7 @@ class Recorder(QueryObserver):
     listener: Listener | None
     clock: Callable[[], datetime]
     keep: int  # queries that stay recorded, the newest
+    generation: int = 0  # the number of the last change of the index before the answer
     stored_trace_id: str | None = None  # from the beginning until an event cannot be stored
     _edges: dict[tuple[str, str], Edge] = field(default_factory=dict)
     _retrieved: tuple[str, ...] = ()
@@ -49,6 +50,7 @@ class Recorder(QueryObserver):
 
     async def begin(self) -> None:
         """Record the question, before anything is paid for."""
+        self.generation = self.session.generation
         is_stored = self.keep and not self.store.read_only
         self.stored_trace_id = self.session.trace_id if is_stored else None
         await self._record(self.session)
@@ -56,6 +58,15 @@ class Recorder(QueryObserver):
     async def keywords_found(self, keywords: Keywords) -> None:
         """Record the keywords."""
         await self._record(events.KeywordsFound(self.session.trace_id, keywords))
+
+    async def reading(self, chunks_done: int, chunks_known: int) -> None:
+        """Pass on how far the reading is."""
+        await self._notify(events.ReadingProgress(self.session.trace_id, chunks_done, chunks_known))
+
+    async def chunks_read(self, reading: Reading) -> None:
+        """Record what was read; the answer is about the state of the index after it."""
+        self.generation = await read(self.store, lambda view: view.generation)
+        await self._record(events.ChunksRead(self.session.trace_id, reading))
 
     async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
         """Record all retrieved relations and chunks, best first."""

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from lightrag_jsonl.core import types as t
-from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords, UncitedClaim
+from lightrag_jsonl.core.answers import Citation, CitedClaim, Keywords, Reading, UncitedClaim
 from lightrag_jsonl.core.display import html_table, short_repr
 from lightrag_jsonl.core.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
@@ -30,7 +30,7 @@ class Trace:
     """The record of one query, with the field names of the events.
 
     - `stages`: the steps so far, also of a killed query.
-    - `candidates`, `retrieved_chunks`: all retrieved edges and chunks. `selected`,
+    - `reading`: what a model read for the question. `candidates`, `retrieved_chunks`: all retrieved edges and chunks. `selected`,
       `selected_chunks`: the edges and chunks for the answer; `selection_error` says why the model
       could not choose. `shown`: the items of the answer's prompt.
     - `answer`: None until complete. `prompt_numbers`: citation n is of the item with the number
@@ -49,6 +49,7 @@ class Trace:
     status: e.TraceStatus = "incomplete"
     error: str | None = None
     keywords: Keywords = Keywords()
+    reading: Reading = Reading()
     candidates: tuple[Edge, ...] = ()
     retrieved_chunks: tuple[str, ...] = ()
     method: Selection | None = None

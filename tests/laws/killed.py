@@ -67,3 +67,22 @@ async def work(folder: Path, log: Path) -> None:
 def run(folder: Path, log: Path) -> None:
     """The whole work."""
     asyncio.run(work(folder, log))
+
+
+QUESTIONS = [f"Who met Ann in Bern, and what did Person{number}1 write?" for number in range(6)]
+
+
+async def ask_work(folder: Path, log: Path) -> None:
+    """Insert documents that are read when they are asked, ask, and have the rest read."""
+    model = LoggingLLM(log)
+    async with index(folder, options=OPTIONS, models={"extract": model}) as rag:
+        await rag.insert(DOCUMENTS, read="asked")
+        for question in QUESTIONS:
+            await rag.query(question, read_chunks=4)
+        await rag.delete("d1")
+        await rag.retry(upgrade=True)
+
+
+def run_questions(folder: Path, log: Path) -> None:
+    """The whole work with questions."""
+    asyncio.run(ask_work(folder, log))

@@ -6,6 +6,7 @@
 import multiprocessing
 import os
 import random
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from lightrag_jsonl.core.types import Document
 from tests.kit import View, problems, reading, view
-from tests.laws.killed import DOCUMENTS, EDITED, SLOTS, run
+from tests.laws.killed import DOCUMENTS, EDITED, SLOTS, run, run_questions
 
 KILLS = int(os.environ.get("LIGHTRAG_JSONL_KILLS", "5"))
 LIVES = 5  # of one folder: so many times its process is killed before the work may end
@@ -24,8 +25,8 @@ processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["tests.laws.killed"])
 
 
-def start(folder: Path, log: Path) -> BaseProcess:
-    process = processes.Process(target=run, args=(folder, log), daemon=True)
+def start(folder: Path, log: Path, work: Callable[[Path, Path], None] = run) -> BaseProcess:
+    process = processes.Process(target=work, args=(folder, log), daemon=True)
     process.start()
     return process
 
@@ -99,3 +100,41 @@ def test_a_killed_process_loses_nothing(
     assert view(folder) == unbroken[0]
     assert set(calls) == set(unbroken[1])
     assert len(calls) - len(unbroken[1]) <= LIVES * SLOTS, "paid answers were paid again"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", range(-(-KILLS // LIVES)))
+def test_a_question_that_is_killed_loses_nothing(tmp_path: Path, seed: int) -> None:
+    """Amid the reading for questions, too: after each kill all is sound, what was paid for is not paid again,
+    and in the end the index is the one that nobody killed.
+    """
+    whole, whole_log = tmp_path / "whole", tmp_path / "whole.log"
+    unbroken = start(whole, whole_log, run_questions)
+    unbroken.join()
+    assert unbroken.exitcode == 0 and problems(whole) == []
+    expected = whole_log.read_text(encoding="utf-8").split()
+    chance = random.Random(seed)
+    folder, log = tmp_path / "kb", tmp_path / "log"
+    log.touch()
+    begun = kept = 0
+    for life in range(LIVES + 1):
+        process = start(folder, log, run_questions)
+        if life == LIVES:
+            process.join()
+            assert process.exitcode == 0
+        else:
+            more = chance.randint(1, max(1, (len(expected) - begun) // (LIVES - life)))
+            kill(process, log, (begun + more) * LINE, chance.uniform(0, LONGEST) ** 2 / LONGEST)
+        calls = log.read_text(encoding="utf-8").split()
+        assert len(set(calls[begun:])) == len(calls) - begun, "a call is made twice in one life"
+        if (folder / "index.sqlite").exists():
+            assert problems(folder) == []
+            with reading(folder) as reader:
+                before, (kept, _) = kept, reader.completion_stats()
+            lost = len(calls) - begun - (kept - before)
+            assert lost <= SLOTS, "more is lost than was in flight"
+        begun = len(calls)
+    assert view(folder) == view(whole)
+    assert set(calls) >= set(expected)
+    assert len(calls) - len(set(calls)) <= LIVES * SLOTS, "paid answers were paid again"

@@ -292,6 +292,22 @@ async def test_rules_make_no_list_and_no_number(
     assert not re.search(r"\b3\b|三[人项]", answer.text.replace("[3]", ""))
 
 
+async def test_what_is_read_when_asked_makes_a_list_once_all_of_it_is_read(tmp_path: Path) -> None:
+    """While a model has read only some passages about Tolva, a list would say more than anybody knows;
+    passages that do not name Tolva matter to a list of all companies only.
+    """
+    async with index(tmp_path) as rag:
+        await _insert(rag)
+        await rag.insert(Document("Mr. Ivo Brack lives in Eastmere.", id="other"), read="asked")
+        about_tolva = await rag.retrieve("How many products does Tolva make?")
+        about_all = await rag.retrieve("Which companies are there?")
+        await rag.insert(Document("Ivo Brack sold Tolva an iron gate.", id="gate"))
+        half_read = await rag.retrieve("How many products does Tolva make?")
+    assert about_tolva.listing is not None
+    assert about_all.listing is None
+    assert half_read.listing is None
+
+
 async def test_beside_what_rules_read_only_records_are_listed(tmp_path: Path) -> None:
     """An index may have both; documents are counted without records."""
     async with index(tmp_path) as rag:

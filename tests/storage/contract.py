@@ -450,6 +450,23 @@ class StoreContract:
             assert view.extraction_totals(range(1)) == t.ExtractionReport()
             assert view.last_chunk() == 4
 
+    def test_what_rules_read_is_told_from_records(self, tmp_path: Path) -> None:
+        """By row ids and by names, with the tokens of the texts; edits by hand are neither."""
+        store = self.filled(tmp_path, 1, 2)
+        extractors = {1: f"{t.BY_RULES}en-1", 2: t.PERSON, 3: f"{t.BY_RULES}zh-1", 4: "model"}
+        with store.transaction() as transaction:
+            for row, extractor in extractors.items():
+                chunk = transaction.chunks([row])[row]
+                extraction = replace(EXTRACTION, extractor=extractor)
+                transaction.put_chunks([r.StoredChunk(row, (row + 1) // 2, chunk, 2.0, extraction)])
+        with store.view() as view:
+            assert view.chunks_by_rules() == {1: "d1-0", 3: "d2-0"}
+            assert view.chunks_by_rules(["d2-0", "d2-1"]) == {3: "d2-0"}
+            assert view.chunks_by_rules(rows=[1, 2]) == {1: "d1-0"}
+            assert view.chunks_by_rules(rows=[]) == {}
+            assert view.text_tokens() == (3, 15)
+            assert view.text_tokens(by_rules=True) == (2, 10)
+
     def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
         """Their chunks by time, what they changed with its row, and mentions that count no longer; an
         override goes with the chunk of the edit.

@@ -5,7 +5,7 @@ import { $, Busy, errorWords, guarded, h, withTip } from "./dom.js";
 import { Drawing } from "./drawing.js";
 import { markdown } from "./markdown.js";
 import { differing, openCitations, openSources, place } from "./passage.js";
-import { keysAfter, listed, t, translate } from "./strings.js";
+import { format, keysAfter, listed, t, translate } from "./strings.js";
 
 const MOST_TURNS = 30; // that survive a reload
 const COPIED = 2000; // milliseconds for which a button says so
@@ -139,7 +139,9 @@ async function receive(question, turn, signal) {
       const words = new Set([...value.keywords.low_level, ...value.keywords.high_level]);
       turn.keywords.replaceChildren(...[...words].map((word) => h("span", { class: "chip" }, word)));
       turn.busy.say("ranking");
-    } else if (name === "evidence") {
+    } else if (name === "progress") turn.busy.say("reading_chunks", `${value.chunks_done} / ${value.chunks_known}`);
+    else if (name === "reading") turn.busy.say("ranking");
+    else if (name === "evidence") {
       turn.evidence = value.selected.map(({ edge, reasoning }) => ({ ...edge, reasoning }));
       turn.busy.say("writing");
     } else if (name === "piece") turn.text.append(value.text);
@@ -156,6 +158,9 @@ function finish(question, turn, answer) {
   const uncited = answer.uncited.map((claim) => ({ ...claim, marker: claim.end, added: true }));
   turn.text.replaceChildren(...markdown(answer.text, [...answer.claims, ...uncited], (number, claim) => citationButton(number, answer, claim)));
   turn.text.classList.add("written");
+  const { chunk_ids = [], usage, problem } = answer.reading ?? {};
+  if (chunk_ids.length) turn.foot.append(h("p", { class: "soft" }, t("read_for_question", format(chunk_ids.length)), " ", t("tokens", format(usage.input_tokens + usage.output_tokens))));
+  if (problem) turn.foot.append(h("p", { class: "warn" }, t("unread", problem)));
   if (answer.truncated) turn.foot.append(h("p", { class: "warn", t: "cut_off" }));
   const marked = [...answer.claims, ...answer.uncited].filter(isMarked);
   if (marked.length) turn.foot.append(h("h3", { t: "marked_claims" }), h("ul", { class: "list compared" }, distinct(marked).map((claim) => h("li", {}, comparison(answer, claim)))));

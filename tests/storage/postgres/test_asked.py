@@ -1,0 +1,34 @@
+"""An index in a database that is read when it is asked equals one in a folder."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.kit import View, index, problems, view
+from tests.retrieval.test_asked import QUESTION, ScriptedLLM, answering, documents, read_texts
+
+
+async def test_reading_is_the_same_in_both_stores(
+    tmp_path: Path, url: Callable[[object], str]
+) -> None:
+    """What two instances that ask at once have read, each chunk once, and what a rollback takes back."""
+    views: list[list[View]] = []
+    for address in (url(tmp_path), tmp_path / "kb"):
+        llm = ScriptedLLM(answering, seconds=0.01)
+        seen: list[View] = []
+        async with index(address, llm) as rag, index(address, llm) as other:
+            await rag.insert(documents(), read="asked", progress=False)
+            seen.append(view(address))
+            await rag.admin.snapshot("unread")
+            questions = [one.query(QUESTION, read_chunks=3) for one in (rag, other)]
+            await asyncio.gather(*questions)
+            assert len(read_texts(llm)) == len(set(read_texts(llm)))
+            await rag.query(QUESTION)
+            seen.append(view(address))
+            await rag.admin.rollback("unread")
+            seen.append(view(address))
+        assert problems(address) == []
+        assert len(read_texts(llm)) == len(documents())
+        views.append(seen)
+    assert views[0] == views[1]
+    assert views[0][0] == views[0][2]
