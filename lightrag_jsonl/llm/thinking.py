@@ -31,8 +31,7 @@ class ThinkingMarks(NamedTuple):
 
 
 _MARK_PAIRS = [
-    ThinkingMarks(begin=re.compile(begin, re.I), end=re.compile(end, re.I))
-    for begin, end in _MARKS
+    ThinkingMarks(begin=re.compile(begin, re.I), end=re.compile(end, re.I)) for begin, end in _MARKS
 ]
 _WHITE_SPACE = re.compile(r"\s*")
 _MODEL_PAIRS = _MARK_PAIRS[:-1]  # with marks that only models write
