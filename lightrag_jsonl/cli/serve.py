@@ -72,7 +72,7 @@ def serve_command(
     search_processes: int,
     no_open: bool,
 ) -> CommandOutput:
-    """Begin in the browser: add documents and ask; also REST for programs.
+    """Add documents and ask in the browser; answer programs.
 
     Each FOLDER (default kb) is an index, under its name; an index is made where there is none. On a
     machine with a screen, the page is opened in the browser.

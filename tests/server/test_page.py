@@ -238,7 +238,7 @@ def test_sources_name_the_page_of_a_document_with_pages(kb: Path, page: Page) ->
         ):
             page.open(server)
             page.ask(question)
-            page.wait("#ask .foot .line b", f"Log › page {number}").click()
+            page.wait("#ask .foot .source-card b", f"Log › page {number}").click()
             page.wait("#passage .soft", f"page {number}")
 
 
@@ -297,7 +297,7 @@ def test_the_graph_is_drawn_and_expanded(server: Running, page: Page) -> None:
     page.wait("#graph input").send_keys(Keys.ENTER)
     page.wait("#graph aside h2", "Marie Curie")
     page.wait("#graph canvas")
-    page.wait("#graph aside .line", "Pierre Curie").click()
+    page.wait("#graph aside .line b", "Pierre Curie").click()
     page.wait("#graph aside h2", "Pierre Curie")
     assert "false" not in page.wait("#graph aside").text
     page.wait("#graph aside .link").click()
@@ -316,16 +316,19 @@ def test_documents_are_uploaded_and_deleted(server: Running, page: Page, tmp_pat
         file.write_text("Ada Lovelace met Charles Babbage.", encoding="utf-8")
     bad.write_bytes(b"no PDF")
     page.open(server, "documents")
-    page.wait("#documents .rows .card b", "Curie")
+    page.wait("#documents tbody a", "Curie")
     for files, name in ((f"{good}\n{bad}", "bad.pdf"), (str(again), "again.txt")):
         page.driver.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(files)
         page.wait("#documents details[open] .card", name)
     page.wait("#documents .rows .warn", "bad.pdf")
-    page.wait("#documents .drop + details .card", "The index holds this text already.")
+    page.wait(
+        "#documents .reading + details .card, #documents details .card",
+        "The index holds this text already.",
+    )
     for is_sure, documents in ((False, 3), (True, 2)):
-        page.click(
-            "#documents .rows .card:has([data-label=delete_one])", "ada", "[data-label=delete_one]"
-        )
+        if not page.all("#documents tbody input:checked"):
+            page.click("#documents tbody tr", "ada", "input")
+        page.wait("#documents button", "Delete 1").click()
         question = page.driver.switch_to.alert
         if is_sure:
             question.accept()
@@ -338,10 +341,10 @@ def test_documents_are_uploaded_and_deleted(server: Running, page: Page, tmp_pat
 def test_what_a_job_has_done_is_shown_however_soon_it_ends(server: Running, page: Page) -> None:
     """Also where it ends between the page's requests for the documents and for the jobs."""
     page.open(server, "documents")
-    page.wait("#documents .rows .card b", "Curie")
+    page.wait("#documents tbody a", "Curie")
     page.driver.execute_script(HOLD, "/jobs")
-    deleted = "#documents .rows .card:has([data-label=delete_one])"
-    page.click(deleted, "Curie", "[data-label=delete_one]")
+    page.click("#documents tbody tr", "Curie", "input")
+    page.wait("#documents button", "Delete 1").click()
     page.driver.switch_to.alert.accept()
     wait_for(lambda: server.get("/indexes/kb/documents")["total"] == 1)
     wait_for(lambda: server.get("/indexes/kb/jobs")["items"][0]["ended_at"])
@@ -363,7 +366,7 @@ def test_data_never_becomes_markup(kb: Path, page: Page) -> None:
         page.open(server, "documents")
         page.wait("#documents .rows", HOSTILE)
         assert page.run("document.querySelectorAll('img').length") == 0
-        assert page.run("document.title") == "lightrag-jsonl"
+        assert page.run("document.title") == "Documents · kb"
 
 
 @pytest.mark.parametrize("width", [390, 1400])
@@ -639,7 +642,7 @@ def test_a_failed_job_is_tried_again_on_the_page(
     bad = tmp_path / "bad.pdf"
     bad.write_bytes(b"no PDF")
     page.open(server, "documents")
-    page.wait("#documents .rows .card b", "Curie")
+    page.wait("#documents tbody a", "Curie")
     page.driver.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(str(bad))
     page.wait("#documents .rows .warn", "bad.pdf")
     (first,) = server.get("/indexes/kb/jobs")["items"]
@@ -948,7 +951,7 @@ def test_a_question_is_asked_as_of_a_date(tmp_path: Path, page: Page) -> None:
     insert_heads(tmp_path / "kb")
     with serving(tmp_path / "kb") as server:
         page.open(server)
-        page.wait("summary").click()
+        page.wait("#ask .column > details > summary").click()
         page.wait("[name=as_of]").send_keys("May 2020")
         page.ask("Who is the head of Office3?")
         page.wait(".answer", "Nothing was found in the indexed documents for this question.")
