@@ -25,6 +25,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.providers.settings import Setup
+from lightrag_jsonl.rag.export import COLORS
 from lightrag_jsonl.server.app import STATIC
 from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM
@@ -203,7 +204,7 @@ def test_the_built_files_are_those_of_the_sources(tmp_path: Path) -> None:
 
 
 def test_a_citation_opens_its_passage_with_the_sentence_marked(kb: Path, page: Page) -> None:
-    """At the right characters, also behind an emoji; Escape closes it; the evidence stands beside."""
+    """At the right characters, also behind an emoji; Escape closes it; the record of the answer is a link."""
     text = "🧪🧪 A note. Ada Lovelace met Charles Babbage in London. It rained."
     with LightRAG(kb) as rag:
         rag.insert(Document(text, id="ada", title="Ada"))
@@ -216,9 +217,6 @@ def test_a_citation_opens_its_passage_with_the_sentence_marked(kb: Path, page: P
         assert page.wait("#passage .passage").text == text
         page.press(Keys.ESCAPE)
         page.gone("#passage")
-        page.wait("#ask .side .line", "Charles Babbage").click()
-        page.wait("#passage .passage", "met Charles Babbage")
-        page.press(Keys.ESCAPE)
         link = page.wait("#ask .foot a").get_attribute("href")
         assert link is not None
         assert "Ada Lovelace" in server.client.get(link).text
@@ -818,6 +816,44 @@ def test_a_false_claim_is_marked_where_another_one_is_right(
         page.wait("#panel p", "1871" if false.isascii() else "没有“不”")
         page.all("#answer a.cite")[2].click()
         page.wait("#panel mark.on", text[:10])
+
+
+def test_the_first_file_is_added_and_asked_about_in_the_page(tmp_path: Path, page: Page) -> None:
+    """An empty index says so; a pasted text is read, then questions are offered that it answers. The answer, an
+    entity and the document each have an address that leads back to them.
+    """
+    LightRAG(tmp_path / "kb").close()
+    with serving(tmp_path / "kb") as server:
+        page.open(server)
+        page.wait("#ask h1", "Drop your first file")
+        page.wait("#ask .drop button", "Paste text").click()
+        text = "Captain Mary Osgood commands the ferry Solveig. The Solveig sails to Lund Island."
+        page.wait("#edit textarea").send_keys(text)
+        page.wait("#edit [name=title]").send_keys("Ferry")
+        page.wait("#edit .main", "Add").click()
+        page.wait("#ask .questions button", "What is this about?").click()
+        page.wait(".answer button.number")
+        answer = page.run("location.href")
+        assert "#ask/" in answer
+        page.wait("nav a", "Documents").click()
+        page.wait("#documents tbody a", "Ferry").click()
+        page.wait("#documents .whole", "Mary Osgood")
+        page.driver.back()
+        page.wait("#documents tbody a", "Ferry")
+        page.driver.get(f"{server.url}/#graph/entity/Mary%20Osgood")
+        page.wait("#graph aside h2", "Mary Osgood")
+        page.wait("#graph aside .links a", "Ferry")
+        assert page.run("document.title").startswith("Mary Osgood")
+        page.driver.get(answer)
+        page.wait("article h2", "What is this about?")
+
+
+def test_colors_of_types_are_those_of_the_export() -> None:
+    """In the same order, the last one for all other types."""
+    source = STATIC.with_name("page") / "drawing.js"
+    if not source.is_file():
+        pytest.skip("needs the page's sources")
+    assert tuple(re.findall(r"#[0-9a-f]{6}", source.read_text(encoding="utf-8"))) == COLORS
 
 
 def insert_heads(folder: Path) -> None:
