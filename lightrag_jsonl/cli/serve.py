@@ -97,7 +97,7 @@ def serve_command(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in SERVER_PACKAGES:
             raise
-        raise ConfigError("the server is an extra: pip install 'lightrag-jsonl[server]'") from error
+        raise ConfigError("the server is an extra: pip install '.[server]'") from error
     access = Access(host=host, token=_token(token_file), hosts=hosts)
     chosen_folders = folders or (_default_folder(),)
     for folder in chosen_folders:
@@ -178,8 +178,6 @@ def mcp_command(rag: LightRAG, allow_write: bool) -> CommandOutput:
     try:
         from lightrag_jsonl.mcp import mcp_server
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"`mcp` needs the package {error.name}: pip install 'lightrag-jsonl[mcp]'"
-        ) from error
+        raise ConfigError(f"`mcp` needs the package {error.name}: pip install '.[mcp]'") from error
     rag.run(lambda async_rag: mcp_server(async_rag, allow_write=allow_write).run_stdio_async())
     return CommandOutput(None, b"")
