@@ -64,7 +64,6 @@ from lightrag_jsonl.rag.settings import recorded_settings
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 
-DOCUMENTS_NAMED = 3
 NAMES_SHOWN = 5  # of what is new or gone
 NOTE_COLUMNS = 160
 
@@ -309,12 +308,12 @@ def _output(
 def _summary(rag: LightRAG, report: InsertReport) -> str:
     """What a change did, in five lines at most: documents, what is in them, the reader, losses, what is next."""
     extraction = report.extraction
-    changes = {
-        "read": report.documents,
-        "known already": report.unchanged,
-        "deleted": report.deleted,
+    counts = {
+        "read": len(report.documents),
+        "known already": len(report.unchanged),
+        "deleted": len(report.deleted),
     }
-    documents = [_counted(what, ids) for what, ids in changes.items() if ids]
+    documents = [f"{count:,} {change}" for change, count in counts.items() if count]
     losses = {
         "chunks without a name": extraction.empty,
         "chunks read in part": extraction.partial,
@@ -325,18 +324,12 @@ def _summary(rag: LightRAG, report: InsertReport) -> str:
         f"documents  {', '.join(documents)}",
         f"index      {report.chunks:,} new chunks, {report.entities:,} entities, {report.relations:,} relations",
         f"read by    {_reader_words(rag, report)}",
-        f"losses     {', '.join([f'{count:,} {what}' for what, count in losses.items() if count])}",
+        f"losses     {', '.join([f'{count:,} {loss}' for loss, count in losses.items() if count])}",
         f'next       lightrag-jsonl query -w {rag.working_dir} "…"',
     ]
     return "\n".join(
         [line for line in lines if not line.startswith("losses     ") or any(losses.values())]
     )
-
-
-def _counted(what: str, ids: Sequence[str]) -> str:
-    """The number of documents, with the names of a few."""
-    names = f" ({', '.join(map(shown_path, ids))})" if len(ids) <= DOCUMENTS_NAMED else ""
-    return f"{len(ids):,} {what}{names}"
 
 
 def _reader_words(rag: LightRAG, report: InsertReport) -> str:

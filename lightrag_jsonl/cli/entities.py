@@ -65,13 +65,13 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
     rows = [_relation_row(relation, entity.name) for relation in relations[:limit]]
     names = f"{entity.name} ({entity.type})"
     also = f"also {', '.join(entity.aliases)}" if entity.aliases else ""
-    more = (
+    unlisted = (
         f"… {len(relations) - limit:,} more (-n {len(relations)})" if len(relations) > limit else ""
     )
     parts = [
         "\n".join(filter(None, [names, also])),
         wrapped(entity.description),
-        "\n".join(filter(None, [_narrow_table(rows), more])),
+        "\n".join(filter(None, [_narrow_table(rows), unlisted])),
         "\n".join(["documents", *[f"  {one_line(title, COLUMNS - 2)}" for title in documents]]),
     ]
     value = {"entity": entity, "relations": relations, "documents": documents}

@@ -100,11 +100,11 @@ def _command_page(names: tuple[str, ...]) -> str:
     chosen: click.Command = main
     context = click.Context(main, info_name="lightrag-jsonl", max_content_width=COLUMNS)
     for name in names:
-        found = chosen.get_command(context, name) if isinstance(chosen, click.Group) else None
-        if found is None:
+        subcommand = chosen.get_command(context, name) if isinstance(chosen, click.Group) else None
+        if subcommand is None:
             topics = ", ".join([*TOPICS, "status"])
             raise click.UsageError(f"no command and no topic {name}; the topics are {topics}")
-        chosen = found
+        chosen = subcommand
         context = click.Context(chosen, parent=context, info_name=name)
     return chosen.get_help(context)
 

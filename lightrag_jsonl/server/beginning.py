@@ -36,7 +36,7 @@ PERSONS: Final = ("person", "人物")
 class QuestionWords:
     """The questions in a language."""
 
-    about: str
+    whole: str
     person: str
     name: str
     relation: str
@@ -44,13 +44,13 @@ class QuestionWords:
 
 QUESTION_WORDS: Final[Mapping[Language, QuestionWords]] = {
     "en": QuestionWords(
-        about="What is this about?",
+        whole="What is this about?",
         person="Who is {}?",
         name="What do the documents say about {}?",
         relation="What do {} and {} have to do with each other?",
     ),
     "zh": QuestionWords(
-        about="这些资料主要讲什么？",
+        whole="这些资料主要讲什么？",
         person="{}是谁？",
         name="关于{}，资料里是怎么说的？",
         relation="{}和{}有什么关系？",
@@ -94,10 +94,10 @@ async def _beginning(index: Index) -> BeginningBody:
     names = [line for line in directory.values() if line.degree and _is_telling(line.name)]
     sentences = [
         sentence
-        for sentence in await _quotes(index, words.about, mode="overview", sentences=2 * SENTENCES)
+        for sentence in await _quotes(index, words.whole, mode="overview", sentences=2 * SENTENCES)
         if len(sentence.text) <= LONGEST_SENTENCE
     ]
-    questions = [words.about] if sentences else []
+    questions = [words.whole] if sentences else []
     async for question in _answered(index, names, words):
         questions.append(question)
         if len(questions) >= QUESTIONS:
@@ -149,8 +149,8 @@ def _question_about(line: EntityLine, words: QuestionWords) -> str:
 async def _relations(index: Index, names: Sequence[EntityLine]) -> list[Relation]:
     """The heaviest relations among entities, each entity once."""
     directory = await index.directory()
-    wanted = {line.name for line in names}
-    keys = [key for key, line in directory.items() if line.name in wanted]
+    asked_names = {line.name for line in names}
+    keys = [key for key, line in directory.items() if line.name in asked_names]
     relations = await search(
         index.rag.engine.store, lambda snapshot: relations_among(snapshot, keys)
     )

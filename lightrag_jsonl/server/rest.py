@@ -399,8 +399,8 @@ async def get_text(call: Call) -> TextBody:
     params: TextParams = call.params
 
     def find(view: StoreView) -> TextBody:
-        _, found = find_documents(view, text=params.id, state="", limit=MOST_DOCUMENTS)
-        document = next((item for item in found if item.id == params.id), None)
+        _, documents = find_documents(view, text=params.id, state="", limit=MOST_DOCUMENTS)
+        document = next((item for item in documents if item.id == params.id), None)
         if document is None:
             raise NotFoundError(f"no such document: {params.id}")
         chunks = list(view.chunks(documents=[params.id]).values())

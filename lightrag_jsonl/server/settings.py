@@ -30,7 +30,7 @@ NOT_PERSONAL: Final = (
 LANGUAGE_IS_FIXED: Final = "the language of an index is fixed by its first document"
 
 ModelName = Annotated[str, Meta(min_length=1, max_length=200)]
-Address = Annotated[str, Meta(max_length=2_000)]
+ConnectionText = Annotated[str, Meta(max_length=2_000)]
 
 
 class SettingsBody(Struct):
@@ -51,8 +51,8 @@ class NewSettings(Struct, forbid_unknown_fields=True):
     """A model by name ("none" for none) with its address and key, or the language of the texts."""
 
     llm: ModelName | None = None
-    base_url: Address = ""
-    api_key: Address = ""
+    base_url: ConnectionText = ""
+    api_key: ConnectionText = ""
     language: Annotated[str, Meta(min_length=2, max_length=40)] | None = None
 
 

@@ -16,6 +16,7 @@ export class Beginning {
   #reading = h("div", {});
   #progress = new Progress(this.#reading, (items, open) => this.#seen(items, open));
   #wasEmpty = false;
+  #shown = ""; // what was shown last: the same is not made anew under the pointer
 
   constructor(place, ask, filled) {
     this.#place = place;
@@ -54,8 +55,11 @@ export class Beginning {
     const heading = h("div", {}, h("h1", { t: "ask_title" }), h("p", { class: "soft", t: "ask_hint" }));
     const about = h("div", { class: "about" });
     if (!this.#place.querySelector(".about")) this.#place.replaceChildren(heading, about, this.#reading);
-    const { sentences, names, questions } = await get(indexPath("/beginning"));
-    this.#place.querySelector(".about")?.replaceChildren(...[
+    const beginning = await get(indexPath("/beginning"));
+    const { sentences, names, questions } = beginning;
+    const isNew = this.#shown !== JSON.stringify(beginning) || !this.#place.querySelector(".about")?.hasChildNodes();
+    this.#shown = JSON.stringify(beginning);
+    if (isNew) this.#place.querySelector(".about")?.replaceChildren(...[
       questions.length && h("section", {}, h("h2", { t: "begin_with" }), h("ul", { class: "questions" }, questions.map((question) => h("li", {}, h("button", { onclick: () => this.#ask(question) }, question))))),
       sentences.length && h("section", {}, h("h2", { t: "what_it_says" }), h("ul", { class: "list" }, sentences.map((one) => h("li", {}, h("button", { class: "line", onclick: () => openCitations([one]) }, h("span", {}, h("span", { class: "ink" }, one.text), h("span", { class: "soft small block" }, one.document))))))),
       names.length && h("section", {}, h("h2", { t: "main_names" }), h("p", { class: "chips" }, names.map(({ name }) => h("a", { class: "chip", href: linkTo("graph", "entity", name) }, name)))),

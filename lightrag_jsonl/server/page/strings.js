@@ -173,7 +173,7 @@ const WORDS = new Map(Object.entries({
   pasted_text: ["Text", "文本"],
   pasted_title: ["Title (optional)", "标题（选填）"],
   add: ["Add", "添加"],
-  which_kinds: ["Which kinds of files?", "支持哪些文件？"],
+  which_files: ["Which kinds of files?", "支持哪些文件？"],
   progress: ["Progress", "进度"],
   reading_n: ["Reading {}", "正在读取 {}"],
   choose_files: ["Choose files", "选择文件"],

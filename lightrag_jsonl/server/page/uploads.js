@@ -29,7 +29,7 @@ export function dropZone(title, done) {
       h("button", { class: "main", t: "choose_files", onclick: () => files.click() }),
       h("button", { t: "choose_folder", onclick: () => folder.click() }),
       h("button", { t: "paste_text", onclick: () => openPaste(done) })),
-    h("details", { class: "soft" }, h("summary", { t: "which_kinds" }), h("p", { t: "kinds" })), files, folder);
+    h("details", { class: "soft" }, h("summary", { t: "which_files" }), h("p", { t: "kinds" })), files, folder);
   return zone;
 }
 
