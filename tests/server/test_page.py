@@ -378,7 +378,7 @@ def test_every_view_fits_in_both_languages(server: Running, page: Page, width: i
         page.ask("Curie")
         page.wait(".answer button.number")
         for view, (english, chinese) in {
-            "ask": ("Evidence", "依据"),
+            "ask": ("Sources", "来源"),
             "graph": ("Found", "找到"),
             "documents": ("Extraction", "抽取情况"),
         }.items():
