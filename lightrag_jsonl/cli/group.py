@@ -20,6 +20,8 @@ from lightrag_jsonl.core.errors import FREE, PACKAGE_MISSING
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
 
+LONGEST_NAME: Final = 13  # characters of a command, in the list of all
+LONGEST_SUMMARY: Final = 78 - LONGEST_NAME  # likewise of what it does
 FAILED: Final = 1
 INCOMPLETE: Final = 3
 INTERRUPTED: Final = 130
@@ -27,22 +29,20 @@ OUTPUT_CLOSED: Final = 141  # the shell's status for a program ended by SIGPIPE
 INTERRUPTION: Final = (
     "interrupted; nothing that was stored is lost; to go on, run the same command again"
 )
+COMMAND_GROUPS: Final[Mapping[str, str]] = {  # in the order of use
+    "Start": "insert serve demo help",
+    "Ask": "query retrieve explain mcp",
+    "Look": "show status documents entities relations communities conflicts export diff",
+    "Change": "delete retry resume import merge split copy snapshot rollback",
+    "Cost": "estimate batch cache",
+    "Upkeep": "doctor rebuild reembed vacuum",
+    "Develop": "eval extract parse prompts rejections",
+}
 EPILOG: Final = """\b
 Examples:
-  lightrag-jsonl demo
   lightrag-jsonl insert -w kb books/ 'notes/*.md'
   lightrag-jsonl query -w kb "Who was Scrooge's partner?"
-
-\b
-Exit status: 0 done; 1 an error; 2 wrong usage of the command line; 3 some of
-the texts could not be read (the others were); 130 interrupted; 141 the output
-was closed. With --json, an error is one JSON object on stderr, {"error":
-{"code", "message"}}; the code is the name of the Python exception, or
-"Interrupted". Keys come from the environment (OPENAI_API_KEY), never from an
-option. If neither an option nor the index names a model, an embedder and the
-like, they come from LIGHTRAG_JSONL_LLM, LIGHTRAG_JSONL_BASE_URL and so on, from
-./lightrag-jsonl.toml or from ~/.config/lightrag-jsonl/config.toml. No key but
-its own is sent to an address in ./lightrag-jsonl.toml.
+  lightrag-jsonl help models
 """
 
 
@@ -91,9 +91,24 @@ class _CommandGroup(click.Group):
 
 
 class _Main(_CommandGroup):
-    """A group whose commands report errors in one line, with --json as a JSON object."""
+    """A group whose commands report errors in one line, with --json as a JSON object, and are listed in the
+    order of use.
+    """
 
     group_class = _CommandGroup
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands under the headings of `COMMAND_GROUPS`."""
+        for heading, names in COMMAND_GROUPS.items():
+            commands = {name: self.commands[name] for name in names.split()}
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (name, command.get_short_help_str(limit=LONGEST_SUMMARY))
+                        for name, command in commands.items()
+                    ],
+                    col_max=LONGEST_NAME,
+                )
 
     def invoke(self, context: click.Context) -> Any:
         as_json = "--json" in context.args

@@ -41,6 +41,13 @@ def option(
     return click.option(*flags.split(), type=type, help=help, **settings)
 
 
+def further(
+    flags: str, help: str, type: "click.ParamType[Any] | None" = None, **settings: Any
+) -> Option:
+    """An option that `lightrag-jsonl help TOPIC` explains, and not each command that has it."""
+    return option(flags, help, type, hidden=True, **settings)
+
+
 def together(*options: Option) -> Option:
     """Several options as one, in the order of help texts."""
 
@@ -118,10 +125,9 @@ working_dir = option(
 )
 llm = option(
     "--llm",
-    "A model at an OpenAI-compatible endpoint, whose name the index remembers. Without a model (or "
-    "with `none`) language rules are used.",
+    "The model, which the index remembers; `none` for language rules (`help models`).",
 )
-llm_for = option(
+llm_for = further(
     "--llm-for models",
     f"A model for one task only, which the index remembers, too: {', '.join(MODEL_TASKS)} (such as "
     "`--llm-for answer=gpt-4o`; `none` for language rules); may be repeated.",
@@ -132,30 +138,29 @@ llm_for = option(
 base_url = option(
     "--base-url", "The endpoint of the model (default: OPENAI_BASE_URL, or OpenAI's)."
 )
-embedder = option(
+embedder = further(
     "--embedder", f"{EMBEDDERS} (default hash: hashed words). The index remembers it."
 )
-embedder_base_url = option(
+embedder_base_url = further(
     "--embedder-base-url", "The endpoint of the embedder (default: that of the model)."
 )
 reranker = together(
-    option(
+    further(
         "--reranker",
         "A model that orders the passages of a question, at --reranker-base-url. Neither is remembered.",
     ),
-    option("--reranker-base-url", "The endpoint of the reranker, such as https://api.jina.ai/v1."),
+    further("--reranker-base-url", "The endpoint of the reranker, such as https://api.jina.ai/v1."),
 )
-check = option(
+check = further(
     "--check",
     "What tells whether claims of answers are supported: judge (the model) or st:NAME (a cross-encoder), "
     "once doctor --claims admitted it. It is not remembered.",
 )
 language = option(
     "-l --language",
-    "en, zh, another language such as fr, or a folder of prompts (default en). The index remembers "
-    "it.",
+    "en, zh, or another such as fr (default en); the index remembers it.",
 )
-prompts_folder = option(
+prompts_folder = further(
     "--prompts",
     "A folder of prompt files, which replace packaged files of the same name.",
     DIRECTORY,
@@ -181,18 +186,18 @@ mode = option(
     show_default=True,
 )
 reading_options = together(
-    option("--chunk-tokens", "Tokens in a chunk (default 1200).", POSITIVE),
-    option("--chunk-overlap", "Tokens that adjacent chunks share (default 100).", NON_NEGATIVE),
-    option("--extraction", "The extraction prompt (default extract-graph).", EXTRACTION_PROMPTS),
-    option("--ontology", "A JSON or YAML file of classes and properties.", FILE),
-    option("--entity-type entity_types", "A type to look for; may be repeated.", multiple=True),
-    option(
+    further("--chunk-tokens", "Tokens in a chunk (default 1200).", POSITIVE),
+    further("--chunk-overlap", "Tokens that adjacent chunks share (default 100).", NON_NEGATIVE),
+    further("--extraction", "The extraction prompt (default extract-graph).", EXTRACTION_PROMPTS),
+    further("--ontology", "A JSON or YAML file of classes and properties.", FILE),
+    further("--entity-type entity_types", "A type to look for; may be repeated.", multiple=True),
+    further(
         "--tagger",
         "What finds names in Chinese texts without a model (default: lac if that extra is installed).",
         TAGGERS,
     ),
-    option("--keep-traces", "How many traces of queries to keep (default 1000).", NON_NEGATIVE),
-    option(
+    further("--keep-traces", "How many traces of queries to keep (default 1000).", NON_NEGATIVE),
+    further(
         "--gleanings max_gleanings",
         "Further passes for missed records (default: one where it pays).",
         NON_NEGATIVE,
@@ -203,20 +208,20 @@ file_limit_options = collected(
     _take_file_limits,
     option(
         "--exclude",
-        "Leave out what matches in a folder, a pattern as in a .gitignore; may be repeated.",
+        "Leave out what matches, as in a .gitignore; may be repeated.",
         multiple=True,
     ),
-    option(
+    further(
         "--include",
         "Read what matches in a folder, even if it is hidden, ignored by a .gitignore, or in a folder of "
         "packages; may be repeated.",
         multiple=True,
     ),
-    option("--max-file-seconds", "Time to read one file (default 300).", POSITIVE),
-    option("--max-file-memory", "Memory to read one file, in MB (default 2048).", POSITIVE),
-    option("--max-file-characters", "Characters in one file (default 50 million).", POSITIVE),
-    option("--max-file-cells", "Cells in one table (default 20 million).", POSITIVE),
-    option("--max-file-pages", "Pages, slides or sheets in one file (default 100,000).", POSITIVE),
+    further("--max-file-seconds", "Time to read one file (default 300).", POSITIVE),
+    further("--max-file-memory", "Memory to read one file, in MB (default 2048).", POSITIVE),
+    further("--max-file-characters", "Characters in one file (default 50 million).", POSITIVE),
+    further("--max-file-cells", "Cells in one table (default 20 million).", POSITIVE),
+    further("--max-file-pages", "Pages, slides or sheets in one file (default 100,000).", POSITIVE),
 )
 read_mode = option(
     "--read",
@@ -230,12 +235,12 @@ read_chunks = option(
     NON_NEGATIVE,
 )
 limit_options = together(
-    option(
+    further(
         "--concurrency max_concurrent_calls",
         "The most concurrent model calls (default 16).",
         POSITIVE,
     ),
-    option("--max-calls", "Maximum number of model calls; their answers are kept.", POSITIVE),
-    option("--max-input-tokens", "Maximum number of input tokens.", POSITIVE),
-    option("--max-output-tokens", "Maximum number of output tokens.", POSITIVE),
+    further("--max-calls", "Maximum number of model calls; their answers are kept.", POSITIVE),
+    further("--max-input-tokens", "Maximum number of input tokens.", POSITIVE),
+    further("--max-output-tokens", "Maximum number of output tokens.", POSITIVE),
 )

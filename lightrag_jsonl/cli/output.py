@@ -6,16 +6,18 @@ import shutil
 import sys
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 import msgspec
 
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.index_reports import FileNote, SkippedFile
-from lightrag_jsonl.core.types import Failure, Json
+from lightrag_jsonl.core.types import Failure, Json, ModelTask
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.tools.prices import cost_of
 
 CELL_COLUMNS = 60  # in tables, but for the first column, which holds ids
 LEAST_COLUMNS = 8  # of such a cell, where a terminal is too narrow for the table
@@ -270,6 +272,16 @@ def cost_words(usage: Usage) -> str:
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     tokens = f"{usage.input_tokens:,} input tokens{cached}, {usage.output_tokens:,} output tokens"
     return f"{usage.calls:,} calls, {tokens}"
+
+
+def money_words(
+    rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = ("extract", "summarize")
+) -> str:
+    """What a usage cost, after a comma; "" unless one model does these tasks and its price is known."""
+    client = rag.engine.client
+    models = {client.model(task).name for task in tasks if client.has_model(task)}
+    cost = cost_of(usage, models.pop()) if len(models) == 1 and usage.calls else None
+    return "" if cost is None else f", {cost.amount:,.4f} {cost.currency}"
 
 
 def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:

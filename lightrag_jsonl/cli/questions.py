@@ -30,6 +30,7 @@ from lightrag_jsonl.cli.output import (
     LineWrap,
     cost_words,
     in_words,
+    money_words,
     printable,
     table,
     terminal_columns,
@@ -40,7 +41,6 @@ from lightrag_jsonl.core.modes import GRAPH_MODES
 from lightrag_jsonl.core.types import Json, Mode, ModelTask
 from lightrag_jsonl.storage.status import reads_when_asked
 from lightrag_jsonl.tools import evaluation
-from lightrag_jsonl.tools.prices import cost_of
 
 CONDITION: Final = re.compile(
     r"(?P<key>[^=<>!]+)(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL
@@ -49,6 +49,7 @@ OPERATORS: Final = {"=": "$in", "!=": "$nin", ">=": "$gte", "<=": "$lte", ">": "
 PLAIN_VALUE: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")
 TEXT_FIELDS: Final = frozenset({"id", "title", "source", "date"})
 SOURCE_INDENT: Final = "    "  # of the further lines of a source
+QUESTION_TASKS: Final[tuple[ModelTask, ...]] = ("keywords", "select", "answer")
 QUERY_FIELDS: Final = tuple(field.name for field in fields(QueryParam))
 
 
@@ -195,7 +196,7 @@ def _answer_notes(
     if answer is None and reading.problem:
         yield f"note: not all chunks found could be read: {reading.problem}"
     if answer is not None and answer.usage.calls:
-        yield f"used: {cost_words(answer.usage)}{_money(rag, answer)}"
+        yield f"used: {cost_words(answer.usage)}{money_words(rag, answer.usage, QUESTION_TASKS)}"
     if context.none_selected:
         yield "note: the model selected none of the relations; only directly matched passages were used"
     if context.empty and context.dropped != Dropped():
@@ -204,18 +205,6 @@ def _answer_notes(
         yield "note: only documents that match --where were searched" + _unused_keys(
             rag, param.where
         )
-
-
-def _money(rag: LightRAG, answer: Answer) -> str:
-    """What the answer cost, where one model did all and its price is known."""
-    client = rag.engine.client
-    tasks: tuple[ModelTask, ...] = ("keywords", "select", "answer")
-    models = {client.model(task).name for task in tasks if client.has_model(task)}
-    if len(models) != 1:
-        return ""
-    (model,) = models
-    cost = cost_of(answer.usage, model)
-    return "" if cost is None else f", {cost.amount:,.4f} {cost.currency}"
 
 
 def _unused_keys(rag: LightRAG, where: Mapping[str, object]) -> str:

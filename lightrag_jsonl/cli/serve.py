@@ -1,37 +1,49 @@
 """`serve` and `mcp`: answer the questions of programs."""
 
+import os
+import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import click
 
 from lightrag_jsonl import ConfigError, LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, command, index_command
 from lightrag_jsonl.cli.options import (
-    DIRECTORY,
     FILE,
     NON_NEGATIVE,
     POSITIVE,
     Parameters,
     base_url,
+    embedder,
+    language,
     llm,
     llm_for,
     models,
     option,
     reranker,
 )
+from lightrag_jsonl.cli.output import emit
+from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.providers.header_values import environment_value
-from lightrag_jsonl.providers.settings import Setup
-from lightrag_jsonl.rag.opening import open_async
+from lightrag_jsonl.providers.settings import Setup, chosen_setting
+from lightrag_jsonl.rag.opening import open_async, open_index
+from lightrag_jsonl.storage.opening import has_index
 
-SERVER_PACKAGES = ("prometheus_client", "starlette", "uvicorn")
+FOLDER: Final = click.Path(file_okay=False, path_type=Path)
+SERVER_PACKAGES: Final = ("prometheus_client", "starlette", "uvicorn")
 
 
 @command(
-    click.argument("folders", nargs=-1, required=True, type=DIRECTORY, metavar="DIR..."),
+    click.argument("folders", nargs=-1, type=FOLDER, metavar="[FOLDER]..."),
+    option("--no-open", "Do not open the page in a browser.", is_flag=True),
     llm,
     llm_for,
     base_url,
+    embedder,
+    language,
     reranker,
     option("--host", "The address to listen on (default 127.0.0.1).", default="127.0.0.1"),
     option("--port", "The port (default 9621).", click.IntRange(0, 65_535), default=9621),
@@ -66,9 +78,13 @@ def serve_command(
     max_job_hours: int,
     max_questions: int,
     search_processes: int,
+    no_open: bool,
     index_options: Parameters,
 ) -> CommandOutput:
-    """Serve indexes by HTTP, each under its folder's name.
+    """Add documents and ask in the browser; answer programs.
+
+    Each FOLDER (default kb) is an index, under its name; an index is made where there is none. On a
+    machine with a screen, the page is opened in the browser.
 
     The server offers REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
     Models are those that each index remembers, unless --llm or --llm-for name others. Any --host but this machine requires a token: from --token-file, or from the environment
@@ -76,21 +92,25 @@ def serve_command(
 
     \b
     Examples:
-      lightrag-jsonl serve kb
+      lightrag-jsonl serve
       lightrag-jsonl serve kb notes --host 0.0.0.0 --allow-host kb.example.org --token-file token
     """
     try:
         import uvicorn
 
         from lightrag_jsonl.server.app import create_app
+        from lightrag_jsonl.server.browser import run_server
         from lightrag_jsonl.server.connections import uvicorn_settings
         from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, ServerLimits
         from lightrag_jsonl.server.security import Access
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in SERVER_PACKAGES:
             raise
-        raise ConfigError("the server is an extra: pip install 'lightrag-jsonl[server]'") from error
+        raise ConfigError("the server is an extra: pip install '.[server]'") from error
     access = Access(host=host, token=_token(token_file), hosts=hosts)
+    chosen_folders = folders or (_default_folder(),)
+    for folder in chosen_folders:
+        _make_index(folder, setup)
     limits = ServerLimits(
         upload=max_upload * MEGABYTE,
         questions=max_questions,
@@ -103,8 +123,8 @@ def serve_command(
         search_processes=search_processes,
     )
     indexes = Indexes(limits, setup, opener=opener)
-    indexes.open(folders)
-    uvicorn.run(
+    indexes.open(chosen_folders)
+    config = uvicorn.Config(
         create_app(indexes, access),
         host=host,
         port=port,
@@ -114,7 +134,38 @@ def serve_command(
         timeout_graceful_shutdown=5,
         **uvicorn_settings(),
     )
+    run_server(config, opens_page=not no_open and _has_screen())
     return CommandOutput(None, "")
+
+
+def _default_folder() -> Path:
+    """The folder of the user's settings, or kb; `ConfigError` for a database."""
+    address = as_address(chosen_setting("working_dir", Setup())[0] or "kb")
+    if not isinstance(address, Path):
+        raise ConfigError(f"serve needs a folder: your settings name {address}")
+    return address
+
+
+def _make_index(folder: Path, setup: Setup) -> None:
+    """Make an index in a new or an empty folder; `ConfigError` for a folder with other files."""
+    if has_index(folder):
+        return
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ConfigError(
+            f"{folder} has files, but no index. To read these files: lightrag-jsonl insert -w kb "
+            f"{folder}; then: lightrag-jsonl serve kb"
+        )
+    open_index(replace(setup, working_dir=folder), create=True).close()
+    emit(f"new index: {folder}", err=True)
+
+
+def _has_screen() -> bool:
+    """Whether a person looks at this terminal, on a machine that can open a window."""
+    if not sys.stderr.isatty():
+        return False
+    if sys.platform in ("win32", "darwin"):
+        return "SSH_CONNECTION" not in os.environ
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _token(file: Path | None) -> str | None:
@@ -141,8 +192,6 @@ def mcp_command(rag: LightRAG, allow_write: bool) -> CommandOutput:
     try:
         from lightrag_jsonl.mcp import mcp_server
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"`mcp` needs the package {error.name}: pip install 'lightrag-jsonl[mcp]'"
-        ) from error
+        raise ConfigError(f"`mcp` needs the package {error.name}: pip install '.[mcp]'") from error
     rag.run(lambda async_rag: mcp_server(async_rag, allow_write=allow_write).run_stdio_async())
     return CommandOutput(None, b"")

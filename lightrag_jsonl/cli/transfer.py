@@ -94,8 +94,7 @@ def _costs(
         cost = cost_of(usage, model, price_by_model)
         if cost is None:
             costs[f"cost_{task}"] = (
-                f"not known, since no price of {model} is: give --prices, or install "
-                "'lightrag-jsonl[prices]'"
+                f"not known, since no price of {model} is: give --prices, or install '.[prices]'"
             )
         else:
             costs[f"cost_{task}"] = (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lightrag_jsonl.core.index_reports import InsertReport
 
 FREE = Usage()
-PACKAGE_MISSING = "the package {} is missing: pip install --upgrade lightrag-jsonl"
+PACKAGE_MISSING = "the package {} is missing: pip install --upgrade . in the checkout"
 
 
 class LightRAGError(Exception):

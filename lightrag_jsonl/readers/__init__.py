@@ -166,7 +166,7 @@ def read_file(
             document = READERS.get(suffix, read_plain)(content, meter)
     except ModuleNotFoundError as error:
         cause = f"{suffix} files need the package {error.name}"
-        raise ConfigError(f"{cause}: pip install 'lightrag-jsonl[files]'") from error
+        raise ConfigError(f"{cause}: pip install '.[files]'") from error
     except ConfigError as error:
         raise ConfigError(f"{path} {str(error).removeprefix('the file ')}") from error
     except Exception as error:

@@ -28,7 +28,7 @@ async def answer_agent(call: Call) -> Response:
     """The answer to a message of an agent; the message counts as a question until then."""
     app = call.index.agents
     if app is None:
-        raise HTTPException(404, "agents need an extra: pip install 'lightrag-jsonl[mcp]'")
+        raise HTTPException(404, "agents need an extra: pip install '.[mcp]'")
     messages: list[Message] = []
 
     async def receive() -> Message:

@@ -104,6 +104,7 @@ def create_app(indexes: Indexes, access: Access, *, static: Path = STATIC) -> St
 
     routes: list[BaseRoute] = [starlette_route(route, indexes) for route in (*ROUTES, AGENT_ROUTE)]
     routes.append(Mount("/", PageFiles(directory=static, html=True)))
+    indexes.is_personal = access.is_personal
     files = [f"/{path.relative_to(static).as_posix()}" for path in static.rglob("*")]
     access = replace(access, public=("/", "/health", *files))
     return Starlette(

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -92,6 +92,7 @@ class Index:
         self.agents: Starlette | None = None  # answers programs that act on a person's behalf
         self._running: dict[bytes, SharedStream[QuestionEvent]] = {}
         self._directory: tuple[int, dict[str, EntityLine]] = (-1, {})
+        self.beginning: tuple[int, Any] | None = None  # the first screen, and its generation
 
     def ask(
         self, question: str, param: QueryParam, explain: bool = False
@@ -204,6 +205,7 @@ class Indexes:
     metrics: Metrics = field(default_factory=Metrics)
     opener: Opener | None = None
     by_name: dict[str, Index] = field(default_factory=dict)
+    is_personal: bool = False  # whether the one who starts the server is the one who asks
     in_flight: int = 0
     heavy_in_flight: int = 0
 

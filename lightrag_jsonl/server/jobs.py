@@ -147,7 +147,7 @@ class JobQueue:
         self._seconds = seconds
         self._most_jobs = most_jobs
         self._most_bytes = most_bytes
-        self._setup = setup or Setup()
+        self.setup = setup or Setup()  # of the next child process
         self._incoming = 0  # bytes of bodies that arrive
         self._child: asyncio.subprocess.Process | None = None
         self._current: Job | None = None  # the job of the child process
@@ -353,9 +353,12 @@ class JobQueue:
         )
         assert child.stdin is not None and child.stdout is not None
         self._child = child
+        setup = self.setup
         try:
-            await _send(child.stdin, _models(self._setup))
+            await _send(child.stdin, _models(setup))
             while (job := await self._next_soon()) and child.returncode is None:
+                if self.setup is not setup:
+                    return  # the next child has the models that were set meanwhile
                 self._current = job
                 if not await self._begin(job):
                     continue

@@ -23,6 +23,7 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.curation.homonyms import Homonym
 from lightrag_jsonl.indexing.incoming import storable
+from lightrag_jsonl.server.beginning import BeginningBody, get_beginning
 from lightrag_jsonl.server.chat import EVENTS, stream_part
 from lightrag_jsonl.server.graph_edits import GraphEdit, HomonymParams, check_edit, get_homonyms
 from lightrag_jsonl.server.graph_overview import OverviewBody, graph_overview
@@ -41,10 +42,17 @@ from lightrag_jsonl.server.routing import (
     error_status,
     read_body,
 )
+from lightrag_jsonl.server.settings import (
+    NewSettings,
+    SettingsBody,
+    change_settings,
+    get_settings,
+)
 from lightrag_jsonl.server.snapshots import DiffParams, get_difference, get_snapshots
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import find_documents
 from lightrag_jsonl.storage.store import read
+from lightrag_jsonl.storage.views import StoreView
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.trace import Trace, look_up_sources
 
@@ -55,6 +63,7 @@ ShortText = Annotated[str, Meta(max_length=255)]
 NonEmptyText = Annotated[str, Meta(min_length=1)]
 EntityName = Annotated[str, Meta(min_length=1, max_length=2_000)]
 
+MOST_DOCUMENTS: Final = 1 << 31  # with the text of an id in another id, title or source
 MOST_NAMED: Final = 20  # missing documents in an error
 TRACE_POLICY: Final = {"Content-Security-Policy": "frame-ancestors 'self'; base-uri 'none'"}
 
@@ -121,6 +130,14 @@ class SourceParams(Struct, forbid_unknown_fields=True):
     entity: str = ""
     target: str = ""
     chunk: str = ""
+
+
+class TextParams(Struct, forbid_unknown_fields=True):
+    """A document, and a part of its passages."""
+
+    id: NonEmptyText
+    offset: Offset = 0
+    limit: Limit = 50
 
 
 class UploadParams(Struct, forbid_unknown_fields=True):
@@ -244,6 +261,14 @@ class ChunkList(Struct):
 
     chunks: list[types.Chunk]
     documents: dict[str, str]
+
+
+class TextBody(Struct):
+    """A document, a part of its passages in the order of the text, and the number of all."""
+
+    document: DocumentStatus
+    total: int
+    chunks: list[types.Chunk]
 
 
 def answer_body(answer: answers.Answer) -> AnswerBody:
@@ -376,6 +401,22 @@ async def list_documents(call: Call) -> ListPart[DocumentStatus]:
     )
     total, documents = await read(call.index.rag.engine.store, find)
     return ListPart(total=total, items=list(documents))
+
+
+async def get_text(call: Call) -> TextBody:
+    """A document with its passages."""
+    params: TextParams = call.params
+
+    def find(view: StoreView) -> TextBody:
+        _, documents = find_documents(view, text=params.id, state="", limit=MOST_DOCUMENTS)
+        document = next((item for item in documents if item.id == params.id), None)
+        if document is None:
+            raise NotFoundError(f"no such document: {params.id}")
+        chunks = list(view.chunks(documents=[params.id]).values())
+        end = params.offset + params.limit
+        return TextBody(document, len(chunks), chunks[params.offset : end])
+
+    return await read(call.index.rag.engine.store, find)
 
 
 def _list_part(items: list[ListItem], params: ListParams) -> ListPart[ListItem]:
@@ -599,6 +640,10 @@ REST_ROUTES: Final = (
     Route("GET", "/indexes", list_indexes, result=list[str]),
     Route("GET", INDEX_PATH, get_status, result=Status),
     Route("GET", f"{INDEX_PATH}/documents", list_documents, DocumentParams, result=ListPart[dict[str, Any]]),
+    Route("GET", f"{INDEX_PATH}/beginning", get_beginning, result=BeginningBody, weight=1),
+    Route("GET", f"{INDEX_PATH}/settings", get_settings, result=SettingsBody),
+    Route("POST", f"{INDEX_PATH}/settings", change_settings, body=NewSettings, result=SettingsBody),
+    Route("GET", f"{INDEX_PATH}/text", get_text, TextParams, result=TextBody),
     Route("POST", f"{INDEX_PATH}/documents", insert_documents, body=NewDocuments, result=Job, status=202, large=True),
     Route("POST", f"{INDEX_PATH}/upload", upload_file, UploadParams, body=bytes, result=Job, status=202),
     Route("POST", f"{INDEX_PATH}/delete", delete_documents, body=DocumentIds, result=Job, status=202),

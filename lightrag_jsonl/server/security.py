@@ -58,6 +58,11 @@ class Access:
                 "--token-file FILE or LIGHTRAG_JSONL_TOKEN"
             )
 
+    @property
+    def is_personal(self) -> bool:
+        """Whether the server is for the person who started it: on this machine, with no other name."""
+        return self.host in LOOPBACK and self.token is None and not self.hosts
+
     def refusal(self, path: str, headers: Headers) -> Refusal | None:
         """Why a request is refused; None for an allowed one."""
         host = headers.get("host", "")

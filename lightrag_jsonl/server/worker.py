@@ -69,8 +69,10 @@ async def _work(folder: Path, send: SendMessage) -> None:
         try:
             if rag is None:
                 rag = open_async(folder, setup)
-                # An insert records the names of the models: with these, their addresses are needed.
-                remember_addresses(folder, given_addresses(replace(setup, working_dir=folder)))
+                # An insert records the names of the models: with these, their addresses are needed. An
+                # address with a key of its own came from the page, and is remembered no longer than the key.
+                if setup.api_key is None:
+                    remember_addresses(folder, given_addresses(replace(setup, working_dir=folder)))
             send(await _result(job, rag, send))
         except LightRAGError as error:
             send(stopped_message(job, error))

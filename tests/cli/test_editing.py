@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl.cli.output import width
 from tests.cli.conftest import run, run_json
 from tests.cli.test_documents import ANSWER
 from tests.kit import entity, relation
@@ -112,3 +113,15 @@ def test_a_history_shows_each_sentence_once(tmp_path: Path) -> None:
 
     assert len(claims) > 1
     assert table.count("Mara Voss was born in Riga in 1901.") == 1
+
+
+def test_an_entity_is_shown_with_its_relations_and_documents(kb: Path) -> None:
+    """In lines of 80 columns; names of one sentence are joined without a direction."""
+    shown = run("show", "-w", kb, "Marie Curie").stdout
+
+    assert shown.startswith("Marie Curie")
+    assert "\ndocuments\n  Curie" in shown and "Pierre Curie" in shown
+    relations = shown.split("\n\n")[2]
+    assert max(map(width, relations.splitlines())) <= 80 and "→" not in relations
+    assert run_json("show", "-w", kb, "Marie Curie")["entity"]["name"] == "Marie Curie"
+    assert "no such entity" in run("show", "-w", kb, "Nobody").stderr

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import signal
 import subprocess
 import threading
@@ -21,7 +22,7 @@ from tests.servers import Reply, Request, ScriptedServer, chat_reply
 PROMISED = (  # by the README
     "insert query retrieve status documents delete retry resume rejections export extract mcp parse "
     "prompts explain eval entities relations conflicts communities estimate batch import merge split copy cache doctor "
-    "vacuum reembed rebuild snapshot diff rollback serve demo"
+    "vacuum reembed rebuild snapshot diff rollback serve demo show help"
 )
 
 
@@ -63,8 +64,25 @@ def test_no_command_has_an_option_named_as_one_of_the_index(path: tuple[str, ...
 def test_the_overview_shows_whole_sentences() -> None:
     """The commands are those of the README; no summary is cut off; --version is the package's."""
     assert sorted(main.commands) == sorted(PROMISED.split())
-    assert "..." not in run("--help").stdout.partition("Commands:")[2].partition("Examples:")[0]
+    listed = run("--help").stdout.partition("Start:")[2].partition("Examples:")[0]
+    assert "..." not in listed
+    names = re.findall(r"^  ([a-z]+)  ", listed, re.MULTILINE)
+    assert sorted(names) == sorted(main.commands) and names[0] == "insert"
     assert run("--version").stdout == f"lightrag-jsonl {lightrag_jsonl.__version__}\n"
+
+
+def test_help_of_insert_fits_a_screen_and_topics_have_the_rest() -> None:
+    """Forty lines of 80 columns; each option that it leaves out is on the page of a topic."""
+    lines = run("help", "insert").stdout.splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 80
+
+    topics = "".join([run("help", topic).stdout for topic in ("models", "reading", "limits")])
+    hidden = [
+        option for option in main.commands["insert"].params if getattr(option, "hidden", False)
+    ]
+    missing = [option.opts[0] for option in hidden if option.opts[0] not in topics]
+    assert missing == ["--allow-empty", "--ray"]  # which docs/guide.md and docs/scale.md explain
+    assert run("help", "nothing").exit_code == 2 and "models" in run("help", "nothing").stderr
 
 
 EXISTING = (

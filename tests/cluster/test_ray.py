@@ -35,7 +35,7 @@ def only_loopback() -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A head that works on nothing; each test takes or adds its nodes."""
-    ray = pytest.importorskip("ray", reason="needs the extra: pip install 'lightrag-jsonl[ray]'")
+    ray = pytest.importorskip("ray", reason="needs the extra: pip install '.[ray]'")
     from ray.cluster_utils import Cluster
 
     os.environ.update(QUICK)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pypdfium2", reason="needs the extra: pip install 'lightrag-jsonl[files]'")
+pytest.importorskip("pypdfium2", reason="needs the extra: pip install '.[files]'")
 pytest.importorskip("reportlab", reason="makes the PDF files")
 
 from PIL import Image

@@ -95,7 +95,7 @@ def test_without_the_extra_it_says_which_one(tmp_path: Path) -> None:
     """
     search_path = os.pathsep.join(map(str, (absent.parent, CHECKOUT)))
     done = run_python(code, cwd=tmp_path, PYTHONPATH=search_path)
-    needs = ".pdf files need the package pypdfium2: pip install 'lightrag-jsonl[files]'"
+    needs = ".pdf files need the package pypdfium2: pip install '.[files]'"
     assert done.stdout.split("\n")[:2] == [needs, needs], done.stderr
     assert "Document(text='a: 1; b: 2'" in done.stdout
 

@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 import uvicorn
 
 from lightrag_jsonl import AsyncLightRAG, Completion, Message

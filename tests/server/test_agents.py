@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
-pytest.importorskip("mcp", reason="needs the extra: pip install 'lightrag-jsonl[mcp]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
+pytest.importorskip("mcp", reason="needs the extra: pip install '.[mcp]'")
 
 import httpx2
 from mcp import Client

@@ -7,7 +7,7 @@ from typing import Any
 import openai
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from lightrag_jsonl import LLMError
 from lightrag_jsonl.core.modes import MODES

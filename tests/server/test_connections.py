@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 pytest.importorskip("resource", reason="limits of open files are those of Unix")
 import resource
 

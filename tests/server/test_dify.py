@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from lightrag_jsonl import ConfigError
 from lightrag_jsonl.server.dify_api import MetadataCondition, MetadataConditions, where_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from prometheus_client.parser import text_string_to_metric_families
 

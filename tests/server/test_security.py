@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from lightrag_jsonl import AsyncLightRAG, ConfigError, LightRAG, LockedError, StorageError
 from lightrag_jsonl.core.address import as_address

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.server.indexes import ServerLimits

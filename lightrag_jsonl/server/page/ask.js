@@ -1,82 +1,129 @@
-// Ask: a conversation whose answers are streamed, with the graph of their evidence beside it.
+// Ask: conversations whose answers are streamed, with the graph of their evidence beside them.
 
 import { current, events, get, indexPath, request, token } from "./api.js";
-import { $, Busy, errorWords, guarded, h, withTip } from "./dom.js";
+import { Beginning } from "./begin.js";
+import { $, Busy, errorWords, guarded, h, inform, withTip } from "./dom.js";
 import { Drawing } from "./drawing.js";
-import { markdown } from "./markdown.js";
+import { markdown, plain } from "./markdown.js";
 import { differing, openCitations, openSources, place } from "./passage.js";
+import { go, linkTo, route } from "./route.js";
+import { modelLine } from "./settings.js";
 import { format, keysAfter, listed, t, translate } from "./strings.js";
 
-const MOST_TURNS = 30; // that survive a reload
+const MOST_TURNS = 30; // of a conversation that are kept
+const MOST_CONVERSATIONS = 20; // likewise
 const COPIED = 2000; // milliseconds for which a button says so
 
 let turns = []; // {question, answer, evidence} of each answered question
+let conversation = ""; // the id of the one that is shown; "" before its first question
 let running;
 let drawing;
+let beginning;
 let parts;
 
 export function startAsk() {
   const filter = (name, type) => h("label", {}, h("span", { t: `filter_${name}` }), h("input", { name, type }));
+  const mode = h("select", { label: "mode" }, keysAfter("mode_").map((name) => h("option", { value: name, t: `mode_${name}` })));
   parts = {
-    intro: h("div", {}, h("h1", { t: "ask_title" }), h("p", { class: "soft", t: "ask_hint" })),
+    intro: h("div", { class: "intro" }),
+    heading: h("h1", { class: "offscreen", t: "ask", hidden: true }),
+    earlier: h("div", {}),
     turns: h("div", { class: "turns" }),
-    model: h("p", { class: "soft" }),
-    question: h("textarea", { rows: 2, hint: "question", label: "question", onkeydown: keyed }),
-    mode: h("select", { label: "mode" }, keysAfter("mode_").map((mode) => h("option", { value: mode, t: `mode_${mode}` }))),
+    model: h("p", { class: "soft small grow" }),
+    question: h("textarea", { rows: 1, hint: "question", label: "question", onkeydown: keyed }),
+    mode,
     send: h("button", { class: "main", t: "ask" }),
-    filters: h("form", { class: "filters" }, filter("title"), filter("from", "date"), filter("to", "date"), filter("as_of", "text")),
+    filters: h("form", { class: "filters" }, h("label", {}, h("span", { t: "mode" }), mode), filter("title"), filter("from", "date"), filter("to", "date"), filter("as_of", "text")),
     canvas: h("div", { class: "canvas", role: "img", label: "graph_drawing" }),
     relations: h("ul", { class: "list" }),
     others: h("ul", { class: "list" }),
     evidence: h("p", { class: "soft", t: "evidence_none" }),
   };
-  const again = h("button", { type: "button", t: "new_conversation", onclick: reset });
-  const controls = h("div", { class: "row" }, parts.mode, again, parts.send);
+  parts.again = h("button", { type: "button", t: "new_conversation", hidden: true, onclick: () => go("ask") });
+  parts.composer = h("form", { class: "composer card", onsubmit: submitted }, parts.question,
+    h("div", { class: "row" }, parts.model, parts.again, parts.send));
   $("#ask").replaceChildren(
-    h("div", { class: "column" }, parts.intro, parts.turns,
-      h("form", { class: "composer card", onsubmit: submitted }, parts.question, controls, parts.model),
-      h("details", {}, h("summary", { t: "filters" }), parts.filters)),
-    h("aside", { class: "side" }, h("h2", { t: "evidence" }), parts.evidence, parts.canvas, parts.relations, h("details", { hidden: true }, h("summary", { t: "also_found" }), parts.others)),
+    h("div", { class: "column" }, parts.heading, parts.intro, parts.turns, parts.composer,
+      h("details", {}, h("summary", { t: "filters" }), parts.filters), parts.earlier),
+    h("aside", { class: "side", label: "evidence" }, h("h2", { t: "evidence" }), parts.evidence, parts.canvas, parts.relations, h("details", { hidden: true }, h("summary", { t: "also_found" }), parts.others)),
   );
   drawing = new Drawing(parts.canvas, (entity) => openSources({ entity }));
+  beginning = new Beginning(parts.intro, ask, () => showAsk(route().parts));
   showEvidence([]);
 }
 
-// Once the index is known: the conversation as it was before a reload, and which model answers.
-export const showAsk = guarded(async () => {
-  restore();
-  const { llm } = await get(indexPath(""));
-  parts.model.replaceChildren(h("span", llm === "none" ? { t: "no_model" } : { t: "model_is", n: llm }));
+// Once the index is known: the conversation that the address names, or a new one, and which model answers.
+export const showAsk = guarded(async ([id = "", turn] = []) => {
+  if (id !== conversation) restore(id);
+  const title = turns[0]?.question;
+  if (title) document.title = `${title} · ${current.index}`;
+  if (turn) $(`#turn-${turn}`)?.scrollIntoView();
+  showModel();
+  if (parts.turns.children.length) return;
+  showEarlier();
+  const isFilled = await beginning.show();
+  for (const node of [parts.composer, parts.composer.nextSibling]) node.hidden = isFilled === false;
 });
 
-const storageKey = () => `conversation ${current.index}`;
+const showModel = guarded(async () => parts.model.replaceChildren(...(await modelLine(showModel))));
 
-function restore() {
-  if (turns.length) return;
-  for (const { question, answer, evidence } of JSON.parse(sessionStorage.getItem(storageKey()) ?? "[]")) {
-    finish(question, addTurn(question, evidence), answer);
+const storageKey = () => `conversations ${current.index}`;
+
+// The conversations of this index that this browser keeps, the newest first: {id, turns}.
+const kept = () => JSON.parse(localStorage.getItem(storageKey()) ?? "[]");
+
+function keep(conversations) {
+  for (let count = MOST_CONVERSATIONS; count > 0; count--) {
+    try {
+      return localStorage.setItem(storageKey(), JSON.stringify(conversations.slice(0, count)));
+    } catch { // the browser keeps no more
+    }
   }
-  if (turns.length) showEvidence(turns.at(-1).evidence);
 }
 
 function remember() {
-  try {
-    sessionStorage.setItem(storageKey(), JSON.stringify(turns.slice(-MOST_TURNS)));
-  } catch { // the browser keeps no more
-    sessionStorage.removeItem(storageKey());
+  if (!conversation) {
+    conversation = Date.now().toString(36);
+    history.replaceState(null, "", linkTo("ask", conversation));
+    $('nav a[data-t="ask"]').setAttribute("href", location.hash);
   }
+  const others = kept().filter(({ id }) => id !== conversation);
+  keep([{ id: conversation, turns: turns.slice(-MOST_TURNS) }, ...others]);
 }
 
-function reset() {
+// Show a conversation of this browser; a new one for an unknown id.
+function restore(id) {
   running?.abort();
+  const stored = kept().find((one) => one.id === id)?.turns ?? [];
+  conversation = stored.length ? id : "";
   turns = [];
-  remember();
   parts.turns.replaceChildren();
+  parts.heading.hidden = true;
   parts.intro.hidden = false;
-  showEvidence([]);
+  parts.again.hidden = true;
+  for (const { question, answer, evidence } of stored) finish(question, addTurn(question, evidence), answer);
+  showEvidence(turns.at(-1)?.evidence ?? []);
 }
 
-const history = () => turns.flatMap(({ question, answer }) => [{ role: "user", content: question }, { role: "assistant", content: answer.text }]);
+// Links to the conversations before, and a way to forget them.
+function showEarlier() {
+  const earlier = kept();
+  const forget = () => {
+    localStorage.removeItem(storageKey());
+    showEarlier();
+  };
+  parts.earlier.replaceChildren(...(earlier.length ? [
+    h("h2", { t: "earlier" }),
+    h("ul", { class: "list links" }, earlier.map(({ id, turns: [first] }) => h("li", {}, h("a", { href: linkTo("ask", id) }, first.question)))),
+    h("button", { class: "link", t: "forget", onclick: forget })] : []));
+}
+
+function ask(question) {
+  parts.question.value = question;
+  parts.composer.requestSubmit();
+}
+
+const conversationHistory = () => turns.flatMap(({ question, answer }) => [{ role: "user", content: question }, { role: "assistant", content: answer.text }]);
 
 function addTurn(question, evidence = []) {
   const turn = {
@@ -85,8 +132,13 @@ function addTurn(question, evidence = []) {
     foot: h("div", { class: "foot" }),
     evidence,
   };
-  parts.turns.append(h("article", {}, h("h2", {}, question), turn.keywords, turn.text, turn.foot));
+  const number = parts.turns.children.length + 1;
+  parts.turns.append(h("article", { id: `turn-${number}` }, h("h2", {}, question), turn.keywords, turn.text, turn.foot));
+  turn.number = number;
+  parts.heading.hidden = false;
   parts.intro.hidden = true;
+  parts.again.hidden = false;
+  parts.earlier.replaceChildren();
   return turn;
 }
 
@@ -133,7 +185,7 @@ function setRunning(controller) {
 }
 
 async function receive(question, turn, signal) {
-  const asked = { question, mode: parts.mode.value, conversation_history: history(), where: where(), as_of: asOf() };
+  const asked = { question, mode: parts.mode.value, conversation_history: conversationHistory(), where: where(), as_of: asOf() };
   for await (const [name, value] of events(indexPath("/stream"), asked, signal)) {
     if (name === "keywords") {
       const words = new Set([...value.keywords.low_level, ...value.keywords.high_level]);
@@ -150,8 +202,7 @@ async function receive(question, turn, signal) {
 }
 
 function finish(question, turn, answer) {
-  const cited = new Set(answer.citations.map(({ chunk_id }) => chunk_id));
-  turn.evidence = turn.evidence.map((edge) => ({ ...edge, cited: edge.chunk_ids.some((id) => cited.has(id)) }));
+  turn.evidence = withCited(answer.evidence, turn.evidence);
   showEvidence(turn.evidence);
   turns.push({ question, answer, evidence: turn.evidence });
   remember();
@@ -165,8 +216,8 @@ function finish(question, turn, answer) {
   const marked = [...answer.claims, ...answer.uncited].filter(isMarked);
   if (marked.length) turn.foot.append(h("h3", { t: "marked_claims" }), h("ul", { class: "list compared" }, distinct(marked).map((claim) => h("li", {}, comparison(answer, claim)))));
   const sources = [...Map.groupBy(answer.citations, (one) => one.number)].map(([number, cited]) =>
-    line(() => openCitations(cited), h("span", { class: "number" }, number), sourceWords(cited)));
-  if (sources.length) turn.foot.append(h("h3", { t: "sources" }), h("ul", { class: "list" }, sources));
+    h("li", {}, h("button", { class: "source-card", onclick: () => openCitations(cited) }, h("span", { class: "number" }, number), sourceWords(cited))));
+  if (sources.length) turn.foot.append(h("h3", { t: "sources" }), h("ul", { class: "cards" }, sources));
   if (answer.notice) turn.foot.prepend(h("p", { class: "soft" }, answer.notice));
   const nearest = answer.uncited.filter((claim) => claim.nearest).map((claim) =>
     line(() => openClaim(answer, claim), h("span", { class: "number near" }, `≈${claim.number}`), sourceWords([claim.nearest])));
@@ -174,7 +225,26 @@ function finish(question, turn, answer) {
   if (nearest.length) turn.foot.append(h("details", { open: !sources.length }, h("summary", { t: "nearest" }), h("p", { class: "soft", t: "nearest_meaning" }), h("ul", { class: "list" }, nearest)));
   const trace = { href: answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`), target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
   const evidence = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence) };
-  turn.foot.append(h("p", { class: "row" }, copyButton(answer), sourceButton(turn, answer), h("button", evidence), trace.href && h("a", trace)));
+  turn.foot.append(h("p", { class: "row" }, copyButton(answer), linkButton(turn), sourceButton(turn, answer), h("button", evidence), trace.href && h("a", trace)));
+}
+
+// A link to the answer, which leads here again in this browser.
+function linkButton({ number }) {
+  const link = () => linkTo("ask", conversation, String(number));
+  return h("button", { class: "link", t: "link", onclick: guarded(async () => {
+    await writeClipboard(new URL(link(), location.href).href);
+    inform(t("link_copied"));
+  }) });
+}
+
+// The relations in the cited passages, and then what else was found.
+function withCited(cited, found) {
+  const pair = ({ source, target }) => [source, target].sort().join("\n");
+  const pairs = new Set(cited.map(pair));
+  const reasons = new Map(found.map((edge) => [pair(edge), edge.reasoning]));
+  return [
+    ...cited.map(({ source, target, keywords }) => ({ source, target, predicate: keywords.join(", "), reasoning: reasons.get(pair({ source, target })), cited: true })),
+    ...found.filter((edge) => !pairs.has(pair(edge))).map((edge) => ({ ...edge, cited: false }))];
 }
 
 // The answer with the list of its sources, for the clipboard.
@@ -265,13 +335,16 @@ function comparison(answer, claim) {
 }
 
 // Where cited sentences are, and what they say.
-const sourceWords = (cited) => h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), cited.map(({ text }) => ` ${text}`));
+const sourceWords = (cited) => h("span", {}, h("b", {}, place(cited[0].document, withoutTitle(cited[0]), cited[0].paged && t("page_of", cited[0].page))), cited[0].date && h("span", { class: "soft small" }, ` ${cited[0].date}`), h("span", { class: "block" }, [...new Set(cited.map(({ text }) => plain(text)))].join(" … ")));
+
+// The headings above a passage, without the title of the document.
+const withoutTitle = ({ document, heading }) => heading.split(" › ").filter((part, at) => at > 0 || part !== document).join(" › ");
 
 // The relations in cited passages; what was found besides is behind a heading of its own.
 function showEvidence(found) {
   const edges = found.filter(({ cited }) => cited);
   const ends = Map.groupBy(edges.flatMap(({ source, target }) => [source, target]), (name) => name);
-  parts.evidence.parentNode.hidden = !parts.intro.hidden;
+  parts.evidence.parentNode.hidden = !parts.intro.hidden || !found.length;
   parts.evidence.hidden = edges.length > 0;
   parts.canvas.hidden = !edges.length;
   drawing.clear();

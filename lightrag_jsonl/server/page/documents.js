@@ -1,97 +1,150 @@
-// Documents: upload, states and failures, jobs, and how extraction went.
+// Documents: what is added, the table of documents, one document with its passages, jobs, and how extraction went.
 
-import { get, indexPath, post, request } from "./api.js";
-import { $, guarded, h, notify } from "./dom.js";
+import { get, indexPath, post } from "./api.js";
+import { $, guarded, h } from "./dom.js";
+import { go, linkTo, route } from "./route.js";
 import { format, listed, t } from "./strings.js";
+import { dropZone, Progress } from "./uploads.js";
 
 const STATES = ["", "done", "partial", "failed", "pending"];
 const PAGE = 25;
-const JOBS = 100;
-const POLL = 700; // milliseconds, while a job runs
+const PASSAGES = 20; // of a document that are shown at once
+const FEW = 3; // files, whose jobs are shown one by one
 
 let parts;
+let progress;
 let offset = 0;
-let polling;
 
 export function startDocuments() {
-  const files = h("input", { type: "file", multiple: true, hidden: true, onchange: () => send(files.files) });
-  const choose = h("button", { class: "link", t: "choose_files", onclick: () => files.click() });
-  const drop = h("div", { class: "drop card", ondragover: over, ondragleave: over, ondrop: over },
-    h("p", {}, h("span", { t: "drop" }), " ", choose), h("p", { class: "soft", t: "kinds" }), files);
   const first = () => list((offset = 0));
   const options = STATES.map((state) => h("option", { value: state, t: `state_${state}` }));
   parts = {
     search: h("input", { type: "search", hint: "find_document", label: "find_document", oninput: first }),
     state: h("select", { label: "state", onchange: first }, options),
-    rows: h("ul", { class: "rows" }),
+    all: h("input", { type: "checkbox", label: "select_all", onchange: ({ target }) => select(target.checked) }),
+    rows: h("tbody", {}),
+    none: h("p", { class: "soft", hidden: true }),
     pages: h("div", { class: "row" }),
+    reading: h("div", {}),
     jobs: h("ul", { class: "rows", "aria-live": "polite" }),
     noJobs: h("p", { class: "soft", t: "no_jobs" }),
     health: h("ul", { class: "facts card" }),
+    remove: h("button", { t: "delete_selected", hidden: true, onclick: guarded(() => removeSelected()) }),
     retry: h("button", { t: "retry", hidden: true, onclick: guarded(() => change("/retry", {})) }),
+    one: h("article", { class: "column", hidden: true }),
   };
-  $("#documents").replaceChildren(
-    drop, h("details", {}, h("summary", { t: "jobs" }), parts.noJobs, parts.jobs),
-    h("div", { class: "row" }, parts.search, parts.state, parts.retry), parts.rows, parts.pages,
-    h("h2", { t: "health" }), parts.health,
-  );
+  const head = ["name", "kind", "size", "state", "date"].map((key) => h("th", { scope: "col", t: key }));
+  parts.list = h("div", { class: "rows" },
+    h("h1", { class: "offscreen", t: "documents" }),
+    dropZone(h("p", { t: "drop" }), (count) => showList(count)), parts.reading,
+    h("details", {}, h("summary", { t: "jobs" }), parts.noJobs, parts.jobs),
+    h("div", { class: "row" }, parts.search, parts.state, parts.remove, parts.retry),
+    h("div", { class: "wide" }, h("table", { class: "documents" }, h("thead", {}, h("tr", {}, h("td", {}, parts.all), head)), parts.rows)),
+    parts.none, parts.pages, h("h2", { t: "health" }), parts.health);
+  $("#documents").replaceChildren(parts.list, parts.one);
+  progress = new Progress(parts.reading, seen);
 }
 
-// Show everything, again and again while jobs change it; the list of jobs opens with a new one. The jobs are asked for
-// first: what they have done is then in the other answers.
-export const showDocuments = guarded(async (isNew = false) => {
-  parts.jobs.parentNode.open ||= isNew;
-  clearTimeout(polling);
-  const { items } = await get(indexPath("/jobs"), { limit: JOBS });
+// The list, or the document that the address names.
+export const showDocuments = guarded(async ([id] = []) => {
+  parts.list.hidden = Boolean(id);
+  parts.one.hidden = !id;
+  await (id ? showOne(id) : showList());
+});
+
+// Show everything, again and again while jobs change it; the jobs of a few new files are shown one by one. The jobs are
+// asked for first: what they have done is then in the other answers.
+async function showList(added = 0) {
+  parts.jobs.parentNode.open ||= added > 0 && added <= FEW;
+  await progress.look();
+}
+
+async function seen(items, open) {
   const [, documents] = await Promise.all([list(), status()]);
   parts.noJobs.hidden = items.length > 0;
   parts.jobs.replaceChildren(...items.sort((a, b) => (b.state === "running") - (a.state === "running")).map(job));
-  const busy = items.some(({ state }) => state === "waiting" || state === "running");
   const { failed, partial, pending } = documents;
-  parts.retry.hidden = !(failed || partial || (pending && !busy)); // a running job reads what is pending
-  if (busy && !$("#documents").hidden) polling = setTimeout(showDocuments, POLL);
-});
-
-function over(event) {
-  event.preventDefault();
-  event.currentTarget.classList.toggle("over", event.type === "dragover");
-  if (event.type === "drop") send(event.dataTransfer.files);
-}
-
-async function send(files) {
-  for (const file of [...files]) {
-    const sent = file.slice(0, 1).arrayBuffer(); // fails for a folder, which cannot be sent
-    await sent.then(() => request(indexPath("/upload"), { params: { name: file.name }, file })).catch((error) => notify(error, file.name));
-    showDocuments(true);
-  }
+  parts.retry.hidden = !(failed || partial || (pending && !open)); // a running job reads what is pending
 }
 
 async function change(path, body) {
   await post(indexPath(path), body);
-  showDocuments(true);
+  if (route().parts.length) go("documents");
+  else showList(1);
 }
 
 const list = guarded(async () => {
   const params = { q: parts.search.value, state: parts.state.value, offset, limit: PAGE };
   const { total, items } = await get(indexPath("/documents"), params);
+  const chosen = new Set(selected());
   const open = new Set([...parts.rows.querySelectorAll("details[open]")].map(({ dataset }) => dataset.id));
-  parts.rows.replaceChildren(...items.map((one) => row(one, open)));
-  if (!total) parts.rows.append(h("li", { class: "soft", t: "no_matches" }));
+  parts.rows.replaceChildren(...items.map((one) => row(one, chosen, open)));
+  parts.none.hidden = total > 0;
+  parts.none.replaceChildren(h("span", { t: params.q || params.state ? "no_matches" : "no_documents" }));
   const turn = (t, by, possible) => h("button", { t, disabled: !possible, onclick: () => list((offset += by)) });
   const buttons = [`${offset + 1}–${offset + items.length} / ${format(total)}`, turn("previous", -PAGE, offset > 0), turn("next", PAGE, offset + PAGE < total)];
   parts.pages.replaceChildren(...(total > PAGE ? buttons : []));
+  choose();
 });
 
-function row(one, open) {
-  const title = one.title ?? one.source ?? one.id;
-  const remove = { t: "delete", label: "delete_one", n: title, onclick: guarded(() => confirm(t("delete_why", title)) && change("/delete", { ids: [one.id] })) };
-  const themes = listed(one.content_keywords?.slice(0, 5) ?? []);
-  const facts = [one.source?.split(/[/\\]/).pop(), one.date, themes].filter(Boolean).map((fact) => h("span", {}, fact));
-  return h("li", { class: "card" },
-    h("div", { class: "row" }, h("b", { class: "grow" }, title), badge(one.state), h("button", remove)),
-    h("p", { class: "soft facts" }, count("chunks", one.chunks), facts),
-    problems(one.failures, one.id, open.has(one.id)));
+const boxes = () => [...parts.rows.querySelectorAll("input")];
+
+const selected = () => boxes().filter(({ checked }) => checked).map(({ value }) => value);
+
+function select(isChosen) {
+  for (const box of boxes()) box.checked = isChosen;
+  choose();
 }
+
+// The button for what is selected.
+function choose() {
+  const count = selected().length;
+  parts.all.checked = count > 0 && count === boxes().length;
+  parts.remove.hidden = !count;
+  parts.remove.replaceWith((parts.remove = h("button", { t: "delete_selected", n: format(count), hidden: !count, onclick: guarded(() => removeSelected()) })));
+}
+
+function removeSelected() {
+  const ids = selected();
+  return remove(ids, ids.length === 1 ? t("delete_why", parts.rows.querySelector("input:checked").dataset.title) : t("delete_selected_why", format(ids.length)));
+}
+
+const remove = (ids, question) => confirm(question) && change("/delete", { ids });
+
+const titleOf = ({ title, source, id }) => title ?? source ?? id;
+
+const fileName = (source) => source?.split(/[/\\]/).pop() ?? "";
+
+// The kind of a file, by the end of its name.
+const kindOf = ({ source }) => /\.([a-z0-9]{1,5})$/i.exec(fileName(source))?.[1].toLowerCase() ?? "";
+
+function row(one, chosen, open) {
+  const title = titleOf(one);
+  const box = h("input", { type: "checkbox", value: one.id, label: "select_one", n: title, "data-title": title, onchange: choose });
+  box.checked = chosen.has(one.id);
+  return h("tr", {}, h("td", {}, box),
+    h("td", {}, h("a", { href: linkTo("documents", one.id) }, title), fileName(one.source) !== title && h("span", { class: "soft small block" }, fileName(one.source)), problems(one.failures, one.id, open.has(one.id))),
+    h("td", {}, kindOf(one)), h("td", { class: "number-cell" }, format(one.characters)), h("td", {}, badge(one.state)), h("td", {}, one.date ?? ""));
+}
+
+// A document: what is known of it, and its passages.
+const showOne = guarded(async (id, limit = PASSAGES) => {
+  const { document: one, total, chunks } = await get(indexPath("/text"), { id, limit });
+  const title = titleOf(one);
+  document.title = `${title} · ${t("documents")}`;
+  const themes = listed(one.content_keywords?.slice(0, 5) ?? []);
+  const facts = [kindOf(one), one.source, one.date, themes].filter(Boolean).map((fact) => h("span", {}, fact));
+  const heading = (chunk, before) => chunk.heading && chunk.heading !== before?.heading && h("h2", {}, chunk.heading);
+  parts.one.replaceChildren(
+    h("p", {}, h("a", { href: "#documents", t: "back_to_list" })),
+    h("h1", {}, title),
+    h("p", { class: "soft facts" }, badge(one.state), h("span", { t: "size_n", n: format(one.characters) }), h("span", { t: "passages_of", n: format(total) }), facts),
+    problems(one.failures) ?? "",
+    h("div", { class: "rows" }, chunks.map((chunk, at) => h("section", {}, heading(chunk, chunks[at - 1]), h("p", { class: "whole" }, chunk.text)))),
+    h("p", { class: "row" },
+      chunks.length < total && h("button", { t: "more_passages", onclick: () => showOne(id, Math.min(limit * 5, 500)) }),
+      h("button", { class: "link", t: "delete", label: "delete_one", n: title, onclick: guarded(() => remove([id], t("delete_why", title))) })));
+});
 
 const badge = (state) => h("span", { class: `badge ${state}`, t: `state_${state}` });
 
@@ -121,7 +174,7 @@ function job({ id, kind, about, state, progress, error, report }) {
 function stage({ chunks_done, chunks_known, steps = {} }) {
   const [name, [value, max]] = Object.entries(steps)[0] ?? ["reading", [chunks_done, chunks_known]];
   if (!max) return h("progress", { label: "stage_starting" });
-  return h("div", {}, h("p", { class: "soft", t: `stage_${name}`, n: `${format(value)} / ${format(max)}` }), h("progress", { value, max }));
+  return h("div", {}, h("p", { class: "soft", t: `stage_${name}`, n: `${format(value)} / ${format(max)}` }), h("progress", { value, max, label: `stage_${name}` }));
 }
 
 // What a job has cost so far; nothing for a job without a model.
@@ -135,11 +188,12 @@ function costs(usage) {
 async function status() {
   const { documents, chunks, entities, relations, extraction, reading } = await get(indexPath(""));
   const all = Object.values(documents).reduce((sum, one) => sum + one, 0);
-  const { ok, empty, partial, failed } = extraction;
+  const { ok, empty, partial, failed, usage } = extraction;
   const counts = { documents_n: all, chunks, entities, relations_n: relations, ok, empty, partial, failed };
   if (reading.read === "asked") {
     for (const key of ["chunks_read", "chunks_unread", "tokens_for_rest"]) counts[key] = reading[key];
   }
+  if (usage.calls) Object.assign(counts, { model_calls: usage.calls, tokens: usage.input_tokens + usage.output_tokens });
   const refused = Object.entries(extraction.rejections).map(([reason, n]) =>
     h("li", {}, h("span", { t: "refused" }), ` (${reason.replaceAll("_", " ")}): ${format(n)}`));
   parts.health.replaceChildren(...Object.entries(counts).map(([key, n]) => h("li", {}, count(key, n))), ...refused);

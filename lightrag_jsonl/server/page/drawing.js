@@ -7,15 +7,21 @@ import { h } from "./dom.js";
 import { listed } from "./strings.js";
 
 const MOST_NODES = 500;
+const CROWD = 60; // nodes, among which one is shown from nearer
 const FULL_WIDTH = 560; // pixels; nodes are smaller in a narrower drawing
-const COLORS = ["#2f8f7d", "#c2702d", "#5b78c7", "#a85ba0", "#8a8f2a", "#c05555", "#3d93b5", "#8d6e58", "#6f7c91"];
+// The colors of the most frequent types, in the order of `export graph.html`, and of all others.
+const COLORS = ["#2f7ed8", "#d1495b", "#3a9d6e", "#c98a1b", "#8e6bbf", "#2a9aa8", "#b5654a"];
+const OTHER_COLOR = "#8a8f98";
 const colors = new Map();
 
-// The color of a type of entities, the same in every drawing.
-export function colorOf(type) {
-  if (!colors.has(type)) colors.set(type, COLORS[colors.size % COLORS.length]);
-  return colors.get(type);
+// Give each type its color; the most frequent type comes first.
+export function setTypes(types) {
+  colors.clear();
+  types.forEach((type, at) => colors.set(type, COLORS[at] ?? OTHER_COLOR));
 }
+
+// The color of a type of entities, the same in every drawing.
+export const colorOf = (type) => colors.get(type) ?? OTHER_COLOR;
 
 // Write a node's name below it, where it needs only half its width to the right.
 function drawName(context, { label, x, y, size }, { labelSize, labelFont, labelColor }) {
@@ -24,6 +30,15 @@ function drawName(context, { label, x, y, size }, { labelSize, labelFont, labelC
 }
 
 const GAP = 6; // pixels between two names side by side: Chinese names would read as one
+
+const RING = 4; // pixels between a chosen node and the ring around it
+
+function drawRing(context, { x, y, size }) {
+  Object.assign(context, { strokeStyle: themeColor("--accent"), lineWidth: 2.5 });
+  context.beginPath();
+  context.arc(x, y, size + RING, 0, 2 * Math.PI);
+  context.stroke();
+}
 
 // Where `drawName` writes a name: left, right, top and bottom, in pixels.
 function nameBox(context, { label, x, y, size }, { labelSize, labelFont }) {
@@ -59,6 +74,7 @@ export class Drawing {
   #round = 0;
   #onnode;
   #chosen;
+  #centered; // the node in the middle, if one was chosen
   #type = "";
   #hovered; // the node or edge under the pointer
   #names = []; // of the nodes in view: what `drawName` takes
@@ -73,6 +89,8 @@ export class Drawing {
   }
 
   clear() {
+    this.#centered = undefined;
+    this.#sigma?.getCamera().setState({ x: 0.5, y: 0.5, ratio: 1, angle: 0 });
     this.#round++;
     this.#graph.clear();
   }
@@ -113,6 +131,18 @@ export class Drawing {
     if (this.#graph.hasNode(keyOf(name))) this.#graph.dropNode(keyOf(name));
   }
 
+  // Move a node to the middle, now and when it has been laid out.
+  center(name) {
+    this.#centered = keyOf(name);
+    this.#sigma?.refresh();
+    this.#toCenter();
+  }
+
+  #toCenter() {
+    const place = this.#graph.hasNode(this.#centered) && this.#sigma?.getNodeDisplayData(this.#centered);
+    if (place) this.#sigma.getCamera().animate({ x: place.x, y: place.y, ratio: this.#graph.order > CROWD ? 0.6 : 1 });
+  }
+
   // Show the entities of one type only, and the chosen one; all for "".
   showOnly(type) {
     this.#type = type;
@@ -132,6 +162,9 @@ export class Drawing {
 
   #move(places) {
     this.#graph.updateEachNodeAttributes((key, attributes) => ({ ...attributes, ...places[key] }));
+    if (!this.#centered) return;
+    this.#sigma?.refresh();
+    this.#toCenter();
   }
 
   #shown() {
@@ -184,6 +217,7 @@ export class Drawing {
   #writeNames() {
     const boxes = [];
     const rank = ([_context, { size, forceLabel }]) => (forceLabel ? Infinity : size);
+    for (const [context, node] of this.#names) if (node.forceLabel) drawRing(context, node);
     for (const name of this.#names.sort((left, right) => rank(right) - rank(left))) {
       const box = nameBox(...name);
       if (rank(name) < Infinity && boxes.some((written) => overlap(written, box))) continue;

@@ -3,9 +3,11 @@
 import { get, indexPath, post } from "./api.js";
 import { line, relationWords } from "./ask.js";
 import { $, guarded, h, inform, notify } from "./dom.js";
-import { colorOf, Drawing } from "./drawing.js";
+import { colorOf, Drawing, setTypes } from "./drawing.js";
 import { editButtons, finished, separateButton, settleButton } from "./edit.js";
 import { openCitations, openSources } from "./passage.js";
+import { plain } from "./markdown.js";
+import { go, linkTo } from "./route.js";
 import { format, listed, t } from "./strings.js";
 
 const FOUND = 30;
@@ -13,6 +15,15 @@ const AROUND = 40; // relations that a click adds at most
 const TITLE_NAMES = 3; // of a community without a report
 const MOST_AROUND = 500; // that the server lists
 const MOST_HOMONYMS = 500; // likewise
+
+// What `#graph/…` shows beside the drawing; the whole without a name.
+const PLACES = new Map(Object.entries({
+  entity: (name) => showEntity(name),
+  history: (name) => showHistory(name),
+  conflicts: () => showConflicts(),
+  namesakes: (name) => showHomonyms(name),
+  empty: () => reset(),
+}));
 
 let parts;
 let drawing;
@@ -29,28 +40,32 @@ export function startGraph() {
     legend: h("div", { class: "chips grow" }),
     about: h("aside", { class: "side" }),
   };
-  const clear = h("button", { t: "clear", onclick: reset });
-  const overview = h("button", { t: "overview", onclick: () => showOverview() });
-  const conflicts = h("button", { t: "conflicts", onclick: showConflicts });
-  const homonyms = h("button", { t: "homonyms", onclick: () => showHomonyms() });
+  const link = (key, ...place) => h("button", { t: key, onclick: () => go("graph", ...place) });
   $("#graph").replaceChildren(
+    h("h1", { class: "offscreen", t: "graph" }),
     h("div", { class: "side" }, parts.search, parts.type, parts.total, parts.found),
-    h("div", { class: "side" }, parts.canvas, h("div", { class: "row" }, parts.legend, overview, conflicts, homonyms, clear)),
+    h("div", { class: "side" },
+      h("div", { class: "row toolbar" }, link("overview"), link("conflicts", "conflicts"), link("homonyms", "namesakes"), link("clear", "empty")),
+      parts.canvas, parts.legend),
     parts.about,
   );
   drawing = new Drawing(parts.canvas, (name) => choose(name));
   reset();
 }
 
-export const showGraph = guarded(async () => {
-  const round = told;
+const choose = (name) => go("graph", "entity", name);
+
+export const showGraph = guarded(async ([place, name] = []) => {
+  const round = ++told;
   const counts = Object.entries(await get(indexPath("/types")));
+  setTypes(counts.map(([type]) => type));
   const options = counts.map(([type, n]) => h("option", { value: type }, `${type} (${format(n)})`));
   const chosen = parts.type.value;
   parts.type.replaceChildren(h("option", { value: "", t: "all_types" }), ...options);
   parts.type.value = chosen;
-  await find();
-  if (!drawing.types().length) await showOverview(round); // to begin with
+  const finding = find();
+  if (round === told) await (PLACES.get(place) ?? (() => showOverview(round)))(name);
+  await finding;
 });
 
 // The communities of the graph, drawn with their central entities.
@@ -61,7 +76,7 @@ const showOverview = guarded(async (round = ++told) => {
     drawing.add(entities, relations);
     showLegend();
   }
-  if (!entities.length) return tell(round, chooseEntity());
+  if (!entities.length) return tell(round, emptyGraph());
   tell(round,
     h("h2", { t: "overview" }),
     h("p", { class: "soft", t: communities.length ? "communities_hint" : "choose_entity" }),
@@ -79,7 +94,7 @@ const showHistory = guarded(async (name) => {
     h("h2", { t: "history_of", n: name }),
     h("p", { class: "soft", t: "history_hint" }),
     h("ol", { class: "timeline" }, distinct(claims).map((claim) => h("li", {}, claimLine(claim)))),
-    h("button", { t: "close", onclick: () => choose(name) }),
+    h("p", {}, h("a", { href: linkTo("graph", "entity", name) }, name)),
   );
 });
 
@@ -106,7 +121,7 @@ const showHomonyms = guarded(async (name = "") => {
     h("h2", { t: "homonyms" }),
     h("p", { class: "soft", t: homonyms.length ? "homonyms_hint" : none, n: name }),
     ...homonyms.map(homonymCard),
-    ...(name ? [h("button", { t: "close", onclick: () => choose(name) })] : []),
+    ...(name ? [h("p", {}, h("a", { href: linkTo("graph", "entity", name) }, name))] : []),
   );
 });
 
@@ -165,6 +180,9 @@ function reset() {
   tell(++told, chooseEntity());
 }
 
+// What to do where the index has no entity.
+const emptyGraph = () => h("div", {}, h("h2", { t: "graph_empty" }), h("p", { class: "soft", t: "graph_empty_hint" }), h("p", {}, h("a", { href: "#documents", t: "documents" })));
+
 const chooseEntity = () => h("p", { class: "soft", t: "choose_entity" });
 
 // What stands beside the drawing: the answer to the last request, also when an earlier one takes longer.
@@ -183,30 +201,46 @@ const find = guarded(async () => {
     line(() => choose(one.name), h("span", { class: "grow" }, h("b", {}, one.name), ` ${one.type}`), format(one.degree))));
 });
 
-const choose = guarded(async (name, limit = AROUND) => {
+// An entity: what it is, its relations with what is said of them, its documents, and its place in the drawing.
+const showEntity = guarded(async (name, limit = AROUND) => {
   const round = ++told;
   const { entity, relations, neighbours, total } = await get(indexPath("/neighbourhood"), { name, limit });
   const center = { name: entity.name, type: entity.type, degree: total };
   const drawn = relations.map((one) => ({ ...one, predicate: listed(one.keywords) }));
   if (!drawing.add([center, ...neighbours], drawn, entity.name)) notify({ message: t("full") });
   showLegend();
-  const items = drawn.map((one) => line(() => choose(one.source === entity.name ? one.target : one.source), relationWords(one)));
+  document.title = `${entity.name} · ${t("graph")}`;
+  const items = drawn.map((one) => relationItem(one, entity.name));
+  const documents = h("div", {});
   const more = Math.min(limit + AROUND, MOST_AROUND);
   tell(round,
     h("h2", {}, entity.name),
     h("p", { class: "row" }, chip(entity.type),
       h("button", { class: "link", t: "sources", onclick: () => openSources({ entity: entity.name }) }),
-      h("button", { class: "link", t: "history", onclick: () => showHistory(entity.name) }),
+      h("button", { class: "link", t: "history", onclick: () => go("graph", "history", entity.name) }),
       h("button", { class: "link", t: "collapse", onclick: () => collapse(entity.name) })),
     h("p", entity.aliases.length ? { class: "soft", t: "aliases", n: listed(entity.aliases) } : { hidden: true }),
-    h("p", { class: "description" }, entity.description),
+    h("p", { class: "description" }, entity.description.split("\n").map(plain).join("\n")),
     h("p", { class: "row" }, editButtons(entity, (newName) => changed(entity.name, newName)),
-      h("button", { class: "link", t: "homonyms", onclick: () => showHomonyms(entity.name) })),
+      h("button", { class: "link", t: "homonyms", onclick: () => go("graph", "namesakes", entity.name) })),
     h("h3", { t: "relations_n", n: `${format(items.length)} / ${format(total)}` }),
     h("ul", { class: "list" }, items),
-    ...(items.length < total && limit < more ? [h("button", { t: "more_relations", onclick: () => choose(name, more) })] : []),
+    ...(items.length < total && limit < more ? [h("button", { t: "more_relations", onclick: () => showEntity(name, more) })] : []),
+    documents,
   );
+  drawing.center(entity.name);
+  const { documents: titles } = await get(indexPath("/sources"), { entity: entity.name });
+  documents.replaceChildren(h("h3", { t: "documents" }), h("ul", { class: "list links" }, Object.entries(titles).map(([id, title]) => h("li", {}, h("a", { href: linkTo("documents", id) }, title)))));
 });
+
+// A relation that leads to the entity at its other end, and a button for the sentences behind it.
+function relationItem(relation, name) {
+  const { source, target, description } = relation;
+  const words = h("span", { class: "grow" }, relationWords(relation), description && h("span", { class: "small block" }, plain(description.split("\n")[0])));
+  return h("li", { class: "relation" },
+    h("button", { class: "line", onclick: () => choose(source === name ? target : source) }, words),
+    h("button", { class: "link small", t: "sentences", label: "sentences_of", n: `${source} – ${target}`, onclick: () => openSources({ entity: source, target }) }));
+}
 
 function collapse(name) {
   drawing.collapse(name);
@@ -219,7 +253,7 @@ const showLegend = () => parts.legend.replaceChildren(...drawing.types().map((ty
 function changed(oldName, newName) {
   drawing.remove(oldName);
   find();
-  if (newName === null) reset();
+  if (newName === null) go("graph", "empty");
   else choose(newName);
 }
 

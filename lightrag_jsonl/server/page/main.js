@@ -5,19 +5,24 @@ import { showAsk, startAsk } from "./ask.js";
 import { showDocuments, startDocuments } from "./documents.js";
 import { $, guarded, h } from "./dom.js";
 import { showGraph, startGraph } from "./graph.js";
-import { switchLanguage, translate } from "./strings.js";
+import { route } from "./route.js";
+import { switchLanguage, t, translate } from "./strings.js";
 
 const VIEWS = new Map(Object.entries({ ask: showAsk, graph: showGraph, documents: showDocuments }));
 
+// Show the place that the address names. A link of the navigation leads back to where one was in its view.
 function show() {
-  const [, view = "ask"] = location.hash.match(/^#(ask|graph|documents)$/) ?? [];
-  for (const name of VIEWS.keys()) {
-    $(`#${name}`).hidden = name !== view;
-    $(`nav a[href="#${name}"]`).ariaCurrent = name === view ? "page" : null;
+  const { view, parts } = route();
+  for (const link of document.querySelectorAll("nav a")) {
+    const isShown = link.dataset.t === view;
+    $(`#${link.dataset.t}`).hidden = !isShown;
+    link.ariaCurrent = isShown ? "page" : null;
+    if (isShown) link.setAttribute("href", location.hash || `#${view}`);
   }
-  $("#passage").close();
+  for (const dialog of document.querySelectorAll("dialog:not(#token)")) dialog.close();
   scrollTo(0, 0);
-  VIEWS.get(view)();
+  document.title = [parts.at(-1), t(view), current.index].filter(Boolean).join(" · ");
+  VIEWS.get(view)(parts);
 }
 
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
@@ -38,19 +43,20 @@ const start = guarded(async () => {
   const names = await get("/indexes");
   const select = $("#index");
   select.replaceChildren(...names.map((name) => h("option", {}, name)));
-  current.index = select.value = names.find((name) => name === sessionStorage.getItem("index")) ?? names[0];
-  select.addEventListener("change", () => {
-    sessionStorage.setItem("index", select.value);
-    location.reload();
-  });
+  const wanted = [new URLSearchParams(location.search).get("index"), sessionStorage.getItem("index")];
+  current.index = select.value = wanted.find((name) => names.includes(name)) ?? names[0];
+  sessionStorage.setItem("index", current.index);
+  const address = (name) => (names.length > 1 ? `?index=${encodeURIComponent(name)}` : location.pathname);
+  history.replaceState(null, "", address(current.index) + location.hash); // so that a link names its index
+  select.addEventListener("change", () => location.assign(`?index=${encodeURIComponent(select.value)}#${route().view}`));
   addEventListener("hashchange", show);
   show();
-  $("textarea").focus();
+  if (matchMedia("(hover: hover)").matches) $("textarea").focus(); // elsewhere a keyboard would cover the page
 });
 
 for (const name of VIEWS.keys()) {
   $("nav").append(h("a", { href: `#${name}`, t: name }));
-  $("main").append(h("section", { id: name, class: "view", hidden: true }));
+  $("main").append(h("section", { id: name, class: "view", label: name, hidden: true }));
 }
 showTheme();
 startAsk();

@@ -55,6 +55,23 @@ function repeatedClaims(text, claims) {
   }));
 }
 
+// What quotations bring along: the bullet of a point inside a point, cells of a table, brackets of wiki links.
+const withoutRemains = (text) => text
+  .replace(/^(\s*[-*+] )(?:[-*+•·] +)+/gm, "$1")
+  .replace(/^(\s*[-*+] )\|? *([^\n]*\S) *\|? *$/gm, (_, bullet, words) => bullet + (words.includes("`") ? words : words.replace(/ *\| */g, " · ")))
+  .replace(WIKI_LINK, "$1");
+
+const WIKI_LINK = /\[\[(?!\s*\d+\s*\]\])(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]/g;
+
+// A sentence of a document as plain words.
+export const plain = (text) => text
+  .replace(WIKI_LINK, "$1")
+  .replace(/!?\[([^[\]]*)\]\([^()\s]*\)/g, "$1")
+  .replace(/^\s*(?:[-*+>•] +|#+ +|\|)\s*/, "")
+  .replace(/\*\*|__|`/g, "")
+  .replace(/\s*\|\s*/g, " · ")
+  .trim();
+
 // The elements of a text; `button` makes the one of a citation's number, and of its claim if it has one.
 export function markdown(text, claims, button) {
   const atMarkers = Map.groupBy(claims, ({ marker }) => String(marker));
@@ -65,7 +82,7 @@ export function markdown(text, claims, button) {
     return pieces.flatMap((piece, at) => {
       const goesOn = at % 3 === 0 && pieces[at + 1] !== undefined && buttonsAt(pieces[at + 1]).length === 0;
       if (goesOn) return piece.trimEnd(); // no number follows
-      if (at % 3 === 0 || piece === undefined) return piece ?? [];
+      if (at % 3 === 0 || piece === undefined) return piece?.replaceAll("**", "") ?? []; // half of a pair
       if (at % 3 === 1) return buttonsAt(piece);
       return piece.match(/\d+/g).map((number) => button(Number(number)));
     });
@@ -91,7 +108,7 @@ export function markdown(text, claims, button) {
   }
 
   try {
-    return all(new Lexer({ breaks: true, gfm: true, tokenizer: new Plain() }).lex(placed(text, claims)));
+    return all(new Lexer({ breaks: true, gfm: true, tokenizer: new Plain() }).lex(withoutRemains(placed(text, claims))));
   } catch { // nested too deeply
     return cited(text);
   }

@@ -1,0 +1,130 @@
+"""`help`: a command, or a topic that many commands share, on a page of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+from lightrag_jsonl.cli.group import CommandOutput, command, main
+from lightrag_jsonl.cli.options import (
+    Option,
+    file_limit_options,
+    limit_options,
+    models,
+    reading_options,
+    together,
+)
+
+COLUMNS: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A page of help: what it is about, and the options that belong to it."""
+
+    summary: str
+    text: str
+    options: Option
+
+
+TOPICS: Final[Mapping[str, Topic]] = {
+    "models": Topic(
+        summary="which model reads and answers, its address and key",
+        text="""\
+Without a model, language rules read the texts, and answers are quoted from
+them; nothing leaves this machine. Name one to have both written by it:
+
+  lightrag-jsonl insert -w kb --llm gpt-4o-mini notes/          # OpenAI
+  lightrag-jsonl insert -w kb --llm qwen3:8b \\
+      --base-url http://localhost:11434/v1 notes/               # Ollama
+  lightrag-jsonl doctor -w kb --ask            # does everything answer?
+
+The index remembers names, this machine the addresses. Keys come from the
+environment (OPENAI_API_KEY), never from an option. Without an option and a
+remembered name, settings come from LIGHTRAG_JSONL_LLM,
+LIGHTRAG_JSONL_BASE_URL and so on, from ./lightrag-jsonl.toml or from
+~/.config/lightrag-jsonl/config.toml; no key but its own is sent to an address
+in ./lightrag-jsonl.toml. In the page (`serve`), a model can be set and tested.
+""",
+        options=models,
+    ),
+    "reading": Topic(
+        summary="how texts are cut and read, and limits of files",
+        text="""\
+These belong to `insert`, and the index remembers the first group. A file above
+a limit is not read, and named with the reason.
+""",
+        options=together(reading_options, file_limit_options),
+    ),
+    "limits": Topic(
+        summary="how many calls and tokens a command may use",
+        text="""\
+What was paid for until a limit is kept: the same command goes on from there.
+""",
+        options=limit_options,
+    ),
+}
+STATUS_PAGE: Final = """\
+Exit status: 0 done; 1 an error; 2 wrong usage of the command line; 3 some of
+the texts could not be read (the others were); 130 interrupted; 141 the output
+was closed. With --json, an error is one JSON object on stderr, {"error":
+{"code", "message"}}; the code is the name of the Python exception, or
+"Interrupted".
+"""
+
+
+@command(click.argument("words", nargs=-1, metavar="[COMMAND|models|reading|limits|status]"))
+def help_command(words: tuple[str, ...]) -> CommandOutput:
+    """Explain a command, or the options of models.
+
+    \b
+    Examples:
+      lightrag-jsonl help models
+      lightrag-jsonl help insert
+    """
+    if words == ("status",):
+        return CommandOutput(STATUS_PAGE.rstrip())
+    if len(words) == 1 and words[0] in TOPICS:
+        return CommandOutput(_topic_page(TOPICS[words[0]]))
+    page = _command_page(words)
+    if words:
+        return CommandOutput(page)
+    topics = [(f"help {name}", topic.summary) for name, topic in TOPICS.items()]
+    topics.append(("help status", "exit statuses, and errors as JSON"))
+    return CommandOutput(f"{page}\n\nTopics:\n{_definitions(topics)}")
+
+
+def _command_page(names: tuple[str, ...]) -> str:
+    """The help of a command by its names; `UsageError` for an unknown one."""
+    chosen: click.Command = main
+    context = click.Context(main, info_name="lightrag-jsonl", max_content_width=COLUMNS)
+    for name in names:
+        subcommand = chosen.get_command(context, name) if isinstance(chosen, click.Group) else None
+        if subcommand is None:
+            topics = ", ".join([*TOPICS, "status"])
+            raise click.UsageError(f"no command and no topic {name}; the topics are {topics}")
+        chosen = subcommand
+        context = click.Context(chosen, parent=context, info_name=name)
+    return chosen.get_help(context)
+
+
+def _topic_page(topic: Topic) -> str:
+    """The text of a topic, and its options with their explanations."""
+    listed = click.command(cls=click.Command)(topic.options(lambda **parameters: None))
+    records = [_record(parameter) for parameter in listed.params]
+    return f"{topic.text}\nOptions:\n{_definitions(records)}"
+
+
+def _record(parameter: click.Parameter) -> tuple[str, str]:
+    """An option as help pages show it, also where commands leave it out."""
+    assert isinstance(parameter, click.Option)
+    parameter.hidden = False
+    return parameter.get_help_record(click.Context(main)) or ("", "")
+
+
+def _definitions(rows: list[tuple[str, str]]) -> str:
+    formatter = click.HelpFormatter(width=COLUMNS)
+    with formatter.indentation():
+        formatter.write_dl(rows)
+    return formatter.getvalue().rstrip()

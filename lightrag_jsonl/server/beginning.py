@@ -1,0 +1,212 @@
+"""The first screen: what a collection is about, its names, and questions that it can answer.
+
+No model is asked, and no key is needed: sentences are quoted, and questions are tried before they
+are offered.
+"""
+
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import Struct
+
+from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.languages import Language, known_language
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.types import Mode, Relation
+from lightrag_jsonl.providers.offline import ExtractiveAnswerer
+from lightrag_jsonl.providers.offline.markup import without_markup
+from lightrag_jsonl.server.graph_overview import relations_among
+from lightrag_jsonl.server.indexes import EntityLine, Index
+from lightrag_jsonl.server.routing import Call
+from lightrag_jsonl.storage.store import read, search
+
+SENTENCES: Final = 3
+QUESTIONS: Final = 3
+NAMES: Final = 8
+TRIED: Final = 5  # names and relations for which a question is tried
+SUMMARY_TOKENS: Final = 4_000  # of the overview that the sentences are taken from
+LONGEST_SENTENCE: Final = 320  # characters; a longer one is a table or a list
+LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+PERSONS: Final = ("person", "人物")
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionWords:
+    """The questions in a language."""
+
+    whole: str
+    person: str
+    name: str
+    relation: str
+
+
+QUESTION_WORDS: Final[Mapping[Language, QuestionWords]] = {
+    "en": QuestionWords(
+        whole="What is this about?",
+        person="Who is {}?",
+        name="What do the documents say about {}?",
+        relation="What do {} and {} have to do with each other?",
+    ),
+    "zh": QuestionWords(
+        whole="这些资料主要讲什么？",
+        person="{}是谁？",
+        name="关于{}，资料里是怎么说的？",
+        relation="{}和{}有什么关系？",
+    ),
+}
+
+
+class QuotedSentence(Struct):
+    """A sentence of a document, and the passage that it stands in."""
+
+    text: str
+    chunk_id: str
+    start: int
+    end: int
+    document: str
+
+
+class BeginningBody(Struct):
+    """What a collection is about in quoted sentences, its most connected names, and questions that its
+    texts answer.
+    """
+
+    sentences: list[QuotedSentence]
+    names: list[EntityLine]
+    questions: list[str]
+
+
+async def get_beginning(call: Call) -> BeginningBody:
+    """What a collection is about, and questions to begin with; no model is asked."""
+    index = call.index
+    generation = await read(index.rag.engine.store, lambda view: view.generation)
+    if index.beginning is None or index.beginning[0] != generation:
+        index.beginning = generation, await _beginning(index)
+    return index.beginning[1]
+
+
+async def _beginning(index: Index) -> BeginningBody:
+    language = known_language(index.rag.language)
+    words = QUESTION_WORDS[language]
+    directory = await index.directory()
+    names = [line for line in directory.values() if line.degree and _is_telling(line.name)]
+    sentences = [
+        sentence
+        for sentence in await _quotes(index, words.whole, mode="overview", sentences=2 * SENTENCES)
+        if len(sentence.text) <= LONGEST_SENTENCE
+    ]
+    questions = [words.whole] if sentences else []
+    async for question in _answered(index, names, words):
+        questions.append(question)
+        if len(questions) >= QUESTIONS:
+            break
+    return BeginningBody(
+        sentences=_spread(sentences, SENTENCES), names=names[:NAMES], questions=questions
+    )
+
+
+def _is_telling(name: str) -> bool:
+    """Whether a name can be asked about: not a mark such as L4, nor a piece of markup."""
+    letters = [char for char in name if char.isalpha()]
+    is_short = len(letters) < 2 if any(ord(char) > 0x2E7F for char in letters) else len(letters) < 3
+    return not is_short and not re.search(r"[\[\](){}<>|`*#_/\\]", name)
+
+
+def _spread(sentences: Sequence[QuotedSentence], count: int) -> list[QuotedSentence]:
+    """At most so many sentences, from the beginning to the end."""
+    picked = min(count, len(sentences))
+    return [sentences[number * len(sentences) // picked] for number in range(picked)]
+
+
+async def _answered(
+    index: Index, names: Sequence[EntityLine], words: QuestionWords
+) -> AsyncIterator[str]:
+    """A question about one name and one about two, each if a sentence says something of all names in it."""
+    relations = await _relations(index, names[:TRIED])
+    about_two = [
+        (
+            words.relation.format(relation.source, relation.target),
+            (relation.source, relation.target),
+        )
+        for relation in relations
+    ]
+    about_one = [(_question_about(line, words), (line.name,)) for line in names[:TRIED]]
+    for candidates in (about_one, about_two, about_one[::-1]):
+        for question, asked_names in candidates:
+            quotes = await _quotes(index, question, names=asked_names)
+            if any(all(name in quote.text for name in asked_names) for quote in quotes):
+                yield question
+                break
+
+
+def _question_about(line: EntityLine, words: QuestionWords) -> str:
+    is_person = line.type in PERSONS
+    return (words.person if is_person else words.name).format(line.name)
+
+
+async def _relations(index: Index, names: Sequence[EntityLine]) -> list[Relation]:
+    """The heaviest relations among entities, each entity once."""
+    directory = await index.directory()
+    asked_names = {line.name for line in names}
+    keys = [key for key, line in directory.items() if line.name in asked_names]
+    relations = await search(
+        index.rag.engine.store, lambda snapshot: relations_among(snapshot, keys)
+    )
+    return list(_with_new_ends(relations))
+
+
+def _with_new_ends(relations: Sequence[Relation]) -> Iterator[Relation]:
+    ends: set[str] = set()
+    for relation in relations:
+        if ends.isdisjoint((relation.source, relation.target)):
+            ends |= {relation.source, relation.target}
+            yield relation
+
+
+async def _quotes(
+    index: Index,
+    question: str,
+    *,
+    mode: Mode = "mix",
+    names: Sequence[str] = (),
+    sentences: int = SENTENCES,
+) -> list[QuotedSentence]:
+    """The sentences with which a question is answered without a model."""
+    param = QueryParam(
+        mode=mode,
+        hl_keywords=names or (question,),
+        ll_keywords=names,
+        max_total_tokens=SUMMARY_TOKENS,
+        response_type=f"{sentences} sentences",
+        enable_rerank=False,
+    )
+    context = await index.rag.retrieve(question, param)
+    answerer = ExtractiveAnswerer(known_language(index.rag.language))
+    answer = await answerer.quoted_answer(question, context)
+    chunks = {chunk.id: chunk for chunk in context.chunks}
+    quotes: list[QuotedSentence] = []
+    for quote in answer.quotes:
+        chunk = chunks[quote.chunk_id]
+        text = chunk.text[quote.start - chunk.start : quote.end - chunk.start]
+        quotes.append(
+            QuotedSentence(
+                text=_plain(text),
+                chunk_id=quote.chunk_id,
+                start=quote.start,
+                end=quote.end,
+                document=_document_name(context, chunk.document_id),
+            )
+        )
+    return quotes
+
+
+def _plain(text: str) -> str:
+    """A sentence without the marks of lists and tables around it, and with the words of its links only."""
+    words = LINK.sub(r"\1", without_markup(text)).replace("**", "")
+    return " ".join(words.split()).strip("-*+>|# ")
+
+
+def _document_name(context: Context, document_id: str) -> str:
+    return context.documents.get(document_id) or document_id

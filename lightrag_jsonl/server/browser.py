@@ -1,0 +1,38 @@
+"""Runs a server, and opens its page in the browser once it answers."""
+
+import asyncio
+import contextlib
+import sys
+import webbrowser
+from typing import Any, Final
+
+import uvicorn
+
+START_FAILED: Final = 3  # the exit status of uvicorn
+EVERY_ADDRESS: Final = ("0.0.0.0", "::", "")
+
+
+class PageServer(uvicorn.Server):
+    """A server that opens its page once it has started."""
+
+    async def startup(self, sockets: Any = None) -> None:
+        """Start to listen, then open the page."""
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            await asyncio.to_thread(webbrowser.open, page_address(host, port))
+
+
+def page_address(host: str, port: int) -> str:
+    """The address of the page for a browser on this machine."""
+    name = "127.0.0.1" if host in EVERY_ADDRESS else host
+    return f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/"
+
+
+def run_server(config: uvicorn.Config, *, opens_page: bool) -> None:
+    """Answer until the process is told to end; the exit status says whether the start failed."""
+    server = PageServer(config) if opens_page else uvicorn.Server(config)
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn has closed the indexes
+        server.run()
+    if not server.started:
+        sys.exit(START_FAILED)

@@ -1,0 +1,113 @@
+"""The first screen: what a collection is about, questions that it answers, and the model set in the page."""
+
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.server.security import Access
+from tests.cli.conftest import run
+from tests.server.running import Running, process_serving, serving
+from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply, stream_reply
+
+TOKEN = "a-token-for-this-test"
+TEXT = (
+    "The ferry Solveig sails from Harwick to Lund Island. Captain Mary Osgood has commanded the Solveig "
+    "since 1998. Lund Island has a lighthouse. Mary Osgood was born in Harwick."
+)
+
+
+def written(request: Request) -> Reply:
+    """A model's answer, in pieces where they are asked for."""
+    text = "Marie Curie [1]."
+    return stream_reply([text]) if request.json.get("stream") else chat_reply(text)
+
+
+def read(kb: Path, text: str = TEXT, language: str = "en") -> None:
+    with LightRAG(kb, language=language) as rag:
+        rag.insert(text)
+
+
+def test_the_beginning_quotes_and_asks_what_the_text_answers(tmp_path: Path) -> None:
+    """Each sentence is in its passage, and each question gets an answer with a citation; no model is asked."""
+    read(tmp_path / "kb")
+    with serving(tmp_path / "kb") as server:
+        beginning = server.get("/indexes/kb/beginning")
+        assert all(sentence["text"] in TEXT for sentence in beginning["sentences"])
+        assert beginning["sentences"] and len(beginning["questions"]) == 3
+        assert {"Solveig", "Mary Osgood"} & {name["name"] for name in beginning["names"]}
+        for question in beginning["questions"]:
+            assert server.post("/indexes/kb/query", {"question": question})["citations"]
+
+
+def test_an_empty_index_has_no_beginning_and_takes_a_language(tmp_path: Path) -> None:
+    """Until the first document; from then on the language is fixed, and the error says so."""
+    LightRAG(tmp_path / "kb").close()
+    with serving(tmp_path / "kb") as server:
+        empty = {"sentences": [], "names": [], "questions": []}
+        assert server.get("/indexes/kb/beginning") == empty
+        assert server.post("/indexes/kb/settings", {"language": "zh"})["language"] == "zh"
+        document = {"text": "张骞出使西域，到过大月氏。汉武帝派张骞联络大月氏。"}
+        job = server.post("/indexes/kb/documents", {"documents": [document]}, 202)
+        assert server.job(job)["state"] == "done"
+        assert not server.get("/indexes/kb/settings")["may_set_language"]
+        assert "张骞" in str(server.get("/indexes/kb/beginning")["questions"])
+        refused = server.post("/indexes/kb/settings", {"language": "en"}, 400)
+        assert "first document" in refused["error"]["message"]
+
+
+def test_a_model_is_used_once_it_has_answered(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that fails is named with its error and changes nothing; no key but that of the request goes to its
+    address, and it is in no file of the index.
+    """
+    monkeypatch.setenv("OPENAI_API_KEY", "the-key-of-the-environment")
+    with (
+        ScriptedServer(respond=lambda request: error_reply(404, "no such model")) as wrong,
+        ScriptedServer(respond=written) as right,
+        serving(kb) as server,
+    ):
+        refused = server.post(
+            "/indexes/kb/settings", {"llm": "m", "base_url": wrong.base_url, "api_key": ""}, 502
+        )
+        assert "no such model" in refused["error"]["message"]
+        assert server.get("/indexes/kb/settings")["llm"] == "none"
+        chosen = {"llm": "m", "base_url": right.base_url, "api_key": "own-key"}
+        assert server.post("/indexes/kb/settings", chosen)["llm"] == "m"
+        answer = server.post("/indexes/kb/query", {"question": "Who discovered radium?"})
+        assert answer["text"].startswith("Marie Curie") and not answer["notice"]
+        sent = str([dict(request.headers) for request in (*wrong.requests, *right.requests)])
+        assert "own-key" in sent and "the-key-of-the-environment" not in sent
+        assert not any(b"own-key" in path.read_bytes() for path in kb.iterdir() if path.is_file())
+        assert server.post("/indexes/kb/settings", {"llm": "none"})["llm"] == "none"
+        assert server.post("/indexes/kb/query", {"question": "Who is Curie?"})["notice"]
+
+
+def test_the_model_of_a_shared_server_is_set_where_it_starts(kb: Path) -> None:
+    """A server with a token or another name refuses it, and says how."""
+    for access in (Access(token=TOKEN), Access(hosts=("kb.example.org",))):
+        with serving(kb, access=access) as server:
+            assert not server.get("/indexes/kb/settings")["may_set_model"]
+            body = {"llm": "m", "base_url": "http://127.0.0.1:9/v1"}
+            refused = server.post("/indexes/kb/settings", body, 403)
+            assert "serve --llm" in refused["error"]["message"]
+
+
+def test_the_text_of_a_document_comes_in_passages(server: Running) -> None:
+    """With its state; an unknown id is an error."""
+    shown = server.get("/indexes/kb/text", id="curie")
+    assert shown["document"]["state"] == "done" and shown["total"] == 1
+    assert "Marie Curie" in shown["chunks"][0]["text"]
+    assert server.client.get("/indexes/kb/text", params={"id": "none"}).status_code == 404
+
+
+@pytest.mark.slow
+def test_serve_makes_an_index_where_there_is_none(tmp_path: Path) -> None:
+    """A new folder becomes one, in a language; a folder of other files is named with what to do."""
+    with process_serving(tmp_path / "new", "-l", "zh", "--no-open") as (_, client):
+        assert client.get("/indexes").json() == ["new"]
+        assert client.get("/indexes/new/settings").json()["language"] == "zh"
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text(TEXT, encoding="utf-8")
+    result = run("serve", tmp_path / "notes")
+    assert result.exit_code == 1 and "lightrag-jsonl insert" in result.stderr
+    assert [path.name for path in (tmp_path / "notes").iterdir()] == ["a.txt"]
