@@ -15,6 +15,7 @@ from .core.answers import (
     ListRequest as ListRequest,
     ListedItem as ListedItem,
     Listing as Listing,
+    Reading as Reading,
 )
 from .core.claims import (
     Conflict as Conflict,
@@ -47,6 +48,7 @@ from .core.index_reports import (
     InsertReport as InsertReport,
     MergeReport as MergeReport,
     MergedRecords as MergedRecords,
+    ReadingState as ReadingState,
     SkippedFile as SkippedFile,
     Status as Status,
 )

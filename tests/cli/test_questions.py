@@ -14,7 +14,7 @@ from tests.servers import ScriptedServer, chat_reply, error_reply, stream_reply
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
 def test_every_mode_answers(kb: Path, mode: str) -> None:
-    """Every mode that searches finds the sentence; below it are the positions it was taken from."""
+    """Every mode that searches finds the sentence; below it are the documents it was taken from."""
     answer = run_json("query", "-w", kb, "--mode", mode, "谁联络大月氏？")
     assert "张骞" in answer["text"] and answer["context"]["mode"] == mode
     assert answer["citations"][0]["document_id"] == "张骞"
@@ -22,7 +22,7 @@ def test_every_mode_answers(kb: Path, mode: str) -> None:
     shown = run("query", "-w", kb, "--mode", mode, "Where was Marie Curie born?")
     assert shown.exit_code == 0 and shown.stderr == ""
     assert "Marie Curie was born in Warsaw." in shown.stdout
-    assert "] Curie, 1934-07-04: “Marie Curie was born in Warsaw.”" in shown.stdout
+    assert "] Curie, 1934-07-04\n" in shown.stdout
 
 
 def test_a_question_from_stdin(kb: Path) -> None:

@@ -175,7 +175,7 @@ def test_a_heading_describes_nothing() -> None:
     described = descriptions(text)
 
     assert described["Cavendish Laboratory"] == "The Cavendish Laboratory opened in Cambridge."
-    assert described["Niels Bohr"] == "## Niels Bohr"
+    assert described["Niels Bohr"] == "Niels Bohr"
 
 
 def test_a_question_describes_a_name_only_where_there_is_nothing_else() -> None:
