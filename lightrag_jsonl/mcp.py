@@ -73,8 +73,8 @@ PROMPTS = {
         "summarize": "请用 source 逐页阅读文档 {document_id}，并撰写摘要：主题、主要论断（注明页码），以及涉及的实体。",
     },
 }
-MOST_DOCUMENTS = 1_000  # in the list as a resource
-MOST_NAMES = 10  # of entities, for each community
+MOST_LISTED_DOCUMENTS = 1_000  # in the list as a resource
+MOST_NAMES_SHOWN = 10  # of entities, for each community
 
 
 def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) -> MCPServer:
@@ -225,7 +225,7 @@ class Tools:
         """Show one entity: its type, other names, description and relations."""
         entity, relations = await self._rag.entities.neighbours(name)
         aliases = f" = {', '.join(entity.aliases)}" if entity.aliases else ""
-        summary = f"{_typed_name(entity)}{aliases}\n{entity.description}"
+        summary = f"{_name_with_type(entity)}{aliases}\n{entity.description}"
         summary = self._tokenizer.truncate(summary, max_tokens // 2)
         relation_lines = self._listed(
             [_relation_line(relation) for relation in relations],
@@ -271,7 +271,7 @@ class Tools:
     async def communities(self, start: Start = 0, max_tokens: Tokens = 4_000) -> str:
         """List the parts of the whole graph, the largest first: central entities, and the report."""
         communities = await self._rag.communities.list()
-        lines = [_community_line(community) for community in communities if not community.level]
+        lines = [_line_of_community(community) for community in communities if not community.level]
         return self._listed(lines, start, max_tokens)
 
     async def insert(self, text: str, title: str | None = None, id: str | None = None) -> str:
@@ -319,7 +319,7 @@ class Resources:
 
     async def documents(self) -> str:
         """The documents of the index, a line each (the first 1,000)."""
-        documents = await self._rag.documents(limit=MOST_DOCUMENTS)
+        documents = await self._rag.documents(limit=MOST_LISTED_DOCUMENTS)
         return "\n".join([_document_line(document) for document in documents])
 
     async def page(self, document_id: str, page: int) -> str:
@@ -338,7 +338,7 @@ class Resources:
             entity, relations = await self._rag.entities.neighbours(name)
         except LightRAGError as error:
             raise ResourceNotFoundError(str(error)) from error
-        lines = [_typed_name(entity), *entity.aliases, entity.description, ""]
+        lines = [_name_with_type(entity), *entity.aliases, entity.description, ""]
         return "\n".join([*lines, *map(_relation_line, relations)])
 
 
@@ -357,7 +357,7 @@ class AgentPrompts:
         return self._texts["summarize"].format(document_id=document_id)
 
 
-def _typed_name(entity: Entity) -> str:
+def _name_with_type(entity: Entity) -> str:
     return entity.name if entity.type in ("", UNKNOWN_TYPE) else f"{entity.name} ({entity.type})"
 
 
@@ -368,8 +368,8 @@ def _relation_line(relation: Relation) -> str:
     return f"- {fact}: {description}"
 
 
-def _community_line(community: Community) -> str:
-    names = ", ".join(community.entities[:MOST_NAMES])
+def _line_of_community(community: Community) -> str:
+    names = ", ".join(community.entities[:MOST_NAMES_SHOWN])
     if community.report is None:
         return f"- {names}"
     findings = [finding.text for finding in community.report.findings]

@@ -29,7 +29,7 @@ Next, query these indexes, or index your own files:
   {command} query -w {english} "Who discovered the electron?"
   {command} query -w {chinese} "班超是谁？"
   {command} insert -w kb FILES"""
-QUESTIONS: Final[Mapping[Language, str]] = {
+DEMO_QUESTIONS: Final[Mapping[Language, str]] = {
     "en": "Who helped Lise Meitner to flee from Germany?",
     "zh": "《大唐西域记》的口述者与哪位国王结为兄弟？",
 }
@@ -64,7 +64,7 @@ def demo_command(folder: Path | None) -> CommandOutput:
     folder = folder or Path(tempfile.mkdtemp(prefix="lightrag-jsonl-demo-"))
     lines = [INTRODUCTION]
     value: list[dict[str, object]] = []
-    for language, question in QUESTIONS.items():
+    for language, question in DEMO_QUESTIONS.items():
         records = sample_records(language)
         with LightRAG(folder / language, language=language, llm="none") as rag:
             for document in sample_documents(language):

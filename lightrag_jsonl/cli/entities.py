@@ -17,7 +17,7 @@ from lightrag_jsonl.curation.duplicates import groups
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing.trace import look_up_sources
 
-COLUMNS: Final = 80  # of the lines of `show`
+ENTITY_COLUMNS: Final = 80  # of the lines of `show`
 NO_CONFLICTS: Final = (
     "no contradictions of relations known to have one value at a time\n"
     'name others, such as --functional "born in" (relations list shows the names);\n'
@@ -62,7 +62,7 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
         )
     )
     documents = [document.title or document.name for document in chunks.documents.values()]
-    rows = [_relation_row(relation, entity.name) for relation in relations[:limit]]
+    rows = [_table_row(relation, entity.name) for relation in relations[:limit]]
     names = f"{entity.name} ({entity.type})"
     also = f"also {', '.join(entity.aliases)}" if entity.aliases else ""
     unlisted = (
@@ -72,13 +72,15 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
         "\n".join(filter(None, [names, also])),
         wrapped(entity.description),
         "\n".join(filter(None, [_narrow_table(rows), unlisted])),
-        "\n".join(["documents", *[f"  {one_line(title, COLUMNS - 2)}" for title in documents]]),
+        "\n".join(
+            ["documents", *[f"  {one_line(title, ENTITY_COLUMNS - 2)}" for title in documents]]
+        ),
     ]
     value = {"entity": entity, "relations": relations, "documents": documents}
     return CommandOutput(value, "\n\n".join(filter(None, parts)))
 
 
-def _relation_row(relation: Relation, name: str) -> dict[str, str]:
+def _table_row(relation: Relation, name: str) -> dict[str, str]:
     """A relation seen from one of its ends; names of one sentence have no direction."""
     words = ", ".join(relation.keywords)
     is_source = relation.source == name
@@ -99,7 +101,7 @@ def _narrow_table(rows: Sequence[Mapping[str, str]]) -> str:
         key: min(max([width(row[key]) for row in rows], default=0), 24)
         for key in ("relation", "name")
     }
-    room = COLUMNS - sum(widths.values()) - 2 * len(widths)
+    room = ENTITY_COLUMNS - sum(widths.values()) - 2 * len(widths)
     lines: list[str] = []
     for row in rows:
         cells = [one_line(row[key], wide) for key, wide in widths.items()]

@@ -20,8 +20,8 @@ from lightrag_jsonl.core.errors import FREE, PACKAGE_MISSING
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.rag.opening import open_index
 
-LONGEST_NAME: Final = 13  # characters of a command, in the list of all
-LONGEST_SUMMARY: Final = 78 - LONGEST_NAME  # likewise of what it does
+LONGEST_COMMAND: Final = 13  # characters of a command, in the list of all
+LONGEST_SUMMARY: Final = 78 - LONGEST_COMMAND  # likewise of what it does
 FAILED: Final = 1
 INCOMPLETE: Final = 3
 INTERRUPTED: Final = 130
@@ -107,7 +107,7 @@ class _Main(_CommandGroup):
                         (name, command.get_short_help_str(limit=LONGEST_SUMMARY))
                         for name, command in commands.items()
                     ],
-                    col_max=LONGEST_NAME,
+                    col_max=LONGEST_COMMAND,
                 )
 
     def invoke(self, context: click.Context) -> Any:

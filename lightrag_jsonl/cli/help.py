@@ -16,7 +16,7 @@ from lightrag_jsonl.cli.options import (
     together,
 )
 
-COLUMNS: Final = 80
+HELP_COLUMNS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +92,13 @@ def help_command(words: tuple[str, ...]) -> CommandOutput:
         return CommandOutput(page)
     topics = [(f"help {name}", topic.summary) for name, topic in TOPICS.items()]
     topics.append(("help status", "exit statuses, and errors as JSON"))
-    return CommandOutput(f"{page}\n\nTopics:\n{_definitions(topics)}")
+    return CommandOutput(f"{page}\n\nTopics:\n{_topic_definitions(topics)}")
 
 
 def _command_page(names: tuple[str, ...]) -> str:
     """The help of a command by its names; `UsageError` for an unknown one."""
     chosen: click.Command = main
-    context = click.Context(main, info_name="lightrag-jsonl", max_content_width=COLUMNS)
+    context = click.Context(main, info_name="lightrag-jsonl", max_content_width=HELP_COLUMNS)
     for name in names:
         subcommand = chosen.get_command(context, name) if isinstance(chosen, click.Group) else None
         if subcommand is None:
@@ -112,19 +112,19 @@ def _command_page(names: tuple[str, ...]) -> str:
 def _topic_page(topic: Topic) -> str:
     """The text of a topic, and its options with their explanations."""
     listed = click.command(cls=click.Command)(topic.options(lambda **parameters: None))
-    records = [_record(parameter) for parameter in listed.params]
-    return f"{topic.text}\nOptions:\n{_definitions(records)}"
+    records = [_option_record(parameter) for parameter in listed.params]
+    return f"{topic.text}\nOptions:\n{_topic_definitions(records)}"
 
 
-def _record(parameter: click.Parameter) -> tuple[str, str]:
+def _option_record(parameter: click.Parameter) -> tuple[str, str]:
     """An option as help pages show it, also where commands leave it out."""
     assert isinstance(parameter, click.Option)
     parameter.hidden = False
     return parameter.get_help_record(click.Context(main)) or ("", "")
 
 
-def _definitions(rows: list[tuple[str, str]]) -> str:
-    formatter = click.HelpFormatter(width=COLUMNS)
+def _topic_definitions(rows: list[tuple[str, str]]) -> str:
+    formatter = click.HelpFormatter(width=HELP_COLUMNS)
     with formatter.indentation():
         formatter.write_dl(rows)
     return formatter.getvalue().rstrip()

@@ -105,23 +105,23 @@ def table(records: Iterable[object], *columns: str) -> str:
 
 def _fitted(lines: Sequence[list[str]], columns: int) -> list[list[str]]:
     """The lines of a table, the first with the names, in a number of columns on screen."""
-    shown = [
+    columns_of_cells = [
         list(cells)
         for cells in zip(*lines, strict=True)
         if any(cells[1:])  # an empty column says nothing
     ]
-    while len(shown) > 1:
-        widths = [max(map(width, cells)) for cells in shown]
-        excess = sum(widths) + len(GAP) * (len(shown) - 1) - columns
-        widest = max(range(1, len(shown)), key=widths.__getitem__)
+    while len(columns_of_cells) > 1:
+        widths = [max(map(width, cells)) for cells in columns_of_cells]
+        excess = sum(widths) + len(GAP) * (len(columns_of_cells) - 1) - columns
+        widest = max(range(1, len(columns_of_cells)), key=widths.__getitem__)
         if excess <= 0:
             break
         if widths[widest] <= LEAST_COLUMNS:
-            shown.pop()
+            columns_of_cells.pop()
             continue
         limit = max(LEAST_COLUMNS, widths[widest] - excess)
-        shown[widest] = [one_line(cell, limit) for cell in shown[widest]]
-    return [list(cells) for cells in zip(*shown, strict=True)]
+        columns_of_cells[widest] = [one_line(cell, limit) for cell in columns_of_cells[widest]]
+    return [list(cells) for cells in zip(*columns_of_cells, strict=True)]
 
 
 def _distinct_lines(fields: Iterable[tuple[str, str, str]]) -> Iterator[list[str]]:

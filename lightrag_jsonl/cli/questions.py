@@ -45,7 +45,14 @@ from lightrag_jsonl.tools import evaluation
 CONDITION: Final = re.compile(
     r"(?P<key>[^=<>!]+)(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL
 )
-OPERATORS: Final = {"=": "$in", "!=": "$nin", ">=": "$gte", "<=": "$lte", ">": "$gt", "<": "$lt"}
+FILTER_OPERATORS: Final = {
+    "=": "$in",
+    "!=": "$nin",
+    ">=": "$gte",
+    "<=": "$lte",
+    ">": "$gt",
+    "<": "$lt",
+}
 PLAIN_VALUE: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")
 TEXT_FIELDS: Final = frozenset({"id", "title", "source", "date"})
 SOURCE_INDENT: Final = "    "  # of the further lines of a source
@@ -64,7 +71,7 @@ def _where(
             raise click.BadParameter(f"{condition!r} is not KEY=VALUE")
         key = match["key"].strip()
         text = match["value"]
-        values = where.setdefault(key, {}).setdefault(OPERATORS[match["sign"]], [])
+        values = where.setdefault(key, {}).setdefault(FILTER_OPERATORS[match["sign"]], [])
         values.append(text)
         if key not in TEXT_FIELDS and PLAIN_VALUE.fullmatch(
             text

@@ -32,12 +32,12 @@ from lightrag_jsonl.providers.settings import Setup, chosen_setting
 from lightrag_jsonl.rag.opening import open_async, open_index
 from lightrag_jsonl.storage.opening import has_index
 
-FOLDER: Final = click.Path(file_okay=False, path_type=Path)
+DEFAULT_FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 SERVER_PACKAGES: Final = ("prometheus_client", "starlette", "uvicorn")
 
 
 @command(
-    click.argument("folders", nargs=-1, type=FOLDER, metavar="[FOLDER]..."),
+    click.argument("folders", nargs=-1, type=DEFAULT_FOLDER, metavar="[DEFAULT_FOLDER]..."),
     option("--no-open", "Do not open the page in a browser.", is_flag=True),
     llm,
     llm_for,
@@ -83,7 +83,7 @@ def serve_command(
 ) -> CommandOutput:
     """Add documents and ask in the browser; answer programs.
 
-    Each FOLDER (default kb) is an index, under its name; an index is made where there is none. On a
+    Each DEFAULT_FOLDER (default kb) is an index, under its name; an index is made where there is none. On a
     machine with a screen, the page is opened in the browser.
 
     The server offers REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).

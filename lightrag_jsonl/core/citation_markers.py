@@ -178,7 +178,7 @@ class CitationNumbering:
         the end of the `last` piece.
         """
         text = self._word_end + self._held_back + piece
-        known = len(self._word_end)
+        known_words = len(self._word_end)
         unfinished = _UNFINISHED.search(text, max(len(text) - _LONGEST_MARKER, 0))
         end = unfinished.start() if unfinished and not last else len(text)
         self._held_back = text[end:]
@@ -187,7 +187,7 @@ class CitationNumbering:
         numbered = "".join(
             [part if isinstance(part, str) else self._renumbered(part) for part in parts]
         )
-        return numbered[known:]
+        return numbered[known_words:]
 
     def _renumbered(self, marker: CitationMarker) -> str:
         """The marker with the numbers for readers, without labels."""

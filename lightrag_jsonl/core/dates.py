@@ -74,7 +74,9 @@ def iso_date(text: str) -> str:
 
 def _with_year_last(match: re.Match[str]) -> str:
     """A date such as 13/04/2023. Of 03/04/2023 nobody can tell the month, so it is a date in 2023."""
-    day, month, year = match["day"], match["month"], match["year"]
+    day = match["day"]
+    month = match["month"]
+    year = match["year"]
     if match["sign"] == "." or int(day) > 12 or day == month:
         return written_date(year, month, day)
     if int(month) > 12:  # as Americans write it

@@ -23,7 +23,7 @@ class SeenPicture(NamedTuple):
     end: int
 
 
-class Reading(NamedTuple):
+class PictureReading(NamedTuple):
     """What a model has read on a picture."""
 
     picture: Picture
@@ -46,10 +46,10 @@ def with_texts(
     the places of the texts.
     """
     pages = list(document.pages or document.text.split("\f"))
-    readings_by_page: dict[int, list[Reading]] = defaultdict(list)
+    readings_by_page: dict[int, list[PictureReading]] = defaultdict(list)
     for picture, text in zip(document.pictures, texts, strict=True):
         if text:
-            readings_by_page[picture.page].append(Reading(picture, text))
+            readings_by_page[picture.page].append(PictureReading(picture, text))
     places: list[SeenPicture] = []
     for number, readings in sorted(readings_by_page.items()):
         pages[number - 1], page_places = _page_with_texts(pages[number - 1], readings)
@@ -57,7 +57,9 @@ def with_texts(
     return replace(document, pages=tuple(pages), pictures=()), tuple(places)
 
 
-def _page_with_texts(page_text: str, readings: Sequence[Reading]) -> tuple[str, list[SeenPicture]]:
+def _page_with_texts(
+    page_text: str, readings: Sequence[PictureReading]
+) -> tuple[str, list[SeenPicture]]:
     """A page with the texts of its pictures, each a paragraph of its own, and the places of the texts."""
     text = ""
     taken = 0

@@ -62,12 +62,12 @@ class QuestionReader:
         self,
         chunk_ids: Sequence[str],
         *,
-        most: int,
+        limit: int,
         meter: UsageMeter,
         tell: TellProgress,
         earlier: Reading,
     ) -> Reading | None:
-        """Read the first of these chunks that no model has read, `most` of them at most; None if there
+        """Read the first of these chunks that no model has read, `limit` of them at most; None if there
         are none. What other questions have read meanwhile is no part of the reading.
 
         A failure of the model or of the store is the `problem` of the reading, and nothing is raised.
@@ -76,7 +76,7 @@ class QuestionReader:
         store = self._writer.store
         if store.read_only:
             return None
-        unread = await read(store, partial(self._unread, chunk_ids, most))
+        unread = await read(store, partial(self._unread, chunk_ids, limit))
         if not unread:
             return None
         limits = self._options.limits
@@ -96,11 +96,11 @@ class QuestionReader:
             reading = Reading(problem=str(error))
         return replace(reading, usage=budget.spent)
 
-    def _unread(self, chunk_ids: Sequence[str], most: int, view: StoreView) -> list[int]:
+    def _unread(self, chunk_ids: Sequence[str], limit: int, view: StoreView) -> list[int]:
         """The row ids of the chunks that no model has read, in the order of the ids."""
         names = view.chunks_by_rules(chunk_ids)
         rows = {name: row for row, name in names.items() if row not in self._unreadable}
-        return [rows[id] for id in chunk_ids if id in rows][:most]
+        return [rows[id] for id in chunk_ids if id in rows][:limit]
 
     async def _read_rows(
         self, rows: Sequence[int], budget: Budget, tell: TellProgress, *, is_counted: bool
@@ -110,7 +110,7 @@ class QuestionReader:
         """
         store = self._writer.store
         still_unread = await read(store, lambda view: view.chunks_by_rules(rows=rows))
-        others = [self._being_read[row] for row in rows if row in self._being_read]
+        other_readings = [self._being_read[row] for row in rows if row in self._being_read]
         own = [row for row in rows if row in still_unread and row not in self._being_read]
         self._being_read |= {row: asyncio.Event() for row in own}
         reading = Reading()
@@ -120,13 +120,15 @@ class QuestionReader:
         finally:
             for row in own:
                 self._being_read.pop(row).set()
-        for event in others:
+        for event in other_readings:
             await event.wait()
-        if others:  # whose question may have been cancelled, or at the end of its budget
+        if other_readings:  # whose question may have been cancelled, or at the end of its budget
             waited = await read(store, lambda view: view.chunks_by_rules(rows=rows))
-            left = [row for row in rows if row in waited and row not in {*own, *self._unreadable}]
-            if left:
-                reading += await self._read_rows(left, budget, tell, is_counted=False)
+            unread_rows = [
+                row for row in rows if row in waited and row not in {*own, *self._unreadable}
+            ]
+            if unread_rows:
+                reading += await self._read_rows(unread_rows, budget, tell, is_counted=False)
         return reading
 
     async def _read_and_commit(
@@ -135,7 +137,11 @@ class QuestionReader:
         store = self._writer.store
         documents = await read(store, partial(documents_of_chunks, rows))
         extractions = await self._extractions(documents, budget, tell)
-        failed = {row: one for row, one in extractions.items() if one.state == "failed"}
+        failed = {
+            row: extraction
+            for row, extraction in extractions.items()
+            if extraction.state == "failed"
+        }
         self._unreadable.update(failed)
         results = {row: extractions[row] for row in extractions if row not in failed}
         extracted = [with_extractions(document, results) for document in documents]
@@ -147,7 +153,9 @@ class QuestionReader:
                 await self._writer.commit(partial(_plan_reading, extracted, is_counted))
         return Reading(
             chunk_ids=tuple([chunk.id for document in extracted for chunk in document.chunks]),
-            problem=_problem(budget, [one.error for one in failed.values()]),
+            problem=_problem_of_reading(
+                budget, [extraction.error for extraction in failed.values()]
+            ),
         )
 
     async def _extractions(
@@ -232,7 +240,7 @@ def _plan_reading(
     return change
 
 
-def _problem(budget: Budget, failures: Sequence[str]) -> str:
+def _problem_of_reading(budget: Budget, failures: Sequence[str]) -> str:
     """Why not everything was read, in words; "" if it was."""
     if budget.error is not None:
         return str(budget.error)
@@ -252,9 +260,9 @@ def by_worth(rows: Collection[int], view: StoreView) -> list[int]:
     """The row ids of chunks, the most asked about first (by the recorded questions), then those whose
     names occur most often in these chunks.
     """
-    asked: Counter[str] = Counter()
+    question_counts: Counter[str] = Counter()
     for _, event in view.trace_events(stage="retrieval"):
-        asked.update(msgspec.json.decode(event, type=_RetrievedChunks).retrieved_chunks)
+        question_counts.update(msgspec.json.decode(event, type=_RetrievedChunks).retrieved_chunks)
     owners_by_chunk: dict[int, set[int]] = {row: set() for row in rows}
     for mention in view.entity_mentions(chunks=rows):
         if mention.owner is not None:
@@ -263,7 +271,7 @@ def by_worth(rows: Collection[int], view: StoreView) -> list[int]:
     names = view.chunk_names(rows)
 
     def worth(row: int) -> tuple[int, int, int]:
-        others = sum(mentions[owner] - 1 for owner in owners_by_chunk[row])
-        return -asked[names[row]], -others, row
+        further_mentions = sum(mentions[owner] - 1 for owner in owners_by_chunk[row])
+        return -question_counts[names[row]], -further_mentions, row
 
     return sorted(rows, key=worth)

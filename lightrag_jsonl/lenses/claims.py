@@ -49,7 +49,7 @@ _ATTRIBUTION = re.compile(
     r"^\s*(?:according to [^,]{1,40},|[^:：]{1,40}[:：]|据[^，]{1,20}，)", re.IGNORECASE
 )
 _NEGATION = re.compile(r"\b(?:not|never|no longer|no|without)\b|n['’]t\b", re.IGNORECASE)
-_WORD = re.compile(r"[^\W\d_]+")
+_LETTERS_ONLY = re.compile(r"[^\W\d_]+")
 _VALUE_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 SubjectAndKind: TypeAlias = tuple[str, str]
@@ -390,8 +390,8 @@ def is_same_value(value: str, further_value: str) -> bool:
 
 def _share_words(value: str, further_value: str) -> bool:
     """Whether a value has only numbers and signs, or the two values have words in common."""
-    words = set(_WORD.findall(value))
-    further_words = set(_WORD.findall(further_value))
+    words = set(_LETTERS_ONLY.findall(value))
+    further_words = set(_LETTERS_ONLY.findall(further_value))
     return not (words and further_words) or bool(words & further_words)
 
 

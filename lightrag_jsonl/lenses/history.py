@@ -54,21 +54,23 @@ def _without_repetitions(claims: Sequence[DatedClaim]) -> list[DatedClaim]:
     """
     descriptions = [claim for claim in claims if claim.kind == "entity" and not claim.predicate]
     relations = [claim for claim in claims if claim.kind == "relation"]
-    told_by_relations = {(_place(claim), _dates(claim)) for claim in relations}
-    told_by_relations |= {(_place(claim), ("", "")) for claim in relations}
-    dated_descriptions = {_place(claim) for claim in descriptions if any(_dates(claim))}
+    told_by_relations = {(_place_of_claim(claim), _dates(claim)) for claim in relations}
+    told_by_relations |= {(_place_of_claim(claim), ("", "")) for claim in relations}
+    dated_descriptions = {_place_of_claim(claim) for claim in descriptions if any(_dates(claim))}
     repeated = {
-        claim for claim in descriptions if (_place(claim), _dates(claim)) in told_by_relations
+        claim
+        for claim in descriptions
+        if (_place_of_claim(claim), _dates(claim)) in told_by_relations
     }
     repeated |= {
         claim
         for claim in relations
-        if not any(_dates(claim)) and _place(claim) in dated_descriptions
+        if not any(_dates(claim)) and _place_of_claim(claim) in dated_descriptions
     }
     return [claim for claim in claims if claim not in repeated]
 
 
-def _place(claim: DatedClaim) -> tuple[str, int, int, str]:
+def _place_of_claim(claim: DatedClaim) -> tuple[str, int, int, str]:
     return claim.chunk_id, claim.start, claim.end, claim.text
 
 

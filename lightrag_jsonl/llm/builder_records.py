@@ -59,13 +59,13 @@ def plain_edge(edge: Record, names_by_id: dict[str, str]) -> Record:
             taken.add(key)
     if plain.keys() != _KEYS_OF_ENDS.keys():
         return edge
-    rest = {key: value for key, value in edge.items() if key not in taken}
-    rest = {**_properties(rest.pop("properties", None)), **rest}
+    properties = {key: value for key, value in edge.items() if key not in taken}
+    properties = {**_properties(properties.pop("properties", None)), **properties}
     for key in ("type", "relation", "predicate"):
-        predicate = rest.get(key)
+        predicate = properties.get(key)
         if isinstance(predicate, str) and _CONSTANT.fullmatch(predicate):
-            rest[key] = predicate.replace("_", " ").lower()
-    return {**plain, **rest}
+            properties[key] = predicate.replace("_", " ").lower()
+    return {**plain, **properties}
 
 
 def typed_ends(record: Record) -> list[Record]:

@@ -11,7 +11,7 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.connection import ServerConnection
 
-NO_KEY = "no-key"  # a key for another server is never sent in its place
+KEY_NOT_NEEDED = "no-key"  # a key for another server is never sent in its place
 RERANK_PATH = re.compile(r"/(?:[\w-]*rerank\w*)/?$")
 DASHSCOPE_PATH = "/services/rerank/"  # of the native protocol, with its own form of a request
 _WANTS_TEXTS = re.compile(r"missing field.{0,3}texts|\btexts\b.{0,40}(?:required|missing)")
@@ -53,7 +53,7 @@ class HTTPReranker:
         self._extra_body = dict(extra_body or {})
         self._connection = ServerConnection(
             base_url=server_url,
-            api_key=api_key or NO_KEY,
+            api_key=api_key or KEY_NOT_NEEDED,
             timeout=timeout,
             max_bytes=max_answer_bytes,
             headers=dict(extra_headers or {}),

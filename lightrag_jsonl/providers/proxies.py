@@ -25,7 +25,7 @@ def proxy_for(url: str) -> str | None:
     proxy = proxies.get(server.scheme) or proxies.get("all")
     if not proxy or is_loopback(host) or _is_exempt(host, server.port, proxies.get("no", "")):
         return None
-    scheme, separator, rest = proxy.strip().partition("://")
+    scheme, separator, address = proxy.strip().partition("://")
     if not separator:
         return f"http://{scheme}"
     scheme = SOCKS_SCHEMES.get(scheme.lower(), scheme.lower())
@@ -36,7 +36,7 @@ def proxy_for(url: str) -> str | None:
         )
     if scheme in SOCKS_SCHEMES:
         _check_socks(host)
-    return f"{scheme}://{rest}"
+    return f"{scheme}://{address}"
 
 
 def is_loopback(host: str) -> bool:

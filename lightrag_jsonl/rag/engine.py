@@ -260,17 +260,17 @@ class Engine:
         self,
         chunk_ids: Sequence[str],
         *,
-        most: int,
+        limit: int,
         meter: UsageMeter,
         tell: Callable[[int, int], Awaitable[None]],
         earlier: Reading,
     ) -> Reading | None:
         """What a model reads for a question, if the index is read when it is asked, and none has read it."""
         settings = await read(self.store, lambda view: view.settings())
-        if not (most and reads_when_asked(settings)):
+        if not (limit and reads_when_asked(settings)):
             return None
         return await self.indexing.for_questions.read(
-            chunk_ids, most=most, meter=meter, tell=tell, earlier=earlier
+            chunk_ids, limit=limit, meter=meter, tell=tell, earlier=earlier
         )
 
     @cached_property

@@ -353,7 +353,8 @@ def _predicates(
         predicate = edge["keywords"].partition("; ")[0]
         if not predicate or predicate in MENTIONED_TOGETHER.values():
             continue
-        (x, y), (end_x, end_y) = edge["from"], edge["to"]
+        x, y = edge["from"]
+        end_x, end_y = edge["to"]
         text = f"{predicate} →" if end_x >= x else f"← {predicate}"
         label = _Label.at((x + end_x) / 2, (y + end_y) / 2 + 4, text, size=size)
         is_longer = math.dist(edge["from"], edge["to"]) > 2 * label.half_width

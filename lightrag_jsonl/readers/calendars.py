@@ -8,7 +8,7 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 
 COMPONENTS = ("VEVENT", "VTODO", "VJOURNAL")
-FIELDS = {
+EVENT_FIELDS = {
     "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "LOCATION": "Location", "ORGANIZER": "Organizer",
     "ATTENDEE": "Attendees", "STATUS": "Status", "RRULE": "Repeats", "DESCRIPTION": "Description",
 }  # fmt: skip
@@ -23,32 +23,32 @@ def read_calendar(data: bytes, meter: FileMeter) -> Document:
     except ValueError as error:
         raise ConfigError(f"is not a valid .ics file: {error}") from error
     items = [item for calendar in calendars for item in calendar.walk() if item.name in COMPONENTS]
-    paragraphs = [_paragraph(item) for item in sorted(items, key=_beginning)]
+    paragraphs = [_event_paragraph(item) for item in sorted(items, key=_event_beginning)]
     text = "\n\n".join(paragraphs)
     meter.add_characters(len(text))
     title = next((str(calendar.get("X-WR-CALNAME", "")) for calendar in calendars), "")
     return Document(text, title=title or None)
 
 
-def _beginning(item: Any) -> str:
+def _event_beginning(item: Any) -> str:
     return _time(item.get("DTSTART"))
 
 
-def _paragraph(item: Any) -> str:
+def _event_paragraph(item: Any) -> str:
     """ "Launch (Start: 2026-05-06 09:00; Location: Leith)", and the description below it."""
     summary = " ".join(str(item.get("SUMMARY", "")).split())
-    return "; ".join([summary, *_fields(item)] if summary else _fields(item))
+    return "; ".join([summary, *_event_fields(item)] if summary else _event_fields(item))
 
 
-def _fields(item: Any) -> Iterator[str]:
-    for name, word in FIELDS.items():
+def _event_fields(item: Any) -> Iterator[str]:
+    for name, word in EVENT_FIELDS.items():
         values = item.get(name)
-        texts = [_text(value) for value in (values if isinstance(values, list) else [values])]
+        texts = [_event_text(value) for value in (values if isinstance(values, list) else [values])]
         if any(texts):
             yield f"{word}: {', '.join(filter(None, texts))}"
 
 
-def _text(value: Any) -> str:
+def _event_text(value: Any) -> str:
     if value is None:
         return ""
     if text := _time(value):

@@ -5,7 +5,7 @@ from typing import Any
 from lightrag_jsonl.readers.xml_elements import local_name
 
 PROPERTIES = ("Pr", "ctrlPr")  # ends of the names of elements without text
-OPERATORS = frozenset("+-−±×·÷/= ,<>≤≥")
+FORMULA_OPERATORS = frozenset("+-−±×·÷/= ,<>≤≥")
 
 
 def formula_text(element: Any) -> str:
@@ -15,7 +15,7 @@ def formula_text(element: Any) -> str:
         return str(element.text or "")
     if name.endswith(PROPERTIES):
         return ""
-    write = WRITERS.get(name)
+    write = FORMULA_WRITERS.get(name)
     return write(element) if write else _inner_text(element)
 
 
@@ -23,7 +23,7 @@ def _inner_text(element: Any) -> str:
     return "".join(formula_text(child) for child in element if isinstance(child.tag, str))
 
 
-def _part(element: Any, name: str) -> str:
+def _formula_part(element: Any, name: str) -> str:
     """The text of a named part of a formula."""
     return "".join(formula_text(child) for child in element if local_name(child) == name)
 
@@ -31,31 +31,37 @@ def _part(element: Any, name: str) -> str:
 def _grouped(text: str) -> str:
     """The text, in brackets if it has several terms."""
     is_closed = text.startswith("(") and text.find(")") == len(text) - 1
-    return f"({text})" if OPERATORS.intersection(text[1:]) and not is_closed else text
+    return f"({text})" if FORMULA_OPERATORS.intersection(text[1:]) and not is_closed else text
 
 
 def _fraction(element: Any) -> str:
-    return f"{_grouped(_part(element, 'num'))}/{_grouped(_part(element, 'den'))}"
+    return f"{_grouped(_formula_part(element, 'num'))}/{_grouped(_formula_part(element, 'den'))}"
 
 
 def _scripts(element: Any) -> str:
     """A base with what is lowered and raised beside it: x_1^2."""
-    low, high = _part(element, "sub"), _part(element, "sup")
-    scripts = (f"_{_grouped(low)}" if low else "") + (f"^{_grouped(high)}" if high else "")
-    return _part(element, "e") + scripts
+    return _formula_part(element, "e") + _low_and_high(element)
+
+
+def _low_and_high(element: Any) -> str:
+    low = _formula_part(element, "sub")
+    high = _formula_part(element, "sup")
+    return (f"_{_grouped(low)}" if low else "") + (f"^{_grouped(high)}" if high else "")
 
 
 def _root(element: Any) -> str:
-    degree = _part(element, "deg")
-    return f"root({degree}, {_part(element, 'e')})" if degree else f"sqrt({_part(element, 'e')})"
+    degree = _formula_part(element, "deg")
+    return (
+        f"root({degree}, {_formula_part(element, 'e')})"
+        if degree
+        else f"sqrt({_formula_part(element, 'e')})"
+    )
 
 
 def _large_operator(element: Any) -> str:
     """A sum or an integral with its limits: ∑_(i=1)^n x."""
     sign = _property(element, "chr", "∫")
-    low, high = _part(element, "sub"), _part(element, "sup")
-    limits = (f"_{_grouped(low)}" if low else "") + (f"^{_grouped(high)}" if high else "")
-    return f"{sign}{limits} {_part(element, 'e')}"
+    return f"{sign}{_low_and_high(element)} {_formula_part(element, 'e')}"
 
 
 def _brackets(element: Any) -> str:
@@ -65,7 +71,7 @@ def _brackets(element: Any) -> str:
 
 
 def _function(element: Any) -> str:
-    return f"{_part(element, 'fName')} {_part(element, 'e')}"
+    return f"{_formula_part(element, 'fName')} {_formula_part(element, 'e')}"
 
 
 def _matrix(element: Any) -> str:
@@ -87,7 +93,7 @@ def _property(element: Any, name: str, default: str) -> str:
     return default
 
 
-WRITERS = {
+FORMULA_WRITERS = {
     "f": _fraction, "sSub": _scripts, "sSup": _scripts, "sSubSup": _scripts, "sPre": _scripts, "rad": _root,
     "nary": _large_operator, "d": _brackets, "func": _function, "m": _matrix, "eqArr": _equations,
 }  # fmt: skip

@@ -100,19 +100,19 @@ def message_document(message: EmailMessage, meter: FileMeter) -> Document:
     if message_id := _header(message, "Message-ID"):
         metadata["message_id"] = message_id
     title = _header(message, "Subject") or None
-    return Document(text, title=title, date=_date(message), metadata=metadata)
+    return Document(text, title=title, date=_mail_date(message), metadata=metadata)
 
 
 def _message_text(message: EmailMessage, meter: FileMeter, *, depth: int) -> str:
     """People, subject and texts of a message, and the names of its attached files."""
     head = [f"{name}: {text}" for name, text in _people(message).items()]
-    date = _date(message)
+    date = _mail_date(message)
     if depth > 1 and date:  # the document's own date stands beside its text
         head.append(f"Date: {date}")
     if subject := _header(message, "Subject"):
         head.append(f"Subject: {subject}")
     texts = list(_part_texts(message, meter, depth))
-    names = [name for part in _leaves(message) if (name := _file_name(part))]
+    names = [name for part in _leaves(message) if (name := _attachment_name(part))]
     if names:
         texts.append(f"Attachments: {', '.join(names)}")
     return "\n\n".join(filter(None, ["\n".join(head), *texts]))
@@ -127,25 +127,25 @@ def _part_texts(part: MIMEPart, meter: FileMeter, depth: int) -> Iterator[str]:
     kind = part.get_content_type()
     if kind == "message/rfc822":
         if depth < DEEPEST_MESSAGE:
-            for message in _parts(part):
+            for message in _mail_parts(part):
                 yield _message_text(message, meter, depth=depth + 1)
         else:
             meter.add_note(f"messages below {DEEPEST_MESSAGE} others are left out")
     elif kind == "multipart/alternative":
-        forms = [list(_part_texts(form, meter, depth)) for form in _parts(part)]
+        forms = [list(_part_texts(form, meter, depth)) for form in _mail_parts(part)]
         yield from next((texts for texts in forms if any(texts)), [])  # the plainest comes first
     elif kind == "multipart/related":
-        for root in _parts(part)[:1]:
+        for root in _mail_parts(part)[:1]:
             yield from _part_texts(root, meter, depth)
     elif part.is_multipart():
-        for piece in _parts(part):
+        for piece in _mail_parts(part):
             yield from _part_texts(piece, meter, depth)
-    elif not _file_name(part):
+    elif not _attachment_name(part):
         text = _mime_part_text(part, meter) if part.get_content_maintype() == "text" else ""
         yield html_text(text).strip() if text and kind == "text/html" else text.strip()
 
 
-def _parts(part: MIMEPart) -> list[EmailMessage]:
+def _mail_parts(part: MIMEPart) -> list[EmailMessage]:
     """The parts of a part, as far as they are parts."""
     payload = part.get_payload()
     return (
@@ -157,7 +157,7 @@ def _parts(part: MIMEPart) -> list[EmailMessage]:
 
 def _leaves(part: MIMEPart) -> Iterator[MIMEPart]:
     """The parts that have no parts, without those of attached messages."""
-    for piece in _parts(part):
+    for piece in _mail_parts(part):
         if piece.get_content_type() == "message/rfc822":
             continue
         if piece.is_multipart():
@@ -179,14 +179,14 @@ def _header(message: EmailMessage, name: str) -> str:
         return ""
 
 
-def _date(message: EmailMessage) -> str | None:
+def _mail_date(message: EmailMessage) -> str | None:
     try:
         return parsedate_to_datetime(_header(message, "Date")).date().isoformat()
     except (ValueError, TypeError):
         return None
 
 
-def _file_name(part: MIMEPart) -> str:
+def _attachment_name(part: MIMEPart) -> str:
     """The name of an attached file; "" of a text in the message itself, whatever its name is."""
     if part.get_content_maintype() == "text" and part.get_content_disposition() != "attachment":
         return ""

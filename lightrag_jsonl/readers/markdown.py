@@ -124,7 +124,8 @@ def _plain(text: str) -> str:
 
 def _words_of_link(match: re.Match[str]) -> str:
     """What a reader sees of [[file#place|words]]; nothing of a picture that is shown there."""
-    file, words = match["file"].strip(), match["words"]
+    file = match["file"].strip()
+    words = match["words"]
     if match["embed"] and _PICTURE_NAME.search(file):
         return ""
     if words and words.strip():

@@ -28,7 +28,7 @@ def read_notebook(data: bytes, meter: FileMeter) -> Document:
     if not isinstance(notebook, dict):
         raise ConfigError("is not a valid notebook: it is no JSON object")
     blocks = []
-    for cell in _cells(notebook):
+    for cell in _notebook_cells(notebook):
         for block in _cell_blocks(cell, _language(notebook)):
             meter.add_characters(len(block))
             blocks.append(block)
@@ -37,10 +37,10 @@ def read_notebook(data: bytes, meter: FileMeter) -> Document:
     return Document(text, title=title if isinstance(title, str) else heading_title(text))
 
 
-def _cells(notebook: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _notebook_cells(notebook: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The cells in order; those of format 3 and older stand in worksheets."""
-    for sheet in (notebook, *_list(notebook.get("worksheets"))):
-        yield from map(_mapping, _list(_mapping(sheet).get("cells")))
+    for sheet in (notebook, *_notebook_list(notebook.get("worksheets"))):
+        yield from map(_mapping, _notebook_list(_mapping(sheet).get("cells")))
 
 
 def _language(notebook: Mapping[str, Any]) -> str:
@@ -59,7 +59,7 @@ def _cell_blocks(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     if kind == "code":
         if source:
             yield f"```{language}\n{source}\n```"
-        for output in _list(cell.get("outputs")):
+        for output in _notebook_list(cell.get("outputs")):
             text = _output_text(_mapping(output)).strip()
             if text:
                 yield f"```output\n{text}\n```"
@@ -93,5 +93,5 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: object) -> list[Any]:
+def _notebook_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []

@@ -12,10 +12,10 @@ from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
 from lightrag_jsonl.readers.tables import TableRow, described_rows
 
-MANIFEST = "META-INF/manifest.xml"
+MANIFEST_FILE = "META-INF/manifest.xml"
 CONTENT = "content.xml"
 OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
-TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+TABLE_NAMESPACE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 REPETITION = re.compile(rb'number-(?:columns|rows)-repeated="(\d{1,9})')
 VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
@@ -34,11 +34,11 @@ def read_ods(data: bytes, meter: FileMeter) -> Document:
     file = _opened(data, ".ods", meter)
     pages: list[str] = []
     content = _content_root(data)
-    for sheet in content.iter(f"{TABLE}table"):
+    for sheet in content.iter(f"{TABLE_NAMESPACE}table"):
         meter.add_pages(1)
         paragraphs = list(described_rows(_sheet_rows(sheet, meter), meter))
         if paragraphs:
-            pages.append("\n\n".join([f"# {sheet.get(f'{TABLE}name', '')}", *paragraphs]))
+            pages.append("\n\n".join([f"# {sheet.get(f'{TABLE_NAMESPACE}name', '')}", *paragraphs]))
     return Document("", pages=tuple(pages), title=file.meta.title or None)
 
 
@@ -59,7 +59,7 @@ def _opened(data: bytes, kind: str, meter: FileMeter) -> Any:
     """The opened package, if it is one, is within the limits, and has no password."""
     with open_zip(data, kind) as package:
         names = package.namelist()
-        manifest = package.read(MANIFEST) if MANIFEST in names else b""
+        manifest = package.read(MANIFEST_FILE) if MANIFEST_FILE in names else b""
         if b"encryption-data" in manifest:
             raise ConfigError("is encrypted: save it without a password")
         content = package.read(CONTENT) if CONTENT in names and kind != ".ods" else b""
@@ -79,10 +79,12 @@ def _content_root(data: bytes) -> Any:
 
 def _sheet_rows(sheet: Any, meter: FileMeter) -> Iterator[TableRow]:
     """The rows of a sheet; of blank rows, which a file repeats to the end of the sheet, one at a place."""
-    for row in sheet.iter(f"{TABLE}table-row"):
+    for row in sheet.iter(f"{TABLE_NAMESPACE}table-row"):
         cells: list[str] = []
         blank_cells = 0
-        for cell in row.iterchildren(f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+        for cell in row.iterchildren(
+            f"{TABLE_NAMESPACE}table-cell", f"{TABLE_NAMESPACE}covered-table-cell"
+        ):
             text = _cell_text(cell)
             count = _repetitions(cell, "columns")
             if not text:
@@ -98,7 +100,7 @@ def _sheet_rows(sheet: Any, meter: FileMeter) -> Iterator[TableRow]:
 
 
 def _repetitions(element: Any, kind: str) -> int:
-    text = element.get(f"{TABLE}number-{kind}-repeated", "1")
+    text = element.get(f"{TABLE_NAMESPACE}number-{kind}-repeated", "1")
     return int(text) if text.isdecimal() else 1
 
 

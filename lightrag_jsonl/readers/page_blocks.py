@@ -10,12 +10,14 @@ from typing import Any
 from lightrag_jsonl.readers.markdown import markdown_table
 
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-BLOCKS = frozenset(
+BLOCK_TAGS = frozenset(
     ["p", "div", "li", "ul", "ol", "dl", "dt", "dd", "blockquote", "pre", "table", "tr", "section", "article",
      "figure", "figcaption", "br", "hr", "body", "main", "header", "footer", "nav", "aside", "details", "summary",
      "address", "caption", "fieldset", "form", "option", "tbody", "thead", "center", *HEADINGS]
 )  # fmt: skip
-NO_TEXT = frozenset(["head", "script", "style", "template", "svg", "math", "rt", "rp", "noscript"])
+TAGS_WITHOUT_TEXT = frozenset(
+    ["head", "script", "style", "template", "svg", "math", "rt", "rp", "noscript"]
+)
 CELLS = ("td", "th")
 BLOCKS_IN_CELLS = frozenset(["p", "div", "br", "tr", "tbody", "thead"])  # of tables with values
 ANCHOR_SIGNS = frozenset("¶#§🔗")  # of links from a heading to itself
@@ -101,10 +103,10 @@ def page_blocks(root: Any) -> list[PageBlock]:
     for event, element in walker:
         tag = element.tag if isinstance(element.tag, str) else ""
         if event == "start":
-            if tag in NO_TEXT or _is_anchor(element):
+            if tag in TAGS_WITHOUT_TEXT or _is_anchor(element):
                 walker.skip_subtree()
                 continue
-            if tag in BLOCKS:
+            if tag in BLOCK_TAGS:
                 end_block()
                 owner = element
                 mark = HEADINGS.get(tag) or ("- " if tag == "li" else mark)
@@ -112,7 +114,7 @@ def page_blocks(root: Any) -> list[PageBlock]:
                 end_block()
                 asides += 1
             if tag == "pre" or (tag == "table" and _is_table_of_values(element)):
-                text = _code(element) if tag == "pre" else _table(element)
+                text = _preformatted(element) if tag == "pre" else _table_block(element)
                 if text:
                     blocks.append(PageBlock(text, element, is_aside=asides > 0))
                 walker.skip_subtree()
@@ -120,7 +122,7 @@ def page_blocks(root: Any) -> list[PageBlock]:
             pieces.append(collapsed(element.text))
         else:
             if event == "end":
-                if tag in BLOCKS:
+                if tag in BLOCK_TAGS:
                     end_block()
                     owner = element.getparent() if element is not root else root
                     mark = "" if tag in HEADINGS or tag == "li" else mark
@@ -143,7 +145,7 @@ def collapsed(text: str | None) -> str:
     return " " * text[0].isspace() + words + " " * (text[-1].isspace() and bool(words))
 
 
-def _code(element: Any) -> str:
+def _preformatted(element: Any) -> str:
     """The text of a `pre`, in a fence if it has several lines."""
     text = str(element.text_content()).strip("\n").rstrip()
     return f"```\n{text}\n```" if "\n" in text else text
@@ -152,19 +154,19 @@ def _code(element: Any) -> str:
 def _is_table_of_values(table: Any) -> bool:
     """Whether a table has several columns of cells with a text each; others are there for the layout."""
     for element in table.iterdescendants():
-        if element.tag in BLOCKS and element.tag not in BLOCKS_IN_CELLS:
+        if element.tag in BLOCK_TAGS and element.tag not in BLOCKS_IN_CELLS:
             return False
     rows = list(table.iter("tr"))
-    return len(rows) > 1 and max(len(_cells(row)) for row in rows) > 1
+    return len(rows) > 1 and max(len(_row_cells(row)) for row in rows) > 1
 
 
-def _cells(row: Any) -> list[Any]:
+def _row_cells(row: Any) -> list[Any]:
     return [cell for cell in row if cell.tag in CELLS]
 
 
-def _table(table: Any) -> str:
+def _table_block(table: Any) -> str:
     rows = [
-        [" ".join(" ".join(cell.itertext("*")).split()) for cell in _cells(row)]
+        [" ".join(" ".join(cell.itertext("*")).split()) for cell in _row_cells(row)]
         for row in table.iter("tr")
     ]
     return markdown_table([row for row in rows if any(row)])
@@ -258,7 +260,7 @@ def main_blocks(root: Any, article: str) -> tuple[list[PageBlock | str], list[Pa
     a text by itself.
     """
     blocks = page_blocks(root)
-    lines = [line for line in article.split("\n") if _letters(line)]
+    lines = [line for line in article.split("\n") if _letters_of_block(line)]
     in_article = _in_article(blocks, lines)
     region = _region(
         root, [block for block, is_there in zip(blocks, in_article, strict=True) if is_there]
@@ -269,10 +271,12 @@ def main_blocks(root: Any, article: str) -> tuple[list[PageBlock | str], list[Pa
     indexes = [number for number, is_there in enumerate(in_article) if is_there and inside[number]]
     if not indexes:
         return [article], blocks
-    first, last = indexes[0], indexes[-1]
+    first = indexes[0]
+    last = indexes[-1]
     is_full = _is_full(list(compress(blocks, inside)), list(compress(in_article, inside)))
     if is_full:
-        first, last = inside.index(True), len(inside) - 1 - inside[::-1].index(True)
+        first = inside.index(True)
+        last = len(inside) - 1 - inside[::-1].index(True)
     chosen = [
         is_inside
         and (is_there or (first <= number <= last and not block.is_aside and (is_full or block.is_listed)))
@@ -288,27 +292,27 @@ def main_blocks(root: Any, article: str) -> tuple[list[PageBlock | str], list[Pa
 
 def _in_article(blocks: list[PageBlock], lines: list[str]) -> list[bool]:
     """Whether the article has each of the blocks, as often as it has it."""
-    line_keys = [_letters(line) for line in lines]
-    pieces = {piece for key in line_keys for piece in _pieces(key)}
+    line_keys = [_letters_of_block(line) for line in lines]
+    pieces = {piece for key in line_keys for piece in _loose_pieces(key)}
     article = "\n".join(line_keys)
     counts = Counter(line_keys)
-    seen: Counter[str] = Counter()
+    text_counts: Counter[str] = Counter()
     in_article: list[bool] = []
     for block in blocks:
-        letters = _letters(block.text)
-        seen[letters] += 1
+        letters = _letters_of_block(block.text)
+        text_counts[letters] += 1
         is_there = _matches(letters, pieces, counts)
-        is_repeated = seen[letters] > 1 and seen[letters] > article.count(letters)
+        is_repeated = text_counts[letters] > 1 and text_counts[letters] > article.count(letters)
         in_article.append(is_there and not is_repeated)
     return in_article
 
 
-def _letters(text: str) -> str:
+def _letters_of_block(text: str) -> str:
     """The letters and digits of a text, for comparisons."""
     return "".join(filter(str.isalnum, text)).casefold()
 
 
-def _pieces(letters: str) -> Iterator[str]:
+def _loose_pieces(letters: str) -> Iterator[str]:
     return (letters[start : start + PIECE] for start in range(max(1, len(letters) - PIECE + 1)))
 
 
@@ -316,7 +320,7 @@ def _matches(letters: str, pieces: Container[str], line_keys: Container[str]) ->
     """Whether the article has the letters of a block, or most of them."""
     if len(letters) < 2 * PIECE:
         return letters in line_keys
-    block_pieces = list(_pieces(letters))
+    block_pieces = list(_loose_pieces(letters))
     return sum(piece in pieces for piece in block_pieces) >= MATCHING_SHARE * len(block_pieces)
 
 
@@ -324,7 +328,7 @@ def _region(root: Any, blocks: Iterable[PageBlock]) -> Any:
     """The smallest element with nearly all letters of the blocks."""
     lengths: Counter[Any] = Counter()
     for block in blocks:
-        length = len(_letters(block.text))
+        length = len(_letters_of_block(block.text))
         for element in (block.element, *block.element.iterancestors()):
             lengths[element] += length
     region = root
@@ -354,14 +358,14 @@ def _with_missing_lines(
     text = ""
     for number, block in enumerate(blocks):
         if chosen[number]:
-            letters = _letters(block.text)
+            letters = _letters_of_block(block.text)
             text += letters
-            for piece in _pieces(letters):
+            for piece in _loose_pieces(letters):
                 places.setdefault(piece, number)
     missing: dict[int, list[str]] = {}
     place = -1
     for line in lines:
-        letters = _letters(line)
+        letters = _letters_of_block(line)
         if letters in text or (len(letters) >= 2 * PIECE and _matches(letters, places, ())):
             place = places.get(letters[:PIECE], place)
         else:

@@ -9,7 +9,7 @@ from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
 from lightrag_jsonl.readers.titles import heading_title
 
-SETTINGS = {  # nothing is read or run but the text itself, and faults of form are no reason to stop
+DOCUTILS_SETTINGS = {  # nothing is read or run but the text itself, and faults of form are no reason to stop
     "file_insertion_enabled": False,
     "raw_enabled": False,
     "report_level": 5,
@@ -20,12 +20,16 @@ SETTINGS = {  # nothing is read or run but the text itself, and faults of form a
     "input_encoding": "unicode",
     "_disable_config": True,
 }
-NO_TEXT = frozenset(
+NODES_WITHOUT_TEXT = frozenset(
     ["comment", "substitution_definition", "target", "image", "raw", "system_message", "pending", "meta"]
 )  # fmt: skip
 MARKUP_ONLY = frozenset(["toctree", "contents", "highlight", "include", "index", "currentmodule"])
-CODE = frozenset(["code", "code-block", "sourcecode", "literalinclude", "prompt", "parsed-literal"])
-LONGEST_LINE = 10_000  # characters; docutils refuses longer ones, on which its patterns take hours
+CODE_ROLES = frozenset(
+    ["code", "code-block", "sourcecode", "literalinclude", "prompt", "parsed-literal"]
+)
+LONGEST_RST_LINE = (
+    10_000  # characters; docutils refuses longer ones, on which its patterns take hours
+)
 VERSIONS = {  # Sphinx's words before a version
     "versionadded": "New in version",
     "versionchanged": "Changed in version",
@@ -46,13 +50,13 @@ def read_rst(data: bytes, meter: FileMeter) -> Document:
 
     source = meter.decode(data).replace("\r\n", "\n")
     longest_line = max(map(len, source.split("\n")))
-    if longest_line > LONGEST_LINE:
+    if longest_line > LONGEST_RST_LINE:
         meter.add_note(f"has a line of {longest_line:,} characters, so its markup is not read")
         return Document(source, title=heading_title(source))
     _register_unknown(source)
-    tree = publish_doctree(source, settings_overrides=SETTINGS)
+    tree = publish_doctree(source, settings_overrides=DOCUTILS_SETTINGS)
     fields: dict[str, str] = {}
-    for field in tree.findall(_named("field")):
+    for field in tree.findall(_named_element("field")):
         if _is_near_the_beginning(field):
             name, body = field.children
             fields[name.astext().lower()] = " ".join(body.astext().split())
@@ -62,7 +66,7 @@ def read_rst(data: bytes, meter: FileMeter) -> Document:
     return Document(text, title=heading_title(text), date=date, metadata=fields)
 
 
-def _named(name: str) -> Callable[[Any], bool]:
+def _named_element(name: str) -> Callable[[Any], bool]:
     return lambda node: bool(node.tagname == name)
 
 
@@ -74,15 +78,17 @@ def _is_near_the_beginning(field: Any) -> bool:
     is_outside = outer.tagname == "document" or (
         outer.tagname == "section" and outer.parent.tagname == "document"
     )
-    return is_outside and all(node.tagname in {"title", "subtitle", *NO_TEXT} for node in before)
+    return is_outside and all(
+        node.tagname in {"title", "subtitle", *NODES_WITHOUT_TEXT} for node in before
+    )
 
 
 def _blocks(node: Any, level: int) -> Iterator[str]:
     """The blocks of text in a node; `level` is that of the headings around it."""
-    write = BLOCKS.get(node.tagname)
+    write = RST_BLOCKS.get(node.tagname)
     if write is not None:
         yield from filter(None, write(node, level))
-    elif node.tagname not in NO_TEXT:
+    elif node.tagname not in NODES_WITHOUT_TEXT:
         inner_level = level + 1 if node.tagname == "section" else level
         for child in node.children:
             yield from _blocks(child, inner_level)
@@ -98,12 +104,12 @@ def _inline(node: Any) -> str:
         return f"${node.astext()}$"
     if node.tagname in ("footnote_reference", "citation_reference"):
         return f"[^{node.astext()}]"
-    if node.tagname in NO_TEXT:
+    if node.tagname in NODES_WITHOUT_TEXT:
         return ""
     return "".join(map(_inline, node.children))
 
 
-def _paragraph(node: Any, level: int) -> Iterator[str]:
+def _rst_paragraph(node: Any, level: int) -> Iterator[str]:
     yield _inline(node).strip()
 
 
@@ -111,7 +117,7 @@ def _title(node: Any, level: int) -> Iterator[str]:
     yield f"{'#' * min(max(level, 1), 6)} {_inline(node).strip()}"
 
 
-def _code(node: Any, level: int) -> Iterator[str]:
+def _code_block(node: Any, level: int) -> Iterator[str]:
     yield f"```\n{node.astext()}\n```"
 
 
@@ -119,7 +125,7 @@ def _formula(node: Any, level: int) -> Iterator[str]:
     yield f"$$\n{node.astext()}\n$$"
 
 
-def _list(node: Any, level: int) -> Iterator[str]:
+def _list_points(node: Any, level: int) -> Iterator[str]:
     """The points of a list, one below the other; further blocks of a point are indented."""
     points: list[str] = []
     for number, item in enumerate(node.children, int(node.get("start", 1))):
@@ -144,25 +150,25 @@ def _definition(node: Any, level: int) -> Iterator[str]:
     yield "\n\n".join([": ".join([", ".join(terms), *texts[:1]]), *texts[1:]])
 
 
-def _table(node: Any, level: int) -> Iterator[str]:
+def _table_text(node: Any, level: int) -> Iterator[str]:
     """The title of a table, and its rows."""
-    for title in node.findall(_named("title")):
+    for title in node.findall(_named_element("title")):
         yield _inline(title)
     rows = [
         [" ".join(_blocks(entry, level)) for entry in row.children]
-        for row in node.findall(_named("row"))
+        for row in node.findall(_named_element("row"))
     ]
     yield markdown_table(rows)
 
 
 def _unread(node: Any, level: int) -> Iterator[str]:
     """What docutils cannot read, as it is written: a directive with options of another program."""
-    for text in node.findall(_named("literal_block")):
-        yield from _code(text, level)
+    for text in node.findall(_named_element("literal_block")):
+        yield from _code_block(text, level)
 
 
-def _lines(node: Any, level: int) -> Iterator[str]:
-    yield "\n".join(_inline(line) for line in node.findall(_named("line")))
+def _text_lines(node: Any, level: int) -> Iterator[str]:
+    yield "\n".join(_inline(line) for line in node.findall(_named_element("line")))
 
 
 def _footnote(node: Any, level: int) -> Iterator[str]:
@@ -171,13 +177,13 @@ def _footnote(node: Any, level: int) -> Iterator[str]:
     yield f"[^{label.astext()}]: {' '.join(texts)}"
 
 
-BLOCKS: dict[str, Callable[[Any, int], Iterator[str]]] = {
-    "paragraph": _paragraph, "caption": _paragraph, "attribution": _paragraph, "rubric": _paragraph,
+RST_BLOCKS: dict[str, Callable[[Any, int], Iterator[str]]] = {
+    "paragraph": _rst_paragraph, "caption": _rst_paragraph, "attribution": _rst_paragraph, "rubric": _rst_paragraph,
     "title": _title, "subtitle": _title,
-    "literal_block": _code, "doctest_block": _code, "math_block": _formula,
-    "bullet_list": _list, "enumerated_list": _list,
+    "literal_block": _code_block, "doctest_block": _code_block, "math_block": _formula,
+    "bullet_list": _list_points, "enumerated_list": _list_points,
     "definition_list_item": _definition, "field": _definition, "option_list_item": _definition,
-    "system_message": _unread, "table": _table, "line_block": _lines, "footnote": _footnote, "citation": _footnote,
+    "system_message": _unread, "table": _table_text, "line_block": _text_lines, "footnote": _footnote, "citation": _footnote,
 }  # fmt: skip
 
 
@@ -190,7 +196,7 @@ def _register_unknown(source: str) -> None:
 
     english = languages.get_language("en", None)
     for name in set(DIRECTIVE.findall(source)):
-        if name.lower() in CODE or name.lower() not in english.directives:
+        if name.lower() in CODE_ROLES or name.lower() not in english.directives:
             directives.register_directive(name.lower(), _directive_class())
     for name in set(ROLE.findall(source)):
         if name.lower() not in english.roles:
@@ -214,7 +220,7 @@ def _directive_class() -> Any:
             name = self.name.lower()
             if name in MARKUP_ONLY:
                 return []
-            if name in CODE:
+            if name in CODE_ROLES:
                 text = "\n".join(self.content)
                 return [nodes.literal_block(text, text)] if text else []
             container = nodes.container()

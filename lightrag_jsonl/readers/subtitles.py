@@ -29,12 +29,12 @@ def read_subtitles(data: bytes, meter: FileMeter) -> Document:
         captions = webvtt.from_buffer(StringIO(source + "\n"), format=kind)
     except webvtt.errors.MalformedFileError as error:
         raise ConfigError(f"is not a valid .{kind} file: {error}") from error
-    text = "\n\n".join(_paragraphs(captions))
+    text = "\n\n".join(_cue_paragraphs(captions))
     meter.add_characters(len(text))
     return Document(text)
 
 
-def _paragraphs(captions: Any) -> Iterator[str]:
+def _cue_paragraphs(captions: Any) -> Iterator[str]:
     words: list[str] = []
     speaker = ""
     last_end = 0.0

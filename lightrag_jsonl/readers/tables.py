@@ -99,7 +99,7 @@ def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
     its own, and does not fit the table above, is written without names. The names of columns without any value
     come last.
     """
-    parts = list(_parts(rows, meter))
+    parts = list(_table_parts(rows, meter))
     has_columns = any(_value_count(row) > 1 for part in parts for row in part)
     table = _Table([], [])
     is_first = True
@@ -132,7 +132,7 @@ def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
     yield from table.unused_names()
 
 
-def _parts(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[list[TableRow]]:
+def _table_parts(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[list[TableRow]]:
     """The rows that stand together, without blank cells at their ends."""
     part: list[TableRow] = []
     for row in rows:

@@ -10,7 +10,7 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
 
-LEVELS = {
+SECTION_LEVELS = {
     "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5,
     "subparagraph": 6,
 }  # fmt: skip
@@ -84,7 +84,9 @@ SWITCHES = frozenset(
 )
 DEFINITIONS = ("newcommand", "renewcommand", "providecommand")
 TITLE_FIELDS = ("title", "author", "date")
-OWN_WRITING = frozenset([*LEVELS, *SILENT, *TITLE_FIELDS, "item", "href", "url", "footnote"])
+OWN_WRITING = frozenset(
+    [*SECTION_LEVELS, *SILENT, *TITLE_FIELDS, "item", "href", "url", "footnote"]
+)
 PLACE = re.compile(r"#([1-9])")
 CODE_OPTIONS = re.compile(r"\A(?:\[[^\]\n]*\]|\{[^}\n]*\})*[ \t]*\n?")
 LONGEST_DEFINITION = 1_000  # characters of a command of the document's own
@@ -125,12 +127,12 @@ class _Reader:
         self._text_context = latex2text.get_default_latex_context_db()
         self._write_as_markdown()
         nodes = self._parsed()
-        if definitions := list(_definitions(nodes)):
+        if definitions := list(_macro_definitions(nodes)):
             self._define(definitions)
             nodes = self._parsed()
         for node in nodes:
             if _macro_name(node) in TITLE_FIELDS:
-                self.fields[node.macroname] = " ".join(self._text(_arguments(node)).split())
+                self.fields[node.macroname] = " ".join(self._text(_macro_arguments(node)).split())
         document = next((node for node in nodes if _environment_name(node) == "document"), None)
         self.unknown.clear()  # those of the preamble are no words
         self.text = without_blank_runs(self._text(document.nodelist if document else nodes)).strip()
@@ -166,14 +168,14 @@ class _Reader:
             "markdown",
             macros=[
                 *[MacroTextSpec(name, simplify_repl="") for name in unwritten],
-                *[MacroTextSpec(name, simplify_repl=_heading) for name in LEVELS],
+                *[MacroTextSpec(name, simplify_repl=_section_heading) for name in SECTION_LEVELS],
                 MacroTextSpec("item", simplify_repl=_item),
                 MacroTextSpec("href", simplify_repl=_link_words),
                 MacroTextSpec("url", simplify_repl="%s"),
                 MacroTextSpec("footnote", simplify_repl=" (%(2)s)"),
                 MacroTextSpec("\\", simplify_repl="\n"),
             ],
-            environments=[EnvironmentTextSpec("verbatim", simplify_repl=_code)],
+            environments=[EnvironmentTextSpec("verbatim", simplify_repl=_code_text)],
             specials=[SpecialsTextSpec("&", " | "), SpecialsTextSpec("~", " ")],
             prepend=True,
         )
@@ -182,7 +184,7 @@ class _Reader:
 
     def _note_unknown(self, node: Any, l2tobj: Any) -> str:
         """The arguments of a command that has no text of its own, which is noted."""
-        arguments = _arguments(node)
+        arguments = _macro_arguments(node)
         if not arguments and node.macroname.isalpha() and node.macroname not in SWITCHES:
             self.unknown.add(f"\\{node.macroname}")
         return str(l2tobj.nodelist_to_text(arguments))
@@ -203,7 +205,7 @@ class _Reader:
             self._text_context.add_context_category(category, macros=[written_as], prepend=True)
 
 
-def _definitions(nodes: list[Any]) -> Iterator[tuple[str, int, Any]]:
+def _macro_definitions(nodes: list[Any]) -> Iterator[tuple[str, int, Any]]:
     """Name, number of arguments and body of each command that the document defines."""
     for node in nodes:
         if _macro_name(node) not in DEFINITIONS or node.nodeargd is None:
@@ -219,7 +221,9 @@ def _filled(text: str) -> Callable[[Any, Any], str]:
     """A writer of a command: its definition, with the arguments in place of #1, #2 and so on."""
 
     def write(node: Any, l2tobj: Any) -> str:
-        arguments = [str(l2tobj.nodelist_to_text([argument])) for argument in _arguments(node)]
+        arguments = [
+            str(l2tobj.nodelist_to_text([argument])) for argument in _macro_arguments(node)
+        ]
         return PLACE.sub(lambda match: "".join(arguments[int(match[1]) - 1 :][:1]), text)
 
     return write
@@ -233,27 +237,27 @@ def _environment_name(node: Any) -> str:
     return str(getattr(node, "environmentname", ""))
 
 
-def _arguments(node: Any) -> list[Any]:
+def _macro_arguments(node: Any) -> list[Any]:
     """The arguments of a command that are given."""
     arguments = node.nodeargd.argnlist if node.nodeargd is not None else ()
     return [argument for argument in arguments or () if argument is not None]
 
 
-def _heading(node: Any, l2tobj: Any) -> str:
-    words = " ".join(str(l2tobj.nodelist_to_text(_arguments(node)[-1:])).split())
-    return f"\n\n{'#' * LEVELS[node.macroname]} {words}\n\n"
+def _section_heading(node: Any, l2tobj: Any) -> str:
+    words = " ".join(str(l2tobj.nodelist_to_text(_macro_arguments(node)[-1:])).split())
+    return f"\n\n{'#' * SECTION_LEVELS[node.macroname]} {words}\n\n"
 
 
 def _item(node: Any, l2tobj: Any) -> str:
-    label = str(l2tobj.nodelist_to_text(_arguments(node)))
+    label = str(l2tobj.nodelist_to_text(_macro_arguments(node)))
     return f"\n- {label}: " if label else "\n- "
 
 
 def _link_words(node: Any, l2tobj: Any) -> str:
-    return str(l2tobj.nodelist_to_text(_arguments(node)[-1:]))
+    return str(l2tobj.nodelist_to_text(_macro_arguments(node)[-1:]))
 
 
-def _code(node: Any, l2tobj: Any) -> str:
+def _code_text(node: Any, l2tobj: Any) -> str:
     """Code as it is, in a fence, without the options before it."""
     code = CODE_OPTIONS.sub("", node.nodeargd.verbatim_text, count=1).rstrip()
     return f"\n```\n{code}\n```\n"

@@ -62,11 +62,13 @@ def _main_text(page: str, article: str, meter: FileMeter) -> str:
     whole_page = html_text(page, with_menus=False)
     if len(article) < SHORT_ARTICLE or len(article) > MARKUP_SHARE * len(whole_page):
         return whole_page  # the latter with the menus
-    chosen, others = main_blocks(page_root(page), article)
+    chosen, left_out_blocks = main_blocks(page_root(page), article)
     content = _joined(chosen)
-    length = sum(len(block.text) for block in others)
+    length = sum(len(block.text) for block in left_out_blocks)
     if length > max(FEWEST_NOTED, len(content) / 10):
-        example = " ".join(max(others, key=lambda block: len(block.text)).text.split())[:60]
+        example = " ".join(max(left_out_blocks, key=lambda block: len(block.text)).text.split())[
+            :60
+        ]
         meter.add_note(
             f"{length:,} characters beside the main text are left out, such as {example!r}"
         )

@@ -77,7 +77,7 @@ Check: TypeAlias = Callable[[str, Cited, UsageMeter], Awaitable[Cited]]
 
 
 class ReadChunks(Protocol):
-    """Has a model read chunks for a question, `most` of them at most; None if all were read before. See
+    """Has a model read chunks for a question, `limit` of them at most; None if all were read before. See
     `indexing.asked`.
     """
 
@@ -85,7 +85,7 @@ class ReadChunks(Protocol):
         self,
         chunk_ids: Sequence[str],
         *,
-        most: int,
+        limit: int,
         meter: UsageMeter,
         tell: Callable[[int, int], Awaitable[None]],
         earlier: Reading,
@@ -321,15 +321,15 @@ class QueryPipeline:
         """The findings of the index on the question, after a model has read what was found first."""
         request = await self._search_request(context, param)
         result = await self._found(request)
-        most = self.most_read_chunks if param.read_chunks is None else param.read_chunks
+        limit = self.most_read_chunks if param.read_chunks is None else param.read_chunks
         if self.read_chunks is None or not MODES[param.mode].graph or request.for_overview:
             return result
         reading = Reading()
         for _ in range(READING_ROUNDS):
-            best = [chunk.id for chunk in result.context.chunks[:most]]
+            best = [chunk.id for chunk in result.context.chunks[:limit]]
             newly_read = await self.read_chunks(
                 best,
-                most=most - len(reading.chunk_ids),
+                limit=limit - len(reading.chunk_ids),
                 meter=meter,
                 tell=observer.reading,
                 earlier=reading,
@@ -386,8 +386,10 @@ class QueryPipeline:
         fit = fit_context if result.overview is None else fit_overview
         mark = context_mark(result.context, secret)
         lenses = self.searcher.lenses
-        kept = kept_tokens(sections_of(lenses, result.context), param, self.tokenizer, mark)
-        room = max(param.max_total_tokens - kept, 1)
+        reserved_tokens = kept_tokens(
+            sections_of(lenses, result.context), param, self.tokenizer, mark
+        )
+        room = max(param.max_total_tokens - reserved_tokens, 1)
         fitted = fit(result, replace(param, max_total_tokens=room), self.tokenizer, secret)
         return with_sections(fitted, sections_of(lenses, fitted), param, self.tokenizer, mark)
 

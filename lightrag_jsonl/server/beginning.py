@@ -23,13 +23,13 @@ from lightrag_jsonl.server.routing import Call
 from lightrag_jsonl.storage.store import read, search
 
 SENTENCES: Final = 3
-QUESTIONS: Final = 3
+QUESTION_FORMS: Final = 3
 NAMES: Final = 8
 TRIED: Final = 5  # names and relations for which a question is tried
 SUMMARY_TOKENS: Final = 4_000  # of the overview that the sentences are taken from
 LONGEST_SENTENCE: Final = 320  # characters; a longer one is a table or a list
 LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-PERSONS: Final = ("person", "人物")
+PERSON_TYPES: Final = ("person", "人物")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,11 @@ async def get_beginning(call: Call) -> BeginningBody:
     index = call.index
     generation = await read(index.rag.engine.store, lambda view: view.generation)
     if index.beginning is None or index.beginning[0] != generation:
-        index.beginning = generation, await _beginning(index)
+        index.beginning = generation, await _first_screen(index)
     return index.beginning[1]
 
 
-async def _beginning(index: Index) -> BeginningBody:
+async def _first_screen(index: Index) -> BeginningBody:
     language = known_language(index.rag.language)
     words = QUESTION_WORDS[language]
     directory = await index.directory()
@@ -100,7 +100,7 @@ async def _beginning(index: Index) -> BeginningBody:
     questions = [words.whole] if sentences else []
     async for question in _answered(index, names, words):
         questions.append(question)
-        if len(questions) >= QUESTIONS:
+        if len(questions) >= QUESTION_FORMS:
             break
     return BeginningBody(
         sentences=_spread(sentences, SENTENCES), names=names[:NAMES], questions=questions
@@ -124,7 +124,7 @@ async def _answered(
     index: Index, names: Sequence[EntityLine], words: QuestionWords
 ) -> AsyncIterator[str]:
     """A question about one name and one about two, each if a sentence says something of all names in it."""
-    relations = await _relations(index, names[:TRIED])
+    relations = await _relations_of(index, names[:TRIED])
     about_two = [
         (
             words.relation.format(relation.source, relation.target),
@@ -142,11 +142,11 @@ async def _answered(
 
 
 def _question_about(line: EntityLine, words: QuestionWords) -> str:
-    is_person = line.type in PERSONS
+    is_person = line.type in PERSON_TYPES
     return (words.person if is_person else words.name).format(line.name)
 
 
-async def _relations(index: Index, names: Sequence[EntityLine]) -> list[Relation]:
+async def _relations_of(index: Index, names: Sequence[EntityLine]) -> list[Relation]:
     """The heaviest relations among entities, each entity once."""
     directory = await index.directory()
     asked_names = {line.name for line in names}
@@ -154,10 +154,10 @@ async def _relations(index: Index, names: Sequence[EntityLine]) -> list[Relation
     relations = await search(
         index.rag.engine.store, lambda snapshot: relations_among(snapshot, keys)
     )
-    return list(_with_new_ends(relations))
+    return list(_with_names_of_ends(relations))
 
 
-def _with_new_ends(relations: Sequence[Relation]) -> Iterator[Relation]:
+def _with_names_of_ends(relations: Sequence[Relation]) -> Iterator[Relation]:
     ends: set[str] = set()
     for relation in relations:
         if ends.isdisjoint((relation.source, relation.target)):
@@ -192,7 +192,7 @@ async def _quotes(
         text = chunk.text[quote.start - chunk.start : quote.end - chunk.start]
         quotes.append(
             QuotedSentence(
-                text=_plain(text),
+                text=_plain_words(text),
                 chunk_id=quote.chunk_id,
                 start=quote.start,
                 end=quote.end,
@@ -202,7 +202,7 @@ async def _quotes(
     return quotes
 
 
-def _plain(text: str) -> str:
+def _plain_words(text: str) -> str:
     """A sentence without the marks of lists and tables around it, and with the words of its links only."""
     words = LINK.sub(r"\1", without_markup(text)).replace("**", "")
     return " ".join(words.split()).strip("-*+>|# ")

@@ -112,9 +112,9 @@ class Index:
 
     def limited(self, param: QueryParam) -> QueryParam:
         """The settings of a question, which may have no more chunks read than the index allows."""
-        most = self.rag.options.read_chunks
-        wanted = most if param.read_chunks is None else param.read_chunks
-        return replace(param, read_chunks=min(wanted, most))
+        limit = self.rag.options.read_chunks
+        read_chunks = limit if param.read_chunks is None else min(param.read_chunks, limit)
+        return replace(param, read_chunks=read_chunks)
 
     def _start(
         self, key: bytes, question: str, param: QueryParam, explain: bool

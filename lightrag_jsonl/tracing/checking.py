@@ -166,8 +166,12 @@ class CheckerFigures:
     @property
     def _part(self) -> str:
         """How many claims were asked about, if these were enough for a refusal."""
-        asked = self.false + self.true
-        return f"; after {asked} of {len(yardstick())} claims" if asked < len(yardstick()) else ""
+        asked_claims = self.false + self.true
+        return (
+            f"; after {asked_claims} of {len(yardstick())} claims"
+            if asked_claims < len(yardstick())
+            else ""
+        )
 
     def to_json(self) -> str:
         """The figures as a text to be stored."""
@@ -194,8 +198,8 @@ async def measured(checker: Checker, meter: UsageMeter) -> CheckerFigures:
     claims only if it can no longer be admitted after them: the other calls are saved.
     """
     claims = yardstick()
-    most_missed = len([one for one in claims if not one.is_true]) * (1 - LEAST_CAUGHT)
-    most_wrong = len([one for one in claims if one.is_true]) * MOST_WRONGLY_MARKED
+    most_missed = len([claim for claim in claims if not claim.is_true]) * (1 - LEAST_CAUGHT)
+    most_wrong = len([claim for claim in claims if claim.is_true]) * MOST_WRONGLY_MARKED
     opinions: list[Opinion] = []
     for start in range(0, len(claims), 10):
         pairs = [(labelled.claim, labelled.window) for labelled in claims[start : start + 10]]

@@ -83,7 +83,7 @@ _WRITTEN_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _NUMERAL = re.compile(r"[\d零〇一二两三四五六七八九十百千万亿半月]")
-_LETTERS = re.compile("[a-z]+")
+_WORD_LETTERS = re.compile("[a-z]+")
 _VALUE_WORDS = frozenset(
     [
         *(*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS, *FRACTIONS),
@@ -92,7 +92,7 @@ _VALUE_WORDS = frozenset(
 )
 _PIECE_BORDER = re.compile(r"\n|(?<=[.!?][\s])(?=[A-Z])|(?<=[。！？])")
 _ORDINAL_AFTER = re.compile(r"\s?(?:st|nd|rd|th)\b", re.IGNORECASE)
-_NEXT_WORD = re.compile(rf"[\s-]*(?P<word>[A-Za-z]+|[{CJK}])")
+_WORD_BEHIND = re.compile(rf"[\s-]*(?P<word>[A-Za-z]+|[{CJK}])")
 _RANGE_TO = re.compile(r"\s?(?:-|–|—|~|～|至|到|to|or|and|或)\s?$", re.IGNORECASE)
 _ROUNDED = re.compile(
     r"(?P<about>\b(?:about|around|approximately|roughly|some|circa|nearly|almost|close to|approx\.?)|约|大约|近|将近|接近)\s*$"
@@ -229,7 +229,7 @@ def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterat
         unit = (match["unit"] or "").strip(" -–").lower() or (match["currency"] or "").lower()
         measure, factor = UNITS.get(unit, ("", 1.0))
         plain = _number_value(match)
-        following = _NEXT_WORD.match(text, end)
+        following = _WORD_BEHIND.match(text, end)
         counted = stem(following["word"].lower()) if following and not unit else ""
         facts.append(
             _number_fact(
@@ -294,7 +294,7 @@ _MONTH_BEGINNINGS = [month[:3].lower() for month in _MONTHS_IN_FULL]
 _LONE_MONTH = re.compile(rf"\b(?P<month>{'|'.join(_MONTHS_IN_FULL)})\b")
 
 
-def _part(text: str | None) -> int:
+def _part_of_quantity(text: str | None) -> int:
     if not text:
         return 0
     if text.isdecimal():
@@ -312,7 +312,11 @@ def _date_facts(text: str) -> list[ClaimFact]:
             if any(match.start() < fact.end and fact.start < match.end() for fact in facts):
                 continue
             groups = match.groupdict()
-            date = (_part(groups.get("year")), _part(groups.get("month")), _part(groups.get("day")))
+            date = (
+                _part_of_quantity(groups.get("year")),
+                _part_of_quantity(groups.get("month")),
+                _part_of_quantity(groups.get("day")),
+            )
             if date[1] > 12 or date[2] > 31:
                 continue
             facts.append(
@@ -343,16 +347,16 @@ def _quotation_facts(text: str) -> Iterator[ClaimFact]:
 
 # ── names ───────────────────────────────────────────────────────────────────────
 
-_CAPITALIZED_WORD = re.compile(
+_WORD_LIKE_A_NAME = re.compile(
     r"(?<![\w'’])(?:[A-Z]\.(?:\s?[A-Z]\.)*|[^\W\d_a-zß-öø-ÿ][\w'’&.-]*[\w]|[A-Z])"
 )
 _BEFORE_SENTENCES = '.!?:;…"“‘([*•#>-\n'
 _NEAR_START = 4  # characters before a name, with white space
 _TAGS_OF_NAMES = ("nr", "ns", "nt", "nrt", "nrfg", "nz")
 _LONGEST_DOUBTFUL = 2  # characters of a Chinese name
-_TITLES = "mr mrs ms miss dr prof professor sir lady lord st"
+_TITLES_OF_PEOPLE = "mr mrs ms miss dr prof professor sir lady lord st"
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
-_NO_NAMES = words(f"{_TITLES} {_WEEKDAYS} i no the a an ok am pm")
+_NO_NAMES = words(f"{_TITLES_OF_PEOPLE} {_WEEKDAYS} i no the a an ok am pm")
 _CAPITAL_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+")
 
 
@@ -365,7 +369,7 @@ def _english_name_facts(text: str, is_known: Callable[[str], bool]) -> Iterator[
     """Runs of capitalized words; the first word of a sentence if it is known as a name's or a name
     goes on.
     """
-    matches = [match for match in _CAPITALIZED_WORD.finditer(text) if match[0][:1].isupper()]
+    matches = [match for match in _WORD_LIKE_A_NAME.finditer(text) if match[0][:1].isupper()]
     words_in_text = re.findall(r"[^\W\d_]{2,}", text)
     if len(words_in_text) > 3 and len(matches) > 0.75 * len(words_in_text):
         return  # a heading in title case
@@ -448,7 +452,7 @@ def _may_have_values(text: str) -> bool:
     """Whether a text has a numeral, or a word of a number or a month: most sentences have none."""
     if _NUMERAL.search(text):
         return True
-    return not _VALUE_WORDS.isdisjoint(_LETTERS.findall(text.lower()))
+    return not _VALUE_WORDS.isdisjoint(_WORD_LETTERS.findall(text.lower()))
 
 
 def values_in_passage(text: str) -> list[ClaimFact]:
@@ -525,7 +529,7 @@ def _tokens(text: str) -> tuple[tuple[int, int, str], ...]:
 def polarity(text: str, operators: frozenset[str] = NEGATIONS) -> Polarity:
     """What a text says "not" of; or what it says with other `operators`, such as "may"."""
     tokens = _tokens(text)
-    found: list[Operator] = []
+    found_operators: list[Operator] = []
     changed_places: set[int] = set()
     for place, (start, end, word) in enumerate(tokens):
         scope = _scope(tokens, place) if _is_operator(text, start, word, operators) else None
@@ -539,14 +543,14 @@ def polarity(text: str, operators: frozenset[str] = NEGATIONS) -> Polarity:
                 words=words_in_scope,
                 has_past=is_after_did and len(words_in_scope) > 1,
             )
-            found.append(operator)
+            found_operators.append(operator)
             changed_places |= {place, *scope}
     affirmed = [
         _content(word)
         for place, (_, _, word) in enumerate(tokens)
-        if place not in changed_places and _is_content(word)
+        if place not in changed_places and _is_content_word(word)
     ]
-    return Polarity(operators=tuple(found), affirmed=frozenset(affirmed))
+    return Polarity(operators=tuple(found_operators), affirmed=frozenset(affirmed))
 
 
 def _is_operator(text: str, start: int, word: str, operators: Collection[str]) -> bool:
@@ -562,12 +566,12 @@ def _scope(tokens: Sequence[tuple[int, int, str]], place: int) -> list[int] | No
             return None
         if word in _SCOPE_ENDS or word in NEGATIONS:
             break
-        if _is_content(word) and len(scope) < _SCOPE:
+        if _is_content_word(word) and len(scope) < _SCOPE:
             scope.append(following)
     return scope
 
 
-def _is_content(word: str) -> bool:
+def _is_content_word(word: str) -> bool:
     return word[0].isalnum() and word not in STOP_WORDS
 
 

@@ -26,8 +26,8 @@ from lightrag_jsonl.tracing.claim_facts import (
 )
 from lightrag_jsonl.tracing.claim_words import HEDGES, NEGATIONS, STRONG_WORDS
 from lightrag_jsonl.tracing.passages import (
+    CitedPassages,
     JudgedPassage,
-    Passages,
     Place,
     Window,
     is_chinese,
@@ -150,7 +150,7 @@ def _whole_sentences(text: str, start: int, end: int) -> Span:
     return min(start, around[0][0]), max(end, around[-1][1])
 
 
-def _reasons_of_strangers(claim: str, passages: Passages) -> Iterator[Reason]:
+def _reasons_of_strangers(claim: str, passages: CitedPassages) -> Iterator[Reason]:
     """The reasons to mark a claim that shares no word with the passages: numbers and dates that stand
     nowhere, and that nothing can be compared. In another language that is to be expected.
     """
@@ -267,14 +267,16 @@ def _same_date(fact: ClaimFact, source_fact: ClaimFact, values: Sequence[ClaimFa
 # ── quotations and names ────────────────────────────────────────────────────────
 
 
-def _quotation_reasons(claim: str, passages: Passages) -> Iterator[Reason]:
+def _quotation_reasons(claim: str, passages: CitedPassages) -> Iterator[Reason]:
     for fact in quotation_facts(claim):
         pieces = [letters_and_digits(piece) for piece in fact.text.replace("...", "…").split("…")]
         if not all(piece in passages.letters for piece in pieces):
             yield _lacking(claim, fact, "quotation")
 
 
-def _name_reasons(claim: str, passages: Passages, known_words: Collection[str]) -> Iterator[Reason]:
+def _name_reasons(
+    claim: str, passages: CitedPassages, known_words: Collection[str]
+) -> Iterator[Reason]:
     if is_chinese(claim) != is_chinese(passages.whole):
         return  # in another script, a name has other letters
     values = value_facts(claim)
@@ -296,7 +298,7 @@ def _name_reasons(claim: str, passages: Passages, known_words: Collection[str]) 
             )
 
 
-def _missing_part(name: str, passages: Passages) -> str:
+def _missing_part(name: str, passages: CitedPassages) -> str:
     """The part of a name that passages do not have, also not in a short form; "" if there is none."""
     if has_cjk(name):
         plain = simplified(name)
@@ -304,7 +306,7 @@ def _missing_part(name: str, passages: Passages) -> str:
         return "" if is_there else name
     parts = [part for part in name.replace("-", " ").split() if part[:1].isupper()]
     missing = [part for part in parts if not _stands(part, passages.stems)]
-    if not missing or _is_short_form(parts, missing, passages) or _is_acronym(name, passages):
+    if not missing or _is_part_of_name(parts, missing, passages) or _is_acronym(name, passages):
         return ""
     return " ".join(missing)
 
@@ -322,7 +324,7 @@ def _stands(part: str, stems: Collection[str]) -> bool:
     return True
 
 
-def _is_short_form(parts: Sequence[str], missing: Sequence[str], passages: Passages) -> bool:
+def _is_part_of_name(parts: Sequence[str], missing: Sequence[str], passages: CitedPassages) -> bool:
     """Whether the passages have the initials of a name, or another part of it that stands alone somewhere:
     Ms McCullough for Deb McCullough.
     """
@@ -338,7 +340,7 @@ def _is_short_form(parts: Sequence[str], missing: Sequence[str], passages: Passa
     return False
 
 
-def _is_acronym(name: str, passages: Passages) -> bool:
+def _is_acronym(name: str, passages: CitedPassages) -> bool:
     """Whether a name in capitals has the initials of capitalized words that follow each other."""
     letters = name.replace(".", "")
     return letters.isupper() and len(letters) > 1 and letters in passages.initials
@@ -360,7 +362,9 @@ def _polarity_reasons(claim: str, window: Window) -> Iterator[Reason]:
         yield from _lost_operators(claim, window, NEGATIONS, decides=True)
         return
     affirmed = {word for sentence in window.best for word in polarity(sentence).affirmed}
-    operators = [found for sentence in window.sentences for found in polarity(sentence).operators]
+    operators = [
+        operator for sentence in window.sentences for operator in polarity(sentence).operators
+    ]
     denied = {word for operator in operators for word in operator.words}
     for negation in claimed.operators:
         words = frozenset(negation.words)

@@ -27,7 +27,7 @@ BEST = 3  # sentences that share most words with a claim; they and their neighbo
 _WORDS_A_SENTENCE = 20  # about
 _LONGEST_HEADING = 60  # characters, of one without a mark
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
-_LATIN_WORD = re.compile("[A-Za-z]+")
+_LATIN_LETTERS = re.compile("[A-Za-z]+")
 _INITIAL = re.compile(r"\b[A-Z](?=\w)")
 _NEAR = 0.5  # of the words of a claim, in a sentence about the same
 
@@ -44,7 +44,7 @@ def _stem(term: str) -> str:
 @lru_cache(400)
 def is_chinese(text: str) -> bool:
     """Whether a text is mostly in a script with a word in one or two characters."""
-    return has_cjk(text) and len(_CJK_CHARACTER.findall(text)) > len(_LATIN_WORD.findall(text))
+    return has_cjk(text) and len(_CJK_CHARACTER.findall(text)) > len(_LATIN_LETTERS.findall(text))
 
 
 def letters_and_digits(text: str) -> str:
@@ -69,7 +69,7 @@ class Place:
     end: int
 
 
-class Sentence(NamedTuple):
+class PassageSentence(NamedTuple):
     """A sentence of a text by its characters, with its stems of content."""
 
     start: int
@@ -90,15 +90,17 @@ class _ReadText:
                 self.counts[_stem(word)] += count
 
     @cached_property
-    def sentences(self) -> tuple[Sentence, ...]:
+    def sentences(self) -> tuple[PassageSentence, ...]:
         text = self.text
         headings = [heading.start for heading in find_headings(text)]
-        sentences: list[Sentence] = []
+        sentences: list[PassageSentence] = []
         for start, end in sentence_spans(text):
             place = bisect_right(headings, end - 1) - 1
             is_heading = place >= 0 and start <= headings[place] < end
             is_heading = is_heading or _stands_alone(text, start, end)
-            sentences.append(Sentence(start, end, content_stems(text[start:end]), is_heading))
+            sentences.append(
+                PassageSentence(start, end, content_stems(text[start:end]), is_heading)
+            )
         return tuple(sentences)
 
     @cached_property
@@ -118,7 +120,7 @@ class _ReadText:
         return letters_and_digits(self.text)
 
 
-_read_text = lru_cache(400)(_ReadText)  # a passage is often cited several times
+_text_of_passage = lru_cache(400)(_ReadText)  # a passage is often cited several times
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
@@ -129,13 +131,13 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
     return text[:start].rstrip(" ").endswith("\n\n") and text[end:].lstrip(" ").startswith("\n")
 
 
-class Passages:
+class CitedPassages:
     """All passages that the claims of an answer are judged by."""
 
     def __init__(self, passages: tuple[JudgedPassage, ...]) -> None:
         self.backgrounds = [passage.background for passage in passages]
-        self._texts = [_read_text(passage.text) for passage in passages]
-        self._asides = [_read_text(text) for text in dict.fromkeys(self.backgrounds)]
+        self._texts = [_text_of_passage(passage.text) for passage in passages]
+        self._asides = [_text_of_passage(text) for text in dict.fromkeys(self.backgrounds)]
         self._counts: Counter[str] = Counter()
         for text in self._texts:
             self._counts.update(text.counts)
@@ -171,7 +173,7 @@ class Passages:
             if shared:
                 yield -math.fsum(shared), number
 
-    def sentences(self, number: int) -> tuple[Sentence, ...]:
+    def sentences(self, number: int) -> tuple[PassageSentence, ...]:
         """The sentences of a passage."""
         return self._texts[number].sentences
 
@@ -215,14 +217,14 @@ class Passages:
         return frozenset[str]().union(*[text.capitalized_words for text in self._texts])
 
 
-read_passages = lru_cache(32)(Passages)  # the claims of an answer have the same passages
+read_passages = lru_cache(32)(CitedPassages)  # the claims of an answer have the same passages
 
 
 class Window:
     """The sentences nearest to a claim, their neighbours, and what stands beside their passages."""
 
     def __init__(
-        self, passages: Passages, best: Sequence[tuple[int, int]], terms: frozenset[str]
+        self, passages: CitedPassages, best: Sequence[tuple[int, int]], terms: frozenset[str]
     ) -> None:
         self.passages = passages
         number, place = best[0]

@@ -142,10 +142,10 @@ def _is_statement(sentence: str) -> bool:
     if OFFERS.search(statement) or SOURCES_AS_SUBJECT.search(statement):
         return False
     terms = [term for term in search_terms(statement) if not is_grammatical(term)]
-    return len(terms) >= _LEAST_TERMS and not _is_title(statement)
+    return len(terms) >= _LEAST_TERMS and not _is_headline(statement)
 
 
-def _is_title(statement: str) -> bool:
+def _is_headline(statement: str) -> bool:
     """Whether all English words of content of a line without a full stop begin with a capital."""
     words_of_content = [word for word in statement.split() if not is_grammatical(word.lower())]
     is_capitalized = all(word[:1].isupper() for word in words_of_content if word[:1].isalpha())

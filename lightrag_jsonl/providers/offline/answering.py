@@ -13,7 +13,7 @@ from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.list_questions import asks_for_list
 from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.question_scope import asks_about_everything
-from lightrag_jsonl.providers.offline.keywords import question_names
+from lightrag_jsonl.providers.offline.keywords import names_in_question
 from lightrag_jsonl.providers.offline.overviews import overview_outline, overview_quotes
 from lightrag_jsonl.providers.offline.quotes import (
     Quote,
@@ -23,8 +23,8 @@ from lightrag_jsonl.providers.offline.quotes import (
 )
 from lightrag_jsonl.providers.offline.sentences import written_in
 
-NEAREST = 3  # sentences of an answer
-MOST_NAMES = 12  # of the graph, beside the sentences
+NEAREST_SENTENCES = 3  # sentences of an answer
+MOST_NAMES_TOLD = 12  # of the graph, beside the sentences
 # Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
 SETTING_WEIGHT = 0.5  # of a term that stands only in the headings above a sentence
 CHARACTER_WEIGHT = 0.5  # of a Chinese character beside the pairs of characters
@@ -87,9 +87,9 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
         quotes = nearest_quotes(question, context, language)
         opening = words.nearest_sentences
         notes = _notes(question, context, quotes, words)
-        quotes = quotes[: limit or NEAREST]
+        quotes = quotes[: limit or NEAREST_SENTENCES]
     if not quotes and asks_about_everything(question):
-        quotes = _beginnings(context)[: limit or NEAREST]
+        quotes = _beginnings(context)[: limit or NEAREST_SENTENCES]
         opening = words.beginnings
     if not quotes:
         return QuotedAnswer(_nothing_found(question, language, words))
@@ -107,7 +107,7 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     names, and no sentence has half of the words of one.
     """
     quotes = context_quotes(context)
-    names = question_names(question, language)
+    names = names_in_question(question, language)
     if names and not any(_holds_half(quote, name) for quote in quotes for name in names):
         return []
     weights = _term_weights(question, context, quotes)
@@ -136,7 +136,7 @@ def sentence_limit(response_type: str) -> int | None:
 
 def _nothing_found(question: str, language: Language, words: FixedWords) -> str:
     """What is said where no sentence has the words of the question, with its names."""
-    if names := question_names(question, language):
+    if names := names_in_question(question, language):
         return words.nothing_with.format(words.list_comma.join(names))
     return words.nothing_found
 
@@ -160,7 +160,7 @@ def _notes(
         if entity.name not in question and any(entity.name in quote.text for quote in quotes)
     ]
     if names:
-        notes.append(words.found_in_graph + words.list_comma.join(names[:MOST_NAMES]))
+        notes.append(words.found_in_graph + words.list_comma.join(names[:MOST_NAMES_TOLD]))
     return [*notes, words.lists_need_records]
 
 

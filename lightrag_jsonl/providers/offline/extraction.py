@@ -21,7 +21,7 @@ from lightrag_jsonl.providers.offline.listed_names import with_listed_names
 from lightrag_jsonl.providers.offline.phrases import Phrase
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence
 from lightrag_jsonl.providers.offline.quoting import (
-    LONGEST_LINE,
+    LONGEST_QUOTED_LINE,
     central_sentences,
     quoted_sentence,
     span_of_names,
@@ -112,7 +112,7 @@ def _extraction_of(text: str, sentences: Sequence[NamedSentence], language: Lang
         )
         for key, bearer in bearers.items()
     }
-    relations = tuple(_relations(text, sentences, entities, language))
+    relations = tuple(_neighbours(text, sentences, entities, language))
     return Extraction(
         entities=tuple(entities.values()),
         relations=relations,
@@ -153,7 +153,7 @@ def _type(phrases: Sequence[Phrase]) -> str:
     return min(votes, key=lambda type: (-votes[type], type), default=UNKNOWN_TYPE)
 
 
-def _relations(
+def _neighbours(
     text: str,
     sentences: Sequence[NamedSentence],
     entities: Mapping[str, EntityMention],
@@ -187,7 +187,7 @@ def _sentences_by_pair(
         keys = [key for key in dict.fromkeys(_name_keys(sentence)) if key in entities]
         for source, target in combinations(keys[:_NAMES_PER_SENTENCE], 2):
             start, end = span_of_names(sentence, (source, target))
-            if end - start > LONGEST_LINE:  # no quote would hold both
+            if end - start > LONGEST_QUOTED_LINE:  # no quote would hold both
                 continue
             pair = (target, source) if (target, source) in shared else (source, target)
             shared.setdefault(pair, []).append(sentence)

@@ -83,7 +83,7 @@ def offline_keywords(question: str, history: Sequence[Message], language: Langua
     return Keywords(high_level=tuple(themes), low_level=tuple(names), question=searched_question)
 
 
-def question_names(question: str, language: Language) -> list[str]:
+def names_in_question(question: str, language: Language) -> list[str]:
     """The different names in a question, in order."""
     sentences = find_sentences(sanitize(question), language, question=True)
     return _distinct_words([phrase.name for sentence in sentences for phrase in sentence.phrases])

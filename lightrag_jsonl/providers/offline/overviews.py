@@ -18,7 +18,7 @@ ENOUGH_NAMES = 3  # in a sentence; with more it is rather a list
 # shortest is quoted.
 ENOUGH_BYTES = 90
 MOST_PARTS = 20  # titles of documents or chapters
-MOST_NAMES = 8
+MOST_OVERVIEW_NAMES = 8
 CUT_MARK = "…"  # of a long sentence that was cut
 SPEECH = "\"'“‘「『"  # a sentence that begins so needs to be told who speaks
 
@@ -73,9 +73,9 @@ def _names_line(context: Context, words: FixedWords) -> str:
     """The names of the communities that the passages mention most; "" without any."""
     mentions: Counter[str] = Counter()
     for community in context.communities:
-        for name in community.entities[:MOST_NAMES]:
+        for name in community.entities[:MOST_OVERVIEW_NAMES]:
             mentions[name] = sum([chunk.text.count(name) for chunk in context.chunks])
-    names = [name for name, count in mentions.most_common(MOST_NAMES) if count]
+    names = [name for name, count in mentions.most_common(MOST_OVERVIEW_NAMES) if count]
     return words.names_mentioned_most + words.list_comma.join(names) if names else ""
 
 

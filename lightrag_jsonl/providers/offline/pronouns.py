@@ -35,8 +35,8 @@ _BEFORE_SUBJECT = re.compile(r"\W*(?:(?:the|mr|mrs|ms|dr|sir|lady)\.?\s+)*\W*", 
 _LONGEST_PREPOSITION = 12  # characters, with an article
 _OF_PLACE = re.compile(r"\b(?:in|at|near|from)\s+(?:the\s+)?$|[在于]$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)
-_ASIDE = re.compile(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a subject and its verb
-_NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
+_BRACKETED = re.compile(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a subject and its verb
+_SECOND_WORD = re.compile(r"\s+([^\W\d_]+)")
 _NO_VERBS = word_set("of and or for in on at from with as the a an to")
 _OWNED = re.compile(r"[的之]")
 _NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
@@ -184,8 +184,8 @@ def _is_subject(text: str, name: Phrase, end: int) -> bool:
     """Whether a verb follows the name that begins a sentence: no "'s", and no noun that the name describes."""
     if has_cjk(text[name.end - 1 : name.end + 1]):
         return _OWNED.match(text, name.end, end) is None
-    aside = _ASIDE.match(text, name.end, end)
-    word = _NEXT_WORD.match(text, aside.end() if aside else name.end, end)
+    aside = _BRACKETED.match(text, name.end, end)
+    word = _SECOND_WORD.match(text, aside.end() if aside else name.end, end)
     if word is None:
         return False
     following = word[1].casefold()

@@ -133,7 +133,7 @@ class _Setting:
             return True
         if TABLE_ROW.match(text, _line_start(text, start)):
             if _TABLE_RULE_BELOW.match(text, end):
-                self._header = _cells(line)
+                self._header = _quoted_cells(line)
                 return True
             return _TABLE_RULE.fullmatch(line) is not None
         self._header = []
@@ -160,7 +160,7 @@ class _Setting:
 
     def row(self, line: str) -> str:
         """A row of a table, each cell after the name of its column."""
-        cells = _cells(line)
+        cells = _quoted_cells(line)
         if len(cells) != len(self._header):
             return " | ".join(cells)
         colon = _colon(line)
@@ -179,7 +179,7 @@ def _line_start(text: str, place: int) -> int:
     return text.rfind("\n", 0, place) + 1
 
 
-def _cells(row: str) -> list[str]:
+def _quoted_cells(row: str) -> list[str]:
     return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 

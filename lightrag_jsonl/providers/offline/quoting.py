@@ -11,7 +11,7 @@ from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.providers.offline.markup import quoted_line
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence
 
-LONGEST_LINE = 320  # characters
+LONGEST_QUOTED_LINE = 320  # characters
 _DESCRIBING_SENTENCES = 3  # of a description
 _COMPARED_SENTENCES = 50  # of a name in a text: bounds the time
 _END_OF_CLAUSE = re.compile(r"[,;:，；：](?:\s+|(?<=[，；：]))")
@@ -30,7 +30,7 @@ def central_sentences(text: str, sentences: Sequence[NamedSentence], key: str) -
     quotes: list[str] = []
     for sentence in ranked[:_DESCRIBING_SENTENCES]:
         line = quoted_sentence(text, sentence, [key])
-        if quotes and len("".join([*quotes, line])) > LONGEST_LINE:
+        if quotes and len("".join([*quotes, line])) > LONGEST_QUOTED_LINE:
             continue
         quotes.append(line)
     return ("" if has_cjk("".join(quotes)[-2:]) else " ").join(quotes)
@@ -50,11 +50,11 @@ def quoted_sentence(text: str, sentence: NamedSentence, keys: Iterable[str]) -> 
         own_keys = [key for key in keys if key in names]
         return f"{heading.name}{colon}{quoted_sentence(text, sentence, own_keys)}"
     start, end = span_of_names(sentence, keys)
-    if end - sentence.start <= LONGEST_LINE:
-        return quoted_line(_explained(text, sentence), LONGEST_LINE)
+    if end - sentence.start <= LONGEST_QUOTED_LINE:
+        return quoted_line(_explained(text, sentence), LONGEST_QUOTED_LINE)
     clauses = _END_OF_CLAUSE.finditer(text, sentence.start, start)
     clause_start = max((clause.end() for clause in clauses), default=start)
-    return "…" + quoted_line(text[clause_start : sentence.end], LONGEST_LINE)
+    return "…" + quoted_line(text[clause_start : sentence.end], LONGEST_QUOTED_LINE)
 
 
 def span_of_names(sentence: NamedSentence, keys: Iterable[str]) -> tuple[int, int]:
