@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install '.[server]'")
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions, LightRAG
 from lightrag_jsonl.testing import ScriptedLLM

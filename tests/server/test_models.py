@@ -67,7 +67,7 @@ def test_serve_takes_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         rag.insert(TEXT)
     opened: list[Indexes] = []
     monkeypatch.setattr(Indexes, "open", lambda indexes, folders: opened.append(indexes))
-    monkeypatch.setattr("uvicorn.run", lambda app, **settings: None)
+    monkeypatch.setattr("uvicorn.Server.run", lambda server: setattr(server, "started", True))
     folder = str(tmp_path / "kb")
     options = ["--llm", "m", "--llm-for", "answer=a", "--base-url", "http://localhost:1/v1"]
     options += ["--reranker", "r", "--reranker-base-url", "http://localhost:2"]
