@@ -12,7 +12,7 @@ from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
 from lightrag_jsonl.cli.output import confirm, cost_words, one_line, table, width, wrapped
 from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
-from lightrag_jsonl.core.types import Relation
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Relation
 from lightrag_jsonl.curation.duplicates import groups
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing.trace import look_up_sources
@@ -63,7 +63,7 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
     )
     documents = [document.title or document.name for document in chunks.documents.values()]
     rows = [_table_row(relation, entity.name) for relation in relations[:limit]]
-    names = f"{entity.name} ({entity.type})"
+    names = entity.name if entity.type == UNKNOWN_TYPE else f"{entity.name} ({entity.type})"
     also = f"also {', '.join(entity.aliases)}" if entity.aliases else ""
     unlisted = (
         f"… {len(relations) - limit:,} more (-n {len(relations)})" if len(relations) > limit else ""
