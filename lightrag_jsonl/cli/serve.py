@@ -83,7 +83,7 @@ def serve_command(
 ) -> CommandOutput:
     """Add documents and ask in the browser; answer programs.
 
-    Each DEFAULT_FOLDER (default kb) is an index, under its name; an index is made where there is none. On a
+    Each FOLDER (default kb) is an index, under its name; an index is made where there is none. On a
     machine with a screen, the page is opened in the browser.
 
     The server offers REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
