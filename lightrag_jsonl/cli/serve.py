@@ -37,7 +37,7 @@ SERVER_PACKAGES: Final = ("prometheus_client", "starlette", "uvicorn")
 
 
 @command(
-    click.argument("folders", nargs=-1, type=DEFAULT_FOLDER, metavar="[DEFAULT_FOLDER]..."),
+    click.argument("folders", nargs=-1, type=DEFAULT_FOLDER, metavar="[FOLDER]..."),
     option("--no-open", "Do not open the page in a browser.", is_flag=True),
     llm,
     llm_for,
