@@ -32,12 +32,12 @@ from lightrag_jsonl.providers.settings import Setup, chosen_setting
 from lightrag_jsonl.rag.opening import open_async, open_index
 from lightrag_jsonl.storage.opening import has_index
 
-DEFAULT_FOLDER: Final = click.Path(file_okay=False, path_type=Path)
+INDEX_FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 SERVER_PACKAGES: Final = ("prometheus_client", "starlette", "uvicorn")
 
 
 @command(
-    click.argument("folders", nargs=-1, type=DEFAULT_FOLDER, metavar="[FOLDER]..."),
+    click.argument("folders", nargs=-1, type=INDEX_FOLDER, metavar="[FOLDER]..."),
     option("--no-open", "Do not open the page in a browser.", is_flag=True),
     llm,
     llm_for,
