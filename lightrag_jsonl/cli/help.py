@@ -12,6 +12,8 @@ from lightrag_jsonl.cli.options import (
     file_limit_options,
     limit_options,
     models,
+    read_chunks,
+    read_mode,
     reading_options,
     together,
 )
@@ -55,7 +57,7 @@ in ./lightrag-jsonl.toml. In the page (`serve`), a model can be set and tested.
 These belong to `insert`, and the index remembers the first group. A file above
 a limit is not read, and named with the reason.
 """,
-        options=together(reading_options, file_limit_options),
+        options=together(reading_options, read_mode, read_chunks, file_limit_options),
     ),
     "limits": Topic(
         summary="how many calls and tokens a command may use",

@@ -229,7 +229,7 @@ read_mode = option(
     "question finds it). The index remembers it.",
     click.Choice(get_args(ReadMode)),
 )
-read_chunks = option(
+read_chunks = further(
     "--read-chunks",
     "With --read asked: how many chunks are read for a question (default 8).",
     NON_NEGATIVE,

@@ -38,6 +38,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "postgres": ("--embedder hash", "modes chunks"),
     "load": ("--readers 1 --seconds 0.5", "sqlite postgres chunks"),
     "asked": ("--data musique-a --embedder hash --chunks 2", "sets"),
+    "baselines": ("--data musique-a --embedders hash --questions 2", "sets"),
     "gleaning": ("--runs gpt-4o", "runs"),
     "aliases": ("--runs gpt-4o", "indexes"),
     "homonyms": ("--others 5", "entities"),

