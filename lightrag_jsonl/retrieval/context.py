@@ -414,7 +414,7 @@ def without_repetition(fact: Fact, repeated: Repeated) -> str:
     ]
     description = "\n".join(texts)
     own_passages = [repeated.passages[id] for id in fact.chunk_ids if id in repeated.passages]
-    return _without_sentences_of(own_passages, description, names) if description else ""
+    return _without_sentences_of(own_passages, description, names) if own_passages else description
 
 
 def _without_sentences_of(
@@ -429,12 +429,14 @@ def _without_sentences_of(
     lines: list[list[str]] = []  # the sentences of each line, each with the white space before it
     repeated: set[str] = set()
     for line in description.split("\n"):
-        sentences = [line]
-        if not _is_repeated(line, passages):  # as most lines are, whole
-            ends = [0, *[end for _, end in sentence_spans(line)]]
-            sentences = [line[start:end] for start, end in itertools.pairwise(ends)]
-        lines.append(sentences)
+        if _is_repeated(line, passages):  # as most lines are, whole
+            repeated.add(line)
+            lines.append([line])
+            continue
+        ends = [0, *[end for _, end in sentence_spans(line)]]
+        sentences = [line[start:end] for start, end in itertools.pairwise(ends)]
         repeated.update([sentence for sentence in sentences if _is_repeated(sentence, passages)])
+        lines.append(sentences)
     visible_text = "\n".join([*repeated, *[passage.heading for passage in passages]])
     if not repeated or not all(name in visible_text for name in names):
         return description

@@ -121,9 +121,7 @@ class ContextWriter:
 
     def names_both_ends(self, relation: Relation) -> bool:
         """Whether the question has all words of both names of a relation."""
-        names = (relation.source, relation.target)
-        terms = [set(search_terms(name)) for name in names]
-        return all(name_terms and name_terms <= self._question_terms for name_terms in terms)
+        return self._has_name(relation.source) and self._has_name(relation.target)
 
     def _is_named(self, fact: Entity | Relation) -> bool:
         """Whether the question has all words of the entity's name, or of a name of the relation."""
@@ -131,8 +129,12 @@ class ContextWriter:
             names = (fact.name, *fact.aliases)
         else:
             names = (fact.source, fact.target)
-        terms = [set(search_terms(name)) for name in names]
-        return any(name_terms and name_terms <= self._question_terms for name_terms in terms)
+        return any(map(self._has_name, names))
+
+    def _has_name(self, name: str) -> bool:
+        """Whether the question has all words of a name."""
+        terms = search_terms(name)
+        return bool(terms) and self._question_terms.issuperset(terms)
 
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entry among the sources."""
