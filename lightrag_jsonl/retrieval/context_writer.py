@@ -38,7 +38,7 @@ SHOWN_PREDICATES = 5  # of a relation, in each direction
 SHOWN_TEXTS = 3  # of the description of an entity or a relation that the question does not name
 VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
 
-_LINE_MARK = re.compile(r"^\s*(?:(?:#{1,6}|[-*+•·●▪>]|\d{1,3}[.)])\s+)+")
+_LINE_MARK = re.compile(r"\s*(?:(?:#{1,6}|[-*+•·●▪>]|\d{1,3}[.)])\s+)+")
 _GAP = re.compile(r" {4,}")
 _BARE_WORD = re.compile(r"[^\W_]+")
 _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
@@ -373,7 +373,8 @@ def _says_nothing(predicate: str) -> bool:
 
 def plain_statement(text: str) -> str:
     """A text without the marks of a heading, of an item of a list and of emphasis."""
-    return without_marks(_LINE_MARK.sub("", text)).strip()
+    mark = _LINE_MARK.match(text)
+    return without_marks(text[mark.end() :] if mark else text).strip()
 
 
 def new_statements(fact: Entity | Relation, description: str) -> list[str]:
