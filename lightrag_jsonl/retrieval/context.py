@@ -430,13 +430,13 @@ def _without_sentences_of(
     repeated: set[str] = set()
     letters = "\n".join([passage.letters for passage in passages])
     for line in description.split("\n"):
-        if _is_repeated(line, letters):  # as most lines are, whole
+        if _stands_whole(line, letters):  # as most lines are, whole
             repeated.add(line)
             lines.append([line])
             continue
         ends = [0, *[end for _, end in sentence_spans(line)]]
         sentences = [line[start:end] for start, end in itertools.pairwise(ends)]
-        repeated.update([sentence for sentence in sentences if _is_repeated(sentence, letters)])
+        repeated.update([sentence for sentence in sentences if _stands_whole(sentence, letters)])
         lines.append(sentences)
     visible_text = "\n".join([*repeated, *[passage.heading for passage in passages]])
     if not repeated or not all(name in visible_text for name in names):
@@ -448,7 +448,7 @@ def _without_sentences_of(
     return "\n".join(filter(None, new_lines))
 
 
-def _is_repeated(text: str, letters: str) -> bool:
+def _stands_whole(text: str, letters: str) -> bool:
     """Whether a text is a whole sentence, or several, of one of the passages with these letters."""
     sentence = without_spaces(text)
     return bool(sentence) and not sentence[-1].isalnum() and sentence in letters

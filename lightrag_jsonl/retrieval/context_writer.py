@@ -172,7 +172,7 @@ class ContextWriter:
         if chunk.document_id in self.context.paged:
             page = self.words.page.format(chunk.page)
         heading = chunk.heading.removeprefix(f"{chunk.title}{HEADING_SEPARATOR}")
-        parts = (_label(heading), page)
+        parts = (_shown_label(heading), page)
         return self.words.comma.join(filter(None, parts))
 
     def text(
@@ -300,8 +300,8 @@ class ContextWriter:
 
     def _title(self, document_id: str) -> str:
         """A document's title with its date."""
-        title = _label(self.context.documents.get(document_id, document_id))
-        date = _label(self.context.dates.get(document_id, ""))
+        title = _shown_label(self.context.documents.get(document_id, document_id))
+        date = _shown_label(self.context.dates.get(document_id, ""))
         return title + (self.words.brackets.format(date) if date else "")
 
     @cached_property
@@ -431,7 +431,7 @@ def escaped(text: str) -> str:
 
 
 @lru_cache(1_000)  # the same titles, dates and headings come again and again
-def _label(text: str) -> str:
+def _shown_label(text: str) -> str:
     return safe_line(text)[:LABEL_LENGTH]
 
 
