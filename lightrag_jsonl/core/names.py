@@ -52,12 +52,14 @@ def nfkc_casefold(text: str) -> str:
     """NFKC, casefold and simplified characters, repeated until nothing changes; 10² is 10^2, not 102."""
     if text.isascii():
         return text.casefold()
-    text = _EXPONENT.sub(r"^\1", text)
+    if _RAISED.search(text):
+        text = _EXPONENT.sub(r"^\1", text)
     folded = unicodedata.normalize("NFKC", text).casefold()
     folded = with_simple_characters(folded) if has_cjk(folded) else folded
     return folded if folded == text else nfkc_casefold(folded)
 
 
+_RAISED = re.compile("[⁰¹²³⁴-⁹ⁿⁱ]")  # found in a tenth of the time
 _EXPONENT = re.compile(  # not ¹⁴C, Ca²⁺
     r"(?<=[\w)])(?<![⁰¹²³⁴-⁹⁺⁻])([⁻⁺]?[⁰¹²³⁴-⁹ⁿⁱ]+)(?![⁰¹²³⁴-⁹⁺⁻])"
 )

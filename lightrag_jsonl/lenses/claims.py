@@ -182,6 +182,8 @@ class ClaimMemory:
         may_learn = snapshot.count_relations(RELATIONS_LEARNED_FROM + 1) <= RELATIONS_LEARNED_FROM
         if not (may_learn or self._stated_kinds):
             return ClaimIndex(())
+        if may_learn and not self.claims(snapshot).by_chunk:
+            return ClaimIndex(())
         chunks = snapshot.chunks(ids=chunk_ids)
         if may_learn:
             return self.claims(snapshot).of_chunks(chunks)

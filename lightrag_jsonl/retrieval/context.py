@@ -4,7 +4,7 @@ import hmac
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic
+from typing import Final, Generic
 
 from lightrag_jsonl.core.answers import Context, Dropped
 from lightrag_jsonl.core.claims import Conflict
@@ -34,14 +34,16 @@ REDUCED = 0.9  # if a selection was too long, the next one has at most this shar
 
 @dataclass(frozen=True, slots=True)
 class Line(Generic[Fact]):
-    """An entity or a relation as the context shows it: its description may be cut.
+    """An entity or a relation as the context shows it: its `description` may be cut.
 
-    `texts` are the lines of the stored description that are shown.
+    `texts` are the lines of the stored description that are shown; `tokens` are those of `text`.
     """
 
     fact: Fact
+    description: str
     text: str
-    texts: tuple[str, ...]
+    texts: Sequence[str]
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,9 @@ class FactLines:
     def tokens(self) -> int:
         """The tokens of both kinds."""
         return self.entity_tokens + self.relation_tokens
+
+
+NO_FACTS: Final = FactLines(entities={}, relations={}, entity_tokens=0, relation_tokens=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +131,8 @@ def fit_context(
     )
     return replace(
         found_context,
-        entities=tuple([line.fact for line in fit.entities]),
-        relations=tuple([line.fact for line in fit.relations]),
+        entities=tuple(map(shown_fact, fit.entities)),
+        relations=tuple(map(shown_fact, fit.relations)),
         chunks=tuple(fit.chunks),
         tokens=tokens,
         prompt=prompt,
@@ -188,8 +193,10 @@ class ContextSelection:
         """The selected items, each kind in the order of rank."""
         headings = self._tokenizer.count("\n\n".join(self._writer.headings()))
         room = self._total - headings
-        certain_chunks, _ = self._passages(self._promised)
-        telling = self._telling_facts(certain_chunks, room - self._promised)
+        telling = NO_FACTS
+        if self._context.entities or self._context.relations:
+            certain_chunks, _ = self._passages(self._promised)
+            telling = self._telling_facts(certain_chunks, room - self._promised)
         chunks, chunk_tokens = self._passages(room - telling.tokens)
         facts = self._further_facts(telling, chunks, room - telling.tokens - chunk_tokens)
         return Fit(
@@ -214,8 +221,7 @@ class ContextSelection:
                 and not content_stems(relation_text(relation)).isdisjoint(missing_stems)
             ):
                 relations[rank] = relation
-        nothing = FactLines(entities={}, relations={}, entity_tokens=0, relation_tokens=0)
-        return self._with_facts(nothing, entities, relations, chunks, budget)
+        return self._with_facts(NO_FACTS, entities, relations, chunks, budget)
 
     def _further_facts(self, telling: FactLines, chunks: Sequence[Chunk], budget: int) -> FactLines:
         """The telling facts, and those of the other facts that fit into a budget of their own."""
@@ -239,6 +245,8 @@ class ContextSelection:
 
         Nothing in the lines of the further facts repeats the chunks.
         """
+        if not (entities or relations):
+            return selected
         repeated = Repeated(
             passages={
                 chunk.id: Passage(self._writer.heading(0, chunk), without_spaces(chunk.text))
@@ -301,42 +309,57 @@ class ContextSelection:
         lines: dict[int, Line[Fact]] = {}
         total = 0
         for rank, fact in facts.items():
-            line = self._line(fact, repeated)
-            is_empty = isinstance(fact, Relation) and is_unstated(fact)
-            if is_empty and not line.fact.description:
+            texts = self._writer.relevant_texts(fact, without_repetition(fact, repeated))
+            description = as_sentences(texts)
+            if not description and isinstance(fact, Relation) and is_unstated(fact):
                 continue
-            tokens = self._tokenizer.count(line.text) + number_tokens
+            line = self._line(fact, texts, description)
+            tokens = line.tokens + number_tokens
             if total + tokens <= room:
                 lines[rank] = line
                 total += tokens
-                repeated.texts.update(line.texts)
+                repeated.texts.update(texts)
         return lines, total
 
-    def _line(self, fact: Fact, repeated: Repeated) -> Line[Fact]:
-        """The line of a fact; a long description is cut, lest one hub fill a whole section."""
+    def _line(self, fact: Fact, texts: Sequence[str], description: str) -> Line[Fact]:
+        """The line of a fact with these texts of its description, which are its `description` without dates;
+        a long one is cut, lest one hub fill a whole section.
+        """
         is_entity = isinstance(fact, Entity)
         limit = int((self._entity_budget if is_entity else self._relation_budget) * CLIP_SHARE)
-        texts = self._writer.relevant_texts(without_repetition(fact, repeated))
-        description = as_sentences(texts)
-        text = self._writer.fact(fact, as_sentences(list(map(self._writer.with_date, texts))))
-        is_long = self._tokenizer.count(text) > limit
-        if is_long and self._tokenizer.count(description) > limit:
+        dated_texts = list(map(self._writer.with_date, texts))
+        dated_description = description if dated_texts == texts else as_sentences(dated_texts)
+        text = self._writer.fact(fact, dated_description)
+        tokens = self._tokenizer.count(text)
+        if tokens > limit and self._tokenizer.count(description) > limit:
             description = self._tokenizer.truncate(description, limit).rstrip() + "…"
             text = self._writer.fact(fact, description)
-        return Line(replace(fact, description=description), text, tuple(texts))
+            tokens = self._tokenizer.count(text)
+        return Line(fact, description, text, texts, tokens)
 
     def _beginning(self, chunk: Chunk, limit: int) -> Chunk | None:
         """The beginning of a chunk that fits, to the end of a sentence if one ends there, or of a character;
         None if it is not worth its heading.
         """
         text = self._tokenizer.truncate(chunk.text, limit) if limit >= LEAST_PASSAGE else ""
-        ends = [end for _, end in sentence_spans(text)[:-1]]  # the last sentence was cut
-        if ends and self._tokenizer.count(text[: ends[-1]]) >= LEAST_PASSAGE:
-            text = text[: ends[-1]]
+        paragraph = (
+            text.rstrip().rfind("\n\n") + 1
+        )  # the beginning of the last one; it ends a sentence
+        ends = [
+            end for _, end in sentence_spans(text[paragraph:])[:-1]
+        ]  # the last sentence was cut
+        end = paragraph + ends[-1] if ends else len(text[:paragraph].rstrip())
+        if end and self._tokenizer.count(text[:end]) >= LEAST_PASSAGE:
+            text = text[:end]
         if not text.strip():
             return None
         tokens = self._tokenizer.count(text)
         return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
+
+
+def shown_fact(line: Line[Fact]) -> Fact:
+    """The fact as its line says it."""
+    return replace(line.fact, description=line.description)
 
 
 def rank_of(item: tuple[int, object]) -> int:
@@ -379,8 +402,8 @@ def context_mark(context: Context, secret: str) -> str:
 # ── descriptions do not repeat the passages ─────────────────────────────────────
 
 
-def without_repetition(fact: Fact, repeated: Repeated) -> Fact:
-    """A fact whose description leaves out the sentences of the fact's own passages (by chunk id), and the
+def without_repetition(fact: Fact, repeated: Repeated) -> str:
+    """A fact's description without the sentences of the fact's own passages (by chunk id), and the
     texts of other lines that have the fact's names.
     """
     names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
@@ -391,9 +414,7 @@ def without_repetition(fact: Fact, repeated: Repeated) -> Fact:
     ]
     description = "\n".join(texts)
     own_passages = [repeated.passages[id] for id in fact.chunk_ids if id in repeated.passages]
-    if own_passages:
-        description = _without_sentences_of(own_passages, description, names)
-    return replace(fact, description=description)
+    return _without_sentences_of(own_passages, description, names) if own_passages else description
 
 
 def _without_sentences_of(
@@ -406,16 +427,17 @@ def _without_sentences_of(
     a description.
     """
     lines: list[list[str]] = []  # the sentences of each line, each with the white space before it
+    repeated: set[str] = set()
+    letters = "\n".join([passage.letters for passage in passages])
     for line in description.split("\n"):
+        if _stands_whole(line, letters):  # as most lines are, whole
+            repeated.add(line)
+            lines.append([line])
+            continue
         ends = [0, *[end for _, end in sentence_spans(line)]]
-        lines.append([line[start:end] for start, end in itertools.pairwise(ends)])
-    sentences = [sentence for line in lines for sentence in line]
-    repeated = {
-        sentence
-        for sentence in sentences
-        if not sentence[-1].isalnum()  # a whole sentence
-        and any(without_spaces(sentence) in passage.letters for passage in passages)
-    }
+        sentences = [line[start:end] for start, end in itertools.pairwise(ends)]
+        repeated.update([sentence for sentence in sentences if _stands_whole(sentence, letters)])
+        lines.append(sentences)
     visible_text = "\n".join([*repeated, *[passage.heading for passage in passages]])
     if not repeated or not all(name in visible_text for name in names):
         return description
@@ -424,6 +446,12 @@ def _without_sentences_of(
         for line in lines
     ]
     return "\n".join(filter(None, new_lines))
+
+
+def _stands_whole(text: str, letters: str) -> bool:
+    """Whether a text is a whole sentence, or several, of one of the passages with these letters."""
+    sentence = without_spaces(text)
+    return bool(sentence) and not sentence[-1].isalnum() and sentence in letters
 
 
 def without_spaces(text: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from lightrag_jsonl.core.answers import Community, CommunityReport, Context
 from lightrag_jsonl.core.citation_markers import CITATION_LABEL, SOURCE_LABEL
@@ -38,17 +38,17 @@ SHOWN_PREDICATES = 5  # of a relation, in each direction
 SHOWN_TEXTS = 3  # of the description of an entity or a relation that the question does not name
 VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
 
-_LINE_MARK = re.compile(r"^\s*(?:(?:#{1,6}|[-*+•·●▪>]|\d{1,3}[.)])\s+)+")
+_LINE_MARK = re.compile(r"\s*(?:(?:#{1,6}|[-*+•·●▪>]|\d{1,3}[.)])\s+)+")
 _GAP = re.compile(r" {4,}")
 _BARE_WORD = re.compile(r"[^\W_]+")
 _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
 _CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
 _EMPTY_WORDS = frozenset(("a", "an", "the", "is", "are", "was", "were"))
-_OPENING_MARKS = ("[", "［", "【", "(", "（", "<sup>")
 _BEFORE_NUMBER = r"(?:[^\w\[\]］】]|_){0,9}"
-_OPENED_NUMBER = re.compile(
-    rf"(?<!\\)(?:[\[［【](?={_BEFORE_NUMBER}(?:{CITATION_LABEL}{_BEFORE_NUMBER})?\d)"
-    rf"|[(（](?={_BEFORE_NUMBER}{SOURCE_LABEL}{_BEFORE_NUMBER}\d)|<sup>(?=\s*\d))"
+_OPENED_NUMBER = re.compile(  # a class of characters comes first, since `re` looks for that fast
+    r"[\[［【(（<](?<!\\.)"
+    rf"(?:(?<=[\[［【])(?={_BEFORE_NUMBER}(?:{CITATION_LABEL}{_BEFORE_NUMBER})?\d)"
+    rf"|(?<=[(（])(?={_BEFORE_NUMBER}{SOURCE_LABEL}{_BEFORE_NUMBER}\d)|(?<=<)sup>(?=\s*\d))"
 )
 
 
@@ -100,17 +100,17 @@ class ContextWriter:
     def with_date(self, text: str) -> str:
         """A text of a description, after the time when it holds, as far as that is known."""
         date = self.context.claim_dates.get(text, "")
-        text = plain_statement(text)
+        text = plain_statement(text) if date else text
         if not (date and text):
             return text
         label = self.words.brackets.format(date)
         return f"{label.strip()} {text}" if label.startswith(" ") else f"{label}{text}"
 
-    def relevant_texts(self, fact: Entity | Relation) -> list[str]:
-        """All texts of a fact's description if they are few or the question names the fact; or else those
+    def relevant_texts(self, fact: Entity | Relation, description: str) -> list[str]:
+        """All texts of a description of a fact if they are few or the question names the fact; or else those
         that have most words of the question, in their order: a hub's other texts are about something else.
         """
-        texts = new_statements(fact)
+        texts = new_statements(fact, description)
         is_long = len(texts) > SHOWN_TEXTS and bool(self.question_stems)
         if not is_long or self._is_named(fact):
             return texts
@@ -121,9 +121,7 @@ class ContextWriter:
 
     def names_both_ends(self, relation: Relation) -> bool:
         """Whether the question has all words of both names of a relation."""
-        names = (relation.source, relation.target)
-        terms = [set(search_terms(name)) for name in names]
-        return all(name_terms and name_terms <= self._question_terms for name_terms in terms)
+        return self._has_name(relation.source) and self._has_name(relation.target)
 
     def _is_named(self, fact: Entity | Relation) -> bool:
         """Whether the question has all words of the entity's name, or of a name of the relation."""
@@ -131,8 +129,12 @@ class ContextWriter:
             names = (fact.name, *fact.aliases)
         else:
             names = (fact.source, fact.target)
-        terms = [set(search_terms(name)) for name in names]
-        return any(name_terms and name_terms <= self._question_terms for name_terms in terms)
+        return any(map(self._has_name, names))
+
+    def _has_name(self, name: str) -> bool:
+        """Whether the question has all words of a name."""
+        terms = search_terms(name)
+        return bool(terms) and self._question_terms.issuperset(terms)
 
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own text: its heading, and its entry among the sources."""
@@ -170,7 +172,7 @@ class ContextWriter:
         if chunk.document_id in self.context.paged:
             page = self.words.page.format(chunk.page)
         heading = chunk.heading.removeprefix(f"{chunk.title}{HEADING_SEPARATOR}")
-        parts = (safe_line(heading)[:LABEL_LENGTH], page)
+        parts = (_shown_label(heading), page)
         return self.words.comma.join(filter(None, parts))
 
     def text(
@@ -298,8 +300,8 @@ class ContextWriter:
 
     def _title(self, document_id: str) -> str:
         """A document's title with its date."""
-        title = safe_line(self.context.documents.get(document_id, document_id))[:LABEL_LENGTH]
-        date = safe_line(self.context.dates.get(document_id, ""))[:LABEL_LENGTH]
+        title = _shown_label(self.context.documents.get(document_id, document_id))
+        date = _shown_label(self.context.dates.get(document_id, ""))
         return title + (self.words.brackets.format(date) if date else "")
 
     @cached_property
@@ -334,7 +336,7 @@ class ContextWriter:
 
 def readable_description(fact: Entity | Relation) -> str:
     """A description on one line, each text of it a sentence, without a name or a triple alone."""
-    return as_sentences(new_statements(fact))
+    return as_sentences(new_statements(fact, fact.description))
 
 
 def other_names(entity: Entity) -> list[str]:
@@ -371,15 +373,18 @@ def _says_nothing(predicate: str) -> bool:
 
 def plain_statement(text: str) -> str:
     """A text without the marks of a heading, of an item of a list and of emphasis."""
-    return without_marks(_LINE_MARK.sub("", text)).strip()
+    mark = _LINE_MARK.match(text)
+    return without_marks(text[mark.end() :] if mark else text).strip()
 
 
-def new_statements(fact: Entity | Relation) -> list[str]:
-    """The lines of a description that say more than the fact's own line says already: more than a name, or
+def new_statements(fact: Entity | Relation, description: str) -> list[str]:
+    """The lines of a description of a fact that say more than the fact's own line says already: more than a name, or
     than source, predicate and target.
     """
+    if not description:
+        return []
     stated = set(_own_names_and_triples(fact))
-    texts = dict.fromkeys(fact.description.split("\n"))  # what was left of two may be the same
+    texts = dict.fromkeys(description.split("\n"))  # what was left of two may be the same
     return [text for text in texts if _bare_words(text) not in stated]
 
 
@@ -422,9 +427,12 @@ def excerpt_text(chunk: Chunk, spans: Sequence[Excerpt]) -> str:
 
 def escaped(text: str) -> str:
     """A document's text with a backslash before each bracket that opens a number, labeled or not."""
-    if any(mark in text for mark in _OPENING_MARKS):
-        return _OPENED_NUMBER.sub(r"\\\g<0>", text)
-    return text
+    return _OPENED_NUMBER.sub(r"\\\g<0>", text)
+
+
+@lru_cache(1_000)  # the same titles, dates and headings come again and again
+def _shown_label(text: str) -> str:
+    return safe_line(text)[:LABEL_LENGTH]
 
 
 def safe_line(text: str) -> str:

@@ -128,7 +128,8 @@ def _in_reading_order(task: SearchTask, kind: Kind, facts: Mapping[int, Fact]) -
     ordered_facts = dict(facts)
     for row, texts in texts_by_row.items():
         description = _ordered_lines(facts[row].description, texts)
-        ordered_facts[row] = replace(facts[row], description=description)
+        if description != facts[row].description:
+            ordered_facts[row] = replace(facts[row], description=description)
     return ordered_facts
 
 

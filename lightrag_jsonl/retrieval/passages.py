@@ -1,7 +1,7 @@
 """Which of the passages found are shown: one of several copies, and front matter last or not at all."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,6 +12,7 @@ from lightrag_jsonl.core.front_matter import asks_for_front_matter
 from lightrag_jsonl.core.question_scope import TEXT_WORDS, content_words
 from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.core.text import folded_passage
+from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.hits import Hits, column
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.rows import Fingerprint
@@ -174,14 +175,16 @@ def _unasked_boilerplate(
     }
     if not boilerplate:
         return []
-    chunks = task.snapshot.chunks(rows_by_original)
-    proper_texts = [chunks[row].text for row in rows_by_original if row not in boilerplate]
-    missing_words = _missing_words(question, "\n".join(proper_texts).casefold())
+    words = [stem(word) for word in content_words(question) if word not in TEXT_WORDS]
+    words_by_row = {
+        row: _words_in([chunk], words) for row, chunk in task.snapshot.chunks(boilerplate).items()
+    }
+    proper_words: frozenset[str] = frozenset()
+    if any(words_by_row.values()):
+        proper_rows = rows_by_original.keys() - boilerplate
+        proper_words = _words_in(task.snapshot.chunks(proper_rows).values(), words)
     return [
-        row
-        for row in rows_by_original
-        if row in boilerplate
-        and not any(word in chunks[row].text.casefold() for word in missing_words)
+        row for row in rows_by_original if row in boilerplate and words_by_row[row] <= proper_words
     ]
 
 
@@ -193,7 +196,7 @@ def _is_repeated(task: SearchTask, rows: Sequence[int]) -> bool:
     return len(documents) >= REPEATED
 
 
-def _missing_words(question: str, text: str) -> list[str]:
-    """The words of a question that a text does not have, without words for texts and their parts."""
-    words = [stem(word) for word in content_words(question) if word not in TEXT_WORDS]
-    return [word for word in words if word not in text]
+def _words_in(chunks: Iterable[Chunk], words: Collection[str]) -> frozenset[str]:
+    """Those of some words that the texts of the chunks have."""
+    text = "\n".join([chunk.text for chunk in chunks]).casefold()
+    return frozenset([word for word in words if word in text])

@@ -88,10 +88,14 @@ class SearchTask:
         """
         is_tied = -np.diff(hits.scores) <= EQUAL * np.abs(hits.scores[:-1])
         if is_tied.any():
-            names = self.snapshot.lasting_names(kind, hits.ids.tolist())
-            name_order = np.argsort([names.get(id, "") for id in hits.ids.tolist()])
-            groups = np.cumsum(np.append(False, ~is_tied))
-            hits = hits[name_order[np.argsort(groups[name_order], kind="stable")]]
+            tied_hits = hits.ids[np.append(is_tied, False) | np.append(False, is_tied)]
+            names = self.snapshot.lasting_names(kind, tied_hits.tolist())
+            groups = np.cumsum(np.append(False, ~is_tied)).tolist()
+            order = [
+                (group, names.get(id, ""))
+                for group, id in zip(groups, hits.ids.tolist(), strict=True)
+            ]
+            hits = hits[np.array(sorted(range(len(order)), key=order.__getitem__))]
         return hits[:limit]
 
     def inside(self, kind: Kind, rows: Ids) -> Mask:
