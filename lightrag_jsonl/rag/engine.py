@@ -504,6 +504,9 @@ class Engine:
     def use_embedder(self, embedder: Embedder) -> None:
         """Replace the embedder, once the store has the vectors of the new embedder."""
         self.embedder = embedder
+        if isinstance(self.answerer, offline.ExtractiveAnswerer):
+            rules = RulesInPlaceOfModel.of(self.language, self.options, embedder)
+            self.answerer = rules.answerer
         self._forget("same_embedder", "indexing", "curation", "retrieval", "answers")
 
     def use_llm(self, llm: LLM | None) -> None:
