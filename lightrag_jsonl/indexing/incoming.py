@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+from lightrag_jsonl.core.cjk import without_blanks_inside
 from lightrag_jsonl.core.dates import day_in_name
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
@@ -53,6 +54,8 @@ class IncomingDocument:
 def storable(pending: PendingDocument) -> PendingDocument:
     """The document as the store can hold it, with an id: by default a digest of the text.
 
+    Blanks that OCR writes between Chinese characters are left out, unless the chunks are given: all offsets
+    are those of the stored pages.
     `ConfigError` if the id has no visible character, or if a value cannot be stored.
     """
     document = pending.document
@@ -61,11 +64,14 @@ def storable(pending: PendingDocument) -> PendingDocument:
     if document.id and sanitize(document.id) != document.id:
         raise ConfigError(f"the id {document.id!r} has characters that cannot be stored")
     texts = [page.text for page in document_pages("", document)]
+    if pending.chunks is None:
+        texts = list(map(without_blanks_inside, texts))
     metadata, records = storable_json((dict(document.metadata), pending.records))
+    text = sanitize(document.text) if document.pages else "\f".join(texts)
     return replace(
         pending,
         document=Document(
-            text=sanitize(document.text).removeprefix("\ufeff"),  # a mark of files, no text
+            text=text.removeprefix("\ufeff"),  # a mark of files, no text
             id=document.id or _derived_id(texts),
             title=_sanitized(document.title),
             source=_sanitized(document.source),
