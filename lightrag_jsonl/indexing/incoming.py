@@ -21,6 +21,7 @@ from lightrag_jsonl.indexing.chunking import (
     provided_chunks,
 )
 from lightrag_jsonl.indexing.page_borders import with_whole_sentences
+from lightrag_jsonl.indexing.stated_names import with_linked_names
 from lightrag_jsonl.storage.rows import Override, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
 
@@ -190,7 +191,7 @@ class DocumentCutter:
         title = document.document.title or ""
         date = document.document.date or ""
         chunks = [
-            replace(chunk, title=title, date=date)
+            with_linked_names(replace(chunk, title=title, date=date), document.document.metadata)
             for chunk in self._chunks(document, pending, view)
         ]
         return stored, replace(document, chunks=tuple(chunks))
@@ -218,7 +219,8 @@ def unfinished_document(
 ) -> IncomingDocument:
     """A stored document with its unfinished chunks, to be read again."""
     chunks = unfinished_chunks(stored.id, view, current=current)
-    return IncomingDocument(stored, chunks=tuple(chunks.values()), rows=tuple(chunks))
+    complete = tuple([with_linked_names(chunk, stored.metadata) for chunk in chunks.values()])
+    return IncomingDocument(stored, chunks=complete, rows=tuple(chunks))
 
 
 def documents_of_chunks(rows: Sequence[int], view: StoreView) -> list[IncomingDocument]:
