@@ -75,6 +75,15 @@ def load_documents(
             raise _type_error(sources)
 
 
+def readable_suffixes(readers: Readers | None = None, *, sees: bool) -> list[str]:
+    """The suffixes of the files that are read in a folder.
+
+    Without a vision model, a folder of pages with their pictures is no folder of failures.
+    """
+    own = [suffix for suffix in READERS if sees or suffix not in PICTURE_SUFFIXES]
+    return [*dict.fromkeys((*own, *(readers or {}))), JSONL_SUFFIX, *UNPACKERS]
+
+
 class _Loader:
     """Loads texts, files and folders with a set of readers."""
 
@@ -82,9 +91,7 @@ class _Loader:
         self._allow_empty = allow_empty
         self._reading = reading
         self._readers = readers
-        # Without a vision model, a folder of pages with their pictures is no folder of failures.
-        own = [suffix for suffix in READERS if reading.sees or suffix not in PICTURE_SUFFIXES]
-        self._suffixes = [*dict.fromkeys((*own, *readers)), JSONL_SUFFIX, *UNPACKERS]
+        self._suffixes = readable_suffixes(readers, sees=reading.sees)
 
     def load_or_fail(self, source: Given) -> Iterator[Loaded]:
         """As `load`, but an unreadable source is a `Failure`."""
