@@ -282,8 +282,8 @@ def _insert_changes(
         emit(f"not inserted: {error}", err=True)
     for report in reports:
         for kind, ids in (("inserted", report.documents), ("removed", report.deleted)):
-            if ids:
-                emit(one_line(f"{kind}: {', '.join(map(shown_path, ids))}", NOTE_COLUMNS), err=True)
+            for id in ids:
+                emit(f"{kind}: {shown_path(id)}", err=True)
         for failure in report.failures:
             emit(f"not inserted: {failure.reason}", err=True)
         for note in file_notes(report.notes):

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from lightrag_jsonl.core.errors import ConfigError, described
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.calendars import read_calendar
+from lightrag_jsonl.readers.chats import whatsapp_document
 from lightrag_jsonl.readers.compression import archived_files, gunzip
 from lightrag_jsonl.readers.limits import FileLimits, FileMeter
 from lightrag_jsonl.readers.mail import (
@@ -45,7 +46,8 @@ FormatReader: TypeAlias = Callable[[bytes, FileMeter], Document]
 
 def read_plain(data: bytes, meter: FileMeter) -> Document:
     """A text as it is; its headings are found when it is cut into chunks."""
-    return Document(meter.decode(data))
+    text = meter.decode(data)
+    return whatsapp_document(text) or Document(text)
 
 
 @dataclass(frozen=True, slots=True)
