@@ -62,6 +62,32 @@ def test_a_part_is_found_by_its_number_and_nothing_else_is(
     assert [words for words in unwanted if words in answer] == []
 
 
+LIST = """第五条 本规则称冰场，适用第三条第一款。
+
+第六条 有下列情形之一的，依照第五条处理：
+
+（一）未佩戴护膝的；
+
+（二）擅自入场的。
+
+第七条 值班员应当登记。
+"""
+
+
+@pytest.mark.slow
+def test_a_part_may_be_a_list_and_names_others(tmp_path: Path) -> None:
+    """The list belongs to its part, not to the part that it names, and ends with the next number."""
+    with LightRAG(tmp_path, language="zh") as rag:
+        rag.insert(Document(LIST, id="rules"))
+        sixth, seventh = rag.query("第6条规定了什么？").text, rag.query("第7条规定了什么？").text
+
+    assert "有下列情形之一的" in sixth
+    assert "擅自入场" in sixth
+    assert "登记" not in sixth
+    assert "登记" in seventh
+    assert "情形" not in seventh
+
+
 @pytest.mark.slow
 def test_a_part_that_is_not_there_is_not_answered_from_its_neighbours(tmp_path: Path) -> None:
     """第13条 is not 第三十一条, and section 1 not section 17."""

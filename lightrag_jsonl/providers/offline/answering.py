@@ -110,13 +110,16 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     """
     quotes = context_quotes(context)
     if parts := numbered_parts(question):
-        quotes_in_parts = quotes_of_parts(quotes, parts)
-        own_terms = terms_with_characters(
-            " ".join([question[part.start : part.end] for part in parts])
-        )
-        weights = _term_weights(question, context, quotes_in_parts)
+        inside, about = quotes_of_parts(quotes, parts)
+        written_parts = " ".join([question[part.start : part.end] for part in parts])
+        own_terms = terms_with_characters(written_parts)
+        weights = _term_weights(question, context, [*inside, *about])
         other_weights = {term: weight for term, weight in weights.items() if term not in own_terms}
-        return sorted(quotes_in_parts, key=lambda quote: -_score(quote, other_weights))
+        return [
+            quote
+            for group in (inside, about)
+            for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
+        ]
     names = names_in_question(question, language)
     if names and not any(_holds_half(quote, name) for quote in quotes for name in names):
         return []

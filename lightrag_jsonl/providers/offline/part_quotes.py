@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from lightrag_jsonl.core.numbered_parts import NumberedPart, numbered_lines, numbered_parts
+from lightrag_jsonl.core.types import HEADING_SEPARATOR
 from lightrag_jsonl.providers.offline.quotes import Quote
 
 Places: TypeAlias = defaultdict[str, set[int]]
@@ -14,8 +15,10 @@ _BEGINNING = (
 )
 
 
-def quotes_of_parts(quotes: Sequence[Quote], parts: Sequence[NumberedPart]) -> list[Quote]:
-    """The quotes that stand in the parts, then those that only name them; parts of several units narrow each
+def quotes_of_parts(
+    quotes: Sequence[Quote], parts: Sequence[NumberedPart]
+) -> tuple[list[Quote], list[Quote]]:
+    """The quotes that stand in the parts, and those that only name them; parts of several units narrow each
     other down.
 
     A part goes on to the next number of its unit. Where no text has the unit, as in contracts, a line that
@@ -31,9 +34,10 @@ def quotes_of_parts(quotes: Sequence[Quote], parts: Sequence[NumberedPart]) -> l
         chosen = (chosen & inside) or inside or chosen
     terms = {term for part in parts for term in (part.term, part.line_term)}
     standing = set[int]().union(*(places_in[term] for term in terms))
-    return [
-        quotes[place] for place in sorted(chosen, key=lambda place: (place not in standing, place))
-    ]
+    return (
+        [quotes[place] for place in sorted(chosen & standing)],
+        [quotes[place] for place in sorted(chosen - standing)],
+    )
 
 
 def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places]:
@@ -48,11 +52,20 @@ def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places]:
         if (before.chunk_id, before.setting) != (quote.chunk_id, quote.setting):
             open_terms = {}
         named = [*numbered_parts(quote.text), *numbered_lines(quote.text)]
-        above = numbered_parts(f"{quote.setting}\n{quote.lead}")
-        open_terms |= {part.unit: part.term for part in named if part.start <= _BEGINNING}
-        terms_in = ({part.unit: part.term for part in above} | open_terms).values()
+        lead = [*numbered_parts(quote.lead), *numbered_lines(quote.lead)]
+        for part in [*lead, *named]:
+            if part.start <= _BEGINNING:
+                open_terms[part.unit] = part.term
+        headings = quote.setting.replace(HEADING_SEPARATOR, "\n").split("\n")
+        above = [
+            part
+            for heading in headings
+            for part in numbered_parts(heading)
+            if part.start <= _BEGINNING and part.unit not in open_terms
+        ]
+        terms_in = {*open_terms.values(), *(part.term for part in above)}
         for term in terms_in:
             places_in[term].add(place)
-        for term in [*terms_in, *(part.term for part in named)]:
+        for term in [*terms_in, *(part.term for part in [*lead, *named])]:
             places_on[term].add(place)
     return places_in, places_on
