@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers import read_document
@@ -73,3 +74,19 @@ def test_what_python_cannot_parse_is_one_block(text: str) -> None:
 
     assert text.replace("\0", "") in document.text.replace("\0", "").replace("\ufffd", "")
     assert list(find_headings(document.text)) == []
+
+
+@pytest.mark.slow
+def test_words_of_code_are_no_names(tmp_path: Path) -> None:
+    """Without a model, blocks of code give no entities; the text around them does."""
+    note = "Ada Brook wrote it:\n\n```python\nreturn HeaderTypes if Limit is None else True\n```\n\nBob Crane read it.\n"
+    (tmp_path / "note.md").write_text(note)
+    (tmp_path / "pump.py").write_text(
+        PUMP.replace("return inner", "return None if Level else True")
+    )
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert([tmp_path / "note.md", tmp_path / "pump.py"])
+
+        assert {"Ada Brook", "Bob Crane"} <= set(rag.graph)
+        assert not {"HeaderTypes", "None", "True", "Limit", "Level"} & set(rag.graph)
+        assert rag.retrieve("drain").chunks
