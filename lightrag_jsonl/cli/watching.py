@@ -51,7 +51,8 @@ def watched_changes(
     """The changes since the `first` look, when two looks after another see the same: a file is read when it
     is written. Only an interrupt (Ctrl-C) ends it.
     """
-    known, seen = first, first
+    known = first
+    seen = first
     while True:
         pause(SECONDS_BETWEEN_LOOKS)
         stamps = look()

@@ -132,7 +132,8 @@ def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[ChatMessage]:
 
 def _claude_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ChatMessage]:
     for message in messages:
-        name, time = str(message.get("sender", "")), str(message.get("created_at") or "")
+        name = str(message.get("sender", ""))
+        time = str(message.get("created_at") or "")
         yield ChatMessage(name, str(message.get("text") or ""), time)
 
 
