@@ -51,14 +51,14 @@ def watched_changes(
     """The changes since the `first` look, when two looks after another see the same: a file is read when it
     is written. Only an interrupt (Ctrl-C) ends it.
     """
-    known = first
-    seen = first
+    reported_stamps = first
+    latest_stamps = first
     while True:
         pause(SECONDS_BETWEEN_LOOKS)
         stamps = look()
-        if stamps == seen != known:
-            changed = tuple(path for path in stamps if stamps[path] != known.get(path))
-            removed = tuple(path for path in known if path not in stamps)
-            known = stamps
+        if stamps == latest_stamps != reported_stamps:
+            changed = tuple(path for path in stamps if stamps[path] != reported_stamps.get(path))
+            removed = tuple(path for path in reported_stamps if path not in stamps)
+            reported_stamps = stamps
             yield FileChanges(changed, removed)
-        seen = stamps
+        latest_stamps = stamps

@@ -30,7 +30,7 @@ _SLACK_MARK = re.compile(r"<(?P<kind>[@#!]?)(?P<target>[^<>|]+)(?:\|(?P<words>[^
 _UNSEEN_ROLES = ("system", "tool")
 
 
-class ChatMessage(NamedTuple):
+class ToldMessage(NamedTuple):
     """What somebody said, and when in ISO form, if that is known."""
 
     name: str
@@ -90,17 +90,17 @@ def _are_objects(value: Any, *fields: str) -> bool:
     return is_list and all(field in value[0] for field in fields)
 
 
-def _document(title: Any, messages: Iterable[ChatMessage], meter: FileMeter) -> Document:
+def _document(title: Any, messages: Iterable[ToldMessage], meter: FileMeter) -> Document:
     """The messages with words, a line each; the date is that of the last one."""
-    told = [message for message in messages if message.text.strip()]
+    messages_with_words = [message for message in messages if message.text.strip()]
     lines: list[str] = []
-    for message in told:
+    for message in messages_with_words:
         time = message.time[:16].replace("T", " ")
         line = f"{' '.join(filter(None, (time, message.name)))}: {message.text.strip()}"
         meter.add_characters(len(line))
         lines.append(line)
-    dates = [message.time[:10] for message in told if message.time]
-    people = list(dict.fromkeys(message.name for message in told))
+    dates = [message.time[:10] for message in messages_with_words if message.time]
+    people = list(dict.fromkeys(message.name for message in messages_with_words))
     return Document(
         meter.without_embedded_data("\n".join(lines)),
         title=title.strip() or None if isinstance(title, str) else None,
@@ -109,7 +109,7 @@ def _document(title: Any, messages: Iterable[ChatMessage], meter: FileMeter) -> 
     )
 
 
-def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[ChatMessage]:
+def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[ToldMessage]:
     """The messages on the way to the last one: answers that were asked again are left out."""
     nodes = conversation["mapping"]
     way: list[Mapping[str, Any]] = []
@@ -127,17 +127,17 @@ def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[ChatMessage]:
         parts = (message.get("content") or {}).get("parts") or []
         words = "\n".join([part for part in parts if isinstance(part, str)])
         if role not in _UNSEEN_ROLES:
-            yield ChatMessage(role, words, _time_of_seconds(message.get("create_time")))
+            yield ToldMessage(role, words, _time_of_seconds(message.get("create_time")))
 
 
-def _claude_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ChatMessage]:
+def _claude_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMessage]:
     for message in messages:
         name = str(message.get("sender", ""))
         time = str(message.get("created_at") or "")
-        yield ChatMessage(name, str(message.get("text") or ""), time)
+        yield ToldMessage(name, str(message.get("text") or ""), time)
 
 
-def _telegram_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ChatMessage]:
+def _telegram_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMessage]:
     for message in messages:
         if message.get("type") != "message":
             continue
@@ -145,10 +145,10 @@ def _telegram_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ChatMe
         pieces = text if isinstance(text, list) else [text]
         words = [piece.get("text", "") if isinstance(piece, dict) else piece for piece in pieces]
         time = str(message.get("date", ""))
-        yield ChatMessage(str(message.get("from") or "?"), "".join(map(str, words)), time)
+        yield ToldMessage(str(message.get("from") or "?"), "".join(map(str, words)), time)
 
 
-def _slack_messages(messages: list[Mapping[str, Any]]) -> Iterator[ChatMessage]:
+def _slack_messages(messages: list[Mapping[str, Any]]) -> Iterator[ToldMessage]:
     profiles = [(message.get("user"), message.get("user_profile") or {}) for message in messages]
     names = {
         str(user): str(profile.get("real_name") or profile.get("display_name") or user)
@@ -166,7 +166,7 @@ def _slack_messages(messages: list[Mapping[str, Any]]) -> Iterator[ChatMessage]:
         if message.get("type") == "message":
             text = _SLACK_MARK.sub(words_of, str(message.get("text") or ""))
             plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-            yield ChatMessage(names.get(user, user), plain, _time_of_seconds(message.get("ts")))
+            yield ToldMessage(names.get(user, user), plain, _time_of_seconds(message.get("ts")))
 
 
 def _time_of_seconds(seconds: Any) -> str:

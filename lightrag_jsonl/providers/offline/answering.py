@@ -110,14 +110,14 @@ def nearest_quotes(question: str, context: Context, language: Language) -> list[
     """
     quotes = context_quotes(context)
     if parts := numbered_parts(question):
-        inside, about = quotes_of_parts(quotes, parts)
+        inside, naming = quotes_of_parts(quotes, parts)
         written_parts = " ".join([question[part.start : part.end] for part in parts])
         own_terms = terms_with_characters(written_parts)
-        weights = _term_weights(question, context, [*inside, *about])
+        weights = _term_weights(question, context, [*inside, *naming])
         other_weights = {term: weight for term, weight in weights.items() if term not in own_terms}
         return [
             quote
-            for group in (inside, about)
+            for group in (inside, naming)
             for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
         ]
     names = names_in_question(question, language)
