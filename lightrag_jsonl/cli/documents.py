@@ -4,7 +4,7 @@ import glob
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -48,6 +48,7 @@ from lightrag_jsonl.cli.output import (
     skipped_notes,
     table,
 )
+from lightrag_jsonl.cli.watching import FileChanges, file_stamps, watched_changes
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.claims import GraphDifference
 from lightrag_jsonl.core.encoding import decoded
@@ -162,6 +163,12 @@ upgrade_options = together(
         "documents are removed.",
         is_flag=True,
     ),
+    further(
+        "--watch",
+        "Go on after the insert: files that are new or changed in the given folders are inserted, with --sync "
+        "those that are gone are removed, until Ctrl-C.",
+        is_flag=True,
+    ),
     further("--ray", "Index on the Ray cluster at this address (HOST:6379, auto, local)."),
     read_mode,
     read_chunks,
@@ -176,6 +183,7 @@ def insert_command(
     id: str | None,
     sync: bool,
     allow_empty: bool,
+    watch: bool,
     upgrade: bool,
     yes: bool,
     max_tokens: int | None,
@@ -201,11 +209,15 @@ def insert_command(
         raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
     if allow_empty and not sync:
         raise click.UsageError("--allow-empty belongs to --sync")
+    if watch and (ray is not None or upgrade or id is not None):
+        raise click.UsageError("--watch cannot be combined with --ray, --upgrade or --id")
     sources = find_sources(files, allow_empty=allow_empty if sync else None)
     if id is not None:
-        models = completed(setup, recorded_settings(setup.working_dir)).models
-        single_document = _single_document(sources, file_limits, sees="see" in models)
+        single_document = _single_document(sources, file_limits, sees=_sees(setup))
         sources = replace(single_document, id=id)
+    watched = _watched_paths(sources) if watch else []
+    look = partial(file_stamps, watched, file_limits, sees=watch and _sees(setup))
+    first_stamps = look()
     with open_index(setup, index_options, create=True) as rag:
         if ray is None:
             insert = partial(
@@ -221,6 +233,12 @@ def insert_command(
             rag.run(lambda loop_rag: loop_rag.engine.record_read_mode(read))
             report = _inserted_on_ray(rag, sources, ray, setup=setup, file_limits=file_limits)
         output = _output(rag, report, "no documents were inserted")
+        if watch and not report.stopped:
+            emit(f"inserted: {len(report.documents)}; watching, Ctrl-C ends", err=True)
+            with suppress(KeyboardInterrupt):  # what it leaves pending is named below
+                for changes in watched_changes(look, first_stamps):
+                    _insert_changes(rag, changes, watched if sync else None, file_limits)
+            return replace(output, notes=list(_report_notes(rag, report, "resume")))
         if not upgrade or report.stopped:
             return output
         upgraded = _upgraded(rag, setup, yes, max_tokens)
@@ -231,6 +249,45 @@ def insert_command(
             notes=list(notes),
             failures=[*output.failures, *upgraded.failures],
         )
+
+
+def _sees(setup: Setup) -> bool:
+    """Whether a model reads pictures."""
+    return "see" in completed(setup, recorded_settings(setup.working_dir)).models
+
+
+def _watched_paths(sources: InputDocument | list[InputDocument]) -> list[Path]:
+    """The files and folders to watch; `UsageError` for a text."""
+    paths = [
+        source
+        for source in (sources if isinstance(sources, list) else [sources])
+        if isinstance(source, Path)
+    ]
+    if not paths:
+        raise click.UsageError("--watch needs files or folders")
+    return paths
+
+
+def _insert_changes(
+    rag: LightRAG, changes: FileChanges, synced: Sequence[Path] | None, limits: FileLimits
+) -> None:
+    """Insert what has changed, and with `synced` folders remove what is gone; print what was done."""
+    reports: list[InsertReport] = []
+    try:
+        if changes.changed:
+            reports.append(rag.insert(list(changes.changed), file_limits=limits))
+        if changes.removed and synced is not None:
+            reports.append(rag.insert(list(synced), sync=True, file_limits=limits))
+    except LightRAGError as error:
+        emit(f"not inserted: {error}", err=True)
+    for report in reports:
+        for kind, ids in (("inserted", report.documents), ("removed", report.deleted)):
+            for id in ids:
+                emit(f"{kind}: {shown_path(id)}", err=True)
+        for failure in report.failures:
+            emit(f"not inserted: {failure.reason}", err=True)
+        for note in file_notes(report.notes):
+            emit(note, err=True)
 
 
 def _single_document(

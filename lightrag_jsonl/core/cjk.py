@@ -17,7 +17,19 @@ CJK = (  # for the class of a pattern
 FUNCTION_CHARACTERS = (  # Chinese ones that mean little alone
     "的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几"
 )
+LEAST_SPACED = 10  # pairs of characters with a blank between them
+MOSTLY_SPACED = 0.6  # share of all pairs; in a list of names of two characters it is a half
 LONGEST_WORD = 8  # characters; longer texts are not remembered
+_UNSPACED_SCRIPTS = (
+    "\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # without Hangul
+)
+_MARKS = "\u3001\u3002\u3008-\u3011\u3014\u3015\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f“”‘’…"
+_BLANK = "[ \u00a0\u3000]"
+_NEIGHBOURS = re.compile(f"[{_UNSPACED_SCRIPTS}](?=[{_UNSPACED_SCRIPTS}])")
+_SPACED_NEIGHBOURS = re.compile(f"[{_UNSPACED_SCRIPTS}](?={_BLANK}[{_UNSPACED_SCRIPTS}])")
+_BLANK_INSIDE = re.compile(
+    f"(?<=[{_UNSPACED_SCRIPTS}{_MARKS}]){_BLANK}(?=[{_UNSPACED_SCRIPTS}{_MARKS}])"
+)
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
 
 
@@ -35,6 +47,20 @@ def has_cjk(text: str) -> bool:
 def is_lone(term: str) -> bool:
     """Whether a term is a single CJK character; an index mainly holds bigrams of CJK characters."""
     return len(term) == 1 and is_cjk(term)
+
+
+def without_blanks_inside(text: str) -> str:
+    """The text without the blanks that recognition of characters (OCR) writes between Chinese or Japanese
+    characters: "红 隼 公 司" is 红隼公司.
+
+    Texts where most neighbours stand together keep their blanks: these divide names or columns.
+    """
+    if text.isascii():
+        return text
+    spaced = len(_SPACED_NEIGHBOURS.findall(text))
+    if spaced < LEAST_SPACED or spaced < MOSTLY_SPACED * (spaced + len(_NEIGHBOURS.findall(text))):
+        return text
+    return _BLANK_INSIDE.sub("", text)
 
 
 def simplified(text: str) -> str:

@@ -8,6 +8,8 @@ from functools import lru_cache
 from lightrag_jsonl.core.cjk import has_cjk, with_simple_characters
 from lightrag_jsonl.core.text import sanitize
 
+LINKED_NAMES = "linked_names"  # in the metadata of a note: what its links to other notes are called
+
 
 @lru_cache(10_000)  # the same names are looked up again and again
 def name_key(name: str) -> str:

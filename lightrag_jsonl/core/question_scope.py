@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from lightrag_jsonl.core.cjk import CJK, FUNCTION_CHARACTERS, has_cjk
 from lightrag_jsonl.core.names import folded_text
+from lightrag_jsonl.core.numbered_parts import numbered_parts
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import words
@@ -39,9 +40,9 @@ def asks_about_everything(question: str) -> bool:
     """Whether a question asks about a collection as a whole ("Summarize the book.", "主要人物有哪些？").
 
     All content words of such a question name a text, a part of every text, or a use of texts. What
-    happened in a year is told in some places only.
+    happened in a year is told in some places only, so is what section 12 says.
     """
-    if YEAR.search(question) or _OF_A_DETAIL.search(question):
+    if YEAR.search(question) or _OF_A_DETAIL.search(question) or numbered_parts(question):
         return False
     content = [word for word in content_words(question) if not word.isdigit()]
     return bool(content) and all(map(is_of_any_text, content))

@@ -6,20 +6,25 @@ from functools import lru_cache
 
 from lightrag_jsonl.core.cjk import CJK, is_cjk
 from lightrag_jsonl.core.names import QUOTE_FORMS, nfkc_casefold
+from lightrag_jsonl.core.numbered_parts import chinese_parts, numbered_lines, numbered_parts
 
 
 def search_terms(text: str) -> list[str]:
     """Search terms in order: casefolded words, or overlapping bigrams in scripts without spaces.
 
     Chinese characters are simplified. A possessive 's is dropped; words with an inner apostrophe are
-    closed up.
+    closed up. A Chinese number of a part is one term: 第二十二条 is "第22条", and has nothing of 第十二条.
     """
     return _terms(text, endings=False)
 
 
 def index_terms(text: str) -> list[str]:
-    """The search terms of a text, and the last character of CJK runs: each then begins a term."""
-    return _terms(text, endings=True)
+    """The search terms of a text, and the last character of CJK runs: each then begins a term; also the
+    English parts by number ("section12"), and the numbers at the beginnings of lines.
+    """
+    english = [part.term for part in numbered_parts(text) if part.unit.isascii()]
+    lines = [line.term for line in numbered_lines(text)]
+    return [*_terms(text, endings=True), *english, *lines]
 
 
 @lru_cache(2**16)  # the same words come again and again
@@ -92,6 +97,16 @@ def _terms(text: str, *, endings: bool) -> list[str]:
     plain = nfkc_casefold(text).translate(QUOTE_FORMS)
     if _UNSPACED.search(plain) is None:  # English text with typographic marks
         return [_closed_up(word) if "'" in word else word for word in _WORD.findall(plain)]
+    terms: list[str] = []
+    end = 0
+    for part in chinese_parts(plain):
+        terms += [*_terms_of_runs(plain[end : part.start], endings=endings), part.term]
+        end = part.end
+    return terms + _terms_of_runs(plain[end:], endings=endings)
+
+
+def _terms_of_runs(plain: str, *, endings: bool) -> list[str]:
+    """The terms of folded text: words, and bigrams in scripts without spaces."""
     terms: list[str] = []
     for run in _RUN.finditer(plain):
         characters = run[0]

@@ -168,7 +168,8 @@ class Chunk:
     `index` counts from 0 in the document. `title` and `date` are the document's, `heading` is the path
     of headings above the start, such as "Report › Costs"; within a table it ends with the header of the
     table. `score` and `why` are set in search results only. `preface` and `continuation` are set for
-    extractors only: the parts of the first and the last sentence on the neighbouring pages.
+    extractors only: the parts of the first and the last sentence on the neighbouring pages. So are
+    `linked_names`: what the links of the document to other notes are called.
     """
 
     id: str
@@ -187,6 +188,7 @@ class Chunk:
     date: str = ""
     preface: str = ""
     continuation: str = ""
+    linked_names: tuple[str, ...] = ()
 
     @property
     def whole_text(self) -> str:

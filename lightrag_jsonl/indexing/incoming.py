@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+from lightrag_jsonl.core.cjk import without_blanks_inside
 from lightrag_jsonl.core.dates import day_in_name
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
@@ -20,6 +21,7 @@ from lightrag_jsonl.indexing.chunking import (
     provided_chunks,
 )
 from lightrag_jsonl.indexing.page_borders import with_whole_sentences
+from lightrag_jsonl.indexing.stated_names import with_linked_names
 from lightrag_jsonl.storage.rows import Override, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
 
@@ -53,6 +55,8 @@ class IncomingDocument:
 def storable(pending: PendingDocument) -> PendingDocument:
     """The document as the store can hold it, with an id: by default a digest of the text.
 
+    Blanks that OCR writes between Chinese characters are left out, unless the chunks are given: all offsets
+    are those of the stored pages.
     `ConfigError` if the id has no visible character, or if a value cannot be stored.
     """
     document = pending.document
@@ -61,11 +65,14 @@ def storable(pending: PendingDocument) -> PendingDocument:
     if document.id and sanitize(document.id) != document.id:
         raise ConfigError(f"the id {document.id!r} has characters that cannot be stored")
     texts = [page.text for page in document_pages("", document)]
+    if pending.chunks is None:
+        texts = list(map(without_blanks_inside, texts))
     metadata, records = storable_json((dict(document.metadata), pending.records))
+    text = sanitize(document.text) if document.pages else "\f".join(texts)
     return replace(
         pending,
         document=Document(
-            text=sanitize(document.text).removeprefix("\ufeff"),  # a mark of files, no text
+            text=text.removeprefix("\ufeff"),  # a mark of files, no text
             id=document.id or _derived_id(texts),
             title=_sanitized(document.title),
             source=_sanitized(document.source),
@@ -184,7 +191,7 @@ class DocumentCutter:
         title = document.document.title or ""
         date = document.document.date or ""
         chunks = [
-            replace(chunk, title=title, date=date)
+            with_linked_names(replace(chunk, title=title, date=date), document.document.metadata)
             for chunk in self._chunks(document, pending, view)
         ]
         return stored, replace(document, chunks=tuple(chunks))
@@ -212,7 +219,8 @@ def unfinished_document(
 ) -> IncomingDocument:
     """A stored document with its unfinished chunks, to be read again."""
     chunks = unfinished_chunks(stored.id, view, current=current)
-    return IncomingDocument(stored, chunks=tuple(chunks.values()), rows=tuple(chunks))
+    complete = tuple([with_linked_names(chunk, stored.metadata) for chunk in chunks.values()])
+    return IncomingDocument(stored, chunks=complete, rows=tuple(chunks))
 
 
 def documents_of_chunks(rows: Sequence[int], view: StoreView) -> list[IncomingDocument]:

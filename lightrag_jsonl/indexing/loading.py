@@ -18,12 +18,15 @@ from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json
 from lightrag_jsonl.indexing.folders import PROGRAM_FOLDERS, FolderContents, irregularity
 from lightrag_jsonl.readers import PICTURE_SUFFIXES, READERS, UNPACKERS, Readers, file_suffix
+from lightrag_jsonl.readers.chats import conversation_files
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.readers.process import ReadingProcess
 
 Given: TypeAlias = str | Path | Document
 UnreadSource: TypeAlias = Failure | FileNote | SkippedFile
 Loaded: TypeAlias = Document | UnreadSource
+FileInside: TypeAlias = tuple[str, bytes | ConfigError]  # name, and content or why there is none
+CHAT_SUFFIX = ".json"  # of exports of chats
 PART_MARK = "#/"  # in the id of a file inside another, between the two paths
 LINE_MARK = "#line-"  # in the id of a line, between the path and the digest of the text
 JSONL_SUFFIX = ".jsonl"  # of a file with a document on each line
@@ -75,6 +78,15 @@ def load_documents(
             raise _type_error(sources)
 
 
+def readable_suffixes(readers: Readers | None = None, *, sees: bool) -> list[str]:
+    """The suffixes of the files that are read in a folder.
+
+    Without a vision model, a folder of pages with their pictures is no folder of failures.
+    """
+    own = [suffix for suffix in READERS if sees or suffix not in PICTURE_SUFFIXES]
+    return [*dict.fromkeys((*own, *(readers or {}))), JSONL_SUFFIX, *UNPACKERS]
+
+
 class _Loader:
     """Loads texts, files and folders with a set of readers."""
 
@@ -82,9 +94,7 @@ class _Loader:
         self._allow_empty = allow_empty
         self._reading = reading
         self._readers = readers
-        # Without a vision model, a folder of pages with their pictures is no folder of failures.
-        own = [suffix for suffix in READERS if reading.sees or suffix not in PICTURE_SUFFIXES]
-        self._suffixes = [*dict.fromkeys((*own, *readers)), JSONL_SUFFIX, *UNPACKERS]
+        self._suffixes = readable_suffixes(readers, sees=reading.sees)
 
     def load_or_fail(self, source: Given) -> Iterator[Loaded]:
         """As `load`, but an unreadable source is a `Failure`."""
@@ -168,8 +178,9 @@ def documents_in(
 
     The path is their source. Notes on the file follow. `ConfigError` if the file cannot be read.
     """
-    if file_suffix(path) in UNPACKERS and file_suffix(path) not in (readers or {}):
-        yield from _documents_inside(data, path, reading, readers or {})
+    files = None if file_suffix(path) in (readers or {}) else _files_inside(data, path)
+    if files is not None:
+        yield from _documents_inside(files, path, reading, readers or {})
         return
     content = reading.read_file(data, path, readers)
     document = content.document
@@ -181,17 +192,26 @@ def documents_in(
         yield FileNote(str(path), note)
 
 
+def _files_inside(data: bytes, path: PurePath) -> list[FileInside] | None:
+    """The files in an archive or a mailbox, and the conversations of an export; None for other files."""
+    suffix = file_suffix(path)
+    if suffix == CHAT_SUFFIX and path.suffix.lower() == CHAT_SUFFIX:
+        return list(conversation_files(data)) or None
+    if suffix not in UNPACKERS:
+        return None
+    try:
+        return list(UNPACKERS[suffix](data))
+    except ConfigError as error:
+        raise ConfigError(f"{path} {error}") from error
+
+
 def _documents_inside(
-    data: bytes, path: PurePath, reading: ReadingProcess, readers: Readers
+    files: Iterable[FileInside], path: PurePath, reading: ReadingProcess, readers: Readers
 ) -> Iterator[Document | Failure | FileNote]:
     """The documents of the files inside a file, with ids such as "notes.zip#/ada.md".
 
     A file that cannot be read is a `Failure`. Files of other kinds, hidden ones and archives are noted.
     """
-    try:
-        files = list(UNPACKERS[file_suffix(path)](data))
-    except ConfigError as error:
-        raise ConfigError(f"{path} {error}") from error
     unread = Counter[str]()
     for name, content in sorted(files, key=itemgetter(0)):
         parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from lightrag_jsonl.core.names import clean_name, name_key
+from lightrag_jsonl.core.names import LINKED_NAMES, clean_name, name_key
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention, Extraction
 
 AliasesByKey: TypeAlias = Mapping[str, Iterable[str]]  # by the key of the bearer's name
@@ -28,6 +28,20 @@ def aliases_in_metadata(metadata: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(
         name for name in dict.fromkeys(names) if name_key(name) and _ADDRESS_MARK not in name
     )
+
+
+def with_linked_names(chunk: Chunk, metadata: Mapping[str, object]) -> Chunk:
+    """The chunk with what the links in it to other notes are called, as the reader of Markdown hands it over."""
+    names = metadata.get(LINKED_NAMES, ())
+    if not isinstance(names, list | tuple):
+        return chunk
+    text = chunk.text.casefold()
+    linked = [
+        name
+        for name in names
+        if isinstance(name, str) and any(map(str.isalpha, name)) and name.casefold() in text
+    ]
+    return replace(chunk, linked_names=tuple(linked))
 
 
 def with_stated_names(

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from lightrag_jsonl.core.errors import ConfigError, described
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.calendars import read_calendar
+from lightrag_jsonl.readers.chats import whatsapp_document
 from lightrag_jsonl.readers.compression import archived_files, gunzip
 from lightrag_jsonl.readers.limits import FileLimits, FileMeter
 from lightrag_jsonl.readers.mail import (
@@ -26,6 +27,7 @@ from lightrag_jsonl.readers.pictures import read_picture_file
 from lightrag_jsonl.readers.rst import read_rst
 from lightrag_jsonl.readers.rtf import read_rtf
 from lightrag_jsonl.readers.slides import read_pptx
+from lightrag_jsonl.readers.source_code import read_python, read_source
 from lightrag_jsonl.readers.structured import (
     read_fiction_book,
     read_json,
@@ -45,7 +47,8 @@ FormatReader: TypeAlias = Callable[[bytes, FileMeter], Document]
 
 def read_plain(data: bytes, meter: FileMeter) -> Document:
     """A text as it is; its headings are found when it is cut into chunks."""
-    return Document(meter.decode(data))
+    text = meter.decode(data)
+    return whatsapp_document(text) or Document(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,10 @@ class FileFormat:
 
 # Of files that only a vision model can read, if there is one
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".gif", ".bmp")
+SOURCE_SUFFIXES = (
+    *(".js", ".mjs", ".jsx", ".ts", ".tsx", ".go", ".rs", ".java", ".kt", ".swift", ".scala"),
+    *(".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".rb", ".php", ".lua", ".sh", ".sql"),
+)
 # The one list of formats; help, page and documentation are tested against it.
 FILE_FORMATS = (
     FileFormat(("Text", "文本"), (".txt", ".text"), read_plain, needs_extra=False),
@@ -93,6 +100,8 @@ FILE_FORMATS = (
     FileFormat(("Evernote", "印象笔记"), (".enex",), read_notes),
     FileFormat(("Subtitles", "字幕"), (".srt", ".vtt"), read_subtitles),
     FileFormat(("Calendar", "日历"), (".ics",), read_calendar),
+    FileFormat(("Python", "Python"), (".py", ".pyi"), read_python, needs_extra=False),
+    FileFormat(("Source code", "源代码"), SOURCE_SUFFIXES, read_source, needs_extra=False),
     FileFormat(("Pictures", "图片"), PICTURE_SUFFIXES, read_picture_file),
 )
 READERS: Mapping[str, FormatReader] = MappingProxyType(
@@ -176,8 +185,10 @@ def read_file(
     has_text = any(map(str.strip, document.pages or (document.text,)))
     if not (has_text or document.pictures):
         raise ConfigError(f"{path} is empty")
-    stem = path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
-    return FileContent(replace(document, title=document.title or stem), tuple(meter.notes))
+    name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    is_code = READERS.get(suffix) in (read_python, read_source)
+    title = document.title or (name.name if is_code else name.stem)
+    return FileContent(replace(document, title=title), tuple(meter.notes))
 
 
 def _decompressed(data: bytes, path: PurePath) -> bytes:

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 
+from lightrag_jsonl.core.names import LINKED_NAMES
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.titles import heading_title
@@ -45,6 +46,9 @@ _NOTE_COMMENT = re.compile(r"(?<![\w%])%%(?!%)(?:(?!%%).)*?%%(?!%)", re.DOTALL)
 _NOTE_LINK = re.compile(
     r"(?P<embed>!?)\[\[(?P<file>[^\[\]|#\n\\]*)(?P<place>#[^\[\]|\n\\]*)?(?:\\?\|(?P<words>[^\[\]\n]*))?\]\]"
 )
+_LINK_TO_NOTE = re.compile(  # as in Markdown, to a file beside this one
+    r"(?<!!)\[(?P<words>[^\[\]\n]+)\]\((?!\w+:)<?[^()<>\n]+\.(?:md|markdown)>?\)"
+)
 _PICTURE_NAME = re.compile(
     r"(?i)\.(?:png|jpe?g|gif|svg|webp|bmp|avif|mp3|mp4|wav|webm|m4a|mov|mkv|ogg)\s*$"
 )
@@ -60,14 +64,18 @@ def read_markdown(data: bytes, meter: FileMeter) -> Document:
     """A text of Markdown; its front matter gives title, date and metadata, or its heading the title.
 
     Underlined headings are marked with "#", comments and images without an address are left out.
-    Links between notes are the words that Obsidian shows.
+    Links between notes are the words that Obsidian shows, which stand in the metadata, too: they are names.
     The headings are found when the text is cut into chunks.
     """
     text = meter.decode(data).replace("\r\n", "\n")
     fields, body = _divided(text)
     title = fields.pop("title", None)
     written = fields.pop("date", None)
+    names: dict[str, None] = {}
+    outside_code(body, lambda text: _with_linked_names(text, names))
     plain_text = outside_code(body, _plain)
+    if names:
+        fields[LINKED_NAMES] = list(names)
     return Document(
         plain_text,
         title=heading_title(plain_text) if title is None else str(title),
@@ -120,6 +128,17 @@ def _plain(text: str) -> str:
     text = _EMPTY_IMAGE.sub(lambda match: match[1] or "", text)
     text = _EMPTY_REFERENCE.sub("", text)
     return plain_scripts(_UNDERLINED.sub(_marked_heading, text))
+
+
+def _with_linked_names(text: str, names: dict[str, None]) -> str:
+    """The text as it is, the words of whose links to other notes are added to the `names`."""
+    for link in _NOTE_LINK.finditer(_NOTE_COMMENT.sub("", _HTML_COMMENT.sub("", text))):
+        words = _words_of_link(link)
+        if not link["embed"] and not link["place"] and words != link[0]:
+            names[words] = None
+    for link in _LINK_TO_NOTE.finditer(text):
+        names[link["words"].strip()] = None
+    return text
 
 
 def _words_of_link(match: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Json
+from lightrag_jsonl.readers.chats import chat_document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.web import declared_encoding, html_text, read_html
 from lightrag_jsonl.readers.xml_elements import local_name
@@ -23,7 +24,7 @@ _HTML_TAG = re.compile(r"</\w+>|<br */?>")
 def read_json(data: bytes, meter: FileMeter) -> Document:
     """The names and values of JSON; each object of a list is a paragraph "name: Ada; born: 1815".
 
-    A file of several values, one on each line, is read as a list.
+    A file of several values, one on each line, is read as a list; a conversation by what was said.
     """
     text = meter.decode(data)
     try:
@@ -34,6 +35,8 @@ def read_json(data: bytes, meter: FileMeter) -> Document:
         value = _parsed_json_lines(text)
         if value is None:
             raise ConfigError(f"is not valid JSON: {error}") from error
+    if conversation := chat_document(value, meter):
+        return conversation
     paragraphs = []
     for paragraph in json_paragraphs(value):
         meter.add_characters(len(paragraph))

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
+from lightrag_jsonl.core.numbered_parts import numbered_parts
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.hits import Hits
@@ -69,15 +70,27 @@ def question_terms(question: str) -> list[str]:
     """The words and bigrams of a question, and beginnings ("父*").
 
     Each Chinese character that means something is a beginning: older and shorter wordings share
-    characters with the question, not bigrams.
+    characters with the question, not bigrams. The number of a part ("section 12", 第22条) is a term of
+    its own, and begins nothing.
     """
-    terms = list(dict.fromkeys(search_terms(question)))
-    lone = [term for term in terms if is_lone(term)]
-    chinese = [char for char in "".join(terms) if unicodedata.name(char, "").startswith("CJK ")]
+    parts = part_terms(question)
+    terms = list(dict.fromkeys([*search_terms(question), *parts]))
+    unnumbered = [term for term in terms if term not in parts]
+    lone = [term for term in unnumbered if is_lone(term)]
+    chinese = [
+        char for char in "".join(unnumbered) if unicodedata.name(char, "").startswith("CJK ")
+    ]
     characters = [char for char in (*lone, *chinese) if char not in FUNCTION_CHARACTERS]
     beginnings = dict.fromkeys([f"{char}{ANY_END}" for char in characters])
     longer = [term for term in terms if f"{term}{ANY_END}" not in beginnings]
     return [*longer, *beginnings][:TERM_LIMIT]
+
+
+def part_terms(question: str) -> list[str]:
+    """The terms of the parts that a question names by number, as the full text has them."""
+    parts = numbered_parts(question)
+    lines = [part.line_term for part in parts if part.unit.isascii()]
+    return [*(part.term for part in parts), *lines]
 
 
 def _is_written_otherwise(beginning: str, counts: Mapping[str, int]) -> bool:

@@ -22,6 +22,7 @@ from lightrag_jsonl.core.question_scope import (
 )
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.user_code import embed_texts
+from lightrag_jsonl.retrieval.full_text import part_terms
 from lightrag_jsonl.retrieval.question_names import question_names
 from lightrag_jsonl.retrieval.task import SearchTask, Seeds
 from lightrag_jsonl.storage.tables.full_text import ANY_END
@@ -126,7 +127,7 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
     """Whether the index may hold anything about the question; small talk ("hello") is about nothing.
 
     It may if the question asks about the whole collection, if the nearest passage reaches the
-    `likeness_floor`, or if the question names an entity or uses words that occur.
+    `likeness_floor`, or if the question names an entity or a numbered part, or uses words that occur.
     """
     query = task.query
     if query.likeness_floor is None or task.param.ll_keywords or not len(seeds.dense):
@@ -140,6 +141,9 @@ def may_answer(task: SearchTask, seeds: Seeds) -> bool:
     if not all(spelling.islower() for spelling in spellings):  # words in small letters are no names
         return True
     if task.snapshot.entity_ids({name_key(keyword) for keyword in query.low}):
+        return True
+    _, part_counts = task.snapshot.term_counts(part_terms(query.question))
+    if any(part_counts.values()):
         return True
     return _words_occur(task, content)
 

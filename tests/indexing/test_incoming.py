@@ -1,8 +1,10 @@
 """Documents as the store can hold them: the same after every reading, known by id or by text."""
 
+from pathlib import Path
+
 import pytest
 
-from lightrag_jsonl import ConfigError, Document
+from lightrag_jsonl import ConfigError, Document, LightRAG
 from lightrag_jsonl.indexing.incoming import incoming_document, storable
 from lightrag_jsonl.storage.rows import PendingDocument
 
@@ -50,3 +52,46 @@ def test_an_id_that_cannot_be_stored_is_refused(id: str) -> None:
     """The error quotes the id."""
     with pytest.raises(ConfigError, match="the id"):
         storable(PendingDocument(Document("text", id=id), created_at=0.0))
+
+
+SPACED = " ".join("李娜在白鹭船厂担任船长，二〇一五年她造出了第一艘渡船。")
+
+
+@pytest.mark.slow
+def test_blanks_that_ocr_writes_between_chinese_characters_are_left_out(tmp_path: Path) -> None:
+    """Names and citations are those of the text without the blanks, on pages of a file as well."""
+    plain = SPACED.replace(" ", "")
+    with LightRAG(tmp_path, language="zh") as rag:
+        rag.insert([Document(SPACED, id="text"), Document("", id="pages", pages=(SPACED, "ok"))])
+        chunks = rag.retrieve("李娜造出了什么？").chunks
+
+        assert [page.text for page in rag.pages("text")] == [plain]
+        assert [page.text for page in rag.pages("pages")] == [plain, "ok"]
+        assert "李娜" in rag.graph
+        assert {chunk.text for chunk in chunks} == {plain}
+        assert "第一艘渡船" in rag.query("李娜造出了什么？").text
+
+
+@pytest.mark.slow
+def test_blanks_with_a_meaning_stay(tmp_path: Path) -> None:
+    """Lists of names, columns, verses, Korean, and English words in Chinese text keep their blanks."""
+    texts = [
+        "张伟 李娜 王芳 刘洋 陈静 杨帆 赵磊 黄丽 周强 吴敏 徐杰 孙倩",
+        "床前明月光 疑是地上霜 举头望明月 低头思故乡",
+        "김 철 수 는 부 산 에 서 태 어 났 다 그 는 배 를 만 든 다",
+        "第 一 章 码头的书记员每天登记船只，然后把登记表交给船厂。",
+        "用 Python 写 的 RAG 与 GraphRAG 在 2024 年 5 月 发布",
+    ]
+    with LightRAG(tmp_path, language="zh") as rag:
+        rag.insert([Document(text, id=str(at)) for at, text in enumerate(texts)])
+
+        assert [rag.pages(str(at))[0].text for at in range(len(texts))] == texts
+
+
+@pytest.mark.slow
+def test_given_chunks_keep_their_blanks(tmp_path: Path) -> None:
+    """Pieces that a caller has cut are parts of the text as it was given."""
+    with LightRAG(tmp_path, language="zh") as rag:
+        rag.insert_records(Document(SPACED, id="d"), [], chunks=[SPACED[:20], SPACED[20:]])
+
+        assert rag.pages("d")[0].text == SPACED

@@ -14,11 +14,13 @@ from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, is_cjk, is_lone
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.list_questions import asks_for_list
 from lightrag_jsonl.core.names import folded_text
+from lightrag_jsonl.core.numbered_parts import NumberedPart, numbered_parts
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.question_scope import asks_about_everything
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.providers.offline.keywords import names_in_question
 from lightrag_jsonl.providers.offline.overviews import overview_outline, overview_quotes
+from lightrag_jsonl.providers.offline.part_quotes import quotes_of_parts
 from lightrag_jsonl.providers.offline.quotes import (
     Quote,
     content_terms,
@@ -144,9 +146,20 @@ def _quoted(
 
 def nearest_quotes(question: str, context: Context, language: Language) -> list[Quote]:
     """The sentences of the passages with words of the question, the nearest first; none if the question has
-    names, and no sentence has half of the words of one.
+    names, and no sentence has half of the words of one, or a part by number that no passage has.
     """
     quotes = context_quotes(context)
+    if parts := numbered_parts(question):
+        inside, naming = quotes_of_parts(quotes, parts)
+        written_parts = " ".join([question[part.start : part.end] for part in parts])
+        own_terms = terms_with_characters(written_parts)
+        weights = _term_weights(question, context, [*inside, *naming])
+        other_weights = {term: weight for term, weight in weights.items() if term not in own_terms}
+        return [
+            quote
+            for group in (inside, naming)
+            for quote in sorted(group, key=lambda quote: -_score(quote, other_weights))
+        ]
     names = names_in_question(question, language)
     if names and not any(_holds_half(quote, name) for quote in quotes for name in names):
         return []
@@ -176,9 +189,19 @@ def sentence_limit(response_type: str) -> int | None:
 
 def _nothing_found(question: str, language: Language, words: FixedWords) -> str:
     """What is said where no sentence has the words of the question, with its names."""
-    if names := names_in_question(question, language):
+    parts = numbered_parts(question)
+    written_parts = [question[part.start : part.end].strip() for part in parts]
+    names = names_in_question(_without_parts(question, parts), language)
+    if names := [*names, *written_parts]:
         return words.nothing_with.format(words.list_comma.join(names))
     return words.nothing_found
+
+
+def _without_parts(question: str, parts: Sequence[NumberedPart]) -> str:
+    """A question without the parts that it names by number."""
+    for part in reversed(parts):
+        question = f"{question[: part.start]} {question[part.end :]}"
+    return question
 
 
 def _notes(

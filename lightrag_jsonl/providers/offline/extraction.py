@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 
 from anyio import CapacityLimiter, to_thread
@@ -17,7 +18,7 @@ from lightrag_jsonl.core.types import (
     Extraction,
     RelationMention,
 )
-from lightrag_jsonl.providers.offline.listed_names import with_listed_names
+from lightrag_jsonl.providers.offline.listed_names import name_problem, with_listed_names
 from lightrag_jsonl.providers.offline.phrases import Phrase
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence
 from lightrag_jsonl.providers.offline.quoting import (
@@ -26,7 +27,7 @@ from lightrag_jsonl.providers.offline.quoting import (
     quoted_sentence,
     span_of_names,
 )
-from lightrag_jsonl.providers.offline.sentences import FoundNames, find_names, named_sentences
+from lightrag_jsonl.providers.offline.sentences import find_names, named_sentences
 from lightrag_jsonl.providers.offline.tagging import check_tagger, tagger_in_use
 
 RULES_VERSION = 12  # part of the extractor's name: another number means that texts are read anew
@@ -42,7 +43,7 @@ _TYPE_NAMES: Mapping[str, Mapping[str, str]] = {
 class OfflineExtractor:
     """Extractor of names, and of pairs of names in the same sentence.
 
-    The result depends on the chunk's whole text alone, English or Chinese. No relation is read: names of a
+    The result depends on the chunk's whole text and the names of its links alone, English or Chinese. No relation is read: names of a
     sentence, and the name that is the heading above it, are "mentioned together" (共同出现), in `language`, with strength 1. A type is given where a
     title, the name itself or the tagger tells it, and is "unknown" otherwise. Sentences describe a name.
 
@@ -63,7 +64,12 @@ class OfflineExtractor:
         if self._tagger == "lac":
             check_tagger()
         return await to_thread.run_sync(
-            extract_text, chunk.whole_text, self._language, self._tagger, limiter=self._threads
+            extract_text,
+            chunk.whole_text,
+            self._language,
+            self._tagger,
+            chunk.linked_names,
+            limiter=self._threads,
         )
 
 
@@ -75,9 +81,15 @@ class _Bearer:
     sentences: list[NamedSentence] = field(default_factory=list)
 
 
-def extract_text(text: str, language: Language, tagger: Tagger = "rules") -> Extraction:
-    """The entities and relations of a text."""
-    return _extraction_of(text, named_sentences(text, language, tagger), language)
+def extract_text(
+    text: str, language: Language, tagger: Tagger = "rules", names: Iterable[str] = ()
+) -> Extraction:
+    """The entities and relations of a text; of `names` that somebody gives to things, those that are names in
+    this text count besides those that the rules find.
+    """
+    stated = [name for name in names if not name_problem(name, text)]
+    revise = partial(with_listed_names, names=stated) if stated else None
+    return _extraction_of(text, named_sentences(text, language, tagger, revise=revise), language)
 
 
 def extract_names(text: str, names: Iterable[str], language: Language) -> Extraction:
@@ -85,10 +97,8 @@ def extract_names(text: str, names: Iterable[str], language: Language) -> Extrac
     found elsewhere.
     """
 
-    def with_names(plain: str, names_by_rules: FoundNames) -> FoundNames:
-        return with_listed_names(plain, names, names_by_rules)
-
-    return _extraction_of(text, named_sentences(text, language, revise=with_names), language)
+    revise = partial(with_listed_names, names=names)
+    return _extraction_of(text, named_sentences(text, language, revise=revise), language)
 
 
 def text_names(text: str, language: Language) -> list[str]:

@@ -51,7 +51,7 @@ def name_problem(name: str, text: str) -> str:
 
 
 def with_listed_names(
-    text: str, names: Iterable[str], phrases_by_rules: Sequence[Phrase]
+    text: str, phrases_by_rules: Sequence[Phrase], *, names: Iterable[str]
 ) -> list[Phrase]:
     """All places of some names in a text, the longer one of two that overlap, and the phrases that the
     rules of the language found elsewhere.

@@ -116,6 +116,7 @@ class _Setting:
         self._title = title
         self._heading = heading
         self._above = ""  # a question or the beginning of a list
+        self._has_items = False  # whether a point of the list below it was read
         self._header: list[str] = []  # of a table
 
     @property
@@ -142,6 +143,7 @@ class _Setting:
         )
         if is_whole_line and line.endswith((*_LEADS_IN, *_STATES_NOTHING)):
             self._above = line
+            self._has_items = False
             return True
         return False
 
@@ -150,9 +152,11 @@ class _Setting:
         is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
         is_answer = self._above.endswith(_STATES_NOTHING)
         above = self._above
+        is_led = above.endswith(_LEADS_IN) and not self._has_items  # else it follows the list
         if not is_item:
             self._above = ""
-        if above and (is_item or is_answer or above.endswith(_LEADS_IN)):
+        self._has_items = is_item
+        if above and (is_item or is_answer or is_led):
             return above
         if is_item or not _SENTENCE_END.search(line):
             return self._heading.rpartition(HEADING_SEPARATOR)[2]

@@ -1,5 +1,6 @@
 """The sentences of a text, with the names and the content words by the rules of the language."""
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +17,10 @@ from lightrag_jsonl.providers.offline.markup import without_addresses, without_m
 from lightrag_jsonl.providers.offline.phrases import ContentWord, Phrase, Spans
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence, with_subjects
 
+# Also where a chunk ends within the block
+_CODE_BLOCK = re.compile(
+    r"^(?P<fence>`{3,})[^`\n]*\n.*?(?:^(?P=fence)`*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
+)
 FoundNames: TypeAlias = Sequence[Phrase]
 Part = TypeVar("Part", Phrase, ContentWord)
 
@@ -74,9 +79,13 @@ def _names_in(plain: str, spans: Spans, language: Language, tagger: Tagger) -> l
 
 
 def _plain_and_spans(text: str) -> tuple[str, Spans]:
-    """A text without markup and addresses, of the same length, and its sentences."""
-    plain = without_markup(text)
+    """A text without markup, addresses and blocks of code, of the same length, and its sentences."""
+    plain = without_markup(_CODE_BLOCK.sub(_blanked, text) if "```" in text else text)
     return without_addresses(plain), sentence_spans(plain)
+
+
+def _blanked(block: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", block[0])
 
 
 def written_in(text: str, default: Language) -> Language:

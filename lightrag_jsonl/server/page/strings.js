@@ -180,7 +180,7 @@ const WORDS = new Map(Object.entries({
   progress: ["Progress", "进度"],
   reading_n: ["Reading {}", "正在读取 {}"],
   choose_files: ["Choose files", "选择文件"],
-  kinds: ["PDF, Word, PowerPoint, Excel, CSV, HTML, EPUB, Text, Markdown, reStructuredText, Org, LaTeX, Jupyter notebooks, Mail, Outlook, JSON, XML, OpenDocument text, OpenDocument sheets, OpenDocument slides, RTF, MHTML, FictionBook, Evernote, Subtitles, Calendar, Pictures", "PDF、Word、PowerPoint、Excel、CSV、HTML、EPUB、文本、Markdown、reStructuredText、Org、LaTeX、Jupyter 笔记本、邮件、Outlook、JSON、XML、OpenDocument 文本、OpenDocument 表格、OpenDocument 演示、RTF、MHTML、FictionBook、印象笔记、字幕、日历、图片"],
+  kinds: ["PDF, Word, PowerPoint, Excel, CSV, HTML, EPUB, Text, Markdown, reStructuredText, Org, LaTeX, Jupyter notebooks, Mail, Outlook, JSON, XML, OpenDocument text, OpenDocument sheets, OpenDocument slides, RTF, MHTML, FictionBook, Evernote, Subtitles, Calendar, Python, Source code, Pictures", "PDF、Word、PowerPoint、Excel、CSV、HTML、EPUB、文本、Markdown、reStructuredText、Org、LaTeX、Jupyter 笔记本、邮件、Outlook、JSON、XML、OpenDocument 文本、OpenDocument 表格、OpenDocument 演示、RTF、MHTML、FictionBook、印象笔记、字幕、日历、Python、源代码、图片"],
   name: ["Name", "名称"],
   kind: ["Kind", "类型"],
   size: ["Size", "大小"],

@@ -1,0 +1,137 @@
+"""Parts of texts by their numbers, however these are written: 第二十二条 is 第22条, "Sec. XII" is section 12."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_CHINESE_UNITS = "条條款项項章节節编編篇卷回页頁号號集课課讲講期届屆"
+_SIMPLE_UNITS = str.maketrans("條項節編頁號課講屆", "条项节编页号课讲届")
+_CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {
+    "〇": 0,
+    "○": 0,
+    "两": 2,
+}
+_CHINESE_MULTIPLIERS = {"十": 10, "百": 100, "千": 1_000}
+_CHINESE_PART = re.compile(
+    rf"第\s?(?P<number>[0-9０-９]{{1,6}}|[{''.join([*_CHINESE_DIGITS, *_CHINESE_MULTIPLIERS])}]{{1,12}})"
+    rf"\s?(?P<unit>[{_CHINESE_UNITS}])"
+)
+_SHORT_UNITS = {"§": "section", "sec": "section", "art": "article", "ch": "chapter"}
+_SHORT_UNITS |= {"para": "paragraph", "reg": "regulation"}
+_NUMBER_WORDS = {
+    word: value
+    for value, word in enumerate(
+        [
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ],
+        start=1,
+    )
+}
+_ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+_ENGLISH_PART = re.compile(
+    r"(?:(?<![^\W_])(?i:(?P<unit>section|article|clause|chapter|paragraph|rule|regulation|part|amendment"
+    r"|annex|appendix|schedule|stave|canto)\s|(?P<short>sec|art|ch|para|reg)\.\s?)|(?P<sign>§)§?\s?)"
+    r"(?P<number>\d+(?:\.\d+)*(?!\.?\d)|[IVXLC]{2,}\b|[IVX](?=[.:;,?)\n]|\Z)"
+    rf"|(?i:{'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b)"
+)
+_NUMBERED_LINE = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+)?(?P<number>\d{1,4}(?:\.\d{1,3})*)[.)]?[ \t]+(?=[\"“(*A-Z])",
+    re.MULTILINE,
+)
+_LINE = "numbered"  # the unit of a line that begins with a number, as sections of contracts do
+
+
+class NumberedPart(NamedTuple):
+    """A part with its number: `term` is the same for every writing. At characters `start` to `end`."""
+
+    unit: str
+    number: str
+    start: int
+    end: int
+
+    @property
+    def term(self) -> str:
+        """One word for the full text: "第22条", "section12"."""
+        is_english = self.unit.isascii()
+        return f"{self.unit}{self.number}" if is_english else f"第{self.number}{self.unit}"
+
+    @property
+    def line_term(self) -> str:
+        """The term of a line that begins with the same number."""
+        return f"{_LINE}{self.number}"
+
+
+def numbered_parts(text: str) -> list[NumberedPart]:
+    """The parts that a text names by their numbers, in order."""
+    return sorted([*chinese_parts(text), *_english_parts(text)], key=lambda part: part.start)
+
+
+def chinese_parts(text: str) -> Iterator[NumberedPart]:
+    """The parts with Chinese units, such as 第十二条."""
+    if "第" not in text:
+        return
+    for match in _CHINESE_PART.finditer(text):
+        number = str(_chinese_number(match["number"]))
+        yield NumberedPart(match["unit"].translate(_SIMPLE_UNITS), number, *match.span())
+
+
+def numbered_lines(text: str) -> Iterator[NumberedPart]:
+    """The lines that begin with a number and a title or a sentence."""
+    for match in _NUMBERED_LINE.finditer(text):
+        yield NumberedPart(_LINE, match["number"], *match.span())
+
+
+def _english_parts(text: str) -> Iterator[NumberedPart]:
+    for match in _ENGLISH_PART.finditer(text):
+        written = match["unit"] or match["short"] or match["sign"]
+        unit = _SHORT_UNITS.get(written.lower(), written.lower())
+        yield NumberedPart(unit, _english_number(match["number"]), *match.span())
+
+
+def _english_number(written: str) -> str:
+    """A number in digits; of Roman ones a smaller digit before a larger one is taken away."""
+    if written[0].isdigit():
+        return ".".join([str(int(digits)) for digits in written.split(".")])
+    if value := _NUMBER_WORDS.get(written.lower()):
+        return str(value)
+    values = [_ROMAN_DIGITS[digit] for digit in written]
+    signed = [
+        -value if value < following else value
+        for value, following in zip(values, [*values[1:], 0], strict=True)
+    ]
+    return str(sum(signed))
+
+
+def _chinese_number(written: str) -> int:
+    """A number below ten thousand: 一百二十, 二三, or digits."""
+    if written[0].isdigit():
+        return int(written)
+    if _CHINESE_MULTIPLIERS.keys().isdisjoint(written):
+        return int("".join([str(_CHINESE_DIGITS[char]) for char in written]))
+    total = digit = 0
+    for char in written:
+        if char in _CHINESE_DIGITS:
+            digit = _CHINESE_DIGITS[char]
+        else:
+            total += (digit or 1) * _CHINESE_MULTIPLIERS[char]
+            digit = 0
+    return total + digit

@@ -1,0 +1,197 @@
+"""Reads exports of chats: who said what, and when, a line for each message.
+
+Known by their structure: conversations of ChatGPT and Claude, chats of Telegram, days of channels of Slack,
+and texts of WhatsApp.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.limits import FileMeter
+
+# In the bytes of an export of several conversations; other files of JSON are not parsed for it
+_MARKS_OF_COLLECTIONS = (
+    (b'"mapping"', b'"current_node"'),
+    (b'"chat_messages"',),
+    (b'"chats"', b'"list"'),
+)
+_WHATSAPP_LINE = re.compile(
+    r"^\u200e?\[?(?P<first>\d{1,4})[./-](?P<second>\d{1,2})[./-](?P<third>\d{1,4}),? \d{1,2}[:.]\d{2}"
+    r"[^\]\n-]{0,12}(?:\] | - )\u200e?(?P<name>[^:\n]{1,60}): ",
+    re.MULTILINE,
+)
+_LEAST_MESSAGES = 3  # of a text of WhatsApp
+_LEAST_SHARE = 0.3  # of its lines that begin a message; others go on with one
+_SLACK_MARK = re.compile(r"<(?P<kind>[@#!]?)(?P<target>[^<>|]+)(?:\|(?P<words>[^<>]*))?>")
+_UNSEEN_ROLES = ("system", "tool")
+
+
+class ToldMessage(NamedTuple):
+    """What somebody said, and when in ISO form, if that is known."""
+
+    name: str
+    text: str
+    time: str = ""
+
+
+def conversation_files(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """The conversations of an export as files with the names that they have there; none of any other JSON."""
+    if not any(all(mark in data for mark in marks) for marks in _MARKS_OF_COLLECTIONS):
+        return
+    try:
+        conversations = _conversations(json.loads(data))
+    except (ValueError, RecursionError):  # the reader of JSON says why
+        return
+    for number, conversation in enumerate(conversations, 1):
+        id = str(conversation.get("id") or conversation.get("uuid") or number)
+        name = re.sub(r"[^\w-]", "-", id)
+        yield f"{name}.json", json.dumps(conversation, ensure_ascii=False).encode()
+
+
+def chat_document(value: Any, meter: FileMeter) -> Document | None:
+    """The document of a parsed file, if it is a conversation."""
+    if isinstance(value, dict) and isinstance(value.get("mapping"), dict):
+        return _document(value.get("title"), _chatgpt_messages(value), meter)
+    if isinstance(value, dict) and _are_objects(value.get("chat_messages"), "sender"):
+        return _document(value.get("name"), _claude_messages(value["chat_messages"]), meter)
+    if isinstance(value, dict) and _are_objects(value.get("messages"), "date", "type", "text"):
+        return _document(value.get("name"), _telegram_messages(value["messages"]), meter)
+    if _are_objects(value, "ts", "type") and any(item["type"] == "message" for item in value):
+        return _document(None, _slack_messages(value), meter)
+    return None
+
+
+def whatsapp_document(text: str) -> Document | None:
+    """The document of a text that WhatsApp has exported; the lines are as they are."""
+    matches = list(_WHATSAPP_LINE.finditer(text))
+    lines = text.count("\n") + 1
+    if len(matches) < max(_LEAST_MESSAGES, _LEAST_SHARE * lines):
+        return None
+    names = dict.fromkeys(match["name"].strip() for match in matches)
+    return Document(text, date=_last_day(matches), metadata={"people": list(names)})
+
+
+def _conversations(value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, dict) and isinstance(value.get("chats"), dict):
+        value = value["chats"].get("list")
+        return value if _are_objects(value, "messages") else []
+    return value if _are_objects(value, "mapping") or _are_objects(value, "chat_messages") else []
+
+
+def _are_objects(value: Any, *fields: str) -> bool:
+    """Whether a value is a list of objects, the first of which has these fields."""
+    is_list = (
+        isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+    )
+    return is_list and all(field in value[0] for field in fields)
+
+
+def _document(title: Any, messages: Iterable[ToldMessage], meter: FileMeter) -> Document:
+    """The messages with words, a line each; the date is that of the last one."""
+    messages_with_words = [message for message in messages if message.text.strip()]
+    lines: list[str] = []
+    for message in messages_with_words:
+        time = message.time[:16].replace("T", " ")
+        line = f"{' '.join(filter(None, (time, message.name)))}: {message.text.strip()}"
+        meter.add_characters(len(line))
+        lines.append(line)
+    dates = [message.time[:10] for message in messages_with_words if message.time]
+    people = list(dict.fromkeys(message.name for message in messages_with_words))
+    return Document(
+        meter.without_embedded_data("\n".join(lines)),
+        title=title.strip() or None if isinstance(title, str) else None,
+        date=max(dates, default=None),
+        metadata={"people": people},
+    )
+
+
+def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[ToldMessage]:
+    """The messages on the way to the last one: answers that were asked again are left out."""
+    nodes = conversation["mapping"]
+    way: list[Mapping[str, Any]] = []
+    key = conversation.get("current_node") or next(reversed(nodes), None)
+    while (
+        isinstance(key, str) and isinstance(node := nodes.get(key), dict) and len(way) < len(nodes)
+    ):
+        way.append(node)
+        key = node.get("parent")
+    for node in reversed(way):
+        message = node.get("message")
+        if not isinstance(message, dict):
+            continue
+        role = str((message.get("author") or {}).get("role", ""))
+        parts = (message.get("content") or {}).get("parts") or []
+        words = "\n".join([part for part in parts if isinstance(part, str)])
+        if role not in _UNSEEN_ROLES:
+            yield ToldMessage(role, words, _time_of_seconds(message.get("create_time")))
+
+
+def _claude_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMessage]:
+    for message in messages:
+        name = str(message.get("sender", ""))
+        time = str(message.get("created_at") or "")
+        yield ToldMessage(name, str(message.get("text") or ""), time)
+
+
+def _telegram_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[ToldMessage]:
+    for message in messages:
+        if message.get("type") != "message":
+            continue
+        text = message.get("text", "")
+        pieces = text if isinstance(text, list) else [text]
+        words = [piece.get("text", "") if isinstance(piece, dict) else piece for piece in pieces]
+        time = str(message.get("date", ""))
+        yield ToldMessage(str(message.get("from") or "?"), "".join(map(str, words)), time)
+
+
+def _slack_messages(messages: list[Mapping[str, Any]]) -> Iterator[ToldMessage]:
+    profiles = [(message.get("user"), message.get("user_profile") or {}) for message in messages]
+    names = {
+        str(user): str(profile.get("real_name") or profile.get("display_name") or user)
+        for user, profile in profiles
+        if isinstance(profile, dict)
+    }
+
+    def words_of(match: re.Match[str]) -> str:
+        if match["kind"] == "@":
+            return "@" + names.get(match["target"], match["words"] or match["target"])
+        return match["words"] or match["target"]
+
+    for message in messages:
+        user = str(message.get("user") or message.get("username") or "?")
+        if message.get("type") == "message":
+            text = _SLACK_MARK.sub(words_of, str(message.get("text") or ""))
+            plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+            yield ToldMessage(names.get(user, user), plain, _time_of_seconds(message.get("ts")))
+
+
+def _time_of_seconds(seconds: Any) -> str:
+    """The time in UTC; "" for anything but seconds since 1970."""
+    try:
+        return datetime.fromtimestamp(float(seconds), UTC).isoformat()
+    except (TypeError, ValueError, OverflowError, OSError):
+        return ""
+
+
+def _last_day(matches: list[re.Match[str]]) -> str | None:
+    """The day of the last message, if the numbers of the export tell days from months."""
+    first = [int(match["first"]) for match in matches]
+    second = [int(match["second"]) for match in matches]
+    third = int(matches[-1]["third"])
+    year = third + 2000 if third < 100 else third
+    if max(first) > 31:
+        numbers = (first[-1], second[-1], third)
+    elif max(first) > 12 >= max(second):
+        numbers = (year, second[-1], first[-1])
+    elif max(second) > 12 >= max(first):
+        numbers = (year, first[-1], second[-1])
+    else:
+        return None
+    try:
+        return datetime(*numbers, tzinfo=UTC).date().isoformat()
+    except ValueError:
+        return None

@@ -1,0 +1,164 @@
+"""Promises of exports of chats: one document a conversation, a line for who said what and when."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from lightrag_jsonl import Document
+from lightrag_jsonl.indexing.loading import load_documents
+from lightrag_jsonl.readers import read_document
+
+
+def loaded(path: Path) -> list[Document]:
+    return [item for item in load_documents(path) if isinstance(item, Document)]
+
+
+def node(parent: str | None, role: str, words: list[Any], seconds: float) -> dict[str, Any]:
+    """A node of a conversation of ChatGPT."""
+    content = {"content_type": "text", "parts": words}
+    message = {"author": {"role": role}, "content": content, "create_time": seconds}
+    return {"parent": parent, "children": [], "message": message}
+
+
+def conversation(id: str, title: str) -> dict[str, Any]:
+    mapping = {
+        "root": {"parent": None, "children": ["q"], "message": None},
+        "hidden": node("root", "system", ["You help."], 1.7e9),
+        "q": node("hidden", "user", ["Who keeps the lock of Leith?"], 1.7e9),
+        "old": node("q", "assistant", ["Bob Crane."], 1.7e9),
+        "new": node("q", "assistant", ["Dora Finch.", {"content_type": "image"}], 1.7e9 + 86_400),
+    }
+    return {
+        "id": id,
+        "title": title,
+        "create_time": 1.7e9,
+        "mapping": mapping,
+        "current_node": "new",
+    }
+
+
+def test_each_conversation_of_chatgpt_is_a_document(tmp_path: Path) -> None:
+    """By structure, not by name; without hidden messages, and without answers that were asked again."""
+    path = tmp_path / "export-2023.json"
+    path.write_text(json.dumps([conversation("a-1", "Lock"), conversation("b-2", "码头")]))
+    first, second = loaded(path)
+
+    assert (first.title, second.title) == ("Lock", "码头")
+    assert first.id == f"{path.resolve()}#/a-1.json"
+    assert first.date == "2023-11-15"
+    assert first.text == (
+        "2023-11-14 22:13 user: Who keeps the lock of Leith?\n2023-11-15 22:13 assistant: Dora Finch."
+    )
+
+
+def test_conversations_of_claude_are_read() -> None:
+    """Sender, text and time of each message."""
+    messages = [
+        {"sender": "human", "text": "Where is the quay?", "created_at": "2024-03-02T10:00:00Z"},
+        {"sender": "assistant", "text": "In Leith.", "created_at": "2024-03-02T10:01:00Z"},
+    ]
+    data = json.dumps({"uuid": "x", "name": "Quay", "chat_messages": messages}).encode()
+    document = read_document(data, Path("one.json"))
+
+    assert document.title == "Quay"
+    assert document.text == (
+        "2024-03-02 10:00 human: Where is the quay?\n2024-03-02 10:01 assistant: In Leith."
+    )
+
+
+def telegram(name: str) -> dict[str, Any]:
+    messages = [
+        {"id": 1, "type": "service", "date": "2022-05-01T08:00:00", "action": "create", "text": ""},
+        {
+            "id": 2,
+            "type": "message",
+            "date": "2022-05-01T08:01:00",
+            "from": "林晚秋",
+            "text": "潮汐表好了",
+        },
+        {
+            "id": 3,
+            "type": "message",
+            "date": "2022-05-03T09:30:00",
+            "from": "Ada",
+            "text": ["See ", {"type": "bold", "text": "the new lock"}, "!"],
+        },
+        {"id": 4, "type": "message", "date": "2022-05-03T09:31:00", "from": "Ada", "text": ""},
+    ]
+    return {"name": name, "type": "personal_chat", "id": 7, "messages": messages}
+
+
+def test_chats_of_telegram_are_read_alone_and_together(tmp_path: Path) -> None:
+    """A file of one chat is one document, one of all chats a document a chat; styled words are words."""
+    text = "2022-05-01 08:01 林晚秋: 潮汐表好了\n2022-05-03 09:30 Ada: See the new lock!"
+    alone, together = tmp_path / "result.json", tmp_path / "all.json"
+    alone.write_text(json.dumps(telegram("Lock")))
+    together.write_text(
+        json.dumps({"chats": {"list": [telegram("Lock"), telegram("Quay") | {"id": 8}]}})
+    )
+
+    assert [(item.text, item.date) for item in loaded(alone)] == [(text, "2022-05-03")]
+    assert [item.title for item in loaded(together)] == ["Lock", "Quay"]
+    assert {item.text for item in loaded(together)} == {text}
+    assert loaded(alone)[0].metadata["people"] == ["林晚秋", "Ada"]
+
+
+def test_days_of_slack_are_read_in_an_archive(tmp_path: Path) -> None:
+    """Names of people in place of ids, links as their words, and signs as they were typed."""
+    messages = [
+        {
+            "type": "message",
+            "user": "U1",
+            "ts": "1700000000.1",
+            "text": "<@U2> the <https://x.example|plan> &amp; more",
+            "user_profile": {"real_name": "Ada Brook"},
+        },
+        {
+            "type": "message",
+            "user": "U2",
+            "ts": "1700000060.1",
+            "text": "ok",
+            "user_profile": {"real_name": "Bob Crane"},
+        },
+    ]
+    path = tmp_path / "slack.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("general/2023-11-14.json", json.dumps(messages))
+    (document,) = loaded(path)
+
+    assert document.date == "2023-11-14"
+    assert document.text == (
+        "2023-11-14 22:13 Ada Brook: @Bob Crane the plan & more\n2023-11-14 22:14 Bob Crane: ok"
+    )
+
+
+def test_a_text_of_whatsapp_has_its_people_and_its_day() -> None:
+    """The day where the numbers tell days from months, and none where they do not."""
+    told = "13/05/2023, 21:15 - Ada: Is the lock shut?\n14/05/2023, 07:02 - 小林: 关了\nsince six\n"
+    doubtful = "[3/4/23, 9:15:03 PM] Ada: one\n[3/4/23, 9:16:03 PM] Bo: two\n[3/5/23, 9:17:03 PM] Bo: three\n"
+    told += "14/05/2023, 07:03 - Ada: Good.\n"
+    document = read_document(told.encode(), Path("chat.txt"))
+
+    assert document.text == told
+    assert document.date == "2023-05-14"
+    assert document.metadata["people"] == ["Ada", "小林"]
+    assert read_document(doubtful.encode(), Path("chat.txt")).date is None
+    assert read_document(doubtful.encode(), Path("chat.txt")).metadata["people"] == ["Ada", "Bo"]
+
+
+def test_other_files_are_no_chats(tmp_path: Path) -> None:
+    """Data with fields of such names, and texts with times, are read as before."""
+    values = [
+        {"mapping": "x", "current_node": 1},
+        {"chats": [], "list": 2},
+        [{"mapping": {"a": 1}, "current_node": 3}, 7],
+        {"messages": ["a", "b"]},
+        [{"ts": 1, "type": "event"}],
+    ]
+    for value in values:
+        path = tmp_path / "data.json"
+        path.write_text(json.dumps(value))
+        assert "people" not in loaded(path)[0].metadata
+    log = "12.03.2023 21:15 started\n12.03.2023 21:16 ended: ok\n" * 5
+    assert read_document(log.encode(), Path("a.txt")).metadata == {}
