@@ -390,8 +390,8 @@ class QueryPipeline:
             sections_of(lenses, result.context), param, self.tokenizer, mark
         )
         room = max(param.max_total_tokens - reserved_tokens, 1)
-        rest = replace(param, max_total_tokens=room) if reserved_tokens else param
-        fitted = fit(result, rest, self.tokenizer, secret)
+        param_of_items = replace(param, max_total_tokens=room) if reserved_tokens else param
+        fitted = fit(result, param_of_items, self.tokenizer, secret)
         return with_sections(fitted, sections_of(lenses, fitted), param, self.tokenizer, mark)
 
     # ── the question ────────────────────────────────────────────────────────────
