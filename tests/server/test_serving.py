@@ -216,7 +216,7 @@ def test_token_of_the_environment_is_needed_and_not_logged(kb: Path) -> None:
     ("arguments", "words"),
     [
         (["{kb}", "--host", "0.0.0.0"], "set a token"),
-        (["{empty}"], "no index in"),
+        (["{other}"], "has files, but no index"),
         (["{kb}", "{kb}"], "same name"),
         (["{kb}", "--token-file", "{short}"], "at least 16"),
     ],
@@ -225,9 +225,10 @@ def test_serve_refuses_what_is_not_safe_or_not_there(
     kb: Path, tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     """The reason is one line, and no port is opened."""
-    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("Ada met Bob.", encoding="utf-8")
     (tmp_path / "short").write_text("x\n", encoding="utf-8")
-    places = {name: tmp_path / name for name in ("empty", "short")}
+    places = {name: tmp_path / name for name in ("other", "short")}
     result = run("serve", *(one.format(kb=kb, **places) for one in arguments))
     assert result.exit_code == 1 and words in result.stderr
     assert "Traceback" not in result.output
