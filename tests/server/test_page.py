@@ -377,8 +377,10 @@ def test_every_view_fits_in_both_languages(server: Running, page: Page, width: i
         page.open(server)
         page.ask("Curie")
         page.wait(".answer button.number")
+        page.wait("main", "Sources")
+        assert page.run("document.documentElement.scrollWidth <= innerWidth")
         for view, (english, chinese) in {
-            "ask": ("Sources", "来源"),
+            "ask": ("Questions to begin with", "不妨先问"),
             "graph": ("Found", "找到"),
             "documents": ("Extraction", "抽取情况"),
         }.items():
