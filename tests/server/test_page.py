@@ -153,7 +153,9 @@ class Page:
     def problems(self) -> list[str]:
         """Errors and refusals on the console, such as those of the content security policy."""
         log = self.driver.get_log("browser")
-        return [line["message"] for line in log if line["level"] == "SEVERE"]
+        messages = [line["message"] for line in log if line["level"] == "SEVERE"]
+        # A test ends its server while the page may still ask: that is no fault of the page.
+        return [message for message in messages if "ERR_CONNECTION_REFUSED" not in message]
 
 
 @pytest.fixture(scope="module")
@@ -492,7 +494,7 @@ def test_a_number_is_shown_once_a_sentence(kb: Path, page: Page) -> None:
     """At its last place; another sentence, and a marked claim, show it again."""
     written = (
         "Marie Curie was born in Warsaw [1], and she discovered radium with Pierre Curie in Paris [1]. "
-        "She discovered radium [1]. 她生于华沙[1]，她发现了镭[1]。"
+        "She discovered radium [1]. 她生于华沙[1]，她发现了镭[1]。 She found it in 2099 [1], and she discovered radium with Pierre Curie [1]."
     )
     llm = PacedLLM([written])
     llm.turns.release(9)
@@ -501,7 +503,7 @@ def test_a_number_is_shown_once_a_sentence(kb: Path, page: Page) -> None:
         page.ask("Where was Marie Curie born?")
         text = page.wait(".answer.written").text
         assert text.startswith("Marie Curie was born in Warsaw, and she discovered"), text
-        assert text.count("1") == 4, text
+        assert text.count("1") == 5, text
 
 
 def test_a_conversation_survives_a_reload(kb: Path, page: Page) -> None:
