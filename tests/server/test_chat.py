@@ -101,7 +101,7 @@ def test_openai_client_gets_answer_and_sources(
 
     text = complete.choices[0].message.content or ""
     answer, _, listed = text.partition("\n\n---\n")
-    assert expected in answer and listed.startswith("- [")
+    assert expected in answer and "\n- [1] " in listed
     sources = complete.model_extra["sources"]  # type: ignore[index]
     assert expected in "".join(one["text"] for one in sources)
     assert complete.usage is not None and complete.choices[0].finish_reason == "stop"

@@ -80,7 +80,7 @@ def test_the_page_fetches_nothing_and_every_link_has_its_target(
 
 @pytest.mark.slow
 def test_an_edge_is_shown_with_reason_and_source(trace: Trace, sources: Sources) -> None:
-    """Chosen edges are drawn, listed with their reason or score, and lead to their chunk; of a
+    """Chosen edges of cited passages are drawn, and chosen ones listed with their reason or score, and lead to their chunk; of a
     deleted chunk the page keeps the quotation. The page is in the language of the index.
     """
     chinese = render_page(trace, sources, language="zh-CN")
@@ -89,7 +89,7 @@ def test_an_edge_is_shown_with_reason_and_source(trace: Trace, sources: Sources)
     by_rank = replace(trace, selected=(SelectedEdge(trace.candidates[0], score=0.25),))
 
     assert '<a class="cite" href="#n2"><g class="edge on" data-edge="66bd5bed">' in page
-    assert "2 of 2 edges drawn; highlighted: 1 chosen for the answer." in page
+    assert "1 of 2 edges drawn; highlighted: 1 chosen for the answer." in page
     assert "Names the discovered element" in page
     assert '<a href="#c0">Chunk 1 → Page 1 → d1.txt</a>' in page
     assert "chosen by rank, score 0.25" in render_page(by_rank, sources)
