@@ -98,9 +98,14 @@ def _responses(route: Route, schemas: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parameters(route: Route, components: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The parameters in the path and in the query of a route's URL."""
-    schemas = {"index": {"$ref": REF.format(name="Index")}, "id": {"type": "string"}}
+    schemas = {"index": {"$ref": REF.format(name="Index")}}
     path_parameters = [
-        {"name": name, "in": "path", "required": True, "schema": schemas[name]}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": schemas.get(name, {"type": "string"}),
+        }
         for name in re.findall(r"{(\w+)}", route.path)
     ]
     params = components[route.params.__name__]

@@ -643,7 +643,7 @@ REST_ROUTES: Final = (
     Route("GET", f"{INDEX_PATH}/beginning", get_beginning, result=BeginningBody, weight=1),
     Route("GET", f"{INDEX_PATH}/settings", get_settings, result=SettingsBody),
     Route("POST", f"{INDEX_PATH}/settings", change_settings, body=NewSettings, result=SettingsBody),
-    Route("GET", f"{INDEX_PATH}/text", get_text, TextParams, result=TextBody),
+    Route("GET", f"{INDEX_PATH}/text", get_text, TextParams, result=dict[str, Any]),
     Route("POST", f"{INDEX_PATH}/documents", insert_documents, body=NewDocuments, result=Job, status=202, large=True),
     Route("POST", f"{INDEX_PATH}/upload", upload_file, UploadParams, body=bytes, result=Job, status=202),
     Route("POST", f"{INDEX_PATH}/delete", delete_documents, body=DocumentIds, result=Job, status=202),

@@ -234,6 +234,14 @@ def test_serve_refuses_what_is_not_safe_or_not_there(
     assert "Traceback" not in result.output
 
 
+def test_every_route_is_described() -> None:
+    """The types of each can be said in the words of OpenAPI."""
+    from lightrag_jsonl.server.app import ROUTES
+    from lightrag_jsonl.server.openapi import describe
+
+    assert describe(ROUTES, "0", ["kb"])["paths"].keys() == {route.path for route in ROUTES}
+
+
 def test_description_is_true(kb: Path) -> None:
     """What the OpenAPI description allows is answered as it says, and what it forbids is refused."""
     schemathesis = pytest.importorskip("schemathesis", reason="needs the package schemathesis")
