@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from lightrag_jsonl.core.number_words import ENGLISH_NUMBERS
+
 _CHINESE_UNITS = "条條款项項章节節编編篇卷回页頁号號集课課讲講期届屆"
 _SIMPLE_UNITS = str.maketrans("條項節編頁號課講屆", "条项节编页号课讲届")
 _CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {
@@ -18,34 +20,7 @@ _CHINESE_PART = re.compile(
 )
 _SHORT_UNITS = {"§": "section", "sec": "section", "art": "article", "ch": "chapter"}
 _SHORT_UNITS |= {"para": "paragraph", "reg": "regulation"}
-_NUMBER_WORDS = {
-    word: value
-    for value, word in enumerate(
-        [
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ],
-        start=1,
-    )
-}
+_NUMBER_WORDS = {word: value for word, value in ENGLISH_NUMBERS.items() if 1 <= value <= 20}
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _ENGLISH_PART = re.compile(
     r"(?:(?<![^\W_])(?i:(?P<unit>section|article|clause|chapter|paragraph|rule|regulation|part|amendment"

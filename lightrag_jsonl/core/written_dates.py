@@ -17,6 +17,7 @@ from lightrag_jsonl.core.dates import (
     months_later,
     written_date,
 )
+from lightrag_jsonl.core.number_words import ENGLISH_NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +83,7 @@ def _may_hold_dates(text: str) -> bool:
 
 # ── English ─────────────────────────────────────────────────────────────────────
 
-_NUMBER_WORDS = (
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+_NUMBER_WORDS = tuple([word for word, value in ENGLISH_NUMBERS.items() if 1 <= value <= 12])
 _FULL_MONTHS = (
     "January|February|March|April|May|June|July|August|September|October|November|December"
 )

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.dates import ENGLISH_MONTHS, half_width
+from lightrag_jsonl.core.number_words import ENGLISH_NUMBERS
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.core.text import words
@@ -20,7 +21,6 @@ from lightrag_jsonl.tracing.claim_words import (
     CHINESE_DIGITS,
     CHINESE_MULTIPLIERS,
     ENGLISH_MULTIPLIERS,
-    ENGLISH_NUMBERS,
     FRACTIONS,
     NEGATIONS,
     SHORT_MULTIPLIERS,
