@@ -20,7 +20,7 @@ _MARKS_OF_CODE = re.compile(
     r"[{}]|;\s*\w+[.(]|==|!=|:=|=>|->|^\w+\s?=\s?.*[\[({\"';]|\w\.\w+\(|^[a-z_]\w*\(.*\)\W*$|\(\)|\w\[[\d'\":]"
     r"|^(?:def|return|import|elif|const|let|var|lambda|SELECT|for \w+ in|while|if \S+ [<>=])\s|^[$>]\s"
 )
-_REMARK = re.compile(r"\s*[(（\[,，;；:：—–-]*\s*\Z")
+_BEFORE_REMARK = " \t\r\n\xa0\u3000(（[,，;；:：—–-"  # between a name and the remark behind it
 
 
 def usable_name(name: str, is_in_text: Callable[[str], bool]) -> tuple[str, str]:
@@ -35,7 +35,5 @@ def usable_name(name: str, is_in_text: Callable[[str], bool]) -> tuple[str, str]
         return name, ""
     if hesitation is None:
         return "", NO_NAME_BUT_CODE if is_code else NO_NAME_BUT_THOUGHT
-    before = name[: hesitation.start()]
-    opening = _REMARK.search(before)
-    name_alone = before[: opening.start()] if opening else before
+    name_alone = name[: hesitation.start()].rstrip(_BEFORE_REMARK)
     return (name_alone if name_alone and is_in_text(name_alone) else ""), NO_NAME_BUT_THOUGHT

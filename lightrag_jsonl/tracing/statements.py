@@ -34,7 +34,7 @@ _NO_STATEMENT_BEGINNINGS = (
 )
 _LIST_MARK = re.compile(r"(?:[-*+•·]|\(?\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、])\s*")
 _REFERENCES = re.compile(  # the heading of a list of sources, which some models add
-    r"^[\s#*]*(?:references?|sources?|citations?|参考(?:资料|文献|来源)?|引用(?:来源)?|来源|资料来源)[\s*]*[:：]?[\s*]*$",
+    r"^[ \t\u3000#*]*(?:references?|sources?|citations?|参考(?:资料|文献|来源)?|引用(?:来源)?|来源|资料来源)[ \t\u3000*]*+[:：]?[ \t\u3000*]*+$",
     re.IGNORECASE | re.MULTILINE,
 )
 _FIXED_SENTENCES = frozenset(
