@@ -1,4 +1,4 @@
-"""The numbers that English writes as one word."""
+"""The words of numbers in English and in Chinese."""
 
 ENGLISH_NUMBERS = {
     word: number
@@ -32,3 +32,30 @@ ENGLISH_NUMBERS = {
         ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
     )
 }
+CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {
+    "〇": 0,
+    "两": 2,
+}
+CHINESE_MULTIPLIERS = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "亿": 100_000_000}
+
+
+def chinese_number(text: str) -> float:
+    """A number in Chinese numerals: 二十三, 一九一一, 三点五."""
+    whole, _, decimals = text.partition("点")
+    total = section = digit = 0.0
+    if not any(char in CHINESE_MULTIPLIERS for char in whole):
+        total = float("".join(str(CHINESE_DIGITS[char]) for char in whole))
+    else:
+        for char in whole:
+            if char in CHINESE_DIGITS:
+                digit = CHINESE_DIGITS[char]
+            elif char in "十百千":
+                section += (digit or 1) * CHINESE_MULTIPLIERS[char]
+                digit = 0
+            else:
+                total = (total + section + digit or 1) * CHINESE_MULTIPLIERS[char]
+                section = digit = 0
+        total += section + digit
+    if decimals:
+        total += float("0." + "".join(str(CHINESE_DIGITS[char]) for char in decimals))
+    return total

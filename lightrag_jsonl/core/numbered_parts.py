@@ -4,18 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lightrag_jsonl.core.number_words import ENGLISH_NUMBERS
+from lightrag_jsonl.core.number_words import CHINESE_DIGITS, ENGLISH_NUMBERS, chinese_number
 
 _CHINESE_UNITS = "条條款项項章节節编編篇卷回页頁号號集课課讲講期届屆"
 _SIMPLE_UNITS = str.maketrans("條項節編頁號課講屆", "条项节编页号课讲届")
-_CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {
-    "〇": 0,
-    "○": 0,
-    "两": 2,
-}
-_CHINESE_MULTIPLIERS = {"十": 10, "百": 100, "千": 1_000}
+_CHINESE_NUMERALS = "".join([*CHINESE_DIGITS, "○十百千"])  # ○ as it is typed for 〇
 _CHINESE_PART = re.compile(
-    rf"第\s?(?P<number>[0-9０-９]{{1,6}}|[{''.join([*_CHINESE_DIGITS, *_CHINESE_MULTIPLIERS])}]{{1,12}})"
+    rf"第\s?(?P<number>[0-9０-９]{{1,6}}|[{_CHINESE_NUMERALS}]{{1,12}})"
     rf"\s?(?P<unit>[{_CHINESE_UNITS}])"
 )
 _SHORT_UNITS = {"§": "section", "sec": "section", "art": "article", "ch": "chapter"}
@@ -65,7 +60,7 @@ def chinese_parts(text: str) -> Iterator[NumberedPart]:
     if "第" not in text:
         return
     for match in _CHINESE_PART.finditer(text):
-        number = str(_chinese_number(match["number"]))
+        number = str(_part_number(match["number"]))
         yield NumberedPart(match["unit"].translate(_SIMPLE_UNITS), number, *match.span())
 
 
@@ -96,17 +91,6 @@ def _english_number(written: str) -> str:
     return str(sum(signed))
 
 
-def _chinese_number(written: str) -> int:
+def _part_number(written: str) -> int:
     """A number below ten thousand: 一百二十, 二三, or digits."""
-    if written[0].isdigit():
-        return int(written)
-    if _CHINESE_MULTIPLIERS.keys().isdisjoint(written):
-        return int("".join([str(_CHINESE_DIGITS[char]) for char in written]))
-    total = digit = 0
-    for char in written:
-        if char in _CHINESE_DIGITS:
-            digit = _CHINESE_DIGITS[char]
-        else:
-            total += (digit or 1) * _CHINESE_MULTIPLIERS[char]
-            digit = 0
-    return total + digit
+    return int(written) if written[0].isdigit() else int(chinese_number(written.replace("○", "〇")))

@@ -12,14 +12,16 @@ from typing import Literal, TypeAlias
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.dates import ENGLISH_MONTHS, half_width
-from lightrag_jsonl.core.number_words import ENGLISH_NUMBERS
+from lightrag_jsonl.core.number_words import (
+    CHINESE_MULTIPLIERS,
+    ENGLISH_NUMBERS,
+    chinese_number,
+)
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.providers.offline.segmentation import segmented
 from lightrag_jsonl.tracing.claim_words import (
-    CHINESE_DIGITS,
-    CHINESE_MULTIPLIERS,
     ENGLISH_MULTIPLIERS,
     FRACTIONS,
     NEGATIONS,
@@ -105,28 +107,6 @@ _OPENING_QUOTES = tuple('“"‘《「')
 _CLOSING_QUOTES = tuple('”"’》」')
 
 
-def _chinese_number(text: str) -> float:
-    """A number in Chinese numerals: 二十三, 一九一一, 三点五."""
-    whole, _, decimals = text.partition("点")
-    total = section = digit = 0.0
-    if not any(char in CHINESE_MULTIPLIERS for char in whole):
-        total = float("".join(str(CHINESE_DIGITS[char]) for char in whole))
-    else:
-        for char in whole:
-            if char in CHINESE_DIGITS:
-                digit = CHINESE_DIGITS[char]
-            elif char in "十百千":
-                section += (digit or 1) * CHINESE_MULTIPLIERS[char]
-                digit = 0
-            else:
-                total = (total + section + digit or 1) * CHINESE_MULTIPLIERS[char]
-                section = digit = 0
-        total += section + digit
-    if decimals:
-        total += float("0." + "".join(str(CHINESE_DIGITS[char]) for char in decimals))
-    return total
-
-
 def _english_number(text: str) -> float:
     """A number in English words: twenty-three, two hundred and fifty thousand."""
     total = section = 0.0
@@ -152,7 +132,7 @@ def _number_value(match: re.Match[str]) -> float:
         return value * (ENGLISH_MULTIPLIERS | SHORT_MULTIPLIERS).get(multiplier, 1.0)
     if match["words"]:
         return _english_number(match["words"])
-    return _chinese_number(match["cjk"])
+    return chinese_number(match["cjk"])
 
 
 def _clock_facts(text: str) -> Iterator[ClaimFact]:
@@ -176,9 +156,9 @@ def _fraction_facts(text: str) -> Iterator[ClaimFact]:
             above = 1 if count in ("a", "an") else ENGLISH_NUMBERS[count]
             value = above / FRACTIONS[match["part"].lower()]
         elif match["tenths"]:
-            value = _chinese_number(match["tenths"]) / 10 + (0.05 if match["and_half"] else 0)
+            value = chinese_number(match["tenths"]) / 10 + (0.05 if match["and_half"] else 0)
         elif match["below"]:
-            value = _chinese_number(match["above"]) / max(_chinese_number(match["below"]), 1)
+            value = chinese_number(match["above"]) / max(chinese_number(match["below"]), 1)
         else:
             value = 0.5
         yield _number_fact(match.start(), match.end(), match[0], value, measure="share")
@@ -301,7 +281,7 @@ def _part_of_quantity(text: str | None) -> int:
         return int(text)
     if text[:3].lower() in _MONTH_BEGINNINGS:
         return _MONTH_BEGINNINGS.index(text[:3].lower()) + 1
-    return int(_chinese_number(text))
+    return int(chinese_number(text))
 
 
 def _date_facts(text: str) -> list[ClaimFact]:

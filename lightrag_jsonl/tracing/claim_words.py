@@ -24,11 +24,6 @@ FRACTIONS = {
     "fifth": 5,
     "fifths": 5,
 }
-CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {
-    "〇": 0,
-    "两": 2,
-}
-CHINESE_MULTIPLIERS = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "亿": 100_000_000}
 UNITS: dict[str, tuple[str, float]] = {
     unit: (measure, factor)
     for measure, table in {
