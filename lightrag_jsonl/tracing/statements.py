@@ -31,6 +31,7 @@ _NO_STATEMENT_BEGINNINGS = (
     *[words.found_in_graph for words in FIXED_WORDS.values()],
     *[words.lists_need_records for words in FIXED_WORDS.values()],
     *[words.as_of_documents.partition("{}")[0] for words in FIXED_WORDS.values()],
+    *[words.nothing_with.partition("{}")[0] for words in FIXED_WORDS.values()],
 )
 _LIST_MARK = re.compile(r"(?:[-*+•·]|\(?\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、])\s*")
 _REFERENCES = re.compile(  # the heading of a list of sources, which some models add

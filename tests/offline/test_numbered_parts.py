@@ -137,3 +137,19 @@ def test_a_question_about_a_part_is_not_about_everything() -> None:
     """ "What does section 12 say?" has words for texts only, but asks about one part."""
     assert not asks_about_everything("What does section 12 say?")
     assert asks_about_everything("What do the sections say?")
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Section 1. The ferry runs in May.", "What does section 7 say?"),
+        ("第一条 图书馆周二开放。", "第七条怎么规定？"),
+    ],
+)
+def test_that_a_part_is_missing_is_no_claim(tmp_path: Path, text: str, question: str) -> None:
+    """The sentence is this program's own: it is neither looked up nor marked."""
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(text)
+        answer = rag.query(question)
+    assert not answer.citations and not answer.uncited
+    assert str(answer) == answer.text
