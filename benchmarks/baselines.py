@@ -137,6 +137,8 @@ def _measured(
         for half in [arguments.half] if arguments.half else ("a", "b"):
             questions = [question for question in dataset.questions if half_of(question) == half]
             questions = questions[: arguments.questions]
+            if not questions:
+                continue
             found: dict[str, list[list[str]]] = {
                 "naive": [_found(rag, question, "naive") for question in questions],
                 "dense": [_found(rag, question, "naive", lexical=False) for question in questions],

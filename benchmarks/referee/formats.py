@@ -142,12 +142,13 @@ def _our_kind(prompt: Prompt) -> Kind:
 
 
 _OUR_MARKS: Mapping[str, Kind] = {
-    "as JSON Lines: every line": Kind.EXTRACTION,
-    "写成 JSON Lines": Kind.EXTRACTION,
-    "prepare a search": Kind.KEYWORDS,
+    "written as JSON Lines": Kind.EXTRACTION,
+    "只输出 JSON Lines": Kind.EXTRACTION,
     "low_level_keywords": Kind.KEYWORDS,
     "each left a note": Kind.SUMMARY,
+    "以代替这些笔记": Kind.SUMMARY,
     "report on one part": Kind.REPORT,
+    "撰写报告": Kind.REPORT,
 }
 
 

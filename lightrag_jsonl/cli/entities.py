@@ -11,7 +11,7 @@ from lightrag_jsonl import DatedClaim, LightRAG
 from lightrag_jsonl.cli.group import CommandOutput, index_command, main
 from lightrag_jsonl.cli.options import NON_NEGATIVE, POSITIVE, models, option, together
 from lightrag_jsonl.cli.output import confirm, cost_words, one_line, table, width, wrapped
-from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
+from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Relation
 from lightrag_jsonl.curation.duplicates import groups
 from lightrag_jsonl.storage.store import read
@@ -84,7 +84,7 @@ def _table_row(relation: Relation, name: str) -> dict[str, str]:
     """A relation seen from one of its ends; names of one sentence have no direction."""
     words = ", ".join(relation.keywords)
     is_source = relation.source == name
-    if words in ("", *MENTIONED_TOGETHER.values()):
+    if words in ("", *STATING_NOTHING):
         direction = "–"
     else:
         direction = f"{words} →" if is_source else f"← {words}"

@@ -14,6 +14,9 @@ def known_language(name: str) -> Language:
 
 # The keyword of a relation between names of one sentence that states nothing about them.
 MENTIONED_TOGETHER: Mapping[Language, str] = {"en": "mentioned together", "zh": "共同出现"}
+STATING_NOTHING = frozenset(
+    MENTIONED_TOGETHER.values()
+)  # keywords of a relation without a predicate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get
 import msgspec
 
 from lightrag_jsonl.core.display import html_table, with_short_repr
-from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
+from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
@@ -249,6 +249,11 @@ class RelationMention:
     valid_from: str = ""
     valid_to: str = ""
 
+    @property
+    def states_something(self) -> bool:
+        """Whether the names are more than mentioned together."""
+        return not self.keywords or not STATING_NOTHING.issuperset(self.keywords)
+
 
 @with_short_repr
 @dataclass(frozen=True, slots=True)
@@ -389,7 +394,7 @@ class Relation:
     @property
     def states_something(self) -> bool:
         """Whether the names are more than mentioned together: only then the relation has a direction."""
-        return not self.keywords or not set(self.keywords) <= {*MENTIONED_TOGETHER.values()}
+        return not self.keywords or not STATING_NOTHING.issuperset(self.keywords)
 
 
 class Neighbourhood(NamedTuple):

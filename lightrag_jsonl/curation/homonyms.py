@@ -13,7 +13,7 @@ from itertools import combinations
 from math import prod
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
-from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
+from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.names import clean_name, name_key
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMention
 from lightrag_jsonl.curation.duplicates import Evidence
@@ -29,7 +29,6 @@ DATES_SCORE = 0.9
 TYPES_SCORE = 0.4
 WHEREABOUTS_SCORE = 0.5
 RARE_TYPE = 0.2  # of the documents of a name
-TOGETHER = frozenset(MENTIONED_TOGETHER.values())
 
 VAGUE_TYPES = {
     UNKNOWN_TYPE,
@@ -134,7 +133,7 @@ def _stated_places(
     places: dict[tuple[int, str], set[str]] = defaultdict(set)
     for row in snapshot.relation_mentions():
         relation = relations.get(row.owner or 0)
-        if relation is None or not set(row.mention.keywords) - TOGETHER:
+        if relation is None or not set(row.mention.keywords) - STATING_NOTHING:
             continue
         document = document_ids[row.chunk]
         for end, other_end in ((relation.low, relation.high), (relation.high, relation.low)):

@@ -90,7 +90,7 @@ class DocumentMentions:
         """The mentions by the names of their bearers; names with a key in `apart` are their own."""
         entities = [replace(row, mention=as_written(row), written=()) for row in self.entities]
         relations = [replace(row, mention=as_written(row), written=()) for row in self.relations]
-        bearers = find_bearers(entities, self.texts, apart)
+        bearers = find_bearers(entities, self.texts, apart, _stated_relations(relations))
         return DocumentMentions(
             entities=[_entity_of_bearer(row, bearers) for row in entities],
             relations=[_relation_of_bearers(row, bearers) for row in relations],
@@ -127,15 +127,25 @@ def _relation_of_bearers(row: RelationMentionRow, bearers: Mapping[str, str]) ->
     return replace(row, mention=replace(row.mention, source=source, target=target), written=written)
 
 
+def _stated_relations(relations: Iterable[RelationMentionRow]) -> set[frozenset[str]]:
+    """The keys of the two names of each relation that says more than "mentioned together"."""
+    stated = (row.mention for row in relations if row.mention.states_something)
+    return {frozenset((name_key(mention.source), name_key(mention.target))) for mention in stated}
+
+
 # ── from names to bearers ───────────────────────────────────────────────────────
 
 
 def find_bearers(
-    mentions: Sequence[EntityMentionRow], texts: Collection[str], apart: Collection[str] = ()
+    mentions: Sequence[EntityMentionRow],
+    texts: Collection[str],
+    apart: Collection[str] = (),
+    related: Container[frozenset[str]] = frozenset(),
 ) -> dict[str, str]:
     """For the key of each short form in a document, the name of the bearer.
 
-    The result depends on the set of the mentions and of the texts of chunks. Names with a key in `apart` are no short forms.
+    The result depends on the set of the mentions and of the texts of chunks. Names with a key in `apart` are no
+    short forms, and two names whose keys are a pair in `related` have two bearers: "Quill School" is in "Quill".
     """
     names = _Names.of(mentions, texts)
     targets = {name.key: name.key for name in names.by_order}
@@ -143,8 +153,11 @@ def find_bearers(
         if name.key in apart:
             continue
         ends = {targets[longer.key] for longer in names.longer(name)}
-        if len(ends) == 1 and not names.is_common_word(name):
-            targets[name.key] = ends.pop()
+        if len(ends) != 1 or names.is_common_word(name):
+            continue
+        (end,) = ends
+        if frozenset((name.key, end)) not in related:
+            targets[name.key] = end
     _follow_statements(targets, names, mentions, apart)
     return {key: names.by_key[target].name for key, target in targets.items() if target != key}
 

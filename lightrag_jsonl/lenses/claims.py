@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from lightrag_jsonl.core.claims import claim_stems
 from lightrag_jsonl.core.dates import first_day, last_day
-from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
+from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Kind, RelationMention
@@ -43,7 +43,6 @@ NEGATED = "not"  # among the words of a kind
 RELATIONS_LEARNED_FROM = 5_000
 
 INVERSE = "^"  # before a kind that leads from the object of a relation to its subject
-_EMPTY_PREDICATES = frozenset(MENTIONED_TOGETHER.values())
 # "According to the yearbook, …", "The yearbook reports: …", 据年鉴记载，
 _ATTRIBUTION = re.compile(
     r"^\s*(?:according to [^,]{1,40},|[^:：]{1,40}[:：]|据[^，]{1,20}，)", re.IGNORECASE
@@ -255,7 +254,7 @@ class ClaimReader:
         predicates = {
             kind_of(keyword): keyword
             for keyword in mention.keywords
-            if keyword not in _EMPTY_PREDICATES
+            if keyword not in STATING_NOTHING
         }
         if not predicates:
             kind = sentence_kind(mention.description, names)

@@ -17,7 +17,7 @@ import numpy as np
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, known_language
+from lightrag_jsonl.core.languages import STATING_NOTHING, known_language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.text import clipped, sanitize
 from lightrag_jsonl.core.types import Entity, Record, Relation, entity_record, relation_record
@@ -351,7 +351,7 @@ def _predicates(
     labels: list[_Label] = []
     for edge in sorted(edges, key=lambda edge: (-edge["weight"], edge["source"], edge["target"])):
         predicate = edge["keywords"].partition("; ")[0]
-        if not predicate or predicate in MENTIONED_TOGETHER.values():
+        if not predicate or predicate in STATING_NOTHING:
             continue
         x, y = edge["from"]
         end_x, end_y = edge["to"]

@@ -19,7 +19,7 @@ import yaml
 
 from lightrag_jsonl.core.answers import Community, Context
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.languages import MENTIONED_TOGETHER, Language
+from lightrag_jsonl.core.languages import STATING_NOTHING, Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.text import clipped_at_word, digest, sanitize
@@ -282,7 +282,7 @@ class _Wiki:
         entity_mentions = _by_owner(view.entity_mentions())
         return cls(
             words=_WIKI_WORDS[language],
-            together=frozenset(MENTIONED_TOGETHER.values()),
+            together=STATING_NOTHING,
             entities={entity.name: entity for entity in entities},
             entity_mentions={
                 entity.name: entity_mentions[row] for row, entity in entity_rows.items()

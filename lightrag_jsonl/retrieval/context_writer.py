@@ -11,7 +11,7 @@ from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.languages import (
     FIXED_WORDS,
-    MENTIONED_TOGETHER,
+    STATING_NOTHING,
     FixedWords,
     Language,
 )
@@ -368,7 +368,7 @@ def is_unstated(relation: Relation) -> bool:
 
 
 def _says_nothing(predicate: str) -> bool:
-    return not predicate.strip() or predicate in MENTIONED_TOGETHER.values()
+    return not predicate.strip() or predicate in STATING_NOTHING
 
 
 def plain_statement(text: str) -> str:

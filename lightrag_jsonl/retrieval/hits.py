@@ -13,6 +13,7 @@ from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
+EQUAL = 1e-6  # of a score: sums differ by less if their parts come in another order
 RANK_OFFSET = 60  # k of Cormack, Clarke and Büttcher, SIGIR 2009
 
 
@@ -71,14 +72,15 @@ def fuse(
     """The best hits of all lists, best first; of equal ones the first in the lists. `why` joins the
     reasons of the lists.
 
-    "rrf" adds up weight / (60 + rank) over the lists, ranks from 1; "round_robin" takes the first
+    "rrf" adds up weight / (60 + rank) over the lists, ranks from 1, equal scores in the middle of theirs; "round_robin" takes the first
     hit of each list, then the second of each, and so on.
     """
     hits, ranks = concatenated(lists)
     ids, first_places, groups = np.unique(hits.ids, return_index=True, return_inverse=True)
     if fusion == "rrf":
         list_weights = np.repeat(weights or [1.0] * len(lists), [len(hits) for hits in lists])
-        votes = list_weights / (RANK_OFFSET + 1.0 + ranks)
+        shared = np.concatenate([ranks[:0], *[shared_ranks(hits.scores) for hits in lists]])
+        votes = list_weights / (RANK_OFFSET + 1.0 + shared)
         scores = np.bincount(groups, votes, len(ids)).astype(np.float64)
     else:
         scores = _scores_by_turn(groups, ranks)
@@ -106,6 +108,19 @@ def concatenated(lists: Sequence[Hits]) -> tuple[Hits, Ids]:
     )
     ranks = np.concatenate([np.arange(len(hits)) for hits in parts])
     return hits, ranks
+
+
+def shared_ranks(scores: Floats) -> Floats:
+    """The rank of each falling score, from 0; equal ones have their middle: nothing tells which comes first."""
+    starts = np.flatnonzero(np.append(True, ~ties(scores))[: len(scores)])
+    ends = np.append(starts[1:], len(scores))
+    middles: Floats = (starts + ends - 1) / 2
+    return np.repeat(middles, ends - starts)
+
+
+def ties(scores: Floats) -> Mask:
+    """Whether each falling score but the last equals the next one."""
+    return np.asarray(-np.diff(scores) <= EQUAL * np.abs(scores[:-1]))
 
 
 def _scores_by_turn(groups: Ids, ranks: Ids) -> Floats:

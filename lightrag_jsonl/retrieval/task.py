@@ -12,13 +12,12 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.excerpts import CandidateSentence
-from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, distinct_rows
+from lightrag_jsonl.retrieval.hits import EQUAL, NO_HITS, Hits, Mask, column, distinct_rows, ties
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
 
 Fact = TypeVar("Fact", Entity, Relation)
 
-EQUAL = 1e-6  # of a score: sums differ by less if their parts come in another order
 TIES = 20  # searched for beyond a limit, where equal scores may lie on both sides of it
 
 
@@ -86,7 +85,7 @@ class SearchTask:
         """The best hits, with those of equal scores in the order of what they are, so that the order in
         which documents came decides nothing.
         """
-        is_tied = -np.diff(hits.scores) <= EQUAL * np.abs(hits.scores[:-1])
+        is_tied = ties(hits.scores)
         if is_tied.any():
             tied_hits = hits.ids[np.append(is_tied, False) | np.append(False, is_tied)]
             names = self.snapshot.lasting_names(kind, tied_hits.tolist())

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.dates import first_day, iso_date
 from lightrag_jsonl.core.front_matter import is_front_matter
-from lightrag_jsonl.core.languages import MENTIONED_TOGETHER
+from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.pictures import SeenPicture
 from lightrag_jsonl.core.text import digest, folded_passage
@@ -23,7 +23,6 @@ Mention = TypeVar("Mention", t.EntityMention, t.RelationMention)
 Choice = TypeVar("Choice", str, tuple[str, str])
 
 _NUMERAL = re.compile(r"[\d〇零一二三四五六七八九十百千万亿两]")
-_STATING_NOTHING = frozenset(MENTIONED_TOGETHER.values())  # keywords that state nothing
 MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
 # A mention's position, from the highest bits to the lowest: the day of the document, one more than the
@@ -342,7 +341,7 @@ class RelationRow:
 
         A direction in which names are only mentioned together yields to one with a statement.
         """
-        are_together = not _STATING_NOTHING.isdisjoint([*self.keywords, *self.backward_keywords])
+        are_together = not STATING_NOTHING.isdisjoint([*self.keywords, *self.backward_keywords])
         is_stated_back = bool(_stating_votes(self.backward_keywords))
         if are_together and bool(_stating_votes(self.keywords)) != is_stated_back:
             self.reversed = is_stated_back
@@ -385,7 +384,7 @@ GraphRow: TypeAlias = EntityRow | RelationRow
 
 def _stating_votes(votes: Mapping[str, int]) -> dict[str, int]:
     """The keywords with a statement, and their votes."""
-    return {word: count for word, count in votes.items() if word not in _STATING_NOTHING}
+    return {word: count for word, count in votes.items() if word not in STATING_NOTHING}
 
 
 def winner(votes: Mapping[str, int]) -> str:

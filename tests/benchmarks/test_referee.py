@@ -37,12 +37,13 @@ from lightrag_jsonl import Document as OurDocument
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from lightrag_jsonl.tools.evaluation import generate_questions, write_questions
+from tests.conftest import CHECKOUT
 from tests.processes import session_here
 
 MATERIAL = small_material()
 HARBOR = MATERIAL.documents[0].text
 EXTRACTION = {  # the marks of each contestant's extraction prompt, in words of our own
-    "ours": Prompt("Answer as JSON Lines: every line is one object.", (HARBOR,)),
+    "ours": Prompt("A graph, written as JSON Lines: each line one object.", (HARBOR,)),
     "lightrag": Prompt("Rows of entity<|#|>name.", (f"Read:\n{HARBOR}",)),
     "nano": Prompt("", (f'Rows like ("entity"<|>"name"). Read:\n{HARBOR}',)),
     "graphrag": Prompt("", (f'Rows like ("entity"<|>name). Read:\n{HARBOR}',)),
@@ -132,6 +133,25 @@ def test_material_survives_its_file(tmp_path: Path) -> None:
 def test_every_peer_has_settings_in_the_report() -> None:
     """A table of versions and settings has a line for each."""
     assert {peer.name for peer in PEERS} | {"ours"} == set(SETTINGS)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("extract-graph", Kind.EXTRACTION),
+        ("keywords", Kind.KEYWORDS),
+        ("summarize-descriptions", Kind.SUMMARY),
+        ("community-report", Kind.REPORT),
+    ],
+)
+def test_the_package_s_prompts_are_known_by_their_words(
+    name: str, kind: Kind, language: str
+) -> None:
+    """The model of a benchmark answers what it is asked, also after a prompt was written anew."""
+    text = (CHECKOUT / f"prompts_{language}" / f"{name}.md").read_text(encoding="utf-8")
+    system = text.partition("# system")[2].partition("# user")[0]
+    assert FORMATS["ours"].kind(Prompt(system, ("a text",))) == kind
 
 
 @pytest.fixture

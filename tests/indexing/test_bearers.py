@@ -158,7 +158,7 @@ def test_relations_lead_to_the_bearer(tmp_path: Path) -> None:
         entity("Heron Mill", kind="organization"),
         relation("Okafor", "Heron Mill"),
         relation("Chidi Okafor", "Heron Mill"),
-        relation("Okafor", "Chidi Okafor"),
+        relation("Okafor", "Chidi Okafor", keywords=["mentioned together"]),
     ]
     with LightRAG(tmp_path) as rag:
         rag.insert_records(Document("Chidi Okafor. Okafor. Heron Mill", id="d"), records)
@@ -370,3 +370,22 @@ def test_the_order_of_notes_does_not_matter(tmp_path: Path) -> None:
                 rag.insert(note)
         views.append(view(folder))
     assert all(found == views[0] for found in views)
+
+
+@pytest.mark.parametrize(
+    ("short", "full", "predicate"),
+    [
+        ("Marlow", "Marlow Grammar School", "located in"),
+        ("Okafor", "Chidi Okafor", "daughter of"),
+        ("宁溪", "宁溪中学", "位于"),
+    ],
+)
+def test_names_with_a_stated_relation_are_two_bearers(
+    short: str, full: str, predicate: str, tmp_path: Path
+) -> None:
+    """The relation is kept: nobody is in a relation with himself."""
+    records = [entity(full), entity(short), relation(full, short, keywords=[predicate])]
+    with LightRAG(tmp_path) as rag:
+        rag.insert_records(Document(f"{full}. {short}."), records)
+        (found,) = rag.entities.relations()
+    assert (found.source, found.target) == (full, short)

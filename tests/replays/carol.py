@@ -12,10 +12,12 @@ RECORD = re.compile(r'\((?=["“]?(?:entity|relationship|content_keywords)["”]
 
 
 def chunks(data: Path, chunkset: str = "nobom") -> list[str]:
-    """The 42 chunk texts of a chunk set, in order."""
+    """The 42 chunk texts of a chunk set, in order; a byte order mark is no text."""
     rows = rows_of(data / "replay-carol" / "chunks.jsonl.gz")
     return [
-        row["text"] for row in sorted(rows, key=lambda r: r["chunk"]) if row["chunkset"] == chunkset
+        row["text"].removeprefix("\ufeff")
+        for row in sorted(rows, key=lambda r: r["chunk"])
+        if row["chunkset"] == chunkset
     ]
 
 
