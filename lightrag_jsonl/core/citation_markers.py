@@ -66,7 +66,7 @@ _NO_POWER = "".join(  # 10<sup>6</sup>, km<sup>2</sup>: after a digit, a bracket
 _ANSWER_MARKER = (  # also with labels: [^1], [Source 1, Source 3], [资料 2], (Source 1), <sup>1</sup>
     rf"(?:(?<!\\)[\[［【]\s*(?P<numbers>{_LABELED}(?:{_BETWEEN_NUMBERS}{_LABELED})*)\s*{_LOCATION}[\]］】]{_NO_LINK}"
     rf"|(?<!\\)[(（]\s*(?P<sources>{SOURCE_LABEL}{_AFTER_LABEL}{_NUMBERS}(?:{_BETWEEN_NUMBERS}{_SOURCE_NUMBERS})*)\s*[)）]"
-    rf"|{_NO_POWER}<sup>\s*[\[［【]?\s*(?P<superscript>{_NUMBERS}(?:{_BETWEEN_NUMBERS}{_NUMBERS})*)\s*[\]］】]?\s*</sup>)"
+    rf"|{_NO_POWER}<sup>\s*(?:[\[［【]\s*)?(?P<superscript>{_NUMBERS}(?:{_BETWEEN_NUMBERS}{_NUMBERS})*)\s*(?:[\]］】]\s*)?</sup>)"
 )
 _RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
 _LONGEST_RANGE = 100  # longer ranges count as their two ends: no prompt has so many items

@@ -43,7 +43,7 @@ _ASIDE = re.compile(r"(?<!\s)\s*[(（]([^()（）]+)[)）]$")
 _REVERSED = re.compile(  # "Rutherford, Ernest"
     r"^([^,]+),\s+((?!(?:jr|sr|[ivx]+)\b)[^,]+)$"
 )
-_LATIN_WORD = re.compile(r"[^\s,.]+(?:\.(?=[^\s,.]{2}))?[^\s,.]*")
+_LATIN_WORD = re.compile(r"[^\s,.]+(?:\.(?=[^\s,.]{2})[^\s,.]*)?")
 _SEGMENT = re.compile(r"[^·•・\s]+")
 _CHINESE_TITLE = re.compile(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
 _CHINESE_FIRM = re.compile(r"(?:股份)?(?:有限)?(?:责任)?公司$")

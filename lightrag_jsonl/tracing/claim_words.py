@@ -104,7 +104,7 @@ HEDGES = words(
 OFFERS = re.compile(
     r"^(?:i hope|let me know|feel free|if you (?:need|have|want|would|'d)|please (?:let|ask|note|feel|provide)"
     r"|would you|do you|happy to|i can(?:not|'t)? |i(?:'m| am) |i could not|i couldn't|here (?:is|are)\b|sure[,!.]"
-    r"|in (?:summary|conclusion)\W*$|thank|sorry|based on the (?:context|passages?|provided)\b[^,.]*\W*$)"
+    r"|in (?:summary|conclusion)\W*$|thank|sorry|based on the (?:context|passages?|provided)\b[^,.]*(?:[,.]\W*)?$)"
     r"|^(?:希望|如有|如需|如果您|如果你|请告诉|请问|欢迎|以下是|抱歉|对不起|很高兴|我无法|我不能|谢谢|需要(?:我|更多)|[^。]*您(?:想|希望|需要|问))",
     re.IGNORECASE,
 )

@@ -12,9 +12,6 @@ pytestmark = pytest.mark.slow  # imports all modules
 # Adjacent repetitions that may stay, with the reason; a nested one never may.
 ADJACENT = {
     "readers.org._ORG_BLOCK": "what follows them matches any line, so that they never try again",
-    "providers.offline.listed_names._IS_TERM": "its file is being replaced",
-    "providers.offline.question._OBJECT_ASKED_FOR": "its file is being replaced",
-    "providers.offline.statements._OPENING": "its file is being replaced",
 }
 
 

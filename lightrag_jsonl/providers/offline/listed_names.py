@@ -23,7 +23,7 @@ _CLAUSE_ENDS = re.compile(r"[.,;:!?]$(?<!\w\.)|[两几数二三四五六七八�
 _LONGEST_ENGLISH_NAME = 8  # words
 _INNER_WORDS = words("of the a an and for in on de du da di la le von van der den el al bin")
 _IS_TERM = re.compile(  # after a term: it is defined, not only told of
-    r"['\"”’]?\s*(?:\([^()]{0,160}\))?,?\s+(?:(?:is|are)\s+(?:an?|the|one\s+of)|means|refers\s+to)\s"
+    r"['\"”’]?(?:\s*\([^()]{0,160}\))?,?\s+(?:(?:is|are)\s+(?:an?|the|one\s+of)|means|refers\s+to)\s"
 )
 # Parts of speech of the segmenter: first of verbs, then first letters of those of adverbs, pronouns,
 # prepositions, particles, times and conjunctions.

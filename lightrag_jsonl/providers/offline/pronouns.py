@@ -31,7 +31,7 @@ _NO_THING = re.compile(  # "It was known that …"
     re.IGNORECASE | re.DOTALL,
 )
 _THINGS = ("place", "organization", "work", "event")  # no person
-_BEFORE_SUBJECT = re.compile(r"\W*(?:(?:the|mr|mrs|ms|dr|sir|lady)\.?\s+)*\W*", re.IGNORECASE)
+_BEFORE_SUBJECT = re.compile(r"(?:\W|\b(?:the|mr|mrs|ms|dr|sir|lady)\b)*", re.IGNORECASE)
 _LONGEST_PREPOSITION = 12  # characters, with an article
 _OF_PLACE = re.compile(r"\b(?:in|at|near|from)\s+(?:the\s+)?$|[在于]$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)

@@ -22,7 +22,7 @@ LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
 _ITEM_MARK = re.compile(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
 _SPACE_OF_TAG = re.compile(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
 _TABLE_RULE = re.compile(r"[\s|:+-]+")
-_TABLE_RULE_BELOW = re.compile(r"\s*\n[ \t]*\|?[ \t:+-]*-[ \t|:+-]*(?:\n|\Z)")
+_TABLE_RULE_BELOW = re.compile(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")
 _STATES_NOTHING = ("?", "？")
 _LEADS_IN = (":", "：")
 _SENTENCE_END = re.compile(r"[.!?。！？…;；][\"'”’」』）)\]*_]*$")
