@@ -337,6 +337,7 @@ _LONGEST_DOUBTFUL = 2  # characters of a Chinese name
 _TITLES_OF_PEOPLE = "mr mrs ms miss dr prof professor sir lady lord st"
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _NO_NAMES = words(f"{_TITLES_OF_PEOPLE} {_WEEKDAYS} i no the a an ok am pm")
+_CJK_CHARACTER = re.compile(f"[{CJK}]")
 _CAPITAL_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+")
 
 
@@ -349,7 +350,8 @@ def _english_name_facts(text: str, is_known: Callable[[str], bool]) -> Iterator[
     """Runs of capitalized words; the first word of a sentence if it is known as a name's or a name
     goes on.
     """
-    matches = [match for match in _WORD_LIKE_A_NAME.finditer(text) if match[0][:1].isupper()]
+    latin_text = _CJK_CHARACTER.sub("|", text)  # Chinese stands beside a name without a space
+    matches = [match for match in _WORD_LIKE_A_NAME.finditer(latin_text) if match[0][:1].isupper()]
     words_in_text = re.findall(r"[^\W\d_]{2,}", text)
     if len(words_in_text) > 3 and len(matches) > 0.75 * len(words_in_text):
         return  # a heading in title case
@@ -385,11 +387,16 @@ def _begins_sentence(text: str, start: int) -> bool:
     return before[-1] in _BEFORE_SENTENCES if before else start <= _NEAR_START
 
 
+def _is_in_chinese(text: str, end: int) -> bool:
+    """Whether Chinese follows a word, whose capital then does not come from the start of a sentence."""
+    return has_cjk(text[end : end + 2])
+
+
 def _begins_no_name(text: str, run: list[re.Match[str]], is_known: Callable[[str], bool]) -> bool:
     """Whether the first word of a run is no name, or only begins a sentence."""
     if is_no_name(run[0][0]):
         return True
-    if not _begins_sentence(text, run[0].start()):
+    if not _begins_sentence(text, run[0].start()) or _is_in_chinese(text, run[-1].end()):
         return False
     if run[0][0][1:2].isupper():
         return False

@@ -305,14 +305,19 @@ def _missing_part(name: str, passages: CitedPassages) -> str:
         is_there = plain in passages.simplified or _is_abbreviated(plain, passages.simplified)
         return "" if is_there else name
     parts = [part for part in name.replace("-", " ").split() if part[:1].isupper()]
-    missing = [part for part in parts if not _stands(part, passages.stems)]
+    missing = [part for part in parts if not _stands(part, passages)]
     if not missing or _is_part_of_name(parts, missing, passages) or _is_acronym(name, passages):
         return ""
     return " ".join(missing)
 
 
-def _stands(part: str, stems: Collection[str]) -> bool:
-    """Whether the words of a part of a name stand among stems, or a form of them: Polish, Poland."""
+def _stands(part: str, passages: CitedPassages) -> bool:
+    """Whether the words of a part of a name stand in passages, or a form of them: Polish, Poland; Python3
+    for Python 3.
+    """
+    stems = passages.stems
+    if any(map(str.isdigit, part)) and letters_and_digits(part) in passages.letters:
+        return True
     if part.endswith(".") or len(part) == 1:  # an initial
         return any(word.startswith(part[0].lower()) for word in stems)
     for term in search_terms(part):
