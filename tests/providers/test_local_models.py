@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lightrag_jsonl import AsyncLightRAG, Document
+from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, LightRAG
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.providers import CrossEncoderReranker, SentenceTransformerEmbedder
+from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.tracing.checking import yardstick
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.timeout(600)]
 
@@ -98,14 +100,41 @@ async def test_a_cross_encoder_scores_every_text(folder: Path, tmp_path: Path) -
     assert scores[0] == pytest.approx(scores[2]) and scores[0] != scores[1]
 
 
-def random_cross_encoder(tokenizer: Path, folder: Path) -> Path:
+def test_a_cross_encoder_checks_claims_only_if_it_can_tell(folder: Path, tmp_path: Path) -> None:
+    """A model that has learned nothing is loaded, measured, and refused with its figures; one with a single
+    score may check, too; one that has no label for entailment says so.
+    """
+
+    def checked_by(name: str, labels: tuple[str, ...]) -> LightRAG:
+        model = random_cross_encoder(folder, tmp_path / name, labels)
+        llm = ScriptedLLM(lambda request: "Anton taught Mirela the viola [1].")
+        return LightRAG(tmp_path / "kb", llm=llm, models={"extract": "none"}, check=f"st:{model}")
+
+    with checked_by("nli", ("contradiction", "entailment", "neutral")) as rag:
+        rag.insert("Mirela taught Anton the viola in Sibiu.")
+        figures = rag.admin.measure_checker()
+        assert 0 < figures.false + figures.true <= len(yardstick())
+        assert not figures.is_admitted and figures.checker.endswith("/nli")
+        with pytest.raises(ConfigError, match=r"refused: \d+ of \d+ false claims marked"):
+            rag.query("Who taught whom?", mode="naive")
+    with checked_by("score", ("LABEL_0",)) as rag:
+        assert not rag.admin.measure_checker().is_admitted
+    with checked_by("topics", ("sport", "politics")) as rag:
+        with pytest.raises(LLMError, match="labels sport, politics: a checker needs one for entail"):
+            rag.admin.measure_checker()
+
+
+def random_cross_encoder(
+    tokenizer: Path, folder: Path, labels: tuple[str, ...] = ("LABEL_0",)
+) -> Path:
     """A one-layer model with random weights and the tokenizer of another one."""
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
     torch.manual_seed(3)
     sizes: Any = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = BertConfig(**sizes, intermediate_size=32, num_labels=1, initializer_range=1.0)
+    names = dict(enumerate(labels))
+    config = BertConfig(**sizes, intermediate_size=32, id2label=names, initializer_range=1.0)
     BertForSequenceClassification(config).save_pretrained(folder)
     AutoTokenizer.from_pretrained(tokenizer).save_pretrained(folder)
     return folder
