@@ -15,7 +15,7 @@ from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.display import html_table, with_short_repr, without_marks
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
-from lightrag_jsonl.core.text import clipped_at_word
+from lightrag_jsonl.core.text import clipped_at_mark, clipped_at_word
 from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Kind, Mode, Relation, relation_rows
 from lightrag_jsonl.core.usage import Usage
 
@@ -537,14 +537,14 @@ def _claim_quote(text: str, claim: JudgedClaim, words: FixedWords) -> str:
     marked = _with_brackets(text[claim.start : claim.end], claim.start, claim.differing)
     plain = without_marks(without_citations(marked))
     return words.quote.format(
-        clipped_at_word(" ".join(plain.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH)
+        clipped_at_mark(" ".join(plain.split()).strip(_CLAIM_BORDER), QUOTE_LENGTH, "⟨")
     )
 
 
 def _differing_quote(citation: Citation, claim: JudgedClaim, words: FixedWords) -> str:
     """The sentence of a citation in quotation marks, the words that differ from the claim in brackets."""
     marked = without_marks(_with_brackets(citation.text, citation.start, claim.instead))
-    return words.quote.format(clipped_at_word(" ".join(marked.split()), QUOTE_LENGTH))
+    return words.quote.format(clipped_at_mark(" ".join(marked.split()), QUOTE_LENGTH, "⟨"))
 
 
 def _with_brackets(text: str, start: int, spans: Iterable[Span]) -> str:

@@ -31,12 +31,24 @@ def clipped_at_word(text: str, limit: int) -> str:
     """The text on one line, cut like `clipped`, but not within a word of letters with spaces around; wrapped
     lines of Chinese are joined without a space.
     """
-    line = " ".join(_BREAK_IN_CHINESE.sub("", text).split())
+    line = joined_lines(text)
     if len(line) > limit and line[limit].isalnum():
         half_word = _HALF_WORD.search(line, max(limit - _LONGEST_CUT_WORD, 0), limit)
         if half_word:
             return line[: half_word.start()].rstrip() + "…"
     return cut(line, limit)
+
+
+def clipped_at_mark(text: str, limit: int, mark: str) -> str:
+    """The text on one line, cut like `clipped_at_word`, and at its beginning, too, if the first `mark`
+    could not be seen otherwise.
+    """
+    line = joined_lines(text)
+    start = line.find(mark) - limit // 2
+    if start <= limit // 4:
+        return clipped_at_word(line, limit)
+    space = line.find(" ", start, start + limit // 4)
+    return "…" + clipped_at_word(line[max(space + 1, start) :], limit)
 
 
 def cut(text: str, limit: int, *, ending: int = 0) -> str:
@@ -46,6 +58,11 @@ def cut(text: str, limit: int, *, ending: int = 0) -> str:
     if len(text) <= limit:
         return text
     return text[: limit - ending].rstrip() + "…" + text[len(text) - ending :].lstrip()
+
+
+def joined_lines(text: str) -> str:
+    """A text with single spaces; wrapped lines of Chinese are joined without a space."""
+    return " ".join(_BREAK_IN_CHINESE.sub("", text).split())
 
 
 def on_one_line(text: str) -> str:

@@ -22,7 +22,13 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import STATING_NOTHING, Language
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.sentences import sentence_spans
-from lightrag_jsonl.core.text import clipped_at_word, digest, sanitize
+from lightrag_jsonl.core.text import (
+    clipped_at_mark,
+    clipped_at_word,
+    digest,
+    joined_lines,
+    sanitize,
+)
 from lightrag_jsonl.core.types import (
     UNKNOWN_TYPE,
     Chunk,
@@ -40,6 +46,7 @@ from lightrag_jsonl.tracing.passages import JudgedPassage
 MANIFEST = ".wiki.json"  # the pages of the last export with their digests
 OKF_VERSION = "0.2"
 QUOTE_CHARACTERS = 240
+_BOLD = "**"
 SUMMARY_CHARACTERS = 160
 MOST_PASSAGES = 12  # that a sentence is judged by
 NAME_CHARACTERS = 60  # of a file's name; most file systems take 255 bytes
@@ -546,8 +553,9 @@ class _Wiki:
         parts.append(self.words.characters.format(place.start, place.end))
         quoted = chunk.text[place.start - chunk.start : place.end - chunk.start]
         if not place.is_whole:
-            excerpt = clipped_at_word(quoted, QUOTE_CHARACTERS)
-            parts.append(self.words.quote.format(_with_bold(excerpt, place.differing)))
+            excerpt = clipped_at_mark(_with_bold(quoted, place.differing), QUOTE_CHARACTERS, _BOLD)
+            ending = _BOLD if excerpt.count(_BOLD) % 2 else ""  # cut within bold words
+            parts.append(self.words.quote.format(excerpt + ending))
         if place.reason:
             parts.append(self.words.marked.format(_escaped(place.reason)))
         return "".join(parts)
@@ -570,7 +578,10 @@ def _with_bold(text: str, spans: Iterable[tuple[int, int]]) -> str:
     position = 0
     for start, end in sorted(spans):
         if position <= start < end <= len(text):
-            pieces += [_escaped_piece(text[position:start]), f"**{_escaped(text[start:end])}**"]
+            pieces += [
+                _escaped_piece(text[position:start]),
+                f"{_BOLD}{_escaped(text[start:end])}{_BOLD}",
+            ]
             position = end
     return " ".join("".join([*pieces, _escaped_piece(text[position:])]).split())
 
@@ -629,5 +640,5 @@ def _link(text: str, path: str) -> str:
 
 def _escaped(text: str) -> str:
     """A text on a single line, without markup for Markdown."""
-    line = " ".join(text.split())
+    line = joined_lines(text)
     return _MARKDOWN.sub(lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", line)

@@ -119,9 +119,11 @@ def test_a_cross_encoder_checks_claims_only_if_it_can_tell(folder: Path, tmp_pat
             rag.query("Who taught whom?", mode="naive")
     with checked_by("score", ("LABEL_0",)) as rag:
         assert not rag.admin.measure_checker().is_admitted
-    with checked_by("topics", ("sport", "politics")) as rag:
-        with pytest.raises(LLMError, match="labels sport, politics: a checker needs one for entail"):
-            rag.admin.measure_checker()
+    with (
+        checked_by("topics", ("sport", "politics")) as rag,
+        pytest.raises(LLMError, match="labels sport, politics: a checker needs one for entail"),
+    ):
+        rag.admin.measure_checker()
 
 
 def random_cross_encoder(

@@ -1,5 +1,6 @@
 """Finding and resolving the `[n]` of an answer."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.answers import Citation, Cited, Context
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER, CitationNumbering, marked_numbers
-from lightrag_jsonl.core.types import Chunk, Relation
+from lightrag_jsonl.core.types import Chunk, Record, Relation
+from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tracing.citations import resolve_citations
+from tests.kit import entity
 
 from .conftest import stored
 
@@ -248,6 +251,41 @@ def test_statements_without_a_number_lead_to_their_nearest_sentence(
         assert claim.number > max([one.number for one in found.citations], default=0)
         assert (claim.nearest is not None) == bool(nearest)
         assert claim.nearest is None or nearest in claim.nearest.text
+
+
+@pytest.mark.parametrize(
+    ("before", "sentence", "claim"),
+    [
+        (
+            "When the keepers met in the old boat house, after a long quarrel about the bell, the nets and the"
+            " oil, and though the elder of the two had left before the candles were lit, ",
+            "they agreed to row out with 26 lanterns.",
+            "The keepers agreed to row out with 62 lanterns",
+        ),
+        (
+            "守塔人在旧船屋里开会，先是为钟、渔网和灯油争吵了很久，" * 7,
+            "最后决定带上26盏灯划船出海。",
+            "守塔人决定带上62盏灯划船出海",
+        ),
+    ],
+)
+def test_the_words_that_differ_are_seen_in_a_long_sentence(
+    before: str, sentence: str, claim: str, tmp_path: Path
+) -> None:
+    """At its end, too: in the printed answer and in the wiki the quotation begins later then."""
+    text = before + sentence
+    llm = ScriptedLLM(lambda request: f"{claim} [1].")
+    with LightRAG(tmp_path / "kb", llm=llm, models={"extract": "none"}) as rag:
+        rag.insert(text)
+        printed = str(rag.query("26?", mode="naive"))
+        records: list[Record] = [entity("Boat", f"{claim}.")]
+        rag.insert_records(Document(text, id="boat"), records)
+        rag.admin.export(tmp_path / "wiki")
+    wiki = (tmp_path / "wiki" / "entities" / "Boat.md").read_text(encoding="utf-8")
+    (footnote,) = re.findall(r"^\[\^1\]: (.+)$", wiki, re.MULTILINE)
+    assert "**26" in footnote and "“…" in footnote and before not in footnote
+    (line,) = [line for line in printed.split("\n") if line.startswith("(!)")]
+    assert "⟨26" in line and "⟨62" in line and "“…" in line and before not in line
 
 
 @given(st.text("ab 中。.[]12\n🍵", max_size=60))

@@ -23,6 +23,9 @@ MINE = JudgedPassage(
     "六成工人转到青岭市工作。竖井深420米，可能于明年封闭。陆振邦说：“煤矿养活了三代人。”",
     "石桥志",
 )
+PORTS = JudgedPassage(
+    "新版把Redis 7换成Valkey，仍在Ubuntu 24.04上运行。A组的程序员用Rust重写了调度器。"
+)
 TRUE = [
     ("The mill is from 1764.", MILL),
     ("Jonas Falk built the mill at Brenn.", MILL),
@@ -40,6 +43,8 @@ TRUE = [
     ("60%的工人转到了青岭市。", MINE),
     ("竖井深0.42公里。", MINE),
     ("停产后无工人受伤。", MINE),
+    ("Valkey取代了Redis7。", PORTS),
+    ("A组用Rust重写调度器。", PORTS),
 ]
 FALSE = [
     ("The mill at Brenn was built in 1746.", MILL, "says “1764”, not “1746”"),
@@ -66,13 +71,15 @@ FALSE = [
     ("矿长陆振邦没有宣布停产。", MINE, "没有“没有”"),
     ("六成工人转到龙口市工作。", MINE, "龙口市"),
     ("陆振邦说：“煤矿养活了四代人。”", MINE, "原话"),
+    ("新版把Redis换成了Dragonfly。", PORTS, "没有提到Dragonfly"),
+    ("Erlang是重写调度器的语言。", PORTS, "没有提到Erlang"),
 ]
 
 
 @pytest.mark.parametrize(("claim", "passage"), TRUE)
 def test_the_same_fact_in_another_form_is_not_marked(claim: str, passage: JudgedPassage) -> None:
-    """Other digits, units, dates, hours, shares, initials, acronyms and list numbers; and it is never
-    called supported.
+    """Other digits, units, dates, hours, shares, initials, acronyms and list numbers, names in Latin letters
+    inside Chinese; and it is never called supported.
     """
     judgement = judge_claim(claim, [passage])
     assert (judgement.verdict, judgement.reason) == ("nearest", "")
