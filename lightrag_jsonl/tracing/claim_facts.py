@@ -22,6 +22,7 @@ from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.providers.offline.segmentation import segmented
 from lightrag_jsonl.tracing.claim_words import (
+    ANY,
     ENGLISH_MULTIPLIERS,
     FRACTIONS,
     NEGATIONS,
@@ -81,7 +82,7 @@ _WRITTEN_NUMBER = re.compile(
     r"|[\s-]?(?P<multiplier>(?:hundred|thousand|million|billion|trillion|bn|mn|k|(?-i:[MB]))(?![A-Za-z])))?"
     rf"|\b(?P<words>(?:{_WORD_NUMBER})(?:(?:[\s-]+(?:and\s+)?)(?:{_WORD_NUMBER}))*)\b"
     rf"|(?P<cjk>[{_CHINESE_NUMERAL}]+(?:点[零一二三四五六七八九]+)?)"
-    rf")(?P<unit>\s?(?:-|–)?\s?(?:{_UNIT_PATTERN})(?![A-Za-z]))?",
+    rf")(?P<unit>[)）]?\s?(?:-|–)?\s?(?:{_UNIT_PATTERN})(?![A-Za-z]))?",
     re.IGNORECASE,
 )
 _NUMERAL = re.compile(r"[\d零〇一二两三四五六七八九十百千万亿半月]")
@@ -161,7 +162,14 @@ def _fraction_facts(text: str) -> Iterator[ClaimFact]:
             value = chinese_number(match["above"]) / max(chinese_number(match["below"]), 1)
         else:
             value = 0.5
-        yield _number_fact(match.start(), match.end(), match[0], value, measure="share")
+        yield _number_fact(
+            match.start(),
+            match.end(),
+            match[0],
+            value,
+            measure="share",
+            rounding=_rounding(text, match.start(), match.end()),
+        )
 
 
 def _number_fact(
@@ -206,7 +214,7 @@ def _plain_number_facts(text: str, taken: Collection[tuple[int, int]]) -> Iterat
             continue
         if _is_no_number(text, match):
             continue
-        unit = (match["unit"] or "").strip(" -–").lower() or (match["currency"] or "").lower()
+        unit = (match["unit"] or "").strip(" -–)）").lower() or (match["currency"] or "").lower()
         measure, factor = UNITS.get(unit, ("", 1.0))
         plain = _number_value(match)
         following = _WORD_BEHIND.match(text, end)
@@ -263,11 +271,11 @@ _DATES = tuple(
         rf"\b(?P<month>{ENGLISH_MONTHS})\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s?[-–]\s?\d{{1,2}})?(?:,?\s+(?P<year>\d{{4}}))?(?!\d)",
         rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{ENGLISH_MONTHS})(?:,?\s+(?P<year>\d{{4}}))?(?!\w)",
         rf"\b(?P<month>{ENGLISH_MONTHS}),?\s+(?:of\s+)?(?P<year>\d{{4}})\b",
-        r"(?:(?P<year>[\d零〇一二三四五六七八九]{4})年)(?:(?P<month>[\d一二三四五六七八九十]{1,3})月(?:份|(?P<day>[\d一二三四五六七八九十]{1,3})[日号])?)?",
-        r"(?P<month>[\d一二三四五六七八九十]{1,2})月(?P<day>[\d一二三四五六七八九十]{1,3})[日号]",
-        r"(?<![\d月])(?P<day>\d{1,2})日",
-        r"(?<![\d个])(?P<month>1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])月(?!\d)",
-        r"(?<![\w$€£¥.,-])(?P<year>(?:1[0-9]|20)\d{2})(?![\w%]|[.,]\d)(?=s?)",
+        r"(?P<year>[\d零〇一二三四五六七八九]{4}) ?年(?: ?(?P<month>[\d一二三四五六七八九十]{1,3}) ?月(?:份| ?(?P<day>[\d一二三四五六七八九十]{1,3}) ?[日号])?)?",
+        r"(?P<month>[\d一二三四五六七八九十]{1,2}) ?月 ?(?P<day>[\d一二三四五六七八九十]{1,3}) ?[日号]",
+        r"(?<![\d月])(?P<day>\d{1,2}) ?日",
+        r"(?<![\d个])(?P<month>1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九]) ?月(?!\d)",
+        rf"(?<![\w$€£¥.,-])(?P<year>(?:1[0-9]|20)\d{{2}})(?![\w%]|[.,]\d| (?:{_UNIT_PATTERN})(?![A-Za-z]))",
     )
 )
 _MONTH_BEGINNINGS = [month[:3].lower() for month in _MONTHS_IN_FULL]
@@ -559,7 +567,7 @@ def _scope(tokens: Sequence[tuple[int, int, str]], place: int) -> list[int] | No
 
 
 def _is_content_word(word: str) -> bool:
-    return word[0].isalnum() and word not in STOP_WORDS
+    return word[0].isalnum() and word not in STOP_WORDS and word not in ANY
 
 
 def _content(word: str) -> str:

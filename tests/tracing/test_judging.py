@@ -26,6 +26,13 @@ MINE = JudgedPassage(
 PORTS = JudgedPassage(
     "新版把Redis 7换成Valkey，仍在Ubuntu 24.04上运行。A组的程序员用Rust重写了调度器。"
 )
+LEASE = JudgedPassage(
+    "合同于 2019 年 4 月 5 日 签订，押金为 1500 元。房东没有发现任何损坏，约 69.6% 的租金已付清。",
+    "",
+)
+TERMS = JudgedPassage(
+    "Either party may end the lease with twenty-one (21) days’ notice; the crate weighs 1500 kg."
+)
 TRUE = [
     ("The mill is from 1764.", MILL),
     ("Jonas Falk built the mill at Brenn.", MILL),
@@ -45,6 +52,11 @@ TRUE = [
     ("停产后无工人受伤。", MINE),
     ("Valkey取代了Redis7。", PORTS),
     ("A组用Rust重写调度器。", PORTS),
+    ("合同于2019年4月5日签订。", LEASE),
+    ("房东没有发现损坏。", LEASE),
+    ("七成左右的租金已付清。", LEASE),
+    ("The lease may end with three weeks’ notice.", TERMS),
+    ("The crate weighs 1.5 tonnes.", TERMS),
 ]
 FALSE = [
     ("The mill at Brenn was built in 1746.", MILL, "says “1764”, not “1746”"),
@@ -72,6 +84,9 @@ FALSE = [
     ("六成工人转到龙口市工作。", MINE, "龙口市"),
     ("陆振邦说：“煤矿养活了四代人。”", MINE, "原话"),
     ("新版把Redis换成了Dragonfly。", PORTS, "没有提到Dragonfly"),
+    ("合同于2019年4月6日签订。", LEASE, "2019 年 4 月 5 日"),
+    ("押金为1500美元。", LEASE, "美元"),
+    ("The crate weighs 1500 g.", TERMS, "not “1500 g”"),
     ("Erlang是重写调度器的语言。", PORTS, "没有提到Erlang"),
 ]
 
