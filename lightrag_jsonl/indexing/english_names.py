@@ -39,7 +39,9 @@ _STATES = re.compile(
     r"|acronym|term|spelling)(?:\s+used)?(?:\s+to\s+refer)?\s+(?:for|of|to)"
     r"|(?:is|are|was|were)\s+the\s+same\s+(?:\w+\s+)?as)(?!\w)"
 )
-_BEFORE = re.compile(r"(?:[\s,;:(\[\"'-]|(?<=[\s,(])(?:who|which|that|is|was|are|were|being))+$")
+_BEFORE = re.compile(
+    r"(?<![\s,;:(\[\"'-])(?:[\s,;:(\[\"'-]|(?<=[\s,(])(?:who|which|that|is|was|are|were|being))+$"
+)
 _AFTER = re.compile(r"[\s:,\"'(\[]*(?:simply\s+)?")
 _DENIES = re.compile(r"\b(?:not|never|n't)\W+(?:\w+\W+)?$")
 _IS = re.compile(r"\b(?:is|was)\s+")

@@ -11,7 +11,7 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import finish_of
 from lightrag_jsonl.providers.server_failures import failure_in_answer, message_of
 
-_RECORD = re.compile(r'^[\s,\[]*\{\s*"[^"\n]{1,40}"\s*:.*\}[\s,\]]*$', re.MULTILINE)
+_RECORD = re.compile(r'^[ \t\r,\[]*\{\s*"[^"\n]{1,40}"\s*:.*\}[ \t\r,\]]*$', re.MULTILINE)
 
 
 def read_completion(response: Mapping[str, Any]) -> Completion:

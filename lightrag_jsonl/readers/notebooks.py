@@ -23,6 +23,8 @@ def read_notebook(data: bytes, meter: FileMeter) -> Document:
     """
     try:
         notebook = json.loads(meter.decode(data))
+    except RecursionError as error:
+        raise ConfigError("is nested too deeply") from error
     except ValueError as error:
         raise ConfigError(f"is not a valid notebook: {error}") from error
     if not isinstance(notebook, dict):

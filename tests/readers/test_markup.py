@@ -158,6 +158,13 @@ def test_json_that_cannot_be_read_says_why(text: str) -> None:
         read(text, "a.json")
 
 
+@pytest.mark.parametrize("text", ['{"cells": ', "[" * 100_000, "null"])
+def test_a_notebook_that_cannot_be_read_says_why(text: str) -> None:
+    """The same of JSON in a file by the name of a notebook."""
+    with pytest.raises(ConfigError, match=r"a\.ipynb (is not a valid notebook|is nested)"):
+        read(text, "a.ipynb")
+
+
 def test_xml_of_records_and_of_texts() -> None:
     """Elements without children are names with values, titles are headings; in any encoding."""
     pytest.importorskip("lxml")

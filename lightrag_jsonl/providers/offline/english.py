@@ -59,7 +59,7 @@ _ENGLISH_WORD = regex.compile(
 _VISIBLE_RUN = regex.compile(r"\S+")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
 _OPENING_MARK = regex.compile(
-    r"[:|•%>*\[(\"“‘„«]\s*(?=\p{Lu})|^\s*[-+]\s+(?=\p{Lu})", regex.MULTILINE
+    r"[:|•%>*\[(\"“‘„«]\s*(?=\p{Lu})|^[ \t]*[-+]\s+(?=\p{Lu})", regex.MULTILINE
 )
 
 
