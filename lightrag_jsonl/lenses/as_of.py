@@ -217,7 +217,7 @@ class HoldingSnapshot(HoldingReads, Snapshot):
             snapshot.dialect,
             PartialGraph(snapshot.graph, holding.hidden_pairs),
             snapshot.vectors_by_kind,
-            snapshot.counted_terms,
+            snapshot.state_counts,
         )
         self.holding = holding
 

@@ -8,7 +8,7 @@ import numpy as np
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES
-from lightrag_jsonl.storage.tables.full_text import TermCounts
+from lightrag_jsonl.storage.tables.full_text import StateCounts
 from lightrag_jsonl.storage.vector_index import HALF, Halves, Ids, VectorBlock, VectorIndex
 from lightrag_jsonl.storage.views import StoreView
 
@@ -22,7 +22,7 @@ class GraphMemory:
 
     def __init__(self) -> None:
         self.graph: GraphIndex  # loaded by the first search
-        self.term_counts = TermCounts()
+        self.state_counts = StateCounts()
         self._generation = -1
         self._searches = 0
         self._free = Condition()
@@ -56,7 +56,7 @@ class GraphMemory:
         elif any(touched.values()):
             self.update(view, touched)
         self.save(generation)
-        self.term_counts = TermCounts()
+        self.state_counts = StateCounts()
         self._generation = generation
 
     def restore(self, view: StoreView) -> int:

@@ -14,7 +14,7 @@ from lightrag_jsonl.storage.rows import Names, RowIds
 from lightrag_jsonl.storage.tables.answers import AnswerReads, AnswerWrites
 from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.tables.documents import DocumentReads, DocumentWrites
-from lightrag_jsonl.storage.tables.full_text import TermCounts
+from lightrag_jsonl.storage.tables.full_text import StateCounts
 from lightrag_jsonl.storage.tables.graph import GraphReads, GraphWrites
 from lightrag_jsonl.storage.tables.jobs import JobReads, JobWrites
 from lightrag_jsonl.storage.tables.kept_rows import SavedStateReads
@@ -46,7 +46,7 @@ class Snapshot(StoreView):
     """A view with the graph in memory, and search by vectors and by words.
 
     `graph` is the shape of the graph: relations between entities, and mentions in chunks.
-    `vectors_by_kind` searches the vectors, `counted_terms` counts terms in chunks.
+    `vectors_by_kind` searches the vectors, `state_counts` remembers what was counted in this state.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class Snapshot(StoreView):
         dialect: Dialect,
         graph: GraphIndex,
         vectors: Mapping[Kind, VectorSearch],
-        term_counts: TermCounts,
+        state_counts: StateCounts,
     ) -> None:
         super().__init__(dialect)
         self.graph = graph
         self.vectors_by_kind = vectors
-        self.counted_terms = term_counts
+        self.state_counts = state_counts
         self._names: dict[int, str] = {}
         self._ids_by_keys: dict[frozenset[str], dict[str, int]] = {}
         self._claims_by_keys: dict[frozenset[str], list[tuple[int, str]]] = {}
@@ -119,7 +119,13 @@ class Snapshot(StoreView):
 
     def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of parts of all chunks, and in how many of them each term occurs."""
-        return self.counted_terms.of(terms, self.dialect.full_text)
+        return self.state_counts.of_terms(terms, self.dialect.full_text)
+
+    def has_records(self) -> bool:
+        """Whether a model or a user gave the records of a chunk."""
+        if self.state_counts.has_records is None:
+            self.state_counts.has_records = super().has_records()
+        return self.state_counts.has_records
 
 
 class Transaction(

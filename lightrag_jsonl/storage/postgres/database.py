@@ -24,7 +24,7 @@ from lightrag_jsonl.storage.postgres.vectors import PostgresVectors
 from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.tables.base import TABLE_NAMES, by_name, only_column
 from lightrag_jsonl.storage.tables.dialect import Dialect
-from lightrag_jsonl.storage.tables.full_text import PARTS, TermCounts
+from lightrag_jsonl.storage.tables.full_text import PARTS, StateCounts
 from lightrag_jsonl.storage.vector_index import VectorSearch
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
@@ -147,7 +147,7 @@ class PostgresStore(Store):
         if self._address.graph == "database":
             with self.view() as view:
                 graph = DatabaseGraph(view.dialect)
-                yield Snapshot(view.dialect, graph, _vectors(view.dialect), TermCounts())
+                yield Snapshot(view.dialect, graph, _vectors(view.dialect), StateCounts())
             return
         self._check_open()
         with self._listener_lock:
@@ -166,7 +166,7 @@ class PostgresStore(Store):
     def _snapshot_of(self, view: StoreView) -> Snapshot:
         memory = self._memory
         vectors = {**_vectors(view.dialect), **memory.vectors}
-        return Snapshot(view.dialect, memory.graph, vectors, memory.term_counts)
+        return Snapshot(view.dialect, memory.graph, vectors, memory.state_counts)
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Transaction]:

@@ -215,7 +215,7 @@ class SQLiteStore(Store):
 
     def _snapshot_of(self, view: StoreView) -> Snapshot:
         memory = self._memory
-        return Snapshot(view.dialect, memory.graph, memory.vectors, memory.term_counts)
+        return Snapshot(view.dialect, memory.graph, memory.vectors, memory.state_counts)
 
     def _problems(self, view: StoreView) -> list[str]:
         execute = view.dialect.execute

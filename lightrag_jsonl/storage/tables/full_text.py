@@ -86,16 +86,17 @@ class FullText(ABC):
         """`counts` of terms as they are stored."""
 
 
-class TermCounts:
-    """The counts of terms in one generation, each counted once: a count reads all occurrences of a
-    term, and questions share their common words.
+class StateCounts:
+    """What is counted once in a generation: a count of a term reads all its occurrences, and questions
+    share their common words; `has_records` reads all chunks of an index without records.
     """
 
     def __init__(self) -> None:
+        self.has_records: bool | None = None  # not looked up yet
         self._part_count = 0
         self._counts: dict[str, int] = {}
 
-    def of(self, terms: Collection[str], full_text: FullText) -> tuple[int, dict[str, int]]:
+    def of_terms(self, terms: Collection[str], full_text: FullText) -> tuple[int, dict[str, int]]:
         """`FullText.counts` of these terms."""
         counts = self._counts
         missing = [term for term in terms if term not in counts]
