@@ -12,7 +12,7 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Entity, Kind, Relation
 from lightrag_jsonl.retrieval.excerpts import CandidateSentence
-from lightrag_jsonl.retrieval.hits import EQUAL, NO_HITS, Hits, Mask, column, distinct_rows, ties
+from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, Mask, column, distinct_rows, ties
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
 
@@ -75,26 +75,27 @@ class SearchTask:
 
     def ranked(self, kind: Kind, ids: Ids, scores: Floats, limit: int, why: str = "") -> Hits:
         """The rows (ascending ids) with the highest scores, best first, as `settled`."""
-        hits = Hits.ranked(ids, scores, None, why)
-        if len(hits) > limit > 0:
-            least = hits.scores[limit - 1]
-            hits = hits[hits.scores >= least - EQUAL * abs(least)]
-        return self.settled(kind, hits, limit)
+        return self.settled(kind, Hits.ranked(ids, scores, None, why), limit)
 
     def settled(self, kind: Kind, hits: Hits, limit: int | None = None) -> Hits:
         """The best hits, with those of equal scores in the order of what they are, so that the order in
         which documents came decides nothing.
         """
-        is_tied = ties(hits.scores)
-        if is_tied.any():
-            tied_hits = hits.ids[np.append(is_tied, False) | np.append(False, is_tied)]
-            names = self.snapshot.lasting_names(kind, tied_hits.tolist())
-            groups = np.cumsum(np.append(False, ~is_tied)).tolist()
-            order = [
-                (group, names.get(id, ""))
-                for group, id in zip(groups, hits.ids.tolist(), strict=True)
-            ]
-            hits = hits[np.array(sorted(range(len(order)), key=order.__getitem__))]
+        is_apart = ~ties(hits.scores)
+        starts = np.concatenate([[0], np.flatnonzero(is_apart) + 1, [len(hits)]])  # of equal scores
+        if limit is not None:
+            starts = starts[: np.searchsorted(starts, limit) + 1]
+        lengths = np.diff(starts)
+        tied = np.flatnonzero(np.repeat(lengths > 1, lengths))
+        if len(tied):
+            tied_ids = hits.ids[tied].tolist()
+            names = self.snapshot.lasting_names(kind, tied_ids)
+            tied_names = [names.get(id, "") for id in tied_ids]
+            groups = np.repeat(np.arange(len(lengths)), lengths)[tied].tolist()
+            positions = np.arange(starts[-1])
+            ordered = sorted(zip(groups, tied_names, tied.tolist(), strict=True))
+            positions[tied] = [position for _, _, position in ordered]
+            hits = hits[positions]
         return hits[:limit]
 
     def inside(self, kind: Kind, rows: Ids) -> Mask:
