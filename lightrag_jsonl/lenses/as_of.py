@@ -45,27 +45,25 @@ class AsOf(Lens):
 
     def view(self, view: StoreView, param: QueryParam) -> StoreView:
         """The view as of the moment of the question, if any."""
-        holding = self._holding(view, param)
-        return view if holding is None else HoldingView(view.dialect, holding)
+        return HoldingView(view.dialect, self._holding(view, param)) if param.as_of else view
 
     def narrow(self, task: SearchTask) -> SearchTask:
         """The task with the part of the index that held."""
+        return self._as_of(task) if task.param.as_of else task
+
+    def _as_of(self, task: SearchTask) -> SearchTask:
         holding = self._holding(task.snapshot, task.param)
-        if holding is None:
-            return task
         snapshot = HoldingSnapshot(task.snapshot, holding)
         return replace(task, part=VisiblePart(snapshot, holding.later_chunks))
 
-    def _holding(self, view: StoreView, param: QueryParam) -> "Holding | None":
-        """The out-of-date part of the index, by the documents that the filter lets through; None for a
-        question without a moment.
+    def _holding(self, view: StoreView, param: QueryParam) -> "Holding":
+        """The out-of-date part of the index at the moment of a question, by the documents that the filter
+        lets through.
         """
-        if not param.as_of:
-            return None
         claims = self.claims.claims(view)
         if param.where:
             claims = claims.visible_in(set(view.matching_chunks(parse_where(param.where))))
-        return find_holding(view, param.as_of, claims)
+        return find_holding(view, param.as_of or "", claims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.dates import first_day
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.core.written_dates import find_dates
 from lightrag_jsonl.retrieval.lens import Lens
 from lightrag_jsonl.retrieval.task import Fact, SearchResult, SearchTask
-from lightrag_jsonl.storage.views import StoreView
+from lightrag_jsonl.storage.views import Snapshot, StoreView
 
 DESCRIPTIONS_DATED = 50  # of an entity or a relation: bounds the time
 
@@ -47,29 +46,31 @@ class ClaimDates(Lens):
         dates.
         """
         snapshot = task.snapshot if task.part is None else task.part.snapshot
-        if not snapshot.has_dates():
-            return result
-        lines = {
-            **_line_dates(snapshot, "entity", result.facts.entities.ids.tolist()),
-            **_line_dates(snapshot, "relation", result.facts.relations.ids.tolist()),
-        }
-        return replace(result, context=_dated(result.context, lines)) if lines else result
+        return _dated(snapshot, result) if snapshot.has_dates() else result
 
 
-def _dated(context: Context, lines: Mapping[str, LineDates]) -> Context:
-    """A context with the dates of these lines."""
+def _dated(snapshot: Snapshot, result: SearchResult) -> SearchResult:
+    """The result with the dates of the lines, if there are any."""
+    lines = {
+        **_line_dates(snapshot, "entity", result.facts.entities.ids.tolist()),
+        **_line_dates(snapshot, "relation", result.facts.relations.ids.tolist()),
+    }
+    if not lines:
+        return result
+    context = result.context
     words = FIXED_WORDS[known_language(context.language)]
     labels: dict[str, str] = {}
     descriptions = [entity.description for entity in context.entities]
     descriptions += [relation.description for relation in context.relations]
     for description in descriptions:
         labels |= _date_labels(description.split("\n"), lines, words)
-    return replace(
+    dated_context = replace(
         context,
         entities=tuple([_later_first(entity, lines) for entity in context.entities]),
         relations=tuple([_later_first(relation, lines) for relation in context.relations]),
         claim_dates=labels,
     )
+    return replace(result, context=dated_context)
 
 
 def _line_dates(view: StoreView, kind: Kind, rows: list[int]) -> dict[str, LineDates]:

@@ -101,8 +101,22 @@ class Conflicts(Lens):
             return result
         chunk_ids = [chunk.id for chunk in result.context.chunks]
         index = self.claims.claims_of_chunks(task.snapshot, chunk_ids)
+        if not index.claims:
+            return result
         conflicts = find_conflicts(task.snapshot, index, limit=CONFLICTS_SHOWN)
+        if not conflicts:
+            return result
         return replace(result, context=replace(result.context, conflicts=conflicts))
+
+    def fitted(self, context: Context) -> Context:
+        """The context with the contradictions between two of the passages that are left."""
+        chunk_ids = {chunk.id for chunk in context.chunks}
+        conflicts = [
+            conflict
+            for conflict in context.conflicts
+            if {conflict.first.chunk_id, conflict.second.chunk_id} <= chunk_ids
+        ]
+        return replace(context, conflicts=tuple(conflicts))
 
     def section(self, context: Context) -> Section | None:
         """The contradictions in words."""

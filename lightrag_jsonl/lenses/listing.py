@@ -46,10 +46,13 @@ class Listings(Lens):
 
     def find(self, task: SearchTask, result: SearchResult) -> SearchResult:
         """The result with the list, in modes that search the graph."""
-        if not task.mode.graph:
-            return result
+        question = task.query.question
         context = result.context
-        listing = find_listing(task, task.query.question, context.keywords)
+        if not task.mode.graph or not (context.keywords.listed or asks_for_list(question)):
+            return result
+        listing = find_listing(task, question, context.keywords)
+        if listing is None:
+            return result
         return replace(result, context=replace(context, listing=listing))
 
     def section(self, context: Context) -> Section | None:
@@ -121,8 +124,6 @@ class EntityTypes:
 
 def find_listing(task: SearchTask, question: str, keywords: Keywords) -> Listing | None:
     """The list in answer to a question, if the graph has records for it."""
-    if keywords.listed is None and not asks_for_list(question):
-        return None
     task = with_filter(task)
     types = EntityTypes(task)
     list_words = _requested_words(task, question, keywords.listed) if keywords.listed else None

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Final, Generic
 
 from lightrag_jsonl.core.answers import Context, Dropped
-from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
 from lightrag_jsonl.core.options import QueryParam
@@ -137,19 +136,6 @@ def fit_context(
         tokens=tokens,
         prompt=prompt,
         dropped=dropped,
-        conflicts=_between(found_context.conflicts, fit.chunks),
-    )
-
-
-def _between(conflicts: Sequence[Conflict], chunks: Sequence[Chunk]) -> tuple[Conflict, ...]:
-    """The contradictions between two of these chunks."""
-    chunk_ids = {chunk.id for chunk in chunks}
-    return tuple(
-        [
-            conflict
-            for conflict in conflicts
-            if {conflict.first.chunk_id, conflict.second.chunk_id} <= chunk_ids
-        ]
     )
 
 

@@ -1,6 +1,6 @@
 """Lenses: what a question may want beside its search. Search and prompt know these doors, and no lens."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lightrag_jsonl.core.answers import Context
@@ -26,7 +26,9 @@ class Section:
 
 
 class Lens:
-    """A promise beside the search. Each door does nothing unless a lens opens it."""
+    """A promise beside the search. Each door does nothing unless a lens opens it; the doors behind `find`
+    are opened for questions where `find` returned another result.
+    """
 
     def view(self, view: StoreView, param: QueryParam) -> StoreView:
         """The view that citations and sources are read from."""
@@ -37,8 +39,12 @@ class Lens:
         return task
 
     def find(self, task: SearchTask, result: SearchResult) -> SearchResult:
-        """The result with the findings of the lens."""
+        """The result with the findings of the lens; the same result if there are none."""
         return result
+
+    def fitted(self, context: Context) -> Context:
+        """A context within the budget, with what the remaining items leave of the findings."""
+        return context
 
     def section(self, context: Context) -> Section | None:
         """The words of the prompt beside the items of a context."""
@@ -47,6 +53,24 @@ class Lens:
     def appended(self, context: Context, text: str, cited: Collection[int]) -> str:
         """The end of an answer with this text and these cited numbers."""
         return ""
+
+
+def fit_with_sections(
+    fit: Callable[[QueryParam], Context],
+    lenses: Sequence[Lens],
+    context: Context,
+    *,
+    param: QueryParam,
+    tokenizer: Tokenizer,
+    mark: str,
+) -> Context:
+    """A context, fitted into the budgets by `fit`, with the sections of lenses after the items."""
+    reserved_tokens = kept_tokens(sections_of(lenses, context), param, tokenizer, mark)
+    room = max(param.max_total_tokens - reserved_tokens, 1)
+    fitted = fit(replace(param, max_total_tokens=room) if reserved_tokens else param)
+    for lens in lenses:
+        fitted = lens.fitted(fitted)
+    return with_sections(fitted, sections_of(lenses, fitted), param, tokenizer, mark)
 
 
 def sections_of(lenses: Iterable[Lens], context: Context) -> list[Section]:

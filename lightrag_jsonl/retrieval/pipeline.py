@@ -52,7 +52,7 @@ from lightrag_jsonl.retrieval.context import context_mark, fit_context
 from lightrag_jsonl.retrieval.edge_selection import select_edges, with_sources
 from lightrag_jsonl.retrieval.filtering import with_filter
 from lightrag_jsonl.retrieval.keywords import question_keywords, search_texts
-from lightrag_jsonl.retrieval.lens import kept_tokens, sections_of, with_sections
+from lightrag_jsonl.retrieval.lens import Lens, fit_with_sections
 from lightrag_jsonl.retrieval.overview_context import fit_overview
 from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.reranking import RERANKED, rerank
@@ -135,7 +135,10 @@ class QueryPipeline:
         """The context for a model; `ConfigError` if the question is empty."""
         meter = UsageMeter()
         with meter.attach_usage():
-            return await self._context(question, self._fitted_param(param), observer, meter)
+            result = await self._search_result(
+                question, self._fitted_param(param), observer, meter
+            )
+        return result.context
 
     async def list_communities(self, where: Mapping[str, Any]) -> tuple[Community, ...]:
         """The communities of what a filter lets through, the largest first, each followed by its parts."""
@@ -164,7 +167,8 @@ class QueryPipeline:
         started = time.monotonic()
         meter = meter or UsageMeter()
         param = self._fitted_param(param)
-        context = await self._context(question, param, observer, meter)
+        result = await self._search_result(question, param, observer, meter)
+        context = result.context
         pieces: list[str] = []
         numbering = CitationNumbering(context.items)
 
@@ -178,7 +182,7 @@ class QueryPipeline:
 
         is_streamed = put_piece is not None
         written = await self._write(context, param, meter, write_piece, streamed=is_streamed)
-        for lens in self.searcher.lenses:
+        for lens in self._telling_lenses(result):
             await write_piece(lens.appended(context, "".join(pieces), numbering.numbers))
         await write_piece("", last=True)
         answer = await self._with_citations(
@@ -249,10 +253,12 @@ class QueryPipeline:
         is_better = len(_unsupported_claims(second)) < len(_unsupported_claims(answer))
         return second if is_better else answer
 
-    async def _context(
+    async def _search_result(
         self, question: str, param: QueryParam, observer: QueryObserver, meter: UsageMeter
-    ) -> Context:
-        """The context that a model would read; model calls on the way are counted by `meter`."""
+    ) -> SearchResult:
+        """The result with the context that a model would read; model calls on the way are counted by
+        `meter`.
+        """
         context = Context(
             self._checked(question, param),
             param.mode,
@@ -279,7 +285,7 @@ class QueryPipeline:
             )
         context = await asyncio.to_thread(self._fitted, result, selection, param)
         await observer.selected(selection, context)
-        return context
+        return replace(result, context=context)
 
     def _fitted_param(self, param: QueryParam) -> QueryParam:
         """The settings with a context small enough for the window of the answering model."""
@@ -384,15 +390,21 @@ class QueryPipeline:
         result = replace(result, context=context)
         secret = self.store.mark_secret if self.secret_marks else ""
         fit = fit_context if result.overview is None else fit_overview
-        mark = context_mark(result.context, secret)
-        lenses = self.searcher.lenses
-        reserved_tokens = kept_tokens(
-            sections_of(lenses, result.context), param, self.tokenizer, mark
+        lenses = self._telling_lenses(result)
+        if not lenses:
+            return fit(result, param, self.tokenizer, secret)
+        return fit_with_sections(
+            lambda param_of_items: fit(result, param_of_items, self.tokenizer, secret),
+            lenses,
+            context,
+            param=param,
+            tokenizer=self.tokenizer,
+            mark=context_mark(context, secret),
         )
-        room = max(param.max_total_tokens - reserved_tokens, 1)
-        param_of_items = replace(param, max_total_tokens=room) if reserved_tokens else param
-        fitted = fit(result, param_of_items, self.tokenizer, secret)
-        return with_sections(fitted, sections_of(lenses, fitted), param, self.tokenizer, mark)
+
+    def _telling_lenses(self, result: SearchResult) -> list[Lens]:
+        """The lenses that found something."""
+        return [self.searcher.lenses[number] for number in result.lenses]
 
     # ── the question ────────────────────────────────────────────────────────────
 

@@ -54,6 +54,10 @@ class Searcher:
             result = find_overview(task, context, self.communities)
         else:
             result = ranking.find(task, context)
-        for lens in self.lenses:
-            result = lens.find(task, result)
-        return result
+        telling: list[int] = []
+        for number, lens in enumerate(self.lenses):
+            result_of_lens = lens.find(task, result)
+            if result_of_lens is not result:
+                telling.append(number)
+                result = result_of_lens
+        return replace(result, lenses=tuple(telling))

@@ -162,7 +162,8 @@ class SearchResult:
     `context` has entities, relations and chunks, best first, and no prompt yet. `text_chunk_ids` are
     the chunks found by the question's text, best first, if the mode searches by text. The best of these
     chunks, `guaranteed_chunk_id`, is dropped neither by a reranker nor by a budget. An `overview` is
-    written in place of the single items. `facts` are the row ids of entities and relations, for lenses.
+    written in place of the single items. `facts` are the row ids of entities and relations, for lenses;
+    `lenses` are the numbers of the lenses that found something.
     """
 
     context: Context
@@ -170,3 +171,4 @@ class SearchResult:
     guaranteed_chunk_id: str = ""
     overview: Overview | None = None
     facts: Subgraph = Subgraph()
+    lenses: tuple[int, ...] = ()
