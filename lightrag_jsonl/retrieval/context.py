@@ -2,9 +2,9 @@
 
 import hmac
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Generic
+from typing import Generic
 
 from lightrag_jsonl.core.answers import Context, Dropped
 from lightrag_jsonl.core.languages import FIXED_WORDS, known_language
@@ -33,15 +33,13 @@ REDUCED = 0.9  # if a selection was too long, the next one has at most this shar
 
 @dataclass(frozen=True, slots=True)
 class Line(Generic[Fact]):
-    """An entity or a relation as the context shows it: its `description` may be cut.
-
-    `texts` are the lines of the stored description that are shown; `tokens` are those of `text`.
+    """An entity or a relation as the context shows it: the `description` may be cut; `tokens` are those of
+    the `text` with its number.
     """
 
     fact: Fact
     description: str
     text: str
-    texts: Sequence[str]
     tokens: int
 
 
@@ -51,42 +49,6 @@ class Passage:
 
     heading: str
     letters: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repeated:
-    """What lines of facts do not say again: passages, by the id of the chunk, and texts of other lines."""
-
-    passages: Mapping[str, Passage]
-    texts: set[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactLines:
-    """Selected entities and relations by rank, and the sums of their tokens."""
-
-    entities: Mapping[int, Line[Entity]]
-    relations: Mapping[int, Line[Relation]]
-    entity_tokens: int
-    relation_tokens: int
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of both kinds."""
-        return self.entity_tokens + self.relation_tokens
-
-
-NO_FACTS: Final = FactLines(entities={}, relations={}, entity_tokens=0, relation_tokens=0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
-    """What fits into the budgets, and the sum of the tokens of the items."""
-
-    entities: Sequence[Line[Entity]]
-    relations: Sequence[Line[Relation]]
-    chunks: Sequence[Chunk]
-    tokens: int
 
 
 def fit_context(
@@ -111,28 +73,32 @@ def fit_context(
     share = 1.0 - float(getattr(tokenizer, "error", 0.0))
     limit = int(param.max_total_tokens * share)
     while True:
-        fit = ContextSelection(result, writer, param, share, tokenizer).fit()
+        selection = ContextSelection(result, writer, param, share, tokenizer)
         prompt = writer.text(
-            [line.text for line in fit.entities],
-            [line.text for line in fit.relations],
-            fit.chunks,
+            [line.text for line in selection.entity_lines],
+            [line.text for line in selection.relation_lines],
+            selection.chunks,
         )
-        tokens = fit.tokens
+        tokens = selection.tokens
         if not (prompt and getattr(tokenizer, "additive", False)):
             tokens = tokenizer.count(prompt) if prompt else 0
         if tokens <= limit:
             break
         share *= min(REDUCED, limit / tokens)
+    entities = [replace(line.fact, description=line.description) for line in selection.entity_lines]
+    relations = [
+        replace(line.fact, description=line.description) for line in selection.relation_lines
+    ]
     dropped = Dropped(
-        entities=len(found_context.entities) - len(fit.entities),
-        relations=len(found_context.relations) - len(fit.relations),
-        chunks=len(found_context.chunks) - len(fit.chunks),
+        entities=len(found_context.entities) - len(entities),
+        relations=len(found_context.relations) - len(relations),
+        chunks=len(found_context.chunks) - len(selection.chunks),
     )
     return replace(
         found_context,
-        entities=tuple(map(shown_fact, fit.entities)),
-        relations=tuple(map(shown_fact, fit.relations)),
-        chunks=tuple(fit.chunks),
+        entities=tuple(entities),
+        relations=tuple(relations),
+        chunks=tuple(selection.chunks),
         tokens=tokens,
         prompt=prompt,
         dropped=dropped,
@@ -140,13 +106,15 @@ def fit_context(
 
 
 class ContextSelection:
-    """Selects items for a share of the budgets, by the tokens of the single items.
+    """The items that fit into a share of the budgets, by the tokens of the single items.
 
     Passages come first, the first passage and the guaranteed passage before the others. A fact takes
     a passage's place only if it joins two things that the question names, or has a word of the
     question that no passage has so far; such facts leave passages their promised part of the total.
     Other facts have what passages leave. Entities and relations divide their part in proportion to
     the two budgets; either kind may use the remainder of the other.
+
+    `entity_lines`, `relation_lines` and `chunks` are in the order of rank; `tokens` are those of all items.
     """
 
     def __init__(
@@ -174,97 +142,84 @@ class ContextSelection:
         self._positions = sorted(  # of the first chunk, of the guaranteed one, and of all the rest
             range(len(chunks)), key=lambda position: chunks[position].id not in leading_ids
         )
+        self._entities: dict[int, Line[Entity]] = {}  # the selected ones by rank
+        self._relations: dict[int, Line[Relation]] = {}
+        self._line_texts: set[str] = set()  # of descriptions, in the selected lines
+        self._number_tokens = tokenizer.count(ITEM_NUMBER) + JOINT
+        self._select()
+        self.entity_lines = [self._entities[rank] for rank in sorted(self._entities)]
+        self.relation_lines = [self._relations[rank] for rank in sorted(self._relations)]
 
-    def fit(self) -> Fit:
-        """The selected items, each kind in the order of rank."""
+    def _select(self) -> None:
+        """Select chunks and facts."""
         headings = self._tokenizer.count("\n\n".join(self._writer.headings()))
         room = self._total - headings
-        telling = NO_FACTS
+        fact_tokens = 0
         if self._context.entities or self._context.relations:
             certain_chunks, _ = self._passages(self._promised)
-            telling = self._telling_facts(certain_chunks, room - self._promised)
-        chunks, chunk_tokens = self._passages(room - telling.tokens)
-        facts = self._further_facts(telling, chunks, room - telling.tokens - chunk_tokens)
-        return Fit(
-            entities=[line for _, line in sorted(facts.entities.items(), key=rank_of)],
-            relations=[line for _, line in sorted(facts.relations.items(), key=rank_of)],
-            chunks=chunks,
-            tokens=headings + chunk_tokens + facts.tokens,
+            entities, relations = self._telling_facts(certain_chunks)
+            fact_tokens = self._add_facts(
+                entities, relations, certain_chunks, room - self._promised
+            )
+        self.chunks, chunk_tokens = self._passages(room - fact_tokens)
+        left_room = room - fact_tokens - chunk_tokens
+        fact_tokens += self._add_facts(
+            dict(enumerate(self._context.entities)),
+            dict(enumerate(self._context.relations)),
+            self.chunks,
+            left_room,
         )
+        self.tokens = headings + chunk_tokens + fact_tokens
 
-    def _telling_facts(self, chunks: Sequence[Chunk], budget: int) -> FactLines:
-        """The facts that may take the place of passages, within a budget, beside some certain chunks."""
+    def _telling_facts(
+        self, chunks: Sequence[Chunk]
+    ) -> tuple[dict[int, Entity], dict[int, Relation]]:
+        """The entities and the relations, by rank, that may take the place of passages beside some chunks."""
         text = nfkc_casefold("\n".join([chunk.text for chunk in chunks]))
         missing_stems = [stem for stem in self._writer.question_stems if stem not in text]
-        entities: dict[int, Entity] = {}
-        relations: dict[int, Relation] = {}
-        for rank, entity in enumerate(self._context.entities):
-            if missing_stems and not content_stems(entity_text(entity)).isdisjoint(missing_stems):
-                entities[rank] = entity
-        for rank, relation in enumerate(self._context.relations):
-            if self._writer.names_both_ends(relation) or (
-                missing_stems
-                and not content_stems(relation_text(relation)).isdisjoint(missing_stems)
-            ):
-                relations[rank] = relation
-        return self._with_facts(NO_FACTS, entities, relations, chunks, budget)
+        entities = {
+            rank: entity
+            for rank, entity in enumerate(self._context.entities)
+            if _has_stem(entity, missing_stems)
+        }
+        relations = {
+            rank: relation
+            for rank, relation in enumerate(self._context.relations)
+            if self._writer.names_both_ends(relation) or _has_stem(relation, missing_stems)
+        }
+        return entities, relations
 
-    def _further_facts(self, telling: FactLines, chunks: Sequence[Chunk], budget: int) -> FactLines:
-        """The telling facts, and those of the other facts that fit into a budget of their own."""
-        entities = dict(enumerate(self._context.entities))
-        relations = dict(enumerate(self._context.relations))
-        for rank in telling.entities:
-            del entities[rank]
-        for rank in telling.relations:
-            del relations[rank]
-        return self._with_facts(telling, entities, relations, chunks, budget)
-
-    def _with_facts(
+    def _add_facts(
         self,
-        selected: FactLines,
         entities: Mapping[int, Entity],
         relations: Mapping[int, Relation],
         chunks: Sequence[Chunk],
         budget: int,
-    ) -> FactLines:
-        """Some selected facts, and those of further facts, by rank, that fit into a budget for both kinds.
-
-        Nothing in the lines of the further facts repeats the chunks.
+    ) -> int:
+        """Select those of some facts, by rank, that fit into a budget for both kinds, beside the facts that are
+        selected already; returns the tokens of the new lines. No line repeats the chunks.
         """
         if not (entities or relations):
-            return selected
-        repeated = Repeated(
-            passages={
-                chunk.id: Passage(self._writer.heading(0, chunk), without_spaces(chunk.text))
-                for chunk in chunks
-            },
-            texts={
-                *[text for line in selected.entities.values() for text in line.texts],
-                *[text for line in selected.relations.values() for text in line.texts],
-            },
+            return 0
+        passages = {
+            chunk.id: Passage(self._writer.heading(0, chunk), without_spaces(chunk.text))
+            for chunk in chunks
+        }
+        entity_room = self._entity_budget - sum(line.tokens for line in self._entities.values())
+        relation_room = self._relation_budget - sum(
+            line.tokens for line in self._relations.values()
         )
-        entity_room = self._entity_budget - selected.entity_tokens
-        relation_room = self._relation_budget - selected.relation_tokens
         budgets = max(self._entity_budget + self._relation_budget, 1)
         fair_room = min(entity_room, budget * self._entity_budget // budgets)
-        first_entities, tokens = self._fitting(entities, fair_room, repeated)
-        new_relations, relation_tokens = self._fitting(
-            relations, min(relation_room, budget - tokens), repeated
+        tokens = self._add_lines(self._entities, entities, fair_room, passages)
+        relation_tokens = self._add_lines(
+            self._relations, relations, min(relation_room, budget - tokens), passages
         )
-        left_entities = {
-            rank: entity for rank, entity in entities.items() if rank not in first_entities
-        }
-        more_entities, more_tokens = self._fitting(
-            left_entities, min(entity_room, budget - relation_tokens) - tokens, repeated
-        )
-        return FactLines(
-            entities={**selected.entities, **first_entities, **more_entities},
-            relations={**selected.relations, **new_relations},
-            entity_tokens=selected.entity_tokens + tokens + more_tokens,
-            relation_tokens=selected.relation_tokens + relation_tokens,
-        )
+        left_room = min(entity_room, budget - relation_tokens) - tokens
+        tokens += self._add_lines(self._entities, entities, left_room, passages)
+        return tokens + relation_tokens
 
-    def _passages(self, budget: int) -> tuple[Sequence[Chunk], int]:
+    def _passages(self, budget: int) -> tuple[list[Chunk], int]:
         """The chunks within a budget, in the order of rank, and their tokens. The first that does not fit is
         shown to the end of a sentence, before shorter ones of lower rank.
         """
@@ -284,32 +239,37 @@ class ContextSelection:
                 room -= cost
         return [chosen[position] for position in sorted(chosen)], budget - room
 
-    def _fitting(
-        self, facts: Mapping[int, Fact], room: int, repeated: Repeated
-    ) -> tuple[dict[int, Line[Fact]], int]:
-        """A line for each fact that still fits into a room and says anything, by rank; and their tokens.
-
-        Lines repeat neither the passages nor the texts of other lines, and add their own to these.
+    def _add_lines(
+        self,
+        selected: dict[int, Line[Fact]],
+        facts: Mapping[int, Fact],
+        room: int,
+        passages: Mapping[str, Passage],
+    ) -> int:
+        """Add a line for each fact that still fits into a room and says anything, by rank; returns the tokens
+        of the new lines. No line repeats the passages or the texts of another line.
         """
-        number_tokens = self._tokenizer.count(ITEM_NUMBER) + JOINT
-        lines: dict[int, Line[Fact]] = {}
         total = 0
         for rank, fact in facts.items():
-            texts = self._writer.relevant_texts(fact, without_repetition(fact, repeated))
+            if rank in selected:
+                continue
+            if total + self._number_tokens > room:
+                break
+            new_description = without_repetition(fact, passages, self._line_texts)
+            texts = self._writer.relevant_texts(fact, new_description)
             description = as_sentences(texts)
             if not description and isinstance(fact, Relation) and is_unstated(fact):
                 continue
             line = self._line(fact, texts, description)
-            tokens = line.tokens + number_tokens
-            if total + tokens <= room:
-                lines[rank] = line
-                total += tokens
-                repeated.texts.update(texts)
-        return lines, total
+            if total + line.tokens <= room:
+                selected[rank] = line
+                total += line.tokens
+                self._line_texts.update(texts)
+        return total
 
     def _line(self, fact: Fact, texts: Sequence[str], description: str) -> Line[Fact]:
-        """The line of a fact with these texts of its description, which are its `description` without dates;
-        a long one is cut, lest one hub fill a whole section.
+        """The line of a fact with some texts of its description, which are the `description` without dates.
+        A long description is cut, lest one hub fill a whole section.
         """
         is_entity = isinstance(fact, Entity)
         limit = int((self._entity_budget if is_entity else self._relation_budget) * CLIP_SHARE)
@@ -321,7 +281,7 @@ class ContextSelection:
             description = self._tokenizer.truncate(description, limit).rstrip() + "…"
             text = self._writer.fact(fact, description)
             tokens = self._tokenizer.count(text)
-        return Line(fact, description, text, texts, tokens)
+        return Line(fact, description, text, tokens + self._number_tokens)
 
     def _beginning(self, chunk: Chunk, limit: int) -> Chunk | None:
         """The beginning of a chunk that fits, to the end of a sentence if one ends there, or of a character;
@@ -343,26 +303,16 @@ class ContextSelection:
         return replace(chunk, text=text, end=chunk.start + len(text), tokens=tokens)
 
 
-def shown_fact(line: Line[Fact]) -> Fact:
-    """The fact as its line says it."""
-    return replace(line.fact, description=line.description)
-
-
-def rank_of(item: tuple[int, object]) -> int:
-    """The rank of an item with its rank."""
-    return item[0]
-
-
-def entity_text(entity: Entity) -> str:
-    """What an entity's line says."""
-    statements = [text for attribute in entity.attributes for text in attribute]
-    return " ".join([entity.name, *entity.aliases, *statements, entity.description])
-
-
-def relation_text(relation: Relation) -> str:
-    """What a relation's line says."""
-    predicates = (*relation.keywords, *relation.reverse_keywords)
-    return " ".join([relation.source, *predicates, relation.target, relation.description])
+def _has_stem(fact: Entity | Relation, stems: Collection[str]) -> bool:
+    """Whether the line of a fact would have a word with one of some stems."""
+    if not stems:
+        return False
+    if isinstance(fact, Entity):
+        names = [fact.name, *fact.aliases, *itertools.chain(*fact.attributes)]
+    else:
+        names = [fact.source, *fact.keywords, *fact.reverse_keywords, fact.target]
+    texts = [" ".join(names), *fact.description.split("\n")]
+    return any(not content_stems(text).isdisjoint(stems) for text in texts)
 
 
 def chunk_size(chunk: Chunk, tokenizer: Tokenizer) -> int:
@@ -388,18 +338,20 @@ def context_mark(context: Context, secret: str) -> str:
 # ── descriptions do not repeat the passages ─────────────────────────────────────
 
 
-def without_repetition(fact: Fact, repeated: Repeated) -> str:
-    """A fact's description without the sentences of the fact's own passages (by chunk id), and the
-    texts of other lines that have the fact's names.
+def without_repetition(
+    fact: Entity | Relation, passages: Mapping[str, Passage], line_texts: Collection[str]
+) -> str:
+    """The description of a fact without the sentences of the passages (by id of chunk) that the fact is from,
+    and without the texts of other lines that have the names of the fact.
     """
     names = (fact.name,) if isinstance(fact, Entity) else (fact.source, fact.target)
     texts = [
         text
         for text in fact.description.split("\n")
-        if text not in repeated.texts or not all(name in text for name in names)
+        if text not in line_texts or not all(name in text for name in names)
     ]
     description = "\n".join(texts)
-    own_passages = [repeated.passages[id] for id in fact.chunk_ids if id in repeated.passages]
+    own_passages = [passages[id] for id in fact.chunk_ids if id in passages]
     return _without_sentences_of(own_passages, description, names) if own_passages else description
 
 

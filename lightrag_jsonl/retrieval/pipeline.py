@@ -135,9 +135,7 @@ class QueryPipeline:
         """The context for a model; `ConfigError` if the question is empty."""
         meter = UsageMeter()
         with meter.attach_usage():
-            result = await self._search_result(
-                question, self._fitted_param(param), observer, meter
-            )
+            result = await self._search_result(question, self._fitted_param(param), observer, meter)
         return result.context
 
     async def list_communities(self, where: Mapping[str, Any]) -> tuple[Community, ...]:
