@@ -56,7 +56,8 @@ def nfkc_casefold(text: str) -> str:
         return text.casefold()
     if _RAISED.search(text):
         text = _EXPONENT.sub(r"^\1", text)
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    is_normal = unicodedata.is_normalized("NFKC", text)  # as most texts are: found faster
+    folded = (text if is_normal else unicodedata.normalize("NFKC", text)).casefold()
     folded = with_simple_characters(folded) if has_cjk(folded) else folded
     return folded if folded == text else nfkc_casefold(folded)
 

@@ -404,6 +404,7 @@ def _own_names_and_triples(fact: Entity | Relation) -> Iterator[str]:
         yield target_words + predicate + source_words
 
 
+@lru_cache(5_000)  # the statements about a hub are looked at for many questions
 def _bare_words(text: str) -> str:
     """The words of a text in order, closed up, without articles and forms of "be", to compare texts
     by words whatever the punctuation and the spaces.

@@ -13,7 +13,7 @@ from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import distinct_rows
 from lightrag_jsonl.retrieval.question_names import alias_pairs
-from lightrag_jsonl.retrieval.task import SearchTask, Seeds, Subgraph
+from lightrag_jsonl.retrieval.task import EQUAL, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 from lightrag_jsonl.storage.views import Snapshot
 
@@ -278,7 +278,12 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
     total_pull = np.bincount(groups, pull, len(distinct_chunks)).astype(np.float64)
     if len(distinct_chunks) <= limit:
         return distinct_chunks
-    return task.ranked("chunk", distinct_chunks, total_pull, limit).ids
+    least = np.partition(total_pull, -limit)[-limit]
+    is_above = total_pull > least * (1 + EQUAL)
+    is_least = np.abs(total_pull - least) <= least * EQUAL
+    rest = limit - int(is_above.sum())
+    tied = task.ranked("chunk", distinct_chunks[is_least], total_pull[is_least], rest)
+    return np.append(distinct_chunks[is_above], tied.ids)
 
 
 def _relation_edges(task: SearchTask, entities: Ids, core: Ids, subgraph: Subgraph) -> Ids:
