@@ -45,6 +45,7 @@ class CommunityMemory:
     def __init__(self) -> None:
         self._generation = -1
         self._communities: tuple[CommunityRows, ...] = ()
+        self._in_words: tuple[Community, ...] = ()
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[type["CommunityMemory"], tuple[()]]:
@@ -58,8 +59,21 @@ class CommunityMemory:
             generation = task.snapshot.generation
             if generation != self._generation:
                 self._communities = find_communities(task)
+                self._in_words = ()
                 self._generation = generation
             return self._communities
+
+    def communities_in_words(self, task: SearchTask) -> tuple[Community, ...]:
+        """The communities of level 0 as plain values."""
+        rows = self.communities(task)
+        if task.filtered is not None:
+            return load_communities(task, rows, with_parts=False)
+        with self._lock:
+            if task.snapshot.generation != self._generation:
+                return load_communities(task, rows, with_parts=False)
+            if not self._in_words:
+                self._in_words = load_communities(task, rows, with_parts=False)
+            return self._in_words
 
 
 def find_communities(task: SearchTask) -> tuple[CommunityRows, ...]:
@@ -190,10 +204,10 @@ def visible_chunks(task: SearchTask) -> Ids:
 
 
 def load_communities(
-    task: SearchTask, communities: Sequence[CommunityRows]
+    task: SearchTask, communities: Sequence[CommunityRows], *, with_parts: bool = True
 ) -> tuple[Community, ...]:
-    """Communities as plain values, in the order given; each is followed by its parts."""
-    listed = list(_with_parts(communities))
+    """Communities as plain values, in the order given; each is followed by its parts, if these are wanted."""
+    listed = list(_with_parts(communities)) if with_parts else communities
     entities = {row for community in listed for row in community.entities.tolist()}
     names = entity_names(task, entities)
     chunk_ids = task.snapshot.chunk_names(visible_chunks(task).tolist())

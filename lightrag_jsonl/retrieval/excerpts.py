@@ -56,33 +56,43 @@ def split_sentences(
     sentences: list[CandidateSentence] = []
     texts: set[str] = set()
     for position, (chunk, chunk_names) in enumerate(zip(chunks, names, strict=True)):
-        name_terms = {row: frozenset(search_terms(name)) for row, name in chunk_names.items()}
         density = _tokens_of_a_character(chunk)
-        for start, end in whole_sentences(chunk.text):
-            text = chunk.text[start:end]
-            terms = content_stems(text)
-            if text in texts or not _is_quotable(text, terms):
+        name_terms = {row: _terms_of_name(name) for row, name in chunk_names.items()}
+        for span, stems, terms in _quotable_sentences(chunk.text):
+            text = chunk.text[slice(*span)]
+            if text in texts:
                 continue
             texts.add(text)
             sentence = CandidateSentence(
                 chunk=position,
-                span=(start, end),
-                terms=terms,
-                names=_named_rows(text, name_terms),
+                span=span,
+                terms=stems,
+                names=tuple([row for row, words in name_terms.items() if words and words <= terms]),
                 tokens=density * len(text) + SENTENCE_JOINT,
             )
             sentences.append(sentence)
     return sentences
 
 
+@lru_cache(1_000)  # questions about the whole read the same chunks
+def _quotable_sentences(text: str) -> list[tuple[Excerpt, frozenset[str], frozenset[str]]]:
+    """The sentences of a text that say something by themselves, each with its stems and its terms."""
+    sentences: list[tuple[Excerpt, frozenset[str], frozenset[str]]] = []
+    for start, end in whole_sentences(text):
+        sentence = text[start:end]
+        stems = content_stems(sentence)
+        if _is_quotable(sentence, stems):
+            sentences.append(((start, end), stems, frozenset(search_terms(sentence))))
+    return sentences
+
+
+@lru_cache(10_000)
+def _terms_of_name(name: str) -> frozenset[str]:
+    return frozenset(search_terms(name))
+
+
 def _tokens_of_a_character(chunk: Chunk) -> float:
     return chunk.tokens / max(len(chunk.text), 1) if chunk.tokens else 1 / CHARACTERS_OF_A_TOKEN
-
-
-def _named_rows(text: str, name_terms: Mapping[int, frozenset[str]]) -> tuple[int, ...]:
-    """The entities whose names stand in a text."""
-    all_terms = set(search_terms(text))
-    return tuple([row for row, words in name_terms.items() if words and words <= all_terms])
 
 
 def _is_quotable(text: str, terms: frozenset[str]) -> bool:
@@ -106,64 +116,66 @@ def whole_sentences(text: str) -> list[Excerpt]:
     return spans
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExcerptRequest:
-    """The sentences to choose from, and the words of the question.
-
-    `chunk_weights` says by position of the chunk how much a sentence counts. `frame_tokens` is what the
-    first sentence of a chunk costs besides its own tokens.
-    """
-
-    sentences: Sequence[CandidateSentence]
-    question_terms: frozenset[str]
-    chunk_weights: Sequence[float]
-    frame_tokens: int
-
-
-def choose_excerpts(request: ExcerptRequest, budget: int) -> dict[int, list[Excerpt]]:
-    """The spans chosen within a budget in tokens, by position of the chunk, in the order of the text."""
-    return ExcerptChoice(request, budget).choose()
-
-
 class ExcerptChoice:
-    """Takes the sentence with the greatest gain for its tokens, again and again.
+    """Takes the sentence with the greatest gain for its tokens, again and again. The sentences are weighed
+    once, and chosen from for any number of budgets.
 
     A sentence gains by the names and words in it, less for what chosen sentences name already and less if
     many sentences of its section are chosen, more for words of the question. Names and words count by the
     square root of how often they are chosen, as in submodular summarization (Lin and Bilmes, ACL 2011).
+    `question_terms` are the words of the question; `chunk_weights` say by position of the chunk how much a
+    sentence counts.
     """
 
-    def __init__(self, request: ExcerptRequest, budget: int) -> None:
-        self._sentences = request.sentences
-        self._chunk_weights = request.chunk_weights
-        self._frame_tokens = request.frame_tokens
-        self._budget = budget
+    def __init__(
+        self,
+        sentences: Sequence[CandidateSentence],
+        *,
+        question_terms: frozenset[str],
+        chunk_weights: Sequence[float],
+    ) -> None:
+        self._sentences = sentences
+        self._chunk_weights = chunk_weights
         count = len(self._sentences)
         frequencies = Counter(term for sentence in self._sentences for term in sentence.terms)
         rarity = {term: math.log(1 + count / frequency) for term, frequency in frequencies.items()}
-        self._term_weights = {
+        self._whole_weights: dict[str | int, float] = {  # of the first occurrence; 1 of a name
             term: TERM_WEIGHT * math.log1p(frequency) * rarity[term]
             for term, frequency in frequencies.items()
         }
-        self._question = {term: rarity[term] for term in request.question_terms if term in rarity}
+        self._question = {term: rarity[term] for term in question_terms if term in rarity}
         self._whole_question = sum(self._question.values()) or 1.0
         self._likeness = [self._likeness_of(sentence) for sentence in self._sentences]
         self._sorted_terms = [sorted(sentence.terms) for sentence in self._sentences]
-        self._sections = self._divided()
+        self._neighbors = [self._neighbors_of(number) for number in range(count)]
+        self._sections: list[int] = []
+        self._frame_tokens = 0
         self._chosen: set[int] = set()
         self._open_chunks: set[int] = set()
-        self._covered_terms: Counter[str] = Counter()
-        self._covered_names: Counter[int] = Counter()
+        self._covered: Counter[str | int] = Counter()  # terms, and names by row id
+        self._next_weights: dict[str | int, float] = {}  # of one more occurrence
         self._covered_sections: Counter[int] = Counter()
 
-    def choose(self) -> dict[int, list[Excerpt]]:
-        """The spans by position of the chunk, in the order of the text."""
+    def choose(self, budget: int, frame_tokens: int) -> dict[int, list[Excerpt]]:
+        """The spans chosen within a budget in tokens, by position of the chunk, in the order of the text.
+
+        `frame_tokens` is what the first sentence of a chunk costs besides its own tokens.
+        """
+        self._sections = self._divided(budget)
+        self._frame_tokens = frame_tokens
+        self._chosen = set()
+        self._open_chunks = set()
+        self._covered = Counter()
+        self._next_weights = dict(self._whole_weights)
+        self._covered_sections = Counter()
         queue = [(-self._gain(number), number) for number in range(len(self._sentences))]
         heapq.heapify(queue)
-        budget_left = float(self._budget)
+        budget_left = float(budget)
         while queue:
             gain, number = heapq.heappop(queue)
             if number in self._chosen:
+                continue
+            if self._sentences[number].tokens > budget_left:
                 continue
             gain_now = -self._gain(number)
             if gain_now > gain + 1e-12:  # other sentences were chosen meanwhile
@@ -174,7 +186,7 @@ class ExcerptChoice:
                 continue
             budget_left -= cost
             self._take(number)
-            for neighbor in self._neighbors(number):
+            for neighbor in self._neighbors[number]:
                 heapq.heappush(queue, (-self._gain(neighbor), neighbor))
         spans: dict[int, list[Excerpt]] = {}
         for number in sorted(self._chosen):
@@ -185,13 +197,12 @@ class ExcerptChoice:
     def _gain(self, number: int) -> float:
         """What a sentence adds, for each of its tokens."""
         sentence = self._sentences[number]
-        value = sum([_next_share(self._covered_names[name]) for name in sentence.names])
-        for term in self._sorted_terms[number]:
-            value += self._term_weights[term] * _next_share(self._covered_terms[term])
+        value = sum([self._next_weights.get(name, 1.0) for name in sentence.names])
+        value = sum([self._next_weights[term] for term in self._sorted_terms[number]], value)
         value /= 1 + self._covered_sections[self._sections[number]]
         value *= 1 + QUESTION_GAIN * self._likeness[number]
         value *= self._chunk_weights[sentence.chunk]
-        if any(neighbor in self._chosen for neighbor in self._neighbors(number)):
+        if not self._chosen.isdisjoint(self._neighbors[number]):
             value *= 1 + NEIGHBOR_WEIGHT
         return value / (self._cost(number) + GAP_TOKENS)
 
@@ -204,11 +215,15 @@ class ExcerptChoice:
         sentence = self._sentences[number]
         self._chosen.add(number)
         self._open_chunks.add(sentence.chunk)
-        self._covered_terms.update(sentence.terms)
-        self._covered_names.update(sentence.names)
         self._covered_sections[self._sections[number]] += 1
+        words: list[str | int] = [*sentence.terms, *sentence.names]
+        for word in words:
+            self._covered[word] += 1
+            times = self._covered[word]
+            share = math.sqrt(times + 1) - math.sqrt(times)
+            self._next_weights[word] = self._whole_weights.get(word, 1.0) * share
 
-    def _neighbors(self, number: int) -> list[int]:
+    def _neighbors_of(self, number: int) -> list[int]:
         """The sentences before and after a sentence in its chunk."""
         numbers = range(max(number - 1, 0), min(number + 2, len(self._sentences)))
         chunk = self._sentences[number].chunk
@@ -223,19 +238,14 @@ class ExcerptChoice:
         shared = sorted(sentence.terms & self._question.keys())
         return sum([self._question[term] for term in shared]) / self._whole_question
 
-    def _divided(self) -> list[int]:
+    def _divided(self, budget: int) -> list[int]:
         """The section of each sentence: the text is divided into sections of equal length."""
         total = sum([sentence.tokens for sentence in self._sentences]) or 1.0
         mean = total / max(len(self._sentences), 1)
-        count = max(int(self._budget / (mean * SECTION_SENTENCES)), 1)
+        count = max(int(budget / (mean * SECTION_SENTENCES)), 1)
         sections: list[int] = []
         passed = 0.0
         for sentence in self._sentences:
             sections.append(min(int(count * passed / total), count - 1))
             passed += sentence.tokens
         return sections
-
-
-def _next_share(times: int) -> float:
-    """What one more occurrence counts, after some."""
-    return math.sqrt(times + 1) - math.sqrt(times)

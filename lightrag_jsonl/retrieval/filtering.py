@@ -95,6 +95,13 @@ def entity_names(task: SearchTask, rows: Collection[int]) -> dict[int, str]:
     return {row: entity.name for row, entity in entities.items()}
 
 
+def names_with_types(task: SearchTask, rows: Ids) -> dict[int, tuple[str, str]]:
+    """The name and the type of entities by row id."""
+    if task.filtered is None:
+        return task.snapshot.entity_names_with_types(rows.tolist())
+    return {row: (entity.name, entity.type) for row, entity in load_entities(task, rows).items()}
+
+
 def names_in_chunks(task: SearchTask, chunks: Ids) -> dict[int, dict[int, str]]:
     """For each chunk, the names of the entities mentioned there, by row id."""
     positions, entities = task.snapshot.graph.entities_of(chunks)

@@ -11,13 +11,12 @@ from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk
 from lightrag_jsonl.retrieval.communities import (
     CommunityMemory,
     CommunityRows,
-    load_communities,
     visible_chunks,
 )
 from lightrag_jsonl.retrieval.excerpts import content_stems, split_sentences
 from lightrag_jsonl.retrieval.filtering import (
-    load_entities,
     names_in_chunks,
+    names_with_types,
     visible_degrees,
     with_filter,
 )
@@ -51,9 +50,7 @@ def find_overview(task: SearchTask, context: Context, memory: CommunityMemory) -
     """The communities of the visible graph, and chunks to quote from, in the order of the text."""
     task = with_filter(task)
     communities = memory.communities(task)
-    top_communities = tuple(
-        [community for community in load_communities(task, communities) if not community.level]
-    )
+    top_communities = memory.communities_in_words(task)
     if task.part is None:  # a report is written from all that the passages say
         top_communities = with_reports(task.snapshot, top_communities)
     chunks_by_row = _spread_chunks(task, cited_chunk_ids(top_communities))
@@ -178,10 +175,10 @@ def _important_names(
     scores = visible_degrees(task, entities) + mentions
     is_mentioned = np.isin(entities, task.snapshot.graph.entities_of(chunks)[1])
     best = np.lexsort((-scores, ~is_mentioned))[: min(is_mentioned.sum(), MOST_PROMPT_NAMES)]
-    entities_by_row = load_entities(task, entities[best])
+    named_types = names_with_types(task, entities[best])
     names: list[tuple[int, str]] = []
     for at in best.tolist():
-        entity = entities_by_row[int(entities[at])]
-        if mentions[at] > 1 or entity.type != UNKNOWN_TYPE:
-            names.append((int(homes[at]), entity.name))
+        name, type = named_types[int(entities[at])]
+        if mentions[at] > 1 or type != UNKNOWN_TYPE:
+            names.append((int(homes[at]), name))
     return tuple(names)

@@ -8,7 +8,7 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.retrieval.context import REDUCED, context_mark
 from lightrag_jsonl.retrieval.context_writer import ContextWriter
-from lightrag_jsonl.retrieval.excerpts import ExcerptRequest, choose_excerpts
+from lightrag_jsonl.retrieval.excerpts import ExcerptChoice
 from lightrag_jsonl.retrieval.reports import cited_chunk_ids
 from lightrag_jsonl.retrieval.task import Overview, SearchResult
 
@@ -34,12 +34,12 @@ def fit_overview(
     overview = result.overview
     if overview is None:
         raise ValueError("the result has no overview")
-    writer = OverviewWriter(result, tokenizer, secret)
+    writer = OverviewWriter(result, overview, tokenizer, secret)
     limit = int(param.max_total_tokens * (1.0 - float(getattr(tokenizer, "error", 0.0))))
     budget = limit
     best: Context | None = None
     for _ in range(MOST_TRIALS):
-        context = writer.context(overview, budget)
+        context = writer.context(budget)
         if context.tokens <= limit and (best is None or context.tokens > best.tokens):
             best = context
         if not context.tokens or WELL_USED * limit <= context.tokens <= limit:
@@ -47,7 +47,7 @@ def fit_overview(
         budget = int(budget * limit / context.tokens)
     while best is None:
         budget = int(budget * REDUCED)
-        context = writer.context(overview, budget)
+        context = writer.context(budget)
         best = context if context.tokens <= limit else None
     return best
 
@@ -55,24 +55,28 @@ def fit_overview(
 class OverviewWriter:
     """Writes the overview of one question for different budgets."""
 
-    def __init__(self, result: SearchResult, tokenizer: Tokenizer, secret: str) -> None:
+    def __init__(
+        self, result: SearchResult, overview: Overview, tokenizer: Tokenizer, secret: str
+    ) -> None:
+        self._overview = overview
         self._context = result.context
         self._tokenizer = tokenizer
         words = FIXED_WORDS[known_language(self._context.language)]
         self._writer = ContextWriter(words, self._context, context_mark(self._context, secret))
+        self._choice = ExcerptChoice(
+            overview.sentences,
+            question_terms=overview.question_terms,
+            chunk_weights=overview.chunk_weights,
+        )
 
-    def context(self, overview: Overview, budget: int) -> Context:
+    def context(self, budget: int) -> Context:
         """The context for about a budget, with the exact number of tokens of its prompt."""
+        overview = self._overview
         count = self._tokenizer.count
         fixed = count("\n\n".join(self._writer.overview_headings()))
         communities, community_tokens = self._communities(overview, budget)
-        request = ExcerptRequest(
-            sentences=overview.sentences,
-            question_terms=overview.question_terms,
-            chunk_weights=overview.chunk_weights,
-            frame_tokens=count(FRAME) + (count(NUMBER) if communities else 0),
-        )
-        excerpts = choose_excerpts(request, budget - fixed - community_tokens)
+        frame_tokens = count(FRAME) + (count(NUMBER) if communities else 0)
+        excerpts = self._choice.choose(budget - fixed - community_tokens, frame_tokens)
         spans = {overview.chunks[position].id: tuple(spans) for position, spans in excerpts.items()}
         visible_ids = spans.keys() | cited_chunk_ids(communities)
         chunks = [chunk for chunk in overview.chunks if chunk.id in visible_ids]

@@ -26,7 +26,7 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval.communities import CommunityMemory, CommunityRows, load_communities
 from lightrag_jsonl.retrieval.context_writer import escaped, excerpt_text
-from lightrag_jsonl.retrieval.excerpts import ExcerptRequest, choose_excerpts, split_sentences
+from lightrag_jsonl.retrieval.excerpts import ExcerptChoice, split_sentences
 from lightrag_jsonl.retrieval.filtering import names_in_chunks
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.store import CompletionCache
@@ -192,13 +192,12 @@ def _report_task(
     stored_chunks = task.snapshot.chunks(rows.chunks.tolist())
     names = names_in_chunks(task, rows.chunks)
     chunks = [stored_chunks[row] for row in rows.chunks.tolist()]
-    request = ExcerptRequest(
-        sentences=split_sentences(chunks, [names[row] for row in rows.chunks.tolist()]),
+    choice = ExcerptChoice(
+        split_sentences(chunks, [names[row] for row in rows.chunks.tolist()]),
         question_terms=frozenset(),
         chunk_weights=[1.0] * len(chunks),
-        frame_tokens=FRAME_TOKENS,
     )
-    spans = choose_excerpts(request, PASSAGE_TOKENS)
+    spans = choice.choose(PASSAGE_TOKENS, FRAME_TOKENS)
     quoted_chunks = [chunks[position] for position in spans]
     lines = [
         f"[{number}] {_excerpt_line(chunks[position], spans[position])}"

@@ -10,8 +10,7 @@ from lightrag_jsonl import Document, Keywords, QueryParam
 from lightrag_jsonl.core.question_scope import asks_about_course
 from lightrag_jsonl.core.types import Chunk
 from lightrag_jsonl.retrieval.excerpts import (
-    ExcerptRequest,
-    choose_excerpts,
+    ExcerptChoice,
     split_sentences,
     whole_sentences,
 )
@@ -221,13 +220,12 @@ def test_the_choice_does_not_repeat_itself() -> None:
     texts += ["The smith Odo forged anchors in Dunmere.", "周师傅在窑厂烧玻璃。"]
     chunks = [_chunk(text, number) for number, text in enumerate(texts)]
     names = [{1: "Ilse"}] * 3 + [{2: "Odo"}, {3: "周师傅"}]
-    request = ExcerptRequest(
-        sentences=split_sentences(chunks, names),
+    choice = ExcerptChoice(
+        split_sentences(chunks, names),
         question_terms=frozenset(),
         chunk_weights=chunk_weights(chunks),
-        frame_tokens=3,
     )
-    chosen = choose_excerpts(request, 45)
+    chosen = choice.choose(45, 3)
     assert {0, 3, 4} >= set(chosen) and len(chosen) >= 2
 
 

@@ -175,6 +175,11 @@ class GraphReads(Tables):
         """The names of entities by row id."""
         return dict(self._select("id, name", "entities", "id", rows))
 
+    def entity_names_with_types(self, rows: Collection[int]) -> dict[int, tuple[str, str]]:
+        """The names and types of entities by row id."""
+        cursor = self._select("id, name, type", "entities", "id", rows)
+        return {row: (name, type) for row, name, type in cursor}
+
     def entity_keys(self, rows: RowIds = None) -> dict[int, str]:
         """The name keys of entities by row id: of all entities, or of some."""
         return dict(self._select("id, key", "entities", "id", rows))
