@@ -81,7 +81,6 @@ NUMBERS = (
     Number(ranking, "CONNECTED", off=0.0),
     Number(pagerank, "LEAST_CHUNKS"),
     Number(pagerank, "START_RELATION_COSINE", off=2.0),
-    Number(pagerank, "NEAR_CHUNKS"),
     Number(walk_graph, "SHARPNESS", off=0),
     Number(walk_graph, "LEAST_RELEVANCE", off=0.0),
     Number(pagerank, "NEAR_WEIGHT", off=0.0),

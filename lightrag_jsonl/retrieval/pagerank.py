@@ -11,7 +11,6 @@ from typing import TypeAlias
 import numpy as np
 
 from lightrag_jsonl.core.cjk import has_cjk
-from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import Hits, column
@@ -41,9 +40,6 @@ LEAST_CHUNKS = 10
 # these starts; M, C: none.
 START_RELATION_COSINE = 0.5
 
-# At most so many chunks are starts. M: none (@5 +2.5 with half); C: none.
-NEAR_CHUNKS = 100
-
 # Weight of all start chunks together, where all other starts have 1. `benchmarks.crossvalidation` chooses it
 # in four of five folds (musique-a, hotpotqa-train, zh-cmrc2018).
 NEAR_WEIGHT = 0.2
@@ -55,7 +51,6 @@ NEAR_WEIGHT = 0.2
 NEAR_WEIGHT_OF_WORDS = 0.5
 NEAR_WEIGHT_OF_BIGRAMS = 2.0
 
-_POSSESSIVES = ("'s ", "' ", "的")  # after an owner, in name keys
 _EDGE_WORDS = ("mentioned with", "related to", "nearly the same as", "also called")  # by edge type
 
 Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, each with the type of the edge to it
@@ -118,9 +113,8 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     chunks = seeds.chunks[np.isin(seeds.chunks, graph.chunks)]
     relevance = chunk_relevance(task, seeds, chunks)
     is_near = relevance > 0
-    near_chunks = task.ranked("chunk", chunks[is_near], relevance[is_near], NEAR_CHUNKS)
-    nodes = len(graph.entities) + graph.chunks.searchsorted(near_chunks.ids)
-    preferences = sharpened(spread(near_chunks.scores))
+    nodes = len(graph.entities) + graph.chunks.searchsorted(chunks[is_near])
+    preferences = sharpened(spread(relevance[is_near]))
     near_weight = NEAR_WEIGHT
     if task.query.lexical:
         is_chinese = has_cjk(task.query.question)
@@ -165,24 +159,13 @@ def name_frequencies(task: SearchTask, entities: Ids) -> Ids:
 
 
 def _likeness_of_starts(task: SearchTask, seeds: Seeds) -> dict[int, float]:
-    """The likeness of the named entities, and of the ends of the relation nearest to the question.
-
-    An end is no start if a named entity owns the end by its name ("Scrooge's partner", if the question
-    names Scrooge).
-    """
+    """The likeness of the named entities, and of the ends of the relation nearest to the question."""
     likeness_by_row = dict(seeds.named)
     relation = seeds.nearest_relation
     relation = relation[relation.scores >= START_RELATION_COSINE]
     ends = task.snapshot.graph.ends(relation.ids).ravel().tolist()
-    names = {end: f" {name_key(name)}" for end, name in entity_names(task, ends).items()}
-    owners: list[str] = []
-    for end, name in names.items():
-        if end in seeds.named:
-            owners += [name + possessive for possessive in _POSSESSIVES]
     for end, cosine in zip(ends, relation.scores.repeat(2).tolist(), strict=True):
-        is_owned = any(owner in names.get(end, "") for owner in owners)
-        if end in seeds.named or not is_owned:
-            likeness_by_row[end] = max(cosine, likeness_by_row.get(end, 0.0))
+        likeness_by_row[end] = max(cosine, likeness_by_row.get(end, 0.0))
     return likeness_by_row
 
 

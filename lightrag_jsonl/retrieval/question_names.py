@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.core.cjk import CJK, has_cjk
+from lightrag_jsonl.core.cjk import CJK
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.hits import column
@@ -53,21 +53,6 @@ def question_names(task: SearchTask) -> QuestionNames:
     visible = task.inside("entity", column(rows_by_key.values()))
     rows_by_key = dict(itertools.compress(rows_by_key.items(), visible))
     return QuestionNames(rows_by_key, _names_as_spelled(task.query.question, spans, rows_by_key))
-
-
-def without_common_words(
-    task: SearchTask, likeness_by_row: Mapping[int, float], spellings: Mapping[int, str]
-) -> dict[int, float]:
-    """The named entities without common words ("area code"), written small in the question and in the
-    index; all named entities if nothing else remains.
-    """
-    small = [
-        row for row, spelling in spellings.items() if spelling.islower() and not has_cjk(spelling)
-    ]
-    stored_names = task.snapshot.entity_names(small)
-    common = {row for row in small if stored_names[row].islower()}
-    proper = {row: likeness for row, likeness in likeness_by_row.items() if row not in common}
-    return proper or dict(likeness_by_row)
 
 
 def _names_as_spelled(

@@ -45,11 +45,7 @@ from lightrag_jsonl.retrieval.hits import (
 )
 from lightrag_jsonl.retrieval.pagerank import WalkHits, name_frequencies, walk_around
 from lightrag_jsonl.retrieval.passages import Passages, arrange_passages
-from lightrag_jsonl.retrieval.question_names import (
-    alias_pairs,
-    question_names,
-    without_common_words,
-)
+from lightrag_jsonl.retrieval.question_names import alias_pairs, question_names
 from lightrag_jsonl.retrieval.scope import may_answer
 from lightrag_jsonl.retrieval.task import TIES, SearchResult, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.storage.status import with_documents
@@ -130,16 +126,14 @@ def find_entities(task: SearchTask) -> tuple[Hits, dict[int, float]]:
         elif not is_part_of_a_name and len(hits) and hits.scores[0] >= SURE_NAME_COSINE:
             likeness_by_row.setdefault(int(hits.ids[0]), float(hits.scores[0]))
         hits_by_name.append(hits)
-    named = without_common_words(task, likeness_by_row, spellings)
-    aliases = _hits_by_alias(task, column(named))
-    named |= dict.fromkeys(aliases.ids.tolist(), 1.0)
+    aliases = _hits_by_alias(task, column(likeness_by_row))
+    named = likeness_by_row | dict.fromkeys(aliases.ids.tolist(), 1.0)
     return take_turns([*hits_by_name, aliases], task.param.top_k), named
 
 
 def find_relations(task: SearchTask, chunks: Hits) -> tuple[Hits, Hits]:
     """The relations nearest to the question and its high-level keywords; and the nearest to the
-    whole question alone. Where no relation has a vector, those with ends near these texts, and those in
-    the `chunks` near the question.
+    whole question alone. Where no relation has a vector, those in the `chunks` near the question.
     """
     query = task.query
     if not (task.mode.relations or query.high):  # `high` may stand in for low-level keywords
@@ -149,25 +143,10 @@ def find_relations(task: SearchTask, chunks: Hits) -> tuple[Hits, Hits]:
     limit = task.param.top_k
     hits_by_text = nearest(task, "relation", vectors, limit=limit, reasons=reasons)
     if not any(len(hits) for hits in hits_by_text):
-        ends_by_text = nearest(task, "entity", vectors, limit=limit, reasons=reasons)
-        relations_by_text = [_relations_near(task, ends) for ends in ends_by_text]
-        relations_by_text.append(_relations_in(task, chunks[: task.chunk_limit]))
-    else:
-        relations_by_text = hits_by_text
-    weights = [QUESTION_WEIGHT, *[1.0] * len(query.high), QUESTION_WEIGHT][: len(relations_by_text)]
-    relations = fuse(relations_by_text, weights=weights, limit=limit)
+        return _relations_in(task, chunks[: task.chunk_limit]), NO_HITS
+    weights = [QUESTION_WEIGHT, *[1.0] * len(query.high)]
+    relations = fuse(hits_by_text, weights=weights, limit=limit)
     return relations, hits_by_text[0][:1]
-
-
-def _relations_near(task: SearchTask, entities: Hits) -> Hits:
-    """The visible relations of entities, by the scores of both ends, then by how telling they are."""
-    positions, relations = task.snapshot.graph.relations_of(entities.ids)
-    ids, groups = np.unique(relations, return_inverse=True)
-    likeness = np.bincount(groups, entities.scores[positions], len(ids)).astype(np.float64)
-    visible = task.inside("relation", ids)
-    ids = ids[visible]
-    scores = likeness[visible] + OFTEN_MENTIONED * np.log1p(tellings(task, ids))
-    return Hits.ranked(ids, scores, task.param.top_k, "of an entity near the question")
 
 
 def _relations_in(task: SearchTask, chunks: Hits) -> Hits:

@@ -13,31 +13,8 @@ from lightrag_jsonl.core.options import Fusion, QueryParam
 from lightrag_jsonl.retrieval.full_text import distinctive_terms
 from lightrag_jsonl.retrieval.hits import Hits, fuse
 from lightrag_jsonl.retrieval.passages import Passages
-from lightrag_jsonl.retrieval.question_names import without_common_words
 from lightrag_jsonl.retrieval.ranking import fuse_with_text
 from lightrag_jsonl.retrieval.task import SearchQuery, SearchTask, Seeds
-
-
-@pytest.mark.parametrize(
-    ("spelled", "stored", "names"),
-    [
-        (["area code", "Berlin"], ["area code", "Berlin"], ["Berlin"]),
-        (["area code", "Berlin"], ["Area Code", "Berlin"], ["Area Code", "Berlin"]),  # a band
-        (["Area Code", "Berlin"], ["area code", "Berlin"], ["area code", "Berlin"]),
-        (["area code"], ["area code"], ["area code"]),
-        (["柏林的app", "１２"], ["柏林的app", "12"], ["柏林的app", "12"]),
-    ],
-)
-def test_a_common_word_is_no_name_beside_one(
-    spelled: list[str], stored: list[str], names: list[str]
-) -> None:
-    """What both the question and the index write small starts no walk, unless there is nothing else."""
-    snapshot = SimpleNamespace(entity_names=lambda rows: {row: stored[row] for row in rows})
-    task: Any = SimpleNamespace(snapshot=snapshot)
-    found = without_common_words(
-        task, dict.fromkeys(range(len(spelled)), 1.0), dict(enumerate(spelled))
-    )
-    assert [stored[row] for row in found] == names
 
 
 def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
