@@ -16,7 +16,6 @@ from lightrag_jsonl.storage.vector_index import HALF
 
 DESCRIPTIONS = """SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = ? AND id > ?
     AND {is_left} AND description <> '' ORDER BY position LIMIT ?"""
-OUTSIDE = "NOT chunk IN (SELECT value FROM json_each(?))"
 FIRST_CHUNKS = """SELECT c.name FROM (SELECT chunk, position FROM {kind}_mentions WHERE {kind} = ?
     ORDER BY position LIMIT ?) m JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
 
@@ -126,7 +125,8 @@ class SQLiteDialect(Dialect):
         self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
     ) -> Iterator[tuple[int, int, int, str]]:
         """The first descriptions for each id, a statement each."""
-        statement = DESCRIPTIONS.format(kind=kind, is_left=OUTSIDE if without else "true")
+        is_left = "NOT chunk IN (SELECT value FROM json_each(?))" if without else "true"
+        statement = DESCRIPTIONS.format(kind=kind, is_left=is_left)
         chunks = (json_text(sorted(without)),) if without else ()
         count = -1 if limit is None else limit
         for id, last_mention in after.items():
