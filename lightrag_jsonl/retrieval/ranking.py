@@ -133,7 +133,8 @@ def find_entities(task: SearchTask) -> tuple[Hits, dict[int, float]]:
 
 def find_relations(task: SearchTask, chunks: Hits) -> tuple[Hits, Hits]:
     """The relations nearest to the question and its high-level keywords; and the nearest to the
-    whole question alone. Where no relation has a vector, those in the `chunks` near the question.
+    whole question alone. Where no relation has a vector, those with ends near these texts, and those in
+    the `chunks` near the question.
     """
     query = task.query
     if not (task.mode.relations or query.high):  # `high` may stand in for low-level keywords
@@ -143,10 +144,25 @@ def find_relations(task: SearchTask, chunks: Hits) -> tuple[Hits, Hits]:
     limit = task.param.top_k
     hits_by_text = nearest(task, "relation", vectors, limit=limit, reasons=reasons)
     if not any(len(hits) for hits in hits_by_text):
-        return _relations_in(task, chunks[: task.chunk_limit]), NO_HITS
-    weights = [QUESTION_WEIGHT, *[1.0] * len(query.high)]
-    relations = fuse(hits_by_text, weights=weights, limit=limit)
+        ends_by_text = nearest(task, "entity", vectors, limit=limit, reasons=reasons)
+        relations_by_text = [_relations_near(task, ends) for ends in ends_by_text]
+        relations_by_text.append(_relations_in(task, chunks[: task.chunk_limit]))
+    else:
+        relations_by_text = hits_by_text
+    weights = [QUESTION_WEIGHT, *[1.0] * len(query.high), QUESTION_WEIGHT][: len(relations_by_text)]
+    relations = fuse(relations_by_text, weights=weights, limit=limit)
     return relations, hits_by_text[0][:1]
+
+
+def _relations_near(task: SearchTask, entities: Hits) -> Hits:
+    """The visible relations of entities, by the scores of both ends, then by how telling they are."""
+    positions, relations = task.snapshot.graph.relations_of(entities.ids)
+    ids, groups = np.unique(relations, return_inverse=True)
+    likeness = np.bincount(groups, entities.scores[positions], len(ids)).astype(np.float64)
+    visible = task.inside("relation", ids)
+    ids = ids[visible]
+    scores = likeness[visible] + OFTEN_MENTIONED * np.log1p(tellings(task, ids))
+    return Hits.ranked(ids, scores, task.param.top_k, "of an entity near the question")
 
 
 def _relations_in(task: SearchTask, chunks: Hits) -> Hits:
