@@ -15,7 +15,8 @@ from lightrag_jsonl.storage.tables.dialect import Cursor, Dialect, Keys
 from lightrag_jsonl.storage.vector_index import HALF
 
 DESCRIPTIONS = """SELECT position, chunk, description FROM {kind}_mentions WHERE {kind} = ? AND id > ?
-    AND {is_left} AND description <> '' ORDER BY position LIMIT ?"""
+    AND NOT chunk IN (SELECT value FROM json_each(?)) AND description <> ''
+    ORDER BY position LIMIT ?"""
 FIRST_CHUNKS = """SELECT c.name FROM (SELECT chunk, position FROM {kind}_mentions WHERE {kind} = ?
     ORDER BY position LIMIT ?) m JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
 
@@ -125,12 +126,11 @@ class SQLiteDialect(Dialect):
         self, kind: Kind, after: Mapping[int, int], without: Collection[int], limit: int | None
     ) -> Iterator[tuple[int, int, int, str]]:
         """The first descriptions for each id, a statement each."""
-        is_left = "NOT chunk IN (SELECT value FROM json_each(?))" if without else "true"
-        statement = DESCRIPTIONS.format(kind=kind, is_left=is_left)
-        chunks = (json_text(sorted(without)),) if without else ()
+        statement = DESCRIPTIONS.format(kind=kind)
+        chunks = json_text(sorted(without))
         count = -1 if limit is None else limit
         for id, last_mention in after.items():
-            cursor = self._connection.execute(statement, (id, last_mention, *chunks, count))
+            cursor = self._connection.execute(statement, (id, last_mention, chunks, count))
             for position, chunk, description in cursor:
                 yield id, position, chunk, description
 
