@@ -53,7 +53,7 @@ _PHRASE_END = re.compile(
     r"\b(?:and|at|by|for|from|in|of|on|or|that|to|when|where|which|while|who|whose|with)\b"
 )
 _OWNER = re.compile(r"(?<=\w)(?:'s|s')\s")
-_IN_BRACKETS = re.compile(r"\s*\(([a-z][a-z0-9&.-]{1,9})\)")
+_IN_BRACKETS = re.compile(r"\(([a-z][a-z0-9&.-]{1,9})\)")
 _WORD_START = re.compile(r"(?<![\w'-])\w")
 _WORD_END = re.compile(r"\w(?![\w'-])|\.(?=\s|$)|[+#*](?!\w)")
 _SENTENCE = re.compile(r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bst)[.!?]\s")

@@ -384,9 +384,9 @@ def _attributes(record: Record) -> tuple[tuple[str, str], ...]:
         return ((_plain_text(value[0]), _plain_text(value[1])),)
     pairs: list[tuple[str, str]] = []
     for text in _plain_texts(record.get("attributes")):
-        name, *content = re.split(r"\s*[:：]\s*", text, maxsplit=1)
-        if name and any(content):
-            pairs.append((name, content[0]))
+        name, *content = re.split("[:：]", text, maxsplit=1)
+        if name.strip() and any(content):
+            pairs.append((name.strip(), content[0].strip()))
     return tuple(dict.fromkeys(pairs))
 
 

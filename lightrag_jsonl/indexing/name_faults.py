@@ -14,7 +14,7 @@ _HESITATION = re.compile(
     re.IGNORECASE,
 )
 _TWO_SENTENCES = re.compile(
-    r"[a-z]{4,}[.!?…]\s+[A-Za-z]|[。！？]\s*\w"
+    r"(?<=[a-z]{4})[.!?…]\s+[A-Za-z]|[。！？]\s*\w"
 )  # unlike "St. John" and "Dr. No"
 _MARKS_OF_CODE = re.compile(
     r"[{}]|;\s*\w+[.(]|==|!=|:=|=>|->|^\w+\s?=\s?.*[\[({\"';]|\w\.\w+\(|^[a-z_]\w*\(.*\)\W*$|\(\)|\w\[[\d'\":]"

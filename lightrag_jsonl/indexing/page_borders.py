@@ -21,7 +21,7 @@ _NO_PROSE = re.compile(
 )
 _ENDED = re.compile(r"[.!?…:;。！？：；｡][\s\"'”’」』）)\]】〕》»*_]*$")
 _GOING_ON = re.compile(r"[,，、（(—–-]$")
-_LAST_WORD = re.compile(r"\w+$")
+_LAST_WORD = re.compile(r"(?<!\w)\w+$")
 
 
 def with_whole_sentences(chunks: Iterable[Chunk], pages: Iterable[Page]) -> tuple[Chunk, ...]:

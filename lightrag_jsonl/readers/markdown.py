@@ -55,7 +55,7 @@ _PICTURE_NAME = re.compile(
 _CALLOUT = re.compile(
     r"^((?:[ \t]*>)+)[ \t]*\[!([\w-]+)[^\]\n]*\][+-]?[ \t]*([^\n]*)$", re.MULTILINE
 )
-_BLOCK_ID = re.compile(r"[ \t]+\^(?:[A-Za-z][\w-]*|[0-9a-z]{6})[ \t]*$", re.MULTILINE)
+_BLOCK_ID = re.compile(r"(?<![ \t])[ \t]+\^(?:[A-Za-z][\w-]*|[0-9a-z]{6})[ \t]*$", re.MULTILINE)
 _BLANK_RUN = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _NUMERIC = re.compile(r"[0-9+\-−=()n\s]+")
 

@@ -9,7 +9,7 @@ LONGEST_UNIT = 8  # characters; longer texts in a format are not part of a numbe
 MOST_DECIMALS = 15  # digits that a number of Excel has
 
 _UNIT = re.compile(r'\[\$([^\]-]+)[^\]]*\]|"([^"]*)"|([$€£¥])')
-_PLACEHOLDERS = re.compile(r"[#0,?]*0(?:\.(0+))?")
+_PLACEHOLDERS = re.compile(r"(?<![#0,?])[#0,?]*0(?:\.(0+))?")
 _PADDED = re.compile(r"0{2,}")
 
 

@@ -45,6 +45,6 @@ def _by_weight(positions: Ids, scores: Floats, param: QueryParam) -> Hits:
     """Positions in the order of their scores, fused with the order in which they come."""
     ranks = np.arange(len(positions))
     by_score = Hits.ranked(ranks, scores)
-    as_given = Hits.of(ranks, np.zeros(len(ranks)))
+    as_given = Hits.of(ranks, -ranks)
     fused = fuse([by_score, as_given], weights=[param.rerank_weight, 1 - param.rerank_weight])
     return Hits(positions[fused.ids], fused.scores, fused.why)
