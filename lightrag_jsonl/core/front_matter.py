@@ -21,8 +21,11 @@ HINTS = words("licen copyright isbn publish edition rights 版权 著作权 许�
 
 def _word_pattern(english: str, chinese: str) -> re.Pattern[str]:
     """A pattern of whole English words, and of Chinese words wherever they stand."""
+    english_words = english.split()
     chinese_words = sorted(chinese.split(), key=len, reverse=True)
-    return re.compile(rf"\b(?:{'|'.join(english.split())})\b|{'|'.join(chinese_words)}")
+    initials = "".join(sorted({word[0] for word in [*english_words, *chinese_words]}))
+    words_of_both = rf"\b(?:{'|'.join(english_words)})\b|{'|'.join(chinese_words)}"
+    return re.compile(f"(?=[{initials}])(?:{words_of_both})")  # so in half the time
 
 
 _COPYING = _word_pattern(
@@ -73,15 +76,17 @@ def is_front_matter(text: str) -> bool:
     folded = nfkc_casefold(text)
     if _is_licence(folded) or _is_imprint(folded):
         return True
-    length = sum(map(len, _paragraphs(folded)))
     entries = _entries_of_contents(folded)
+    if not entries:
+        return False
+    paragraphs = _paragraphs(folded)
     imprints = [
         paragraph
-        for paragraph in _paragraphs(folded)
+        for paragraph in paragraphs
         if len(paragraph) <= LONGEST_ENTRY and _MAKING.match(paragraph)
     ]
     covered = sum(map(len, {*entries, *imprints}))
-    return bool(entries) and covered >= MOST_OF_A_TEXT * length
+    return covered >= MOST_OF_A_TEXT * sum(map(len, paragraphs))
 
 
 def is_label(sentence: str) -> bool:

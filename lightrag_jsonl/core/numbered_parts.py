@@ -18,6 +18,7 @@ _SHORT_UNITS |= {"para": "paragraph", "reg": "regulation"}
 _NUMBER_WORDS = {word: value for word, value in ENGLISH_NUMBERS.items() if 1 <= value <= 20}
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _ENGLISH_PART = re.compile(
+    r"(?=[acprsACPRS§])"  # for speed: the first letters of all units
     r"(?:(?<![^\W_])(?i:(?P<unit>section|article|clause|chapter|paragraph|rule|regulation|part|amendment"
     r"|annex|appendix|schedule|stave|canto)\s|(?P<short>sec|art|ch|para|reg)\.\s?)|(?P<sign>§)§?\s?)"
     r"(?P<number>\d+(?:\.\d+)*(?!\.?\d)|[IVXLC]{2,}\b|[IVX](?=[.:;,?)\n]|\Z)"
@@ -52,7 +53,7 @@ class NumberedPart(NamedTuple):
 
 def numbered_parts(text: str) -> list[NumberedPart]:
     """The parts that a text names by their numbers, in order."""
-    return sorted([*chinese_parts(text), *_english_parts(text)], key=lambda part: part.start)
+    return sorted([*chinese_parts(text), *english_parts(text)], key=lambda part: part.start)
 
 
 def chinese_parts(text: str) -> Iterator[NumberedPart]:
@@ -70,7 +71,8 @@ def numbered_lines(text: str) -> Iterator[NumberedPart]:
         yield NumberedPart(_LINE, match["number"], *match.span())
 
 
-def _english_parts(text: str) -> Iterator[NumberedPart]:
+def english_parts(text: str) -> Iterator[NumberedPart]:
+    """The parts with English units or a section sign, such as "Sec. XII"."""
     for match in _ENGLISH_PART.finditer(text):
         written = match["unit"] or match["short"] or match["sign"]
         unit = _SHORT_UNITS.get(written.lower(), written.lower())

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from lightrag_jsonl.core.cjk import CJK, is_cjk
 from lightrag_jsonl.core.names import QUOTE_FORMS, nfkc_casefold
-from lightrag_jsonl.core.numbered_parts import chinese_parts, numbered_lines, numbered_parts
+from lightrag_jsonl.core.numbered_parts import chinese_parts, english_parts, numbered_lines
 
 
 def search_terms(text: str) -> list[str]:
@@ -22,7 +22,7 @@ def index_terms(text: str) -> list[str]:
     """The search terms of a text, and the last character of CJK runs: each then begins a term; also the
     English parts by number ("section12"), and the numbers at the beginnings of lines.
     """
-    english = [part.term for part in numbered_parts(text) if part.unit.isascii()]
+    english = [part.term for part in english_parts(text)]
     lines = [line.term for line in numbered_lines(text)]
     return [*_terms(text, endings=True), *english, *lines]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TypeAlias
 
-from lightrag_jsonl.core.cjk import CJK
+from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
 from lightrag_jsonl.indexing.chinese_names import LONGEST, NameStatement, name_statements
@@ -35,14 +35,18 @@ from lightrag_jsonl.storage.views import StoreView
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
-_SHORT_FOR = "简称"
-_LOWER_WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
-
-
-_FAMILY_TITLES = "|".join(sorted(FAMILY_TITLES))
-_FAMILY = re.compile(
-    rf"\b(?i:{_FAMILY_TITLES})\.?\s+(?:[A-Z][\w.]*\s+)?(?P<of_relative>[A-Z][\w'’-]+)|\b[Tt]he\s+(?P<plural>[A-Z]\w+)s\b"
-    rf"|(?P<of_house>[{CJK}]{{2,8}})(?:王朝|家族|世家|父子|兄弟|姐妹|夫[妇婦])|(?<=[{CJK}][-－])(?P<second>[{CJK}]{{2,8}})"
+_SHORT_FOR = re.compile(rf"[^{CJK}\w]*简称")
+_ENDS_A_WORD = re.compile(rf"(?:\A|[^{CJK}\w]|[的在由])\Z")
+_LOWER_WORD = re.compile(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
+# A class of first letters before all else, since the engine then finds the places where a word begins.
+_INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))
+_RELATIVE = re.compile(
+    rf"(?=[{_INITIALS}{_INITIALS.upper()}])\b(?i:{'|'.join(sorted(FAMILY_TITLES))})\.?\s+"
+    r"(?:[A-Z][\w.]*\s+)?(?P<name>[A-Z][\w'’-]+)"
+)
+_FAMILY = re.compile(r"[Tt](?<!\w.)he\s+(?P<name>[A-Z]\w+)s\b")
+_CHINESE_FAMILY = re.compile(
+    rf"(?P<of_house>[{CJK}]{{2,8}})(?:王朝|家族|世家|父子|兄弟|姐妹|夫[妇婦])|(?<=[{CJK}][-－])(?P<second>[{CJK}]{{2,8}})"
 )
 
 
@@ -315,14 +319,16 @@ def _family_names(text: str) -> Iterator[str]:
     """The surnames of which a text has several bearers, and words that are parts of longer names: the Wilcoxes,
     Mrs. Wilson, 巴列奥略王朝, 阿尔萨斯-洛林.
     """
-    for match in _FAMILY.finditer(text):
-        if match["of_relative"]:
-            yield match["of_relative"].casefold()
-        elif match["plural"]:
-            plural = match["plural"].casefold()
-            yield plural
-            yield plural.removesuffix("e")
-        elif match["of_house"]:
+    for relative in _RELATIVE.finditer(text):
+        yield relative["name"].casefold()
+    for family in _FAMILY.finditer(text):
+        plural = family["name"].casefold()
+        yield plural
+        yield plural.removesuffix("e")
+    if not has_cjk(text):
+        return
+    for match in _CHINESE_FAMILY.finditer(text):
+        if match["of_house"]:
             yield from (match["of_house"][start:] for start in range(len(match["of_house"])))
         else:
             yield from (match["second"][: end + 1] for end in range(len(match["second"])))
@@ -372,5 +378,8 @@ def _is_short_form(statement: NameStatement) -> bool:
     """Whether a text calls the alias a short form of the bearer, and both are whole words there; other words that
     give names are too often misread.
     """
-    pattern = rf"(?:\A|[^{CJK}\w]|[的在由]){re.escape(statement.bearer)}[^{CJK}\w]*{_SHORT_FOR}"
-    return statement.is_whole and re.search(pattern, statement.words) is not None
+    for match in _SHORT_FOR.finditer(statement.words):
+        before, is_bearer, between = statement.words[: match.start()].rpartition(statement.bearer)
+        if is_bearer and not between and _ENDS_A_WORD.search(before):
+            return statement.is_whole
+    return False

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lightrag_jsonl.core.cjk import CJK
+from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.text import words
 
@@ -67,6 +67,8 @@ def name_statements(
 
     `full_names` holds the keys of full Chinese names, by the given name.
     """
+    if not has_cjk(text):
+        return
     text = folded_text(text)
     bearers: list[str] = []
     end = -REACH  # of the last statement

@@ -53,7 +53,7 @@ _PHRASE_END = re.compile(
     r"\b(?:and|at|by|for|from|in|of|on|or|that|to|when|where|which|while|who|whose|with)\b"
 )
 _OWNER = re.compile(r"(?<=\w)(?:'s|s')\s")
-_IN_BRACKETS = re.compile(r"\s*\(([a-z][a-z0-9&.-]{1,9})\)")
+_IN_BRACKETS = re.compile(r"\(([a-z][a-z0-9&.-]{1,9})\)")
 _WORD_START = re.compile(r"(?<![\w'-])\w")
 _WORD_END = re.compile(r"\w(?![\w'-])|\.(?=\s|$)|[+#*](?!\w)")
 _SENTENCE = re.compile(r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bst)[.!?]\s")
@@ -83,7 +83,7 @@ def bracketed_names(text: str, name_keys: Collection[str]) -> Iterator[NameState
         alias = name_key(bracket[1])
         if alias in name_keys:
             before = text[max(0, bracket.start() - CHARACTERS_AROUND) : bracket.start()]
-            bearer = _name_before(before, name_keys)
+            bearer = _name_before(before.rstrip(), name_keys)
             if bearer and alias in initials(search_terms(bearer)):
                 yield NameStatement(bearer, alias, f"{bearer} ({alias})")
 

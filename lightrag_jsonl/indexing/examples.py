@@ -78,7 +78,7 @@ class Examples:
 
         Without `with_keywords`, keywords stay: they are predicates, which many texts share.
         """
-        shared_words = self._shared_words(record)
+        shared_words = self.shared_words([record])
         if not shared_words:
             return record
         if not self.words.isdisjoint(shared_words) and self._is_copy(record, source):
@@ -91,9 +91,9 @@ class Examples:
         own_keywords = [word for word in keywords if not self._is_copied_keyword(word, source)]
         return {**record, "keywords": own_keywords}
 
-    def _shared_words(self, record: Record) -> set[str]:
-        """The words of an example in a record, in other scripts also inside a word."""
-        text = ESCAPED.sub(" ", msgspec.json.encode(record).decode())
+    def shared_words(self, records: Sequence[Record]) -> set[str]:
+        """The words of an example in records, in other scripts also inside a word; none means no copies."""
+        text = ESCAPED.sub(" ", msgspec.json.encode(records).decode())
         if text.isascii():
             return self._all_words.intersection(search_terms(text))
         folded = nfkc_casefold(text).translate(QUOTE_FORMS).replace("'", "")
@@ -123,7 +123,9 @@ class Examples:
 
     @cached_property
     def _all_words(self) -> set[str]:
-        return set(self._words_and_keywords.union(*map(_words_of_name, self._dates)))
+        """The words that only a copy, or a record about the same, shares with an example; not "of"."""
+        all_words = self._words_and_keywords.union(*map(_words_of_name, self._dates))
+        return {word for word in all_words if not is_grammatical(word)}
 
     @cached_property
     def words(self) -> frozenset[str]:
