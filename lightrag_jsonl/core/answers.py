@@ -25,10 +25,10 @@ Verdict: TypeAlias = Literal["missing", "compare", "nearest", "supported", "unsu
 Span: TypeAlias = tuple[int, int]
 
 _CLAIM_BORDER = " ,，、;；:：-–—.。*#|"
-_NO_LETTERS = re.compile(r"[\W_]+")
-_LABEL = re.compile(r"(?:question|answer|问题|答案|回答)[^\w:：]*[:：]", re.IGNORECASE)
+_NO_LETTERS = pattern_of(r"[\W_]+")
+_LABEL = pattern_of(r"(?:question|answer|问题|答案|回答)[^\w:：]*[:：]", re.IGNORECASE)
 _LABEL_LETTERS = ("question", "answer", "问题", "答案", "回答", "na", "不适用")
-_NOT_APPLICABLE = re.compile(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
+_NOT_APPLICABLE = pattern_of(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
 
 
 @with_short_repr

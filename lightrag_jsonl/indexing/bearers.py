@@ -5,7 +5,6 @@ Pierre Curie is nobody. The mentions of a document get the names of the bearers 
 were written, so that the next extraction, or a person, may decide otherwise.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from typing import TypeAlias
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
 from lightrag_jsonl.indexing.chinese_names import LONGEST, NameStatement, name_statements
 from lightrag_jsonl.indexing.english_names import bracketed_names, initials
@@ -35,17 +35,17 @@ from lightrag_jsonl.storage.views import StoreView
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
-_SHORT_FOR = re.compile(rf"[^{CJK}\w]*简称")
-_ENDS_A_WORD = re.compile(rf"(?:\A|[^{CJK}\w]|[的在由])\Z")
-_LOWER_WORD = re.compile(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
+_SHORT_FOR = pattern_of(rf"[^{CJK}\w]*简称")
+_ENDS_A_WORD = pattern_of(rf"(?:\A|[^{CJK}\w]|[的在由])\Z")
+_LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
 # A class of first letters before all else, since the engine then finds the places where a word begins.
 _INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))
-_RELATIVE = re.compile(
+_RELATIVE = pattern_of(
     rf"(?=[{_INITIALS}{_INITIALS.upper()}])\b(?i:{'|'.join(sorted(FAMILY_TITLES))})\.?\s+"
     r"(?:[A-Z][\w.]*\s+)?(?P<name>[A-Z][\w'’-]+)"
 )
-_FAMILY = re.compile(r"[Tt](?<!\w.)he\s+(?P<name>[A-Z]\w+)s\b")
-_CHINESE_FAMILY = re.compile(
+_FAMILY = pattern_of(r"[Tt](?<!\w.)he\s+(?P<name>[A-Z]\w+)s\b")
+_CHINESE_FAMILY = pattern_of(
     rf"(?P<of_house>[{CJK}]{{2,8}})(?:王朝|家族|世家|父子|兄弟|姐妹|夫[妇婦])|(?<=[{CJK}][-－])(?P<second>[{CJK}]{{2,8}})"
 )
 

@@ -3,12 +3,12 @@
 "刘备，字玄德", "姓张，名飞，字翼德", "又称…", "自号…". English patterns found nothing; a model's records do.
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import folded_text
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import words
 
 REACH = 24  # characters between a name and another name of the bearer
@@ -30,15 +30,15 @@ CHINESE_TITLES = words(
     省长 市长 县长 镇长 乡长 村长 书记 委员 议员 大使 总理 总统 主席 司令 政委 军长 师长 旅长 团长 营长 连长 排长 班长 队长
     上将 中将 少将 上校 中校 少校 上尉 中尉 少尉"""
 )
-_CALLED = re.compile(
+_CALLED = pattern_of(
     r"(?P<style>[表小]?字)|(?<=[，,])一名(?!叫)|(?:又|亦|别|別|原|本|乳|诨|渾|后改|後改|更|改)[名称稱叫作]"
     r"|[后後]改|绰号|綽號|[又自别別道][号號]|(?<=[，,、（(])[号號]|[又人世自亦俗尊简簡][称稱呼]"
     r"|[称稱](?=[“「『\"])"
 )
-_FULL = re.compile(rf"(?:姓([{CJK}]{{1,2}}?)[，,、\s]*)?[名讳諱]([{CJK}]{{1,2}}?)$")
-_LEAD = re.compile(r"[为為曰是叫作做之：:\s“「『‘\"]*")
+_FULL = pattern_of(rf"(?:姓([{CJK}]{{1,2}}?)[，,、\s]*)?[名讳諱]([{CJK}]{{1,2}}?)$")
+_LEAD = pattern_of(r"[为為曰是叫作做之：:\s“「『‘\"]*")
 _ORIGIN = "人也者子孙孫侄弟兄女"  # ends what may stand between: "诸葛亮，琅琊人，字孔明"
-_STATEMENT_END = re.compile(r"[。！？!?；;\n]|(?<=[a-z])\.\s")
+_STATEMENT_END = pattern_of(r"[。！？!?；;\n]|(?<=[a-z])\.\s")
 _PUNCTUATION = "，,、（( \n"
 
 

@@ -5,7 +5,6 @@ somebody in the text. Words of the text alone cannot tell: of the true records 2
 with the text (translations, abstractions). So a copy must also be made of the example's words.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,6 +13,7 @@ import msgspec
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import QUOTE_FORMS, folded_text, name_key, nfkc_casefold
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Message, Record
@@ -21,7 +21,7 @@ from lightrag_jsonl.llm.reader import read_answer
 
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
 DATE_FIELDS = ("valid_from", "valid_to")
-ESCAPED = re.compile(r"\\(?:u....|.)")  # a character of a JSON text
+ESCAPED = pattern_of(r"\\(?:u....|.)")  # a character of a JSON text
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
 

@@ -24,7 +24,6 @@ from lightrag_jsonl.indexing.incoming import (
     unfinished_chunks,
 )
 from lightrag_jsonl.indexing.insertion import Insertion
-from lightrag_jsonl.indexing.loading import with_unread
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
 from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
@@ -32,7 +31,6 @@ from lightrag_jsonl.indexing.purging import Purging
 from lightrag_jsonl.indexing.seeing import read_pictures
 from lightrag_jsonl.indexing.snapshots import forget_snapshot, return_to_snapshot, save_snapshot
 from lightrag_jsonl.indexing.summaries import Describer
-from lightrag_jsonl.indexing.waiting_files import WaitingFiles
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
@@ -110,6 +108,9 @@ class IndexPipeline:
         self, *, job: str | None = None, progress: ShowProgress = None
     ) -> InsertReport:
         """Go on with the documents and files that wait: those of a `job` of a server, or all."""
+        from lightrag_jsonl.indexing.loading import with_unread
+        from lightrag_jsonl.indexing.waiting_files import WaitingFiles
+
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
                 waiting = await read(self._store, methodcaller("pending", job=job))
