@@ -12,10 +12,10 @@ from itertools import chain
 from typing import TypeAlias
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk
-from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.names import folded_text, name_key
 from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
-from lightrag_jsonl.indexing.chinese_names import LONGEST, NameStatement, name_statements
+from lightrag_jsonl.indexing.chinese_names import LONGEST, REACH
 from lightrag_jsonl.indexing.english_names import bracketed_names, initials
 from lightrag_jsonl.indexing.name_parts import (
     FAMILY_TITLES,
@@ -35,7 +35,7 @@ from lightrag_jsonl.storage.views import StoreView
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
-_SHORT_FOR = pattern_of(rf"[^{CJK}\w]*简称")
+_SHORT_FOR = pattern_of(rf"[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*")
 _ENDS_A_WORD = pattern_of(rf"(?:\A|[^{CJK}\w]|[的在由])\Z")
 _LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
 # A class of first letters before all else, since the engine then finds the places where a word begins.
@@ -367,19 +367,26 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
             if bearer in names.by_key and alias in names.by_key:
                 yield bearer, alias
     for text in names.texts:
-        for statement in name_statements(text, names.by_key, {}):
-            if _is_short_form(statement):
-                yield statement.bearer, statement.alias
+        yield from _short_forms(text, names.by_key)
         for statement in bracketed_names(text, names.by_key):
             yield statement.bearer, statement.alias
 
 
-def _is_short_form(statement: NameStatement) -> bool:
-    """Whether a text calls the alias a short form of the bearer, and both are whole words there; other words that
-    give names are too often misread.
+def _short_forms(text: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The names that a Chinese text gives a short form, with this form: 云港大学（简称云大）.
+
+    Other words that give names are too often misread.
     """
-    for match in _SHORT_FOR.finditer(statement.words):
-        before, is_bearer, between = statement.words[: match.start()].rpartition(statement.bearer)
-        if is_bearer and not between and _ENDS_A_WORD.search(before):
-            return statement.is_whole
-    return False
+    if "简称" not in text:
+        return
+    folded = folded_text(text)
+    for verb in _SHORT_FOR.finditer(folded):
+        beginning = folded[max(0, verb.start() - REACH) : verb.start()]
+        befores = [beginning[:start] for start in range(len(beginning))]
+        bearers = [beginning[len(before) :] for before in befores if _ENDS_A_WORD.search(before)]
+        short_form = folded[verb.end() : verb.end() + LONGEST]
+        aliases = [short_form[:length] for length in range(len(short_form), 1, -1)]
+        bearer = next((key for key in bearers if key in keys), "")
+        alias = next((key for key in aliases if key in keys), "")
+        if bearer and alias and not folded[verb.end() + len(alias) :][:1].isalnum():
+            yield bearer, alias

@@ -44,14 +44,11 @@ _PUNCTUATION = "，,、（( \n"
 
 @dataclass(frozen=True, slots=True)
 class NameStatement:
-    """The name keys of a bearer and of another name, and the words of the text that say so; `is_whole` if the
-    word ends behind the other name.
-    """
+    """The name keys of a bearer and of another name, and the words of the text that say so."""
 
     bearer: str
     alias: str
     words: str
-    is_whole: bool = True
 
 
 def surname(name: str) -> str:
@@ -90,9 +87,8 @@ def name_statements(
         if len(bearers) == 1 and (not verb["style"] or _ends_name(clause, bearers[0])):
             end = start + len(alias)
             statement = text[verb.start() - len(clause) : end]
-            is_whole = not text[end : end + 1].isalnum()
             names = [*bearers, *with_surname.values(), alias]
-            yield from _statements(names, name_keys, statement, is_whole=is_whole)
+            yield from _statements(names, name_keys, statement)
 
 
 def _end_of_lead(text: str, start: int) -> int:
@@ -133,8 +129,8 @@ def _name_at(text: str, start: int, name_keys: Collection[str]) -> str:
 
 
 def _statements(
-    names: Sequence[str], name_keys: Collection[str], statement: str, *, is_whole: bool
+    names: Sequence[str], name_keys: Collection[str], statement: str
 ) -> Iterator[NameStatement]:
     bearer, *aliases = [name for name in dict.fromkeys(names) if name in name_keys] or [""]
     for alias in aliases:
-        yield NameStatement(bearer, alias, statement, is_whole)
+        yield NameStatement(bearer, alias, statement)

@@ -131,7 +131,7 @@ class Insertion:
                 continue
             document = incoming_document(pending)
             if document.id in self._queue:  # an earlier version, to be replaced by this document
-                await self._commit_all()
+                await self._commit_groups()
             try:
                 prepared = await self._prepare(document, pending)
             except ConfigError as error:
@@ -223,7 +223,7 @@ class Insertion:
             documents = await read(self._writer.store, partial(documents_of_chunks, batch))
             for document in documents:
                 if document.id in self._queue:
-                    await self._commit_all()
+                    await self._commit_groups()
                 yield document
 
     # ── reading ─────────────────────────────────────────────────────────────────
@@ -239,7 +239,7 @@ class Insertion:
                     self._progress.chunks_known += len(document.chunks)
                     await self._commit_groups(room=len(document.chunks))
                     self._queue.put(document)
-                await self._commit_all()
+                await self._commit_groups()
             except EmbeddingError as error:
                 self._budget.stop(error)
                 await self._queue.finish_reading()
@@ -267,13 +267,9 @@ class Insertion:
 
     # ── commits ─────────────────────────────────────────────────────────────────
 
-    async def _commit_groups(self, *, room: int) -> None:
-        """Commit documents until there is room to read so many more chunks."""
+    async def _commit_groups(self, *, room: int | None = None) -> None:
+        """Commit documents until there is room to read so many more chunks, or else all."""
         while group := await self._queue.next_group(room=room):
-            await self._commit(group)
-
-    async def _commit_all(self) -> None:
-        while group := await self._queue.last_group():
             await self._commit(group)
 
     async def _commit(self, group: DocumentGroup) -> None:
