@@ -5,15 +5,15 @@ import sys
 from lightrag_jsonl import __version__
 
 
-def main() -> None:
+def run_program() -> None:
     """Answer --version at once; everything else needs the commands."""
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"lightrag-jsonl {__version__}\n")
         return
-    from lightrag_jsonl.cli import main as run_command
+    from lightrag_jsonl.cli import main
 
-    run_command()
+    main()
 
 
 if __name__ == "__main__":
-    main()
+    run_program()

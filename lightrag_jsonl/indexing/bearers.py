@@ -367,12 +367,12 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
             if bearer in names.by_key and alias in names.by_key:
                 yield bearer, alias
     for text in names.texts:
-        yield from _short_forms(text, names.by_key)
+        yield from _stated_short_forms(text, names.by_key)
         for statement in bracketed_names(text, names.by_key):
             yield statement.bearer, statement.alias
 
 
-def _short_forms(text: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
+def _stated_short_forms(text: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
     """The names that a Chinese text gives a short form, with this form: 云港大学（简称云大）.
 
     Other words that give names are too often misread.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import lightrag_jsonl
-from lightrag_jsonl.core.patterns import _Pattern, pattern_of
+from lightrag_jsonl.core.patterns import LatePattern, pattern_of
 
 PACKAGE = Path(str(lightrag_jsonl.__file__)).parent
 
@@ -32,8 +32,8 @@ def test_every_pattern_of_the_package_can_be_compiled() -> None:
             continue
         name = ".".join(("lightrag_jsonl", *path.relative_to(PACKAGE).with_suffix("").parts))
         for value in vars(import_module(name.removesuffix(".__init__"))).values():
-            if isinstance(value, _Pattern):
-                re.compile(value.pattern, value._flags)
+            if isinstance(value, LatePattern):
+                assert value.compiled.pattern == value.pattern
                 patterns += 1
 
     assert patterns > 100
@@ -44,7 +44,7 @@ def test_the_version_needs_no_other_module_of_the_package() -> None:
     """`--version` is answered before the commands, models and stores are imported."""
     program = (
         "import sys; sys.argv = ['lightrag-jsonl', '--version']; "
-        "from lightrag_jsonl.__main__ import main; main(); "
+        "from lightrag_jsonl.__main__ import run_program; run_program(); "
         "print([name for name in sys.modules if name.startswith('lightrag_jsonl.')])"
     )
     lines = subprocess.check_output([sys.executable, "-c", program], text=True).split("\n")
