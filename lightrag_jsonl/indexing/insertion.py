@@ -48,10 +48,9 @@ log = logging.getLogger(__name__)
 class Insertion:
     """One insert.
 
-    The insert ends if too many chunks in a row get no answer, unless it is `patient`. Without
-    `summarize`, no summary is asked for. It `completes` unchanged documents that were read in part.
-    The documents that are committed together depend on the documents only, not on the time that their
-    reading takes.
+    An insert ends if too many chunks in a row get no answer, a `patient` insert goes on. Without
+    `summarize`, no summary is asked for. With `completes`, unchanged documents that were read in part
+    are read to the end. The groups of a commit depend on the documents only, not on the time of reading.
     """
 
     def __init__(
@@ -164,7 +163,7 @@ class Insertion:
     async def _prepare(
         self, document: IncomingDocument, pending: PendingDocument
     ) -> IncomingDocument | None:
-        """Cut a document, and let it wait in the store; None if it is there already."""
+        """Cut a document, and let the document wait in the store; None for a stored document."""
         store = self._writer.store
         stored, document = await read(store, partial(self._cutter.cut, document, pending))
         if stored is not None and not document.chunks:

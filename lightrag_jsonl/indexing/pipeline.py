@@ -44,8 +44,8 @@ log = logging.getLogger(__name__)
 class IndexPipeline:
     """Every change of documents, summaries and vectors; `writer` is the right to write.
 
-    In an index that is read when it is asked, `rules` read what is inserted, and `for_questions` has
-    the `extractor` read what questions find.
+    In an index that is read when questions come, `rules` read inserted chunks, and `for_questions` has
+    the `extractor` read the chunks that questions find.
     """
 
     def __init__(
@@ -140,8 +140,8 @@ class IndexPipeline:
         """Ask again for every chunk that failed, for the missing part of chunks read in part, and for
         the vectors of texts that the embedder refused.
 
-        With `upgrade`, also read again every chunk that another extractor read; of an index that is
-        read when it is asked, those of most worth first. It ends after `max_tokens`.
+        With `upgrade`, also read again every chunk that another extractor read; in an index that is
+        read when questions come, the chunks of most worth first. The retry ends after `max_tokens`.
         """
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
@@ -174,7 +174,7 @@ class IndexPipeline:
                     yield tuple(chunks.values())
 
     async def delete(self, ids: Collection[str], *, purge: bool = False) -> DeleteReport:
-        """Remove documents as if they had never been inserted; no model is asked.
+        """Remove documents without a trace in the graph; no model is asked.
 
         With `purge` also everything that may quote these or earlier deleted documents, from every
         file.
