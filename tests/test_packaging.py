@@ -114,7 +114,7 @@ def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile, project: dict[str, An
     }
     assert "License-Expression: MIT" in texts["METADATA"] and "MIT" in texts["LICENSE"]
     assert "Provides-Extra: rdf" in texts["METADATA"] and "## Quickstart" in texts["METADATA"]
-    assert "lightrag-jsonl = lightrag_jsonl.cli:main" in texts["entry_points.txt"]
+    assert "lightrag-jsonl = lightrag_jsonl.__main__:run_program" in texts["entry_points.txt"]
     assert f"Version: {project['version']}" in texts["METADATA"]
 
 

@@ -15,6 +15,7 @@ from lightrag_jsonl.core.claims import Conflict
 from lightrag_jsonl.core.display import html_table, with_short_repr, without_marks
 from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, known_language
 from lightrag_jsonl.core.names import nfkc_casefold
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped_at_mark, clipped_at_word
 from lightrag_jsonl.core.types import Chunk, Entity, Excerpt, Kind, Mode, Relation, relation_rows
 from lightrag_jsonl.core.usage import Usage
@@ -25,10 +26,10 @@ Verdict: TypeAlias = Literal["missing", "compare", "nearest", "supported", "unsu
 Span: TypeAlias = tuple[int, int]
 
 _CLAIM_BORDER = " ,，、;；:：-–—.。*#|"
-_NO_LETTERS = re.compile(r"[\W_]+")
-_LABEL = re.compile(r"(?:question|answer|问题|答案|回答)[^\w:：]*[:：]", re.IGNORECASE)
+_NO_LETTERS = pattern_of(r"[\W_]+")
+_LABEL = pattern_of(r"(?:question|answer|问题|答案|回答)[^\w:：]*[:：]", re.IGNORECASE)
 _LABEL_LETTERS = ("question", "answer", "问题", "答案", "回答", "na", "不适用")
-_NOT_APPLICABLE = re.compile(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
+_NOT_APPLICABLE = pattern_of(r"\W*(?:n/a|不适用)\W*", re.IGNORECASE)
 
 
 @with_short_repr

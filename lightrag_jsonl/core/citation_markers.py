@@ -8,10 +8,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lightrag_jsonl.core.patterns import pattern_of
+
 _NUMBER = r"\d{1,18}"  # at most 64 bits
 _NUMBERS = rf"{_NUMBER}(?:\s*[-‐-―−~～－]\s*{_NUMBER})?"
 _NO_LINK = r"(?!\((?:https?:|#))"  # a link's text is no citation
-CITATION_MARKER = re.compile(  # [1], [2, 5], 【3-4】; not \[1], which is escaped
+CITATION_MARKER = pattern_of(  # [1], [2, 5], 【3-4】; not \[1], which is escaped
     rf"(?<!\\)[\[［【]\s*(?P<numbers>{_NUMBERS}(?:\s*[,，、;；]\s*{_NUMBERS})*)\s*[\]］】]{_NO_LINK}"
 )
 _SOURCE_LABELS = (  # of a citation also in round brackets
@@ -68,17 +70,17 @@ _ANSWER_MARKER = (  # also with labels: [^1], [Source 1, Source 3], [资料 2], 
     rf"|(?<!\\)[(（]\s*(?P<sources>{SOURCE_LABEL}{_AFTER_LABEL}{_NUMBERS}(?:{_BETWEEN_NUMBERS}{_SOURCE_NUMBERS})*)\s*[)）]"
     rf"|{_NO_POWER}<sup>\s*(?:[\[［【]\s*)?(?P<superscript>{_NUMBERS}(?:{_BETWEEN_NUMBERS}{_NUMBERS})*)\s*(?:[\]］】]\s*)?</sup>)"
 )
-_RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
+_RANGE = pattern_of(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
 _LONGEST_RANGE = 100  # longer ranges count as their two ends: no prompt has so many items
-_BEFORE_SUPERSCRIPT = re.compile(r"[0-9A-Za-z)）]{0,4}\Z")  # that tells a superscript from a power
+_BEFORE_SUPERSCRIPT = pattern_of(r"[0-9A-Za-z)）]{0,4}\Z")  # that tells a superscript from a power
 _NUMBER_GROUPS = ("numbers", "sources", "superscript")  # of which a marker has one
-_CODE_OR_MARKER = re.compile(rf"(?P<code>```|`|\n)|{_ANSWER_MARKER}")
+_CODE_OR_MARKER = pattern_of(rf"(?P<code>```|`|\n)|{_ANSWER_MARKER}")
 _LONGEST_MARKER = 400  # characters; a longer one is not waited for
 _LIST_CHARACTERS = r"[\s\d,，、;；:：#_.^‐-―−~～－-]"
 _LABEL_BEGINNINGS = "|".join(
     [re.escape(label[:length]) for label in _LABELS for length in range(len(label), 0, -1)]
 )
-_UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may be a link's text
+_UNFINISHED = pattern_of(  # the beginning of a marker, or a whole one that may be a link's text
     rf"(?:(?:(?<!`)`+)?\\?[\[［【]|\\?[(（]){_LIST_CHARACTERS}*(?:{CITATION_LABEL}{_LIST_CHARACTERS}+)*"
     rf"(?i:{_LABEL_BEGINNINGS})?{_LOCATION}"
     r"(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"

@@ -1,9 +1,9 @@
 """Chinese, Japanese and Korean characters, and simplified Chinese."""
 
-import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import sanitize
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ _UNSPACED_SCRIPTS = (
 )
 _MARKS = "\u3001\u3002\u3008-\u3011\u3014\u3015\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f“”‘’…"
 _BLANK = "[ \u00a0\u3000]"
-_NEIGHBOURS = re.compile(f"[{_UNSPACED_SCRIPTS}](?=[{_UNSPACED_SCRIPTS}])")
-_SPACED_NEIGHBOURS = re.compile(f"[{_UNSPACED_SCRIPTS}](?={_BLANK}[{_UNSPACED_SCRIPTS}])")
-_BLANK_INSIDE = re.compile(
+_NEIGHBOURS = pattern_of(f"[{_UNSPACED_SCRIPTS}](?=[{_UNSPACED_SCRIPTS}])")
+_SPACED_NEIGHBOURS = pattern_of(f"[{_UNSPACED_SCRIPTS}](?={_BLANK}[{_UNSPACED_SCRIPTS}])")
+_BLANK_INSIDE = pattern_of(
     f"(?<=[{_UNSPACED_SCRIPTS}{_MARKS}]){_BLANK}(?=[{_UNSPACED_SCRIPTS}{_MARKS}])"
 )
-_CJK_CHARACTER = re.compile(f"[{CJK}]")
+_CJK_CHARACTER = pattern_of(f"[{CJK}]")
 
 
 @lru_cache(10_000)  # the same characters come again and again

@@ -11,6 +11,7 @@ from functools import lru_cache
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.eras import FIRST_YEARS
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.validation import repr_start
 
 ENGLISH_MONTHS = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
@@ -40,7 +41,7 @@ _FORMS = tuple(
         rf"(?P<era>{ERAS})(?P<year>元|{CHINESE_NUMBER}{{1,4}})年.{{0,8}}",
     )
 )
-_YEAR_LAST = re.compile(
+_YEAR_LAST = pattern_of(
     r"(?P<day>\d{1,2})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<year>\d{4})(?:\s+\d{1,2}:.*)?"
 )
 

@@ -7,6 +7,7 @@ from html import escape
 from reprlib import Repr
 from typing import Any, TypeVar
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped
 
 Dataclass = TypeVar("Dataclass")
@@ -19,7 +20,7 @@ _ROWS = 60
 
 
 # of Markdown and HTML; single marks only around words: not in 2 * 3 or snake_case
-_TEXT_MARKS = re.compile(
+_TEXT_MARKS = pattern_of(
     r"\[\[(?:[^\[\]|\n]*\|)?(?P<note>[^\[\]|\n]+)\]\]"  # a link between notes
     r"|!?\[(?P<text>[^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>|\*\*|__|`"
     r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=\w)|(?<=[\w.,!?])_(?!\w)"
@@ -28,7 +29,7 @@ _TEXT_MARKS = re.compile(
 )
 
 
-_MARK = re.compile(r"[\[<>*_`#]")  # each mark has one; found in a tenth of the time
+_MARK = pattern_of(r"[\[<>*_`#]")  # each mark has one; found in a tenth of the time
 
 
 def without_marks(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.patterns import pattern_of
 
 OTHER_FORMATS = (b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"{\\rtf", b"\x1f\x8b")
 # Encodings of texts without a declaration: those of the web, and those of DOS for Cyrillic.
@@ -39,11 +40,11 @@ WESTERN_SHARE = 0.75
 MOST_CONTROLS = 0.02  # control characters in a text; binary files have more
 MOST_WRONG = 0.02  # wrong bytes among those beyond ASCII, in a text of a declared encoding
 
-_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
+_CONTROLS = pattern_of("[\x00-\x08\x0e-\x1f\x7f]")
 _JAPANESE_ESCAPE = re.compile(rb"\x1b(?:\$[@B]|\([BJI])")
 # Letters of Windows-1252 and most other encodings: a text without any has signs only, as in "25 °C".
 _WESTERN_LETTER = re.compile(rb"[\x8a\x8c\x8e\x9a\x9c\x9e\x9f\xbc-\xbe\xc0-\xff]")
-_LETTER_RUN = re.compile(r"[^\W\d_]+")
+_LETTER_RUN = pattern_of(r"[^\W\d_]+")
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "HEBREW", "ARABIC", "THAI")
 
 log = logging.getLogger(__name__)

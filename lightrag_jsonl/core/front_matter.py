@@ -4,6 +4,7 @@ import re
 
 from lightrag_jsonl.core.cjk import CJK
 from lightrag_jsonl.core.names import nfkc_casefold
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import words
 
 # Shares and bounds by reason; tests/core/test_front_matter.py holds texts on both sides. The first two
@@ -21,8 +22,11 @@ HINTS = words("licen copyright isbn publish edition rights 版权 著作权 许�
 
 def _word_pattern(english: str, chinese: str) -> re.Pattern[str]:
     """A pattern of whole English words, and of Chinese words wherever they stand."""
+    english_words = english.split()
     chinese_words = sorted(chinese.split(), key=len, reverse=True)
-    return re.compile(rf"\b(?:{'|'.join(english.split())})\b|{'|'.join(chinese_words)}")
+    initials = "".join(sorted({word[0] for word in [*english_words, *chinese_words]}))
+    words_of_both = rf"\b(?:{'|'.join(english_words)})\b|{'|'.join(chinese_words)}"
+    return pattern_of(f"(?=[{initials}])(?:{words_of_both})")  # so in half the time
 
 
 _COPYING = _word_pattern(
@@ -53,13 +57,13 @@ _ASKED = _word_pattern(
     trademark warranty disclaimer distribute redistribute ebook""",
     "许可 许可证 版权 著作权 授权 转载 免责 声明 出版社 出版 版次 印次 书号 目录 编辑 译者 校对 定价 商标",
 )
-_COUNTED_WORD = re.compile(rf"[{CJK}]{{2}}|[^\W_{CJK}]+")
-_ENTRY = re.compile(r"(?:^|\D[\s.…·_-])(?P<page>\d{1,4})$")
-_CAPTION = re.compile(
+_COUNTED_WORD = pattern_of(rf"[{CJK}]{{2}}|[^\W_{CJK}]+")
+_ENTRY = pattern_of(r"(?:^|\D[\s.…·_-])(?P<page>\d{1,4})$")
+_CAPTION = pattern_of(
     r"(?i)\[\s*(?:illustration|figure|fig|image|picture|photo|插图|配图|图)[^\]]*\]"
 )
-_LAST_PAGE = re.compile(r"(?:\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,6}|_?Frontispiece_?)$")
-_CHAPTER = re.compile(
+_LAST_PAGE = pattern_of(r"(?:\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,6}|_?Frontispiece_?)$")
+_CHAPTER = pattern_of(
     r"(?:第[〇零一二三四五六七八九十百千两\d]+[卷部篇集编章回幕节]"
     r"|(?i:chapter|stave|canto|act|book|part|section|appendix)\s+(?:\d+|[ivxlc]+|[a-z]+)\b)"
 )
@@ -73,15 +77,17 @@ def is_front_matter(text: str) -> bool:
     folded = nfkc_casefold(text)
     if _is_licence(folded) or _is_imprint(folded):
         return True
-    length = sum(map(len, _paragraphs(folded)))
     entries = _entries_of_contents(folded)
+    if not entries:
+        return False
+    paragraphs = _paragraphs(folded)
     imprints = [
         paragraph
-        for paragraph in _paragraphs(folded)
+        for paragraph in paragraphs
         if len(paragraph) <= LONGEST_ENTRY and _MAKING.match(paragraph)
     ]
     covered = sum(map(len, {*entries, *imprints}))
-    return bool(entries) and covered >= MOST_OF_A_TEXT * length
+    return covered >= MOST_OF_A_TEXT * sum(map(len, paragraphs))
 
 
 def is_label(sentence: str) -> bool:
@@ -117,16 +123,18 @@ def asks_for_front_matter(question: str) -> bool:
 
 def _is_licence(folded: str) -> bool:
     copying = _COPYING.findall(folded)
+    if len(set(copying)) < 2:
+        return False
     rights = _RIGHTS.findall(folded)
-    different = (len(set(copying)), len(set(rights)))
-    is_varied = min(different) >= 2 and sum(different) >= LICENCE_WORDS
+    is_varied = len(set(rights)) >= 2 and len({*copying, *rights}) >= LICENCE_WORDS
     return is_varied and len(copying) + len(rights) >= LICENCE_SHARE * _number_of_words(folded)
 
 
 def _is_imprint(folded: str) -> bool:
     makers = _MAKING.findall(folded)
-    length = _number_of_words(folded)
-    return len(set(makers)) >= DISTINCT_WORDS and len(makers) >= IMPRINT_SHARE * length
+    if len(set(makers)) < DISTINCT_WORDS:
+        return False
+    return len(makers) >= IMPRINT_SHARE * _number_of_words(folded)
 
 
 def _entries_of_contents(folded: str) -> list[str]:

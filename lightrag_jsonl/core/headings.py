@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import cut
 from lightrag_jsonl.core.types import HEADING_SEPARATOR, Page
 
@@ -16,7 +17,7 @@ LEVELS = {  # below those of Markdown
     **dict.fromkeys(("chapter", "stave", "canto", "act", *"章回幕"), 8),
     **dict.fromkeys(("section", "scene", *"节節"), 9),
 }
-HEADING_LINE = re.compile(
+HEADING_LINE = pattern_of(
     r"""^[^\S\n]*(?:
         (?P<fence>`{3,}|~{3,}).*
       | (?P<marks>\#{1,6})[^\S\n]+(?P<title>\S.*?)(?:[^\S\n]\#+)?\s*
@@ -26,10 +27,10 @@ HEADING_LINE = re.compile(
     )$""",
     re.MULTILINE | re.VERBOSE,
 )
-TABLE = re.compile(  # at least three rows, each on a line between bars, as readers write tables
+TABLE = pattern_of(  # at least three rows, each on a line between bars, as readers write tables
     r"^[^\S\n]*\|(?P<header>.*)\|[^\S\n]*(?P<rows>(?:\n[^\S\n]*\|.*){2,})", re.MULTILINE
 )
-NO_TITLE = re.compile(  # a sentence, or a line in a list of chapters, with a page number
+NO_TITLE = pattern_of(  # a sentence, or a line in a list of chapters, with a page number
     r"[。！？；!?]$|[，,。].*[，,。]|[a-z]\.$|(?:(?<!\s)\s{2,}|(?<![.…·])[.…·]{2,}\s*)\d+$"
 )
 

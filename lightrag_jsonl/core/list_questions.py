@@ -4,11 +4,12 @@ import re
 
 from lightrag_jsonl.core.cjk import CJK
 from lightrag_jsonl.core.names import folded_text
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
 from lightrag_jsonl.core.text import words
 
-_ENGLISH_LIST = re.compile(
+_ENGLISH_LIST = pattern_of(
     r"\bhow many\b(?! (?:times|years|days|hours|minutes|months|weeks|miles|people know)\b)"
     r"|\b(?:list|enumerate)\b|\b(?:name|show|give me|tell me) (?:me )?(?:all|every|each)\b"
     r"|\b(?:which|what) (?!is\b|was\b|does\b|did\b|do\b|are (?:you|they|we)\b)[\w -]{2,60}"
@@ -18,11 +19,11 @@ _ENGLISH_LIST = re.compile(
     r"|\b(?:who|what|which \w+) (?:all )?(?:is|are|was|were) (?:all )?(?:related|connected|linked) (?:to|with)\b"
 )
 _MEASURE_WORDS = "个位名家种本篇项部份条座门支款起次"
-_CHINESE_LIST = re.compile(
+_CHINESE_LIST = pattern_of(
     f"哪些|哪几[{_MEASURE_WORDS}]|多少[{_MEASURE_WORDS}人]|有多少|几[{_MEASURE_WORDS}]|列出|列举|清单|名单"
     r"|谁[与和跟同]?.{1,40}(?:有关|相关|有[^。？?]{0,8}关系)"
 )
-_CHINESE_FILLERS = re.compile(
+_CHINESE_FILLERS = pattern_of(
     rf"(?:有|共有|总共有|一共有)?(?:多少|哪几|几)[{_MEASURE_WORDS}]?|"
     + "|".join(
         sorted(
@@ -41,7 +42,7 @@ _FILLERS = GRAMMAR_WORDS | words(
     graph index collection please entities entity items belong belongs
     related relation relations connected connection connections linked associated"""
 )
-_AGENT_ENDING = re.compile(r"(?<=[a-z]{3})(?:ers?|ors?|ees?)$")  # founders found, employees employ
+_AGENT_ENDING = pattern_of(r"(?<=[a-z]{3})(?:ers?|ors?|ees?)$")  # founders found, employees employ
 
 
 def asks_for_list(question: str) -> bool:
@@ -96,9 +97,9 @@ def singular_forms(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-_YEAR = re.compile(r"(?<![\d.-])(?P<year>1[0-9]{3}|20[0-9]{2})(?![\d.%-])\s?年?")
-_WHO = re.compile(r"^\W*who\b|^\W*谁")
-_CHINESE_RUN = re.compile(f"[{CJK}]+")
+_YEAR = pattern_of(r"(?<![\d.-])(?P<year>1[0-9]{3}|20[0-9]{2})(?![\d.%-])\s?年?")
+_WHO = pattern_of(r"^\W*who\b|^\W*谁")
+_CHINESE_RUN = pattern_of(f"[{CJK}]+")
 # Types that are one, in indexes by different prompts and in two languages, and words of questions.
 _SAME_TYPES = """
     person human character people persons 人物 人 角色

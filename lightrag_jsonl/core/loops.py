@@ -1,7 +1,8 @@
 """Repetition in the answer of a model, noticed while the model is still writing."""
 
-import re
 from collections import Counter
+
+from lightrag_jsonl.core.patterns import pattern_of
 
 LEAST_LOOP = 1_000  # characters of repetitions at least; rows of dashes are shorter
 LEAST_REPEATS = 6
@@ -12,9 +13,9 @@ LEAST_RECORD = 20  # characters
 NAMES_AGAIN = 3  # in a row that end a list: a single name may be listed twice by mistake
 LONGEST_BEGINNING = 1_000  # characters before the first of a record
 LONGEST_NAME = 1_500  # characters
-_FIRST_CHARACTER = re.compile(r"(?:\s|```\w*\n|\[)*([^\s\[`])")
-_LISTED_NAME = re.compile(r'(?:\A\s*|[\[,]\s*|\n[^\S\n]*)"([^"\\\n]*)"\s*(?=[,\]\n])')
-_NAME_ENDS = re.compile(r"[,\]\n]")
+_FIRST_CHARACTER = pattern_of(r"(?:\s|```\w*\n|\[)*([^\s\[`])")
+_LISTED_NAME = pattern_of(r'(?:\A\s*|[\[,]\s*|\n[^\S\n]*)"([^"\\\n]*)"\s*(?=[,\]\n])')
+_NAME_ENDS = pattern_of(r"[,\]\n]")
 
 
 class LoopDetector:

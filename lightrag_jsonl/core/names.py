@@ -6,6 +6,7 @@ import unicodedata
 from functools import lru_cache
 
 from lightrag_jsonl.core.cjk import has_cjk, with_simple_characters
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import sanitize
 
 LINKED_NAMES = "linked_names"  # in the metadata of a note: what its links to other notes are called
@@ -62,22 +63,22 @@ def nfkc_casefold(text: str) -> str:
     return folded if folded == text else nfkc_casefold(folded)
 
 
-_RAISED = re.compile("[⁰¹²³⁴-⁹ⁿⁱ]")  # found in a tenth of the time
-_EXPONENT = re.compile(  # not ¹⁴C, Ca²⁺
+_RAISED = pattern_of("[⁰¹²³⁴-⁹ⁿⁱ]")  # found in a tenth of the time
+_EXPONENT = pattern_of(  # not ¹⁴C, Ca²⁺
     r"(?<=[\w)])(?<![⁰¹²³⁴-⁹⁺⁻])([⁻⁺]?[⁰¹²³⁴-⁹ⁿⁱ]+)(?![⁰¹²³⁴-⁹⁺⁻])"
 )
-_TAG = re.compile(  # HTML tags only, since others may be part of a name: List<String>
+_TAG = pattern_of(  # HTML tags only, since others may be part of a name: List<String>
     r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
     r"|ins|kbd|li|mark|nowiki|ol|p|pre|q|ref|s|samp|section|small|span|strike|strong|sub|sup|table"
     r"|tbody|td|th|thead|tr|tt|u|ul|var)(?=[\s/>])[^<>]{0,200}>"
 )
-_PAIRED_TAG = re.compile(
+_PAIRED_TAG = pattern_of(
     r"<([A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,200})?>([^<>]*)</\1\s{0,9}>", re.IGNORECASE
 )
-_HTML_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_HTML_ENTITY = pattern_of(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _MARKUP_ROUNDS = 3  # markup escaped twice is common in scraped text; deeper is an attack
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_CONTROL = pattern_of(r"[\x00-\x1f\x7f-\x9f]")
+_INVISIBLE = pattern_of("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _HALF_WIDTH = {
     code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code - 0xFEE0).isalnum()
 }
@@ -88,12 +89,12 @@ _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">", "《": "》", "〈": "〉",
 _BRACKETS |= {"【": "】", "〔": "〕", "“": "”", "‘": "’", "«": "»", "（": "）"}
 _OPENER = {closer: opener for opener, closer in _BRACKETS.items()}
 _QUOTES = frozenset("\"'`“”‘’«»《》〈〉「」『』„‟")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean
+_PLAIN_NAME = pattern_of(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean
 _LONGEST_NAME = 400  # characters; longer texts are not names, and keep their ends
 _MEANINGFUL = frozenset("#%&@‰§")  # Unicode calls it punctuation, but "C#" is not "C"
 _MARKDOWN_MARKS = frozenset("*_")  # of Markdown, on both sides of a name
-_LEADING_SIGN = re.compile(r"\.\w|-\d")  # of .NET, .5 and -40 °C
-_TRAILING_SIGN = re.compile(r"(?:^|\s)(?:[^\W_]{1,4}\*|[^\W_]{1,2}-)$")  # of RRT*, A- and Cl-
+_LEADING_SIGN = pattern_of(r"\.\w|-\d")  # of .NET, .5 and -40 °C
+_TRAILING_SIGN = pattern_of(r"(?:^|\s)(?:[^\W_]{1,4}\*|[^\W_]{1,2}-)$")  # of RRT*, A- and Cl-
 
 
 def _fold(name: str) -> str:

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from lightrag_jsonl.core.number_words import CHINESE_DIGITS, ENGLISH_NUMBERS, chinese_number
+from lightrag_jsonl.core.patterns import pattern_of
 
 _CHINESE_UNITS = "条條款项項章节節编編篇卷回页頁号號集课課讲講期届屆"
 _SIMPLE_UNITS = str.maketrans("條項節編頁號課講屆", "条项节编页号课讲届")
 _CHINESE_NUMERALS = "".join([*CHINESE_DIGITS, "○十百千"])  # ○ as it is typed for 〇
-_CHINESE_PART = re.compile(
+_CHINESE_PART = pattern_of(
     rf"第\s?(?P<number>[0-9０-９]{{1,6}}|[{_CHINESE_NUMERALS}]{{1,12}})"
     rf"\s?(?P<unit>[{_CHINESE_UNITS}])"
 )
@@ -17,13 +18,14 @@ _SHORT_UNITS = {"§": "section", "sec": "section", "art": "article", "ch": "chap
 _SHORT_UNITS |= {"para": "paragraph", "reg": "regulation"}
 _NUMBER_WORDS = {word: value for word, value in ENGLISH_NUMBERS.items() if 1 <= value <= 20}
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
-_ENGLISH_PART = re.compile(
+_ENGLISH_PART = pattern_of(
+    r"(?=[acprsACPRS§])"  # for speed: the first letters of all units
     r"(?:(?<![^\W_])(?i:(?P<unit>section|article|clause|chapter|paragraph|rule|regulation|part|amendment"
     r"|annex|appendix|schedule|stave|canto)\s|(?P<short>sec|art|ch|para|reg)\.\s?)|(?P<sign>§)§?\s?)"
     r"(?P<number>\d+(?:\.\d+)*(?!\.?\d)|[IVXLC]{2,}\b|[IVX](?=[.:;,?)\n]|\Z)"
     rf"|(?i:{'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b)"
 )
-_NUMBERED_LINE = re.compile(
+_NUMBERED_LINE = pattern_of(
     r"^[ \t]*(?:#{1,6}[ \t]+)?(?P<number>\d{1,4}(?:\.\d{1,3})*)[.)]?[ \t]+(?=[\"“(*A-Z])",
     re.MULTILINE,
 )
@@ -52,7 +54,7 @@ class NumberedPart(NamedTuple):
 
 def numbered_parts(text: str) -> list[NumberedPart]:
     """The parts that a text names by their numbers, in order."""
-    return sorted([*chinese_parts(text), *_english_parts(text)], key=lambda part: part.start)
+    return sorted([*chinese_parts(text), *english_parts(text)], key=lambda part: part.start)
 
 
 def chinese_parts(text: str) -> Iterator[NumberedPart]:
@@ -70,7 +72,8 @@ def numbered_lines(text: str) -> Iterator[NumberedPart]:
         yield NumberedPart(_LINE, match["number"], *match.span())
 
 
-def _english_parts(text: str) -> Iterator[NumberedPart]:
+def english_parts(text: str) -> Iterator[NumberedPart]:
+    """The parts with English units or a section sign, such as "Sec. XII"."""
     for match in _ENGLISH_PART.finditer(text):
         written = match["unit"] or match["short"] or match["sign"]
         unit = _SHORT_UNITS.get(written.lower(), written.lower())

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from lightrag_jsonl.core.cjk import CJK, FUNCTION_CHARACTERS, has_cjk
 from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.numbered_parts import numbered_parts
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import words
 
-YEAR = re.compile(r"(?<![\d.,．，])(?:1\d{3}|20\d{2})(?![.,．]?\d)")  # in any text
+YEAR = pattern_of(r"(?<![\d.,．，])(?:1\d{3}|20\d{2})(?![.,．]?\d)")  # in any text
 
 
 def content_words(question: str) -> list[str]:
@@ -29,7 +30,7 @@ def _kept_text_word(word: re.Match[str]) -> str:
 
 
 # "How do I book a room?" is about no book, and a number is told in one place.
-_OF_A_DETAIL = re.compile(
+_OF_A_DETAIL = pattern_of(
     r"\b(?:to|i|we|you|they|he|she|can|could|may|must|should)\s+(?:book|text|page|file)\b"
     r"|\bhow (?:many|much|long|old|often)\b|多少|有几",
     re.IGNORECASE,
@@ -119,14 +120,14 @@ _CHINESE_CHANGE = (
     r"(?:一步步|逐步|逐渐)地?(?:变化|转变|改变|演变|发展|壮大|衰落|兴起|成长)",
     r"(?:变化|转变|演变|发展)(?:过程|历程|经过)|从头到尾",
 )
-_PART_PLAYED = re.compile(  # "What part does friendship play in the book?"
+_PART_PLAYED = pattern_of(  # "What part does friendship play in the book?"
     r"\bwhat (?:kind of |sort of )?(?:part|role) (?:do|does|did) .{1,60}\bplay in"
     r"(?: (?:the|this|these|your) (?:book|story|novel|text|play|film|document|report|collection)s?)?"
     r"(?: as a whole)?\W*$"
     r"|(?:书|小说|故事|文章|全文|文|剧|片|[《》\s])[里中]?(?:起|扮演|充当)(?:着|到|了|过)?"
     r"(?:什么样?|怎样|何种|哪些)的?(?:作用|角色)\W*$"
 )
-_COURSE = re.compile("|".join([*_ENGLISH_CHANGE, *_CHINESE_CHANGE, _PART_PLAYED.pattern]))
+_COURSE = pattern_of("|".join([*_ENGLISH_CHANGE, *_CHINESE_CHANGE, _PART_PLAYED.pattern]))
 
 
 def _longest_first(listed: str, characters: str = "") -> re.Pattern[str]:
@@ -185,8 +186,8 @@ _CHINESE_TEXT_WORDS = _longest_first(
     方面 概览 份 篇 册 卷 套 批 些
     名字 名称 书 里 文 篇 章 节 回 段 句 话 字 部 事 人 本 名 主 二 三 四 五 六 七 八 九 十 两 有 在 和"""
 )
-_CHINESE_FUNCTION_WORDS = re.compile(
+_CHINESE_FUNCTION_WORDS = pattern_of(
     f"(?P<text>{'|'.join(re.findall(r'[^|]{2,}', _CHINESE_TEXT_WORDS.pattern))})"
     f"|{_FUNCTION_PATTERN.pattern}"
 )
-_CJK_RUN = re.compile(f"[{CJK}]+")
+_CJK_RUN = pattern_of(f"[{CJK}]+")

@@ -6,6 +6,7 @@ from unicodedata import east_asian_width
 
 from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.cjk import CJK, is_cjk
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped, words
 
 
@@ -38,39 +39,39 @@ def first_words(text: str, limit: int) -> str:
     return _CUT_WORD.sub("", line) + "…"
 
 
-_CUT_WORD = re.compile(r"(\s\S{0,15})?…$")
+_CUT_WORD = pattern_of(r"(\s\S{0,15})?…$")
 _STOPS = (
     r"(?P<blank>\n[^\S\n]*(?=\n)|[\f\x1c-\x1e\u2029])|(?P<line>\n)"
     r"|(?P<wide>[。！？｡]+%s)|(?P<narrow>[.!?…]+)"
 )
-_STOP = re.compile(_STOPS % "")
-_STOP_OR_POINT = re.compile(
+_STOP = pattern_of(_STOPS % "")
+_STOP_OR_POINT = pattern_of(
     _STOPS % rf"|(?<=[{CJK}”’）])(?<![〇零一二三四五六七八九十])．(?![0-9０-９])"
 )
 _TAG_OR_NOTE = rf"</?[A-Za-z][^<>]{{0,80}}>|{CITATION_MARKER.pattern}"
-_FIRST_OF_STOP = re.compile("[\n\f\x1c-\x1e\u2029。！？｡.!?…．]")
-_CLOSERS = re.compile(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
-_CLOSERS_STRAIGHT = re.compile(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
-_NEXT = re.compile(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
-_HEADING = re.compile(r"[^\S\n]*#{1,6}\s")
-TABLE_ROW = re.compile(r"[^\S\n]*\|")
-LIST_ITEM = re.compile(
+_FIRST_OF_STOP = pattern_of("[\n\f\x1c-\x1e\u2029。！？｡.!?…．]")
+_CLOSERS = pattern_of(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
+_CLOSERS_STRAIGHT = pattern_of(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
+_NEXT = pattern_of(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
+_HEADING = pattern_of(r"[^\S\n]*#{1,6}\s")
+TABLE_ROW = pattern_of(r"[^\S\n]*\|")
+LIST_ITEM = pattern_of(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
 )
 # Characters. A break beside a line of `_USUAL_WRAPPED` or more keeps lines short only if the next word would not
 # have fitted, and a break beside one of `_LONGEST_WRAPPED` never.
 _USUAL_WRAPPED = 120
 _LONGEST_WRAPPED = 200
-_FIRST_WORD = re.compile(r"[^\S\n]*\S+")
+_FIRST_WORD = pattern_of(r"[^\S\n]*\S+")
 # In columns: what a wrapped line of CJK text has, and how ragged its edge may be.
 _LEAST_COLUMNS = 40
 _MOST_COLUMNS = 240
 _RAGGED_COLUMNS = 6
-_INSIDE_PROSE = re.compile("[，。；]")
-_WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
-_ORDINAL = re.compile(r"\d(?:st|nd|rd|th)$")  # "on the 21st." ends a sentence
-_DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
-_ENDS_WITH_UNIT = re.compile(r"(?:[/°][^\W\d_]|\d[^\S\n]?[a-z])$")  # 32 km/h, 5 m, 30 °C
+_INSIDE_PROSE = pattern_of("[，。；]")
+_WORD_BEFORE = pattern_of(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
+_ORDINAL = pattern_of(r"\d(?:st|nd|rd|th)$")  # "on the 21st." ends a sentence
+_DOTTED = pattern_of(r"(?:[^\W\d_]\.)*[^\W\d_]")
+_ENDS_WITH_UNIT = pattern_of(r"(?:[/°][^\W\d_]|\d[^\S\n]?[a-z])$")  # 32 km/h, 5 m, 30 °C
 _TITLES = words(
     "mr mrs ms messrs mme mlle dr prof st ste sr fr gen col maj capt cpt cmdr adm lt sgt cpl pvt"
     " rev hon gov sen rep pres supt insp mt ft vs cf viz e.g i.e eg ie ca approx dept univ assn"

@@ -1,12 +1,12 @@
 """Terms of the full-text search: words, and bigrams in scripts without spaces."""
 
-import re
 import unicodedata
 from functools import lru_cache
 
 from lightrag_jsonl.core.cjk import CJK, is_cjk
 from lightrag_jsonl.core.names import QUOTE_FORMS, nfkc_casefold
-from lightrag_jsonl.core.numbered_parts import chinese_parts, numbered_lines, numbered_parts
+from lightrag_jsonl.core.numbered_parts import chinese_parts, english_parts, numbered_lines
+from lightrag_jsonl.core.patterns import pattern_of
 
 
 def search_terms(text: str) -> list[str]:
@@ -22,7 +22,7 @@ def index_terms(text: str) -> list[str]:
     """The search terms of a text, and the last character of CJK runs: each then begins a term; also the
     English parts by number ("section12"), and the numbers at the beginnings of lines.
     """
-    english = [part.term for part in numbered_parts(text) if part.unit.isascii()]
+    english = [part.term for part in english_parts(text)]
     lines = [line.term for line in numbered_lines(text)]
     return [*_terms(text, endings=True), *english, *lines]
 
@@ -74,16 +74,16 @@ _NOUNS_IN_IE = frozenset(  # the plural of others has a singular with y; "Marie"
         "zombie",
     ]
 )
-_PAST_OR_GERUND = re.compile(r"(?=[a-z]{3,}(?:ed|ing)$)(?P<base>[a-z]*[aeiouy][a-z]*)(?:ed|ing)")
-_DOUBLED_CONSONANT = re.compile(r"(?<=[a-z]{2})([bdgmnprt])\1$")  # "stopped" meets "stop"
+_PAST_OR_GERUND = pattern_of(r"(?=[a-z]{3,}(?:ed|ing)$)(?P<base>[a-z]*[aeiouy][a-z]*)(?:ed|ing)")
+_DOUBLED_CONSONANT = pattern_of(r"(?<=[a-z]{2})([bdgmnprt])\1$")  # "stopped" meets "stop"
 _UNSPACED_CLASS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 _MARKS_CLASS = "".join(
     chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"
 )
-_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
-_UNSPACED = re.compile(f"[{_UNSPACED_CLASS}]")
-_WORD = re.compile(rf"(?:(?!_)[\w{_MARKS_CLASS}])+(?:'(?:(?!_)[\w{_MARKS_CLASS}])+)*")
-_RUN = re.compile(
+_ASCII_WORD = pattern_of(r"[a-z0-9]+(?:'[a-z0-9]+)*")
+_UNSPACED = pattern_of(f"[{_UNSPACED_CLASS}]")
+_WORD = pattern_of(rf"(?:(?!_)[\w{_MARKS_CLASS}])+(?:'(?:(?!_)[\w{_MARKS_CLASS}])+)*")
+_RUN = pattern_of(
     rf"(?P<unspaced>[{_UNSPACED_CLASS}]+)"
     rf"|(?P<word>(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+"
     rf"(?:'(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+)*)"

@@ -1,7 +1,8 @@
 """Basic text functions: storable texts, digests, and short forms for display."""
 
 import hashlib
-import re
+
+from lightrag_jsonl.core.patterns import pattern_of
 
 
 def sanitize(text: str) -> str:
@@ -82,8 +83,8 @@ def words(listed: str) -> frozenset[str]:
 
 _LONGEST_CUT_WORD = 24  # characters: longer ones are cut
 _UNSPACED = r"[\u3001-\u303f\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff65]"
-_BREAK_IN_CHINESE = re.compile(
+_BREAK_IN_CHINESE = pattern_of(
     rf"(?<={_UNSPACED})[^\S\n]*\n\s*(?={_UNSPACED})|(?<=[，、；：])[^\S\n]*\n\s*"
 )
-_HALF_WORD = re.compile(r"(?<=\s)[A-Za-zÀ-ɏ0-9'’-]+$")
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_HALF_WORD = pattern_of(r"(?<=\s)[A-Za-zÀ-ɏ0-9'’-]+$")
+_UNSTORABLE = pattern_of("[\x00\ud800-\udfff]")

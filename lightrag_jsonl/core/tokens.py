@@ -6,7 +6,6 @@ import hashlib
 import logging
 import math
 import os
-import re
 import tempfile
 import threading
 from collections import deque
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from lightrag_jsonl.core.errors import ConfigError, required_packages
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import sanitize
 
@@ -148,14 +148,14 @@ def character_boundary(text: str, position: int) -> int:
 
 _CHARACTER = regex.compile(r"\X")
 _LONGEST_CHARACTER = 64  # code points
-_SIMPLE = re.compile("[\n -~\u3000-\u3029\u3400-\u9fff\uff01-\uff60]{2}")  # a boundary is between
+_SIMPLE = pattern_of("[\n -~\u3000-\u3029\u3400-\u9fff\uff01-\uff60]{2}")  # a boundary is between
 
 
 # tiktoken is slow on long runs without boundaries, and crashes on a megabyte of spaces. After a
 # word, in front of what begins a new token, a text can be cut without changing any token.
 _PIECE = 4_000
 _SEARCH = 1_000
-_BREAK = re.compile(r"(?<=[^\W_])[ \n，。、；：！？“”《》（）]")
+_BREAK = pattern_of(r"(?<=[^\W_])[ \n，。、；：！？“”《》（）]")
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -218,7 +218,7 @@ _HAN_PAIRS = (
 _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3040-\u30ff"
 _HANGUL = "\uac00-\ud7ff"
-_TOKEN = re.compile(
+_TOKEN = pattern_of(
     f"(?=[{_HAN}])(?:{_HAN_PAIRS}|.)"
     r"|[\u3000-\u303f\uff00-\uffef][\r\n]{0,8}"
     r"|[^\w\r\n]?_?[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]{1,8}"

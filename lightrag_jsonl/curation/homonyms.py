@@ -15,6 +15,7 @@ from math import prod
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.names import clean_name, name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMention
 from lightrag_jsonl.curation.duplicates import Evidence
 from lightrag_jsonl.indexing.compared_names import PEOPLE, PLACES, UNTYPED
@@ -42,7 +43,7 @@ VAGUE_TYPES = {
 HUB_DOCUMENTS = 20  # an entity of more documents joins none of them
 MOST_NAME_DOCUMENTS = 200  # of a name that is looked at
 
-_QUALIFIED = re.compile(r"^(?P<name>.*\S) \((?P<qualifier>[^()]+)\)$")
+_QUALIFIED = pattern_of(r"^(?P<name>.*\S) \((?P<qualifier>[^()]+)\)$")
 
 
 @dataclass(frozen=True, slots=True)

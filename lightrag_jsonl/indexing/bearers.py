@@ -5,17 +5,17 @@ Pierre Curie is nobody. The mentions of a document get the names of the bearers 
 were written, so that the next extraction, or a person, may decide otherwise.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TypeAlias
 
-from lightrag_jsonl.core.cjk import CJK
-from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.cjk import CJK, has_cjk
+from lightrag_jsonl.core.names import folded_text, name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention
-from lightrag_jsonl.indexing.chinese_names import LONGEST, NameStatement, name_statements
+from lightrag_jsonl.indexing.chinese_names import LONGEST, REACH
 from lightrag_jsonl.indexing.english_names import bracketed_names, initials
 from lightrag_jsonl.indexing.name_parts import (
     FAMILY_TITLES,
@@ -35,14 +35,18 @@ from lightrag_jsonl.storage.views import StoreView
 
 MentionRows: TypeAlias = tuple[list[EntityMentionRow], list[RelationMentionRow]]
 
-_SHORT_FOR = "简称"
-_LOWER_WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
-
-
-_FAMILY_TITLES = "|".join(sorted(FAMILY_TITLES))
-_FAMILY = re.compile(
-    rf"\b(?i:{_FAMILY_TITLES})\.?\s+(?:[A-Z][\w.]*\s+)?(?P<of_relative>[A-Z][\w'’-]+)|\b[Tt]he\s+(?P<plural>[A-Z]\w+)s\b"
-    rf"|(?P<of_house>[{CJK}]{{2,8}})(?:王朝|家族|世家|父子|兄弟|姐妹|夫[妇婦])|(?<=[{CJK}][-－])(?P<second>[{CJK}]{{2,8}})"
+_SHORT_FOR = pattern_of(rf"[^{CJK}\w]*简称[为為曰是叫作做之：:\s“「『‘\"]*")
+_ENDS_A_WORD = pattern_of(rf"(?:\A|[^{CJK}\w]|[的在由])\Z")
+_LOWER_WORD = pattern_of(r"[a-z](?<![\w'’-].)[a-z]*+(?![\w'’-])")
+# A class of first letters before all else, since the engine then finds the places where a word begins.
+_INITIALS = "".join(sorted({title[0] for title in FAMILY_TITLES}))
+_RELATIVE = pattern_of(
+    rf"(?=[{_INITIALS}{_INITIALS.upper()}])\b(?i:{'|'.join(sorted(FAMILY_TITLES))})\.?\s+"
+    r"(?:[A-Z][\w.]*\s+)?(?P<name>[A-Z][\w'’-]+)"
+)
+_FAMILY = pattern_of(r"[Tt](?<!\w.)he\s+(?P<name>[A-Z]\w+)s\b")
+_CHINESE_FAMILY = pattern_of(
+    rf"(?P<of_house>[{CJK}]{{2,8}})(?:王朝|家族|世家|父子|兄弟|姐妹|夫[妇婦])|(?<=[{CJK}][-－])(?P<second>[{CJK}]{{2,8}})"
 )
 
 
@@ -315,14 +319,16 @@ def _family_names(text: str) -> Iterator[str]:
     """The surnames of which a text has several bearers, and words that are parts of longer names: the Wilcoxes,
     Mrs. Wilson, 巴列奥略王朝, 阿尔萨斯-洛林.
     """
-    for match in _FAMILY.finditer(text):
-        if match["of_relative"]:
-            yield match["of_relative"].casefold()
-        elif match["plural"]:
-            plural = match["plural"].casefold()
-            yield plural
-            yield plural.removesuffix("e")
-        elif match["of_house"]:
+    for relative in _RELATIVE.finditer(text):
+        yield relative["name"].casefold()
+    for family in _FAMILY.finditer(text):
+        plural = family["name"].casefold()
+        yield plural
+        yield plural.removesuffix("e")
+    if not has_cjk(text):
+        return
+    for match in _CHINESE_FAMILY.finditer(text):
+        if match["of_house"]:
             yield from (match["of_house"][start:] for start in range(len(match["of_house"])))
         else:
             yield from (match["second"][: end + 1] for end in range(len(match["second"])))
@@ -361,16 +367,26 @@ def _stated_pairs(mentions: Iterable[EntityMentionRow], names: _Names) -> Iterat
             if bearer in names.by_key and alias in names.by_key:
                 yield bearer, alias
     for text in names.texts:
-        for statement in name_statements(text, names.by_key, {}):
-            if _is_short_form(statement):
-                yield statement.bearer, statement.alias
+        yield from _stated_short_forms(text, names.by_key)
         for statement in bracketed_names(text, names.by_key):
             yield statement.bearer, statement.alias
 
 
-def _is_short_form(statement: NameStatement) -> bool:
-    """Whether a text calls the alias a short form of the bearer, and both are whole words there; other words that
-    give names are too often misread.
+def _stated_short_forms(text: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The names that a Chinese text gives a short form, with this form: 云港大学（简称云大）.
+
+    Other words that give names are too often misread.
     """
-    pattern = rf"(?:\A|[^{CJK}\w]|[的在由]){re.escape(statement.bearer)}[^{CJK}\w]*{_SHORT_FOR}"
-    return statement.is_whole and re.search(pattern, statement.words) is not None
+    if "简称" not in text:
+        return
+    folded = folded_text(text)
+    for verb in _SHORT_FOR.finditer(folded):
+        beginning = folded[max(0, verb.start() - REACH) : verb.start()]
+        befores = [beginning[:start] for start in range(len(beginning))]
+        bearers = [beginning[len(before) :] for before in befores if _ENDS_A_WORD.search(before)]
+        short_form = folded[verb.end() : verb.end() + LONGEST]
+        aliases = [short_form[:length] for length in range(len(short_form), 1, -1)]
+        bearer = next((key for key in bearers if key in keys), "")
+        alias = next((key for key in aliases if key in keys), "")
+        if bearer and alias and not folded[verb.end() + len(alias) :][:1].isalnum():
+            yield bearer, alias

@@ -3,12 +3,12 @@
 "刘备，字玄德", "姓张，名飞，字翼德", "又称…", "自号…". English patterns found nothing; a model's records do.
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lightrag_jsonl.core.cjk import CJK
+from lightrag_jsonl.core.cjk import CJK, has_cjk
 from lightrag_jsonl.core.names import folded_text
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import words
 
 REACH = 24  # characters between a name and another name of the bearer
@@ -30,28 +30,25 @@ CHINESE_TITLES = words(
     省长 市长 县长 镇长 乡长 村长 书记 委员 议员 大使 总理 总统 主席 司令 政委 军长 师长 旅长 团长 营长 连长 排长 班长 队长
     上将 中将 少将 上校 中校 少校 上尉 中尉 少尉"""
 )
-_CALLED = re.compile(
+_CALLED = pattern_of(
     r"(?P<style>[表小]?字)|(?<=[，,])一名(?!叫)|(?:又|亦|别|別|原|本|乳|诨|渾|后改|後改|更|改)[名称稱叫作]"
     r"|[后後]改|绰号|綽號|[又自别別道][号號]|(?<=[，,、（(])[号號]|[又人世自亦俗尊简簡][称稱呼]"
     r"|[称稱](?=[“「『\"])"
 )
-_FULL = re.compile(rf"(?:姓([{CJK}]{{1,2}}?)[，,、\s]*)?[名讳諱]([{CJK}]{{1,2}}?)$")
-_LEAD = re.compile(r"[为為曰是叫作做之：:\s“「『‘\"]*")
+_FULL = pattern_of(rf"(?:姓([{CJK}]{{1,2}}?)[，,、\s]*)?[名讳諱]([{CJK}]{{1,2}}?)$")
+_LEAD = pattern_of(r"[为為曰是叫作做之：:\s“「『‘\"]*")
 _ORIGIN = "人也者子孙孫侄弟兄女"  # ends what may stand between: "诸葛亮，琅琊人，字孔明"
-_STATEMENT_END = re.compile(r"[。！？!?；;\n]|(?<=[a-z])\.\s")
+_STATEMENT_END = pattern_of(r"[。！？!?；;\n]|(?<=[a-z])\.\s")
 _PUNCTUATION = "，,、（( \n"
 
 
 @dataclass(frozen=True, slots=True)
 class NameStatement:
-    """The name keys of a bearer and of another name, and the words of the text that say so; `is_whole` if the
-    word ends behind the other name.
-    """
+    """The name keys of a bearer and of another name, and the words of the text that say so."""
 
     bearer: str
     alias: str
     words: str
-    is_whole: bool = True
 
 
 def surname(name: str) -> str:
@@ -67,6 +64,8 @@ def name_statements(
 
     `full_names` holds the keys of full Chinese names, by the given name.
     """
+    if not has_cjk(text):
+        return
     text = folded_text(text)
     bearers: list[str] = []
     end = -REACH  # of the last statement
@@ -88,9 +87,8 @@ def name_statements(
         if len(bearers) == 1 and (not verb["style"] or _ends_name(clause, bearers[0])):
             end = start + len(alias)
             statement = text[verb.start() - len(clause) : end]
-            is_whole = not text[end : end + 1].isalnum()
             names = [*bearers, *with_surname.values(), alias]
-            yield from _statements(names, name_keys, statement, is_whole=is_whole)
+            yield from _statements(names, name_keys, statement)
 
 
 def _end_of_lead(text: str, start: int) -> int:
@@ -131,8 +129,8 @@ def _name_at(text: str, start: int, name_keys: Collection[str]) -> str:
 
 
 def _statements(
-    names: Sequence[str], name_keys: Collection[str], statement: str, *, is_whole: bool
+    names: Sequence[str], name_keys: Collection[str], statement: str
 ) -> Iterator[NameStatement]:
     bearer, *aliases = [name for name in dict.fromkeys(names) if name in name_keys] or [""]
     for alias in aliases:
-        yield NameStatement(bearer, alias, statement, is_whole)
+        yield NameStatement(bearer, alias, statement)

@@ -5,7 +5,6 @@ Chunks are of about equal sizes, and end at borders of paragraphs and sentences.
 
 import math
 import os
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
@@ -14,6 +13,7 @@ from typing import NamedTuple
 from lightrag_jsonl.core.cjk import is_cjk
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.headings import Outline
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Chunker, Tokenizer
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.text import sanitize
@@ -29,8 +29,8 @@ PARAGRAPH_PENALTY = 0.0  # of a border, in shares of the distance between border
 SENTENCE_PENALTY = 0.07
 WORD_PENALTY = 0.6
 LONG_SENTENCE = 100  # characters; longer sentences are divided, too
-WORD_GROUPS = re.compile(r"(?s).{1,60}[\s，、；：,;:]|.{5}")  # the parts of a long sentence
-VISIBLE = re.compile(r"\S")
+WORD_GROUPS = pattern_of(r"(?s).{1,60}[\s，、；：,;:]|.{5}")  # the parts of a long sentence
+VISIBLE = pattern_of(r"\S")
 
 
 class TextSpan(NamedTuple):

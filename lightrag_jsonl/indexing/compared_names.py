@@ -7,6 +7,7 @@ from functools import cached_property
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
@@ -39,10 +40,10 @@ PLACES = {
     "组织",
     "场所",
 }
-CJK_ENDING = re.compile(
+CJK_ENDING = pattern_of(
     r"(?:控股|科技|股份)*(?:有限(?:责任)?)?公司$|集团$|(?<=..)(?:先生|女士|教授|博士)$"
 )
-NAME_NUMBER = re.compile(r"\d+[a-z]*|(?<=\s)[ivxlc]+\b")
+NAME_NUMBER = pattern_of(r"\d+[a-z]*|(?<=\s)[ivxlc]+\b")
 # Words that tell two names apart as numbers do; directions not in names of people (Kanye West).
 ORDER = "first second third fourth fifth sixth seventh eighth ninth tenth last other another"
 DIRECTION = (
@@ -50,21 +51,21 @@ DIRECTION = (
 )
 CONTRASTS = frozenset(f"{ORDER} {DIRECTION}".split())
 PERSONAL_CONTRASTS = frozenset(ORDER.split())
-NAME_SIGNS = re.compile(r"[+#*]|(?:^|\s)\.(?=\w)|(?<=\w)-$")  # of C++, C#, A*, .NET and A-
+NAME_SIGNS = pattern_of(r"[+#*]|(?:^|\s)\.(?=\w)|(?<=\w)-$")  # of C++, C#, A*, .NET and A-
 TRADE_SIGNS = str.maketrans("", "", "™®©℠")
-INITIALS = re.compile(r"\b(?:[A-Z]\.){2,}|\b[A-Z]{2,6}\b|\b[A-Z]\b")
-GENERIC_ENDING = re.compile(r"(?<=[a-z])药物?$|(?<=药)物$")  # ARB药物, 抗凝药物
-CJK_NUMBER = re.compile(r"[一二三四五六七八九十百千零〇甲乙丙丁]|\d+")
-HIS = re.compile(r"\b(?:mr|sir|lord)\b|先生$")
-HERS = re.compile(r"\b(?:mrs|ms|miss|dame|lady)\b|(?:女士|夫人|太太|小姐)$")
+INITIALS = pattern_of(r"\b(?:[A-Z]\.){2,}|\b[A-Z]{2,6}\b|\b[A-Z]\b")
+GENERIC_ENDING = pattern_of(r"(?<=[a-z])药物?$|(?<=药)物$")  # ARB药物, 抗凝药物
+CJK_NUMBER = pattern_of(r"[一二三四五六七八九十百千零〇甲乙丙丁]|\d+")
+HIS = pattern_of(r"\b(?:mr|sir|lord)\b|先生$")
+HERS = pattern_of(r"\b(?:mrs|ms|miss|dame|lady)\b|(?:女士|夫人|太太|小姐)$")
 GHOST = "ghost|spirit|spectre|specter|soul|shade"  # in which a dead person appears in stories
-GHOST_OF = re.compile(rf"^(?:the )?(?:{GHOST}) of (.*)|^(.*)['’]s (?:{GHOST})$")
-OWNER = re.compile(r"^.*\w['’]s?\s+(?=\w)")  # "Scrooge's nephew" is no longer name of Scrooge
-CJK_TITLE = re.compile(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
+GHOST_OF = pattern_of(rf"^(?:the )?(?:{GHOST}) of (.*)|^(.*)['’]s (?:{GHOST})$")
+OWNER = pattern_of(r"^.*\w['’]s?\s+(?=\w)")  # "Scrooge's nephew" is no longer name of Scrooge
+CJK_TITLE = pattern_of(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
 POSSESSIVES = frozenset({"of", "de", "di", "du", "for", "in"})
-REVERSED_NAME = re.compile(r"^([^,]+),\s*([^,]+)$")  # "Smith, John"
-DOTTED = re.compile(r"\b(?:[a-z]\.){2,}")  # u.s., j.r.r.
-ASIDE = re.compile(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
+REVERSED_NAME = pattern_of(r"^([^,]+),\s*([^,]+)$")  # "Smith, John"
+DOTTED = pattern_of(r"\b(?:[a-z]\.){2,}")  # u.s., j.r.r.
+ASIDE = pattern_of(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
 
 
 class ComparedName:

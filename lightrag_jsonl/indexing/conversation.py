@@ -10,6 +10,7 @@ from lightrag_jsonl.core.context_window import ContextWindow
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.loops import ends_in_a_loop, repeats_a_record
 from lightrag_jsonl.core.options import IndexOptions
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import ChunkState, Extraction, Json, Message, Rejection
 from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, SMALL_PROMPT, MentionCollector
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
@@ -35,7 +36,7 @@ LOST = frozenset({"array", "multiline", "malformed", "too_deep", "schema"})  # i
 INTENDED = frozenset(
     {"ontology", "self_relation", "limit", "unsupported"}
 )  # refusals that a better answer repeats
-NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
+NO = pattern_of(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
 from lightrag_jsonl.core.names import folded_text, name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.indexing.chinese_names import NameStatement
 
@@ -29,7 +30,7 @@ _NICKNAMES = """
     vicky victoria, walt walter, will william, zack zachary
 """
 FULL_GIVEN_NAMES = dict(pair.split() for pair in _NICKNAMES.split(","))
-_STATES = re.compile(
+_STATES = pattern_of(
     r"\b(?:(?:also|better|best|commonly|widely|popularly|formally|formerly|originally|otherwise|previously"
     r"|sometimes|often|generally|locally|first|later|now)\s+"
     r"(?:known|called|named|spelled|written|referred\s+to|renamed)(?:\s+(?:simply\s+)?as)?"
@@ -39,24 +40,24 @@ _STATES = re.compile(
     r"|acronym|term|spelling)(?:\s+used)?(?:\s+to\s+refer)?\s+(?:for|of|to)"
     r"|(?:is|are|was|were)\s+the\s+same\s+(?:\w+\s+)?as)(?!\w)"
 )
-_BEFORE = re.compile(
+_BEFORE = pattern_of(
     r"(?<![\s,;:(\[\"'-])(?:[\s,;:(\[\"'-]|(?<=[\s,(])(?:who|which|that|is|was|are|were|being))+$"
 )
-_AFTER = re.compile(r"[\s:,\"'(\[]*(?:simply\s+)?")
-_DENIES = re.compile(r"\b(?:not|never|n't)\W+(?:\w+\W+)?$")
-_IS = re.compile(r"\b(?:is|was)\s+")
-_PERSON_ROLE = re.compile(
+_AFTER = pattern_of(r"[\s:,\"'(\[]*(?:simply\s+)?")
+_DENIES = pattern_of(r"\b(?:not|never|n't)\W+(?:\w+\W+)?$")
+_IS = pattern_of(r"\b(?:is|was)\s+")
+_PERSON_ROLE = pattern_of(
     r"\b(?:is|was|described\s+as|depicted\s+as|noted\s+as|identified\s+as)\s+"
     r"(?:(?P<owner>(?!one\s)(?:[\w.-]+\s){0,3}[\w.-]+(?:'s|s'))\s|(?:an?|the)\s)(?P<nouns>[a-z][a-z -]{1,60})(?!'s|\w)"
 )
-_PHRASE_END = re.compile(
+_PHRASE_END = pattern_of(
     r"\b(?:and|at|by|for|from|in|of|on|or|that|to|when|where|which|while|who|whose|with)\b"
 )
-_OWNER = re.compile(r"(?<=\w)(?:'s|s')\s")
-_IN_BRACKETS = re.compile(r"\(([a-z][a-z0-9&.-]{1,9})\)")
-_WORD_START = re.compile(r"(?<![\w'-])\w")
-_WORD_END = re.compile(r"\w(?![\w'-])|\.(?=\s|$)|[+#*](?!\w)")
-_SENTENCE = re.compile(r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bst)[.!?]\s")
+_OWNER = pattern_of(r"(?<=\w)(?:'s|s')\s")
+_IN_BRACKETS = pattern_of(r"\(([a-z][a-z0-9&.-]{1,9})\)")
+_WORD_START = pattern_of(r"(?<![\w'-])\w")
+_WORD_END = pattern_of(r"\w(?![\w'-])|\.(?=\s|$)|[+#*](?!\w)")
+_SENTENCE = pattern_of(r"(?<=[a-z)\"'])(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bst)[.!?]\s")
 
 
 def english_name_statements(text: str, name_keys: Collection[str]) -> Iterator[NameStatement]:
@@ -83,7 +84,7 @@ def bracketed_names(text: str, name_keys: Collection[str]) -> Iterator[NameState
         alias = name_key(bracket[1])
         if alias in name_keys:
             before = text[max(0, bracket.start() - CHARACTERS_AROUND) : bracket.start()]
-            bearer = _name_before(before, name_keys)
+            bearer = _name_before(before.rstrip(), name_keys)
             if bearer and alias in initials(search_terms(bearer)):
                 yield NameStatement(bearer, alias, f"{bearer} ({alias})")
 

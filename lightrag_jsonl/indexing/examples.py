@@ -5,7 +5,6 @@ somebody in the text. Words of the text alone cannot tell: of the true records 2
 with the text (translations, abstractions). So a copy must also be made of the example's words.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,6 +13,7 @@ import msgspec
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import QUOTE_FORMS, folded_text, name_key, nfkc_casefold
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Message, Record
@@ -21,7 +21,7 @@ from lightrag_jsonl.llm.reader import read_answer
 
 LEAST_COPIED_WORDS = 2  # of a statement about a name of the text; one word may be a coincidence
 DATE_FIELDS = ("valid_from", "valid_to")
-ESCAPED = re.compile(r"\\(?:u....|.)")  # a character of a JSON text
+ESCAPED = pattern_of(r"\\(?:u....|.)")  # a character of a JSON text
 LONGEST_PART = 3  # characters of words that are looked for as a whole, never inside longer words
 
 
@@ -78,7 +78,7 @@ class Examples:
 
         Without `with_keywords`, keywords stay: they are predicates, which many texts share.
         """
-        shared_words = self._shared_words(record)
+        shared_words = self.shared_words([record])
         if not shared_words:
             return record
         if not self.words.isdisjoint(shared_words) and self._is_copy(record, source):
@@ -91,9 +91,9 @@ class Examples:
         own_keywords = [word for word in keywords if not self._is_copied_keyword(word, source)]
         return {**record, "keywords": own_keywords}
 
-    def _shared_words(self, record: Record) -> set[str]:
-        """The words of an example in a record, in other scripts also inside a word."""
-        text = ESCAPED.sub(" ", msgspec.json.encode(record).decode())
+    def shared_words(self, records: Sequence[Record]) -> set[str]:
+        """The words of an example in records, in other scripts also inside a word; none means no copies."""
+        text = ESCAPED.sub(" ", msgspec.json.encode(records).decode())
         if text.isascii():
             return self._all_words.intersection(search_terms(text))
         folded = nfkc_casefold(text).translate(QUOTE_FORMS).replace("'", "")
@@ -123,7 +123,9 @@ class Examples:
 
     @cached_property
     def _all_words(self) -> set[str]:
-        return set(self._words_and_keywords.union(*map(_words_of_name, self._dates)))
+        """The words that only a copy, or a record about the same, shares with an example; not "of"."""
+        all_words = self._words_and_keywords.union(*map(_words_of_name, self._dates))
+        return {word for word in all_words if not is_grammatical(word)}
 
     @cached_property
     def words(self) -> frozenset[str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
 
 _NAMED_YEAR = r"(?P<year>1[0-9]{3}|20[0-9]{2})"
@@ -18,11 +19,11 @@ _BEGINNINGS = (
     re.compile(rf"(?:出生于|生于|成立于|创立于|创办于|上映于|出版于)\s?{_NAMED_YEAR}"),
     re.compile(rf"[（(]\s?{_NAMED_YEAR}\s?年?[^()（）]{{0,12}}[-–—]"),
 )
-_YEAR_ATTRIBUTES = re.compile(
+_YEAR_ATTRIBUTES = pattern_of(
     r"born|birth|founded|established|released|published|出生|生年|生日|成立|创立|上映|出版",
     re.IGNORECASE,
 )
-_ARTICLE = re.compile(r"^[“\"《]?(?:The |A |An )?")
+_ARTICLE = pattern_of(r"^[“\"《]?(?:The |A |An )?")
 
 
 def first_years(name: str, attributes: Iterable[tuple[str, str]], description: str) -> set[str]:

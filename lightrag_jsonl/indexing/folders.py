@@ -4,10 +4,12 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.index_reports import SkippedFile
+
+if TYPE_CHECKING:
+    pass
 
 OFFICE_LOCK = "~$"  # begins the name of a file beside a document that Office has open
 IGNORE_FILE = ".gitignore"
@@ -33,6 +35,8 @@ class FolderContents:
         self.skipped: list[SkippedFile] = []
         self.closed: list[OSError] = []
         self._folder = folder
+        from pathspec import GitIgnoreSpec
+
         self._excluded = GitIgnoreSpec.from_lines(exclude)
         self._included = GitIgnoreSpec.from_lines(include)
         self._ignored: dict[Path, GitIgnoreSpec] = {}
@@ -65,6 +69,8 @@ class FolderContents:
             self.files.append(path)
 
     def _read_ignore_file(self, folder: Path) -> None:
+        from pathspec import GitIgnoreSpec
+
         try:
             lines = (folder / IGNORE_FILE).read_text(encoding="utf-8").split("\n")
             self._ignored[folder] = GitIgnoreSpec.from_lines(lines)

@@ -1,7 +1,6 @@
 """Documents on the way into the index: as the store can hold them, and cut into chunks."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -11,6 +10,7 @@ from lightrag_jsonl.core.cjk import without_blanks_inside
 from lightrag_jsonl.core.dates import day_in_name
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Chunker, Tokenizer
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import PERSON, PROVIDED, Chunk, Document, Extraction, Page
@@ -25,7 +25,7 @@ from lightrag_jsonl.indexing.stated_names import with_linked_names
 from lightrag_jsonl.storage.rows import Override, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
 
-FIRST_HEADING = re.compile(r"\s*#{1,6} +(?P<heading>[^\n]{1,80})")
+FIRST_HEADING = pattern_of(r"\s*#{1,6} +(?P<heading>[^\n]{1,80})")
 
 
 @dataclass(frozen=True, slots=True)

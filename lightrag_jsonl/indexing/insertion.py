@@ -48,10 +48,9 @@ log = logging.getLogger(__name__)
 class Insertion:
     """One insert.
 
-    The insert ends if too many chunks in a row get no answer, unless it is `patient`. Without
-    `summarize`, no summary is asked for. It `completes` unchanged documents that were read in part.
-    The documents that are committed together depend on the documents only, not on the time that their
-    reading takes.
+    An insert ends if too many chunks in a row get no answer, a `patient` insert goes on. Without
+    `summarize`, no summary is asked for. With `completes`, unchanged documents that were read in part
+    are read to the end. The groups of a commit depend on the documents only, not on the time of reading.
     """
 
     def __init__(
@@ -131,7 +130,7 @@ class Insertion:
                 continue
             document = incoming_document(pending)
             if document.id in self._queue:  # an earlier version, to be replaced by this document
-                await self._commit_all()
+                await self._commit_groups()
             try:
                 prepared = await self._prepare(document, pending)
             except ConfigError as error:
@@ -164,7 +163,7 @@ class Insertion:
     async def _prepare(
         self, document: IncomingDocument, pending: PendingDocument
     ) -> IncomingDocument | None:
-        """Cut a document, and let it wait in the store; None if it is there already."""
+        """Cut a document, and let the document wait in the store; None for a stored document."""
         store = self._writer.store
         stored, document = await read(store, partial(self._cutter.cut, document, pending))
         if stored is not None and not document.chunks:
@@ -223,7 +222,7 @@ class Insertion:
             documents = await read(self._writer.store, partial(documents_of_chunks, batch))
             for document in documents:
                 if document.id in self._queue:
-                    await self._commit_all()
+                    await self._commit_groups()
                 yield document
 
     # ── reading ─────────────────────────────────────────────────────────────────
@@ -239,7 +238,7 @@ class Insertion:
                     self._progress.chunks_known += len(document.chunks)
                     await self._commit_groups(room=len(document.chunks))
                     self._queue.put(document)
-                await self._commit_all()
+                await self._commit_groups()
             except EmbeddingError as error:
                 self._budget.stop(error)
                 await self._queue.finish_reading()
@@ -267,13 +266,9 @@ class Insertion:
 
     # ── commits ─────────────────────────────────────────────────────────────────
 
-    async def _commit_groups(self, *, room: int) -> None:
-        """Commit documents until there is room to read so many more chunks."""
+    async def _commit_groups(self, *, room: int | None = None) -> None:
+        """Commit documents until there is room to read so many more chunks, or else all."""
         while group := await self._queue.next_group(room=room):
-            await self._commit(group)
-
-    async def _commit_all(self) -> None:
-        while group := await self._queue.last_group():
             await self._commit(group)
 
     async def _commit(self, group: DocumentGroup) -> None:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lightrag_jsonl.core.errors import EmbeddingError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.user_code import can_embed, embed_texts
 from lightrag_jsonl.llm.scheduler import FIRST_CHUNK, FIRST_LIMIT, CallScheduler
 
-LENGTH_REFUSAL = re.compile(
+LENGTH_REFUSAL = pattern_of(
     r"token|too (long|large)|length|longer|context|exceed|HTTP 413", re.IGNORECASE
 )
 BATCHES_AT_ONCE = 32  # requests that an embedder gets at a time at most, however large a commit is

@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.index_reports import FileNote, InsertReport, SkippedFile
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json
 from lightrag_jsonl.indexing.folders import PROGRAM_FOLDERS, FolderContents, irregularity
@@ -37,7 +37,7 @@ IF_MEANT = (
     "If it should be empty (and is no folder of a disk that is not mounted), --allow-empty removes its "
     "documents (in Python allow_empty=True)"
 )
-ADDRESS = re.compile(r"(?:https?|ftp|s3|file)://\S+")
+ADDRESS = pattern_of(r"(?:https?|ftp|s3|file)://\S+")
 NO_ADDRESS = "{} is an address, and nothing is fetched: save the page, and insert the file"
 READ_AS_TEXT = "%r is read as a text, not as a file: for that, give Path(%r)"
 

@@ -82,13 +82,15 @@ class MentionCollector:
     def add(self, records: Iterable[tuple[int, Record]]) -> int:
         """Add (line, record) pairs; returns the number of new names and pairs."""
         count_before = len(self._keys)
+        records = list(records)
+        may_copy = bool(self.examples.shared_words([record for _, record in records]))
         for line, record in records:
             if self.ontology:
                 if violation := self.ontology.check(record, self._types):
                     self.reject(line, record, "ontology", violation)
                     continue
                 record = self.ontology.declared(record)
-            self._add_record(line, record)
+            self._add_record(line, record, may_copy=may_copy)
         return len(self._keys) - count_before
 
     def extraction(self) -> Extraction:
@@ -164,15 +166,17 @@ class MentionCollector:
         text = rejected_text(json.dumps(record, ensure_ascii=False))
         self.rejections.append(Rejection(line, text, reason, detail))
 
-    def _add_record(self, line: int, record: Record) -> None:
-        """Add the mentions in a record, or refuse the record."""
+    def _add_record(self, line: int, record: Record, *, may_copy: bool) -> None:
+        """Add the mentions in a record, or refuse the record; it `may_copy` an example of the prompt."""
         is_graph = self.prompt in (GRAPH_PROMPT, SMALL_PROMPT)
         parts = [record] if is_graph else [*graph_records(record)]
-        own_parts = [self._without_copies(part) for part in parts]
-        if None in own_parts:
-            self.reject(line, record, "example", COPIED)
-            return
-        for part in filter(None, own_parts):
+        if may_copy:
+            own_parts = [self._without_copies(part) for part in parts]
+            if None in own_parts:
+                self.reject(line, record, "example", COPIED)
+                return
+            parts = list(filter(None, own_parts))
+        for part in parts:
             part, problem = self._with_usable_names(part)
             if problem is not None:
                 self.reject(line, record, *problem)

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Callable
 
+from lightrag_jsonl.core.patterns import pattern_of
+
 NO_NAME_BUT_THOUGHT = "the model thinks aloud, or writes a sentence, in place of a name"
 NO_NAME_BUT_CODE = "it is code, not a name"
-_HESITATION = re.compile(
+_HESITATION = pattern_of(
     r"\b(?:let me|let's|wait|actually|hmm+|oops|no,|sorry,|i (?:should|need|think|will|must|have|guess|mean)"
     r"|i'll|i'm|not sure|should be|correct(?:ion|ed)?:|reconsider|on second thought"
     r"|the (?:text|user|passage|document) (?:says|said|mentions|states|does|is|only))\b"
@@ -13,10 +15,10 @@ _HESITATION = re.compile(
     r"|(?:原文|文中|文本|用户)(?:中)?(?:提到|说|只|没有|要求)",
     re.IGNORECASE,
 )
-_TWO_SENTENCES = re.compile(
+_TWO_SENTENCES = pattern_of(
     r"(?<=[a-z]{4})[.!?…]\s+[A-Za-z]|[。！？]\s*\w"
 )  # unlike "St. John" and "Dr. No"
-_MARKS_OF_CODE = re.compile(
+_MARKS_OF_CODE = pattern_of(
     r"[{}]|;\s*\w+[.(]|==|!=|:=|=>|->|^\w+\s?=\s?.*[\[({\"';]|\w\.\w+\(|^[a-z_]\w*\(.*\)\W*$|\(\)|\w\[[\d'\":]"
     r"|^(?:def|return|import|elif|const|let|var|lambda|SELECT|for \w+ in|while|if \S+ [<>=])\s|^[$>]\s"
 )

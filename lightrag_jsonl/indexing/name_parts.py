@@ -1,12 +1,12 @@
 """The parts of a name, and the short forms that a document may use for it after that."""
 
-import re
 import unicodedata
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.given_names import GIVEN_NAMES
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.indexing.chinese_names import CHINESE_TITLES, COMPOUND_SURNAMES
 from lightrag_jsonl.indexing.compared_names import (
@@ -36,19 +36,19 @@ CHINESE_APART_TITLES = word_set(  # 海澄公 is the duke of a place
     "公 侯 夫人 太太 小姐 女士 姑娘 奶奶 娘子 大娘 大嫂 姨娘 公主 郡主 皇后 太后 贵妃 公子 少爷 太子 氏 某"
 )
 JOINING_WORDS = word_set("of and or for in at on from to with by the a an & vs")
-GENERATIONS = re.compile(r"jr|junior|sr|senior|[ivx]{1,4}|1[0-9]?th|[1-9](?:st|nd|rd|th)")
-_PERSON_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]{2,})*")  # not "Scrooge's", "3rd"
-_POSSESSIVE = re.compile(r"['’]s?$")
-_ASIDE = re.compile(r"(?<!\s)\s*[(（]([^()（）]+)[)）]$")
-_REVERSED = re.compile(  # "Rutherford, Ernest"
+GENERATIONS = pattern_of(r"jr|junior|sr|senior|[ivx]{1,4}|1[0-9]?th|[1-9](?:st|nd|rd|th)")
+_PERSON_WORD = pattern_of(r"[^\W\d_]+(?:['’-][^\W\d_]{2,})*")  # not "Scrooge's", "3rd"
+_POSSESSIVE = pattern_of(r"['’]s?$")
+_ASIDE = pattern_of(r"(?<!\s)\s*[(（]([^()（）]+)[)）]$")
+_REVERSED = pattern_of(  # "Rutherford, Ernest"
     r"^([^,]+),\s+((?!(?:jr|sr|[ivx]+)\b)[^,]+)$"
 )
-_LATIN_WORD = re.compile(r"[^\s,.]+(?:\.(?=[^\s,.]{2})[^\s,.]*)?")
-_SEGMENT = re.compile(r"[^·•・\s]+")
-_CHINESE_TITLE = re.compile(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
-_CHINESE_FIRM = re.compile(r"(?:股份)?(?:有限)?(?:责任)?公司$")
+_LATIN_WORD = pattern_of(r"[^\s,.]+(?:\.(?=[^\s,.]{2})[^\s,.]*)?")
+_SEGMENT = pattern_of(r"[^·•・\s]+")
+_CHINESE_TITLE = pattern_of(f"(?:{'|'.join(sorted(CHINESE_TITLES, key=len, reverse=True))})$")
+_CHINESE_FIRM = pattern_of(r"(?:股份)?(?:有限)?(?:责任)?公司$")
 SHORTEST_ACRONYM = 3  # letters
-_ACRONYM = re.compile(r"[A-Z]{3,7}")
+_ACRONYM = pattern_of(r"[A-Z]{3,7}")
 _MOST_WORDS = 8  # of a name with short forms
 
 

@@ -1,11 +1,11 @@
 """Makes the sentences whole that cross the border of two pages, for the readers of chunks."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
 from lightrag_jsonl.core.cjk import is_cjk
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.types import Chunk, Page
@@ -16,12 +16,12 @@ LONGEST_ENDING = 20  # characters: a full stop, closing quotes and brackets
 FEWEST_SENTENCE_WORDS = 6  # before a capital letter; captions and titles have less
 FEWEST_SENTENCE_CHARACTERS = 10  # characters of an unfinished sentence
 
-_NO_PROSE = re.compile(
+_NO_PROSE = pattern_of(
     r"\s*(?:[#>|*•·●▪-]|\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、]|\[\^)"
 )
-_ENDED = re.compile(r"[.!?…:;。！？：；｡][\s\"'”’」』）)\]】〕》»*_]*$")
-_GOING_ON = re.compile(r"[,，、（(—–-]$")
-_LAST_WORD = re.compile(r"(?<!\w)\w+$")
+_ENDED = pattern_of(r"[.!?…:;。！？：；｡][\s\"'”’」』）)\]】〕》»*_]*$")
+_GOING_ON = pattern_of(r"[,，、（(—–-]$")
+_LAST_WORD = pattern_of(r"(?<!\w)\w+$")
 
 
 def with_whole_sentences(chunks: Iterable[Chunk], pages: Iterable[Page]) -> tuple[Chunk, ...]:

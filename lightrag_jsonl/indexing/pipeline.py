@@ -24,7 +24,6 @@ from lightrag_jsonl.indexing.incoming import (
     unfinished_chunks,
 )
 from lightrag_jsonl.indexing.insertion import Insertion
-from lightrag_jsonl.indexing.loading import with_unread
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, IndexChange
 from lightrag_jsonl.indexing.outcome import InsertOutcome
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
@@ -32,7 +31,6 @@ from lightrag_jsonl.indexing.purging import Purging
 from lightrag_jsonl.indexing.seeing import read_pictures
 from lightrag_jsonl.indexing.snapshots import forget_snapshot, return_to_snapshot, save_snapshot
 from lightrag_jsonl.indexing.summaries import Describer
-from lightrag_jsonl.indexing.waiting_files import WaitingFiles
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
@@ -46,8 +44,8 @@ log = logging.getLogger(__name__)
 class IndexPipeline:
     """Every change of documents, summaries and vectors; `writer` is the right to write.
 
-    In an index that is read when it is asked, `rules` read what is inserted, and `for_questions` has
-    the `extractor` read what questions find.
+    In an index that is read when questions come, `rules` read inserted chunks, and `for_questions` has
+    the `extractor` read the chunks that questions find.
     """
 
     def __init__(
@@ -110,6 +108,9 @@ class IndexPipeline:
         self, *, job: str | None = None, progress: ShowProgress = None
     ) -> InsertReport:
         """Go on with the documents and files that wait: those of a `job` of a server, or all."""
+        from lightrag_jsonl.indexing.loading import with_unread
+        from lightrag_jsonl.indexing.waiting_files import WaitingFiles
+
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
                 waiting = await read(self._store, methodcaller("pending", job=job))
@@ -139,8 +140,8 @@ class IndexPipeline:
         """Ask again for every chunk that failed, for the missing part of chunks read in part, and for
         the vectors of texts that the embedder refused.
 
-        With `upgrade`, also read again every chunk that another extractor read; of an index that is
-        read when it is asked, those of most worth first. It ends after `max_tokens`.
+        With `upgrade`, also read again every chunk that another extractor read; in an index that is
+        read when questions come, the chunks of most worth first. The retry ends after `max_tokens`.
         """
         with progress_bars(progress) as show:
             async with self.writer.exclusive():
@@ -173,7 +174,7 @@ class IndexPipeline:
                     yield tuple(chunks.values())
 
     async def delete(self, ids: Collection[str], *, purge: bool = False) -> DeleteReport:
-        """Remove documents as if they had never been inserted; no model is asked.
+        """Remove documents without a trace in the graph; no model is asked.
 
         With `purge` also everything that may quote these or earlier deleted documents, from every
         file.

@@ -44,10 +44,13 @@ class ReadingQueue:
         self._uncommitted_chunks += len(document.chunks)
         self._tasks.append(asyncio.create_task(self._read(document)))
 
-    async def next_group(self, *, room: int) -> DocumentGroup:
-        """The next documents to be committed together; none if there is room for so many chunks."""
+    async def next_group(self, *, room: int | None = None) -> DocumentGroup:
+        """The next documents to be committed together; none if there is room for so many chunks, or, without
+        `room`, if the queue is empty.
+        """
         least_chunks = self._least_chunks
-        while self._tasks and self._uncommitted_chunks + room > least_chunks + AHEAD:
+        most_uncommitted = -1 if room is None else least_chunks + AHEAD - room
+        while self._tasks and self._uncommitted_chunks > most_uncommitted:
             document = await self._tasks[0]
             self._tasks.popleft()
             if document is not None:
@@ -55,12 +58,7 @@ class ReadingQueue:
                 self._read_chunks += len(document.chunks)
             if self._read_chunks >= least_chunks:
                 return self._take_group()
-        return ()
-
-    async def last_group(self) -> DocumentGroup:
-        """As `next_group`, until the queue is empty."""
-        group = await self.next_group(room=self._least_chunks + AHEAD + 1)
-        return group or self._take_group()
+        return self._take_group() if room is None else ()
 
     def committed(self, group: Iterable[IncomingDocument]) -> None:
         """Make room for as many chunks as those of a group that was committed."""

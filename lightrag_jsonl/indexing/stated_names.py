@@ -1,18 +1,18 @@
 """The other names that notes state: `aliases` of the front matter, and texts of links such as [[Note|name]]."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
 from lightrag_jsonl.core.names import LINKED_NAMES, clean_name, name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention, Extraction
 
 AliasesByKey: TypeAlias = Mapping[str, Iterable[str]]  # by the key of the bearer's name
 
 _ALIAS_FIELDS = ("aliases", "alias")  # of front matter, in the notes of Obsidian
 _ADDRESS_MARK = "/"  # Hugo's `aliases` are old addresses of a page
-_LINK_WITH_TEXT = re.compile(
+_LINK_WITH_TEXT = pattern_of(
     r"(?<!!)\[\[(?:[^\[\]|#^\n]*/)?(?P<note>[^\[\]|#^/\n\\]+)(?:[#^][^\[\]|\n]*?)?\\?\|(?P<text>[^\[\]|\n]+)\]\]"
 )
 

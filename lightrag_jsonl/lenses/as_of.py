@@ -4,7 +4,6 @@ A record did not hold by its own dates, or if a later one of a functional kind h
 the sentence that it stands on, unless a record with dates that held stands on the sentence, too.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from lightrag_jsonl.core.claims import statement_span
 from lightrag_jsonl.core.dates import first_day, last_day, may_hold
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Chunk, EntityMention, Kind, RelationMention
 from lightrag_jsonl.lenses.claims import Claim, ClaimIndex, ClaimMemory, is_same_value
 from lightrag_jsonl.retrieval.lens import Lens
@@ -33,7 +33,7 @@ from lightrag_jsonl.storage.tables.dialect import Dialect
 from lightrag_jsonl.storage.vector_index import Ids
 from lightrag_jsonl.storage.views import Snapshot, StoreView
 
-_BETWEEN_CLAUSES = re.compile("[ ,，;；、]*")
+_BETWEEN_CLAUSES = pattern_of("[ ,，;；、]*")
 StoredMention = TypeVar("StoredMention", EntityMentionRow, RelationMentionRow)
 
 

@@ -20,6 +20,7 @@ from lightrag_jsonl.core.claims import claim_stems
 from lightrag_jsonl.core.dates import first_day, last_day
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.types import Kind, RelationMention
 from lightrag_jsonl.core.written_dates import find_dates
@@ -44,12 +45,12 @@ RELATIONS_LEARNED_FROM = 5_000
 
 INVERSE = "^"  # before a kind that leads from the object of a relation to its subject
 # "According to the yearbook, …", "The yearbook reports: …", 据年鉴记载，
-_ATTRIBUTION = re.compile(
+_ATTRIBUTION = pattern_of(
     r"^\s*(?:according to [^,]{1,40},|[^:：]{1,40}[:：]|据[^，]{1,20}，)", re.IGNORECASE
 )
-_NEGATION = re.compile(r"\b(?:not|never|no longer|no|without)\b|n['’]t\b", re.IGNORECASE)
-_LETTERS_ONLY = re.compile(r"[^\W\d_]+")
-_VALUE_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NEGATION = pattern_of(r"\b(?:not|never|no longer|no|without)\b|n['’]t\b", re.IGNORECASE)
+_LETTERS_ONLY = pattern_of(r"[^\W\d_]+")
+_VALUE_NUMBER = pattern_of(r"\d+(?:[.,]\d+)*")
 
 SubjectAndKind: TypeAlias = tuple[str, str]
 

@@ -1,7 +1,6 @@
 """Records in the forms of graph builders, such as neo4j's and LangChain's: nodes with ids and properties."""
 
-import re
-
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Json, Record
 
 NODE_LISTS = ("nodes", "entities")
@@ -18,8 +17,8 @@ _TYPES = ("type", "entity_type", "label", "labels")
 _NAMES = ("name", "title", "id")
 _NODE_KEYS = frozenset({"id", "type", "label", "labels", "description"})
 _OWN_TYPES = frozenset({"entity", "node", "relationship", "relation", "edge"})  # of any record
-_BARE_ID = re.compile(r"[A-Za-z]{0,4}[_-]?\d+")  # "0", "n12", "node_3": tells nothing but the order
-_CONSTANT = re.compile(
+_BARE_ID = pattern_of(r"[A-Za-z]{0,4}[_-]?\d+")  # "0", "n12", "node_3": tells nothing but the order
+_CONSTANT = pattern_of(
     r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
 )  # as types of relations are written in Cypher
 

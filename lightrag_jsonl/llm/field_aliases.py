@@ -1,11 +1,11 @@
 """Converts records in the shapes that models fall into (other names for types, keys, lists) to ours."""
 
-import re
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Json, Record
 from lightrag_jsonl.llm.builder_records import plain_edge, plain_graph, typed_ends
 
@@ -68,13 +68,13 @@ _PREDICATE_KEYS = (  # of a triple
     "关系类型",
 )
 _FOLDED_KEYS = {*_OUR_KEYS, *_KEYS, *_LISTS, *_PREDICATE_KEYS}  # read in any capitals, too
-_CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_BETWEEN_WORDS = re.compile(r"[\s_-]+")
-_COMMA = re.compile(r"[,，、;；]")
-_NO_LETTER = re.compile(r"[\W_]+")
+_CAMEL_CASE = pattern_of(r"(?<=[a-z])(?=[A-Z])")
+_BETWEEN_WORDS = pattern_of(r"[\s_-]+")
+_COMMA = pattern_of(r"[,，、;；]")
+_NO_LETTER = pattern_of(r"[\W_]+")
 _LOWEST_STRENGTH = 1.0
 _HIGHEST_STRENGTH = 10.0
-_SCORE = re.compile(r"([-+]?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?!\d)")
+_SCORE = pattern_of(r"([-+]?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?!\d)")
 
 
 class RepairedRecord(dict[str, Json]):

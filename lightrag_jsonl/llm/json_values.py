@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 from lightrag_jsonl.core.errors import ResponseError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, Record, RejectionReason
 from lightrag_jsonl.llm.latex import may_hold_commands, with_latex_commands
@@ -17,42 +18,42 @@ from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import without_prompted_thinking, without_thinking
 
 MAX_DEPTH = 200  # levels of nesting in a record
-SPACES = re.compile("[^\\S\n\r\u2028\u2029\x85]*")  # within a line, whatever ends it
+SPACES = pattern_of("[^\\S\n\r\u2028\u2029\x85]*")  # within a line, whatever ends it
 FENCE = "`{3,}|~{3,}"
 BULLET = r"(?:[-*+•·–—①-⑳]|[(（]?\d{1,6}[.)、:．）：]?)\s*(?=[{\[])"
 _QUOTED_CHARACTERS = 300  # of a bad reply in an error
 _ZERO_WIDTH = "[\ufeff\u200b-\u200d\u2060]"  # zero-width characters mean nothing outside strings
-_STRING_OR_INVISIBLE = re.compile(rf'("[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?)|{_ZERO_WIDTH}')
-_VALUE = re.compile(  # a bracket that begins JSON or ends the text, unlike those in prose
+_STRING_OR_INVISIBLE = pattern_of(rf'("[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?)|{_ZERO_WIDTH}')
+_VALUE = pattern_of(  # a bracket that begins JSON or ends the text, unlike those in prose
     r"\{\s*(?:[\"}]|\Z)|\[\s*(?:[\]\[{\"\d-]|true\b|false\b|null\b|\Z)"
 )
-_NEW_LINE = re.compile(rf"(?P<indent>[^\S\n]*)(?:(?P<fence>{FENCE})|(?:{BULLET})?\{{)")
+_NEW_LINE = pattern_of(rf"(?P<indent>[^\S\n]*)(?:(?P<fence>{FENCE})|(?:{BULLET})?\{{)")
 # A closing quote is followed by one of these; any other quote is inside a string. The repetition
 # in `_STRING` is not possessive, since Python before 3.11.5 has a bug there.
 _CLOSED = r"(?=[ \t\r]*(?:[,:}\]\n]|\Z))"
-_STRING = re.compile(
+_STRING = pattern_of(
     rf'"([^"\\]*+(?:(?:\\.|"(?!{_CLOSED}))[^"\\]*+)*)(?:"{_CLOSED}(\s*:)?|(\Z))', re.DOTALL
 )
 # A string where JSON allows one, to the end of its line if its closing quote is missing; or a brace
-_STRING_OR_BRACE = re.compile(
+_STRING_OR_BRACE = pattern_of(
     r'(?:[{\[,:]|^)[ \t\r]*"[^"\\\n]*+'
     rf'(?:(?:\\.|"(?!{_CLOSED}))[^"\\\n]*+)*(?:"|\\?(?=\n|\Z))|[{{}}]',
     re.MULTILINE,
 )
 # A string in double quotes, or one in single quotes where JSON allows a string
-_STRING_IN_EITHER_QUOTES = re.compile(
+_STRING_IN_EITHER_QUOTES = pattern_of(
     r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
     r"|(?P<before>[{\[,:]\s*+)'(?P<single>(?:[^'\\]|\\.|'(?!\s*+[,:}\]]))*)(?:'|(?P<unclosed>\Z))",
     re.DOTALL,
 )
-_KEY_IN_SINGLE_QUOTES = re.compile(r"[{,]\s*+'[^'\"\n]{1,100}'\s*+:")
-_STRING_OR_LAST_COMMA = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|,(?=\s*+[}\]])', re.DOTALL)
-_STRICT_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{}\]]', re.DOTALL)
-_ESCAPE = re.compile(r'\\(?P<valid>["\\/bfnrt]|u[0-9a-fA-F]{4})?(?P<letters>[a-z]{2})?')
-_ESCAPED_WORD = re.compile(r"(?:\\[!-~]|[!#-\[\]-~])+")  # without quotes and spaces
-_IN_WORD = re.compile(r"\\(?:[bfrt]|n(?![A-Z]))|\\.", re.DOTALL)
+_KEY_IN_SINGLE_QUOTES = pattern_of(r"[{,]\s*+'[^'\"\n]{1,100}'\s*+:")
+_STRING_OR_LAST_COMMA = pattern_of(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|,(?=\s*+[}\]])', re.DOTALL)
+_STRICT_STRING_OR_BRACKET = pattern_of(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{}\]]', re.DOTALL)
+_ESCAPE = pattern_of(r'\\(?P<valid>["\\/bfnrt]|u[0-9a-fA-F]{4})?(?P<letters>[a-z]{2})?')
+_ESCAPED_WORD = pattern_of(r"(?:\\[!-~]|[!#-\[\]-~])+")  # without quotes and spaces
+_IN_WORD = pattern_of(r"\\(?:[bfrt]|n(?![A-Z]))|\\.", re.DOTALL)
 _LATEX_LETTERS = frozenset("bfrt")  # of escapes, also of LaTeX's commands beta, frac …
-_ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
+_ESCAPE_OR_QUOTE = pattern_of(r'\\.|"', re.DOTALL)
 
 
 class FoundObject(NamedTuple):

@@ -4,6 +4,7 @@
 
 import re
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Json
 
 # What follows the first letter of a command, by the letter. `common` commands have an ending
@@ -32,20 +33,20 @@ _ENDINGS = {
     },
 }
 _LETTERS = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
-_ESCAPED_COMMAND = re.compile(r"\\(?:[bf]|[nrt][A-Za-z])")
+_ESCAPED_COMMAND = pattern_of(r"\\(?:[bf]|[nrt][A-Za-z])")
 # A path of Windows in one word, all of whose backslashes JSON took for escapes; a line of text seldom
 # begins with a small letter, a folder often.
-_PATH = re.compile(
+_PATH = pattern_of(
     r"(?<![A-Za-z0-9])[A-Za-z]:(?:[\b\f\r\t\\][\w.$~@()+-]+|\n(?=[a-z_0-9])[\w.$~@()+-]+)+"
 )
 # The same with spaces in names of folders, if one backslash is left.
-_PATH_WITH_SPACES = re.compile(
+_PATH_WITH_SPACES = pattern_of(
     r"(?<![A-Za-z0-9])[A-Za-z]:\\(?:[\w.$~@()+ -]{0,80}(?:[\b\f\r\t\\]|\n(?=[a-z_0-9])))+[\w.$~@()+-]+"
 )
 _NEVER_IN_TEXTS = {"\b": "\\b", "\f": "\\f"}
-_LOST_BACKSLASH = re.compile(r"[\b\f\n\r\t]")
+_LOST_BACKSLASH = pattern_of(r"[\b\f\n\r\t]")
 # A formula as pandoc knows it: no space inside its dollars, no digit after them.
-_FORMULA = re.compile(
+_FORMULA = pattern_of(
     r"\$\$(?:[^$\\]|\\.)+\$\$|\$(?![ \d])(?:[^$\\]|\\.)*?(?<![\s])\$(?!\d)"
     r"|\\\((?:[^\\]|\\[^)]){1,1000}\\\)|\\\[(?:[^\\]|\\[^\]]){1,1000}\\\]",
     re.DOTALL,
@@ -63,7 +64,7 @@ def _commands(kind: str) -> re.Pattern[str]:
 
 _COMMON = _commands("common")
 _IN_FORMULAS = _commands("in_formulas")
-_IN_SCRIPTS = re.compile(rf"(?<=[{{^_])(?:{_IN_FORMULAS.pattern})")  # as in `x_{\nu}`
+_IN_SCRIPTS = pattern_of(rf"(?<=[{{^_])(?:{_IN_FORMULAS.pattern})")  # as in `x_{\nu}`
 
 
 def may_hold_commands(source: str) -> bool:

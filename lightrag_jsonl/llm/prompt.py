@@ -5,17 +5,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-import jinja2
-import jinja2.meta
-import jinja2.sandbox
 import msgspec
-import yaml
 
 from lightrag_jsonl.core.errors import PromptError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Json, Message, ResponseType
 from lightrag_jsonl.llm.schemas import Schema
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 class Prompt(
@@ -87,10 +87,12 @@ class Prompt(
     @property
     def variables(self) -> frozenset[str]:
         """The variables in the templates, except the prompt's own examples."""
+        from jinja2.meta import find_undeclared_variables
+
         used: set[str] = set()
         for source in (self.system, self.template):
             _compile(source, self.origin)  # its error names the prompt
-            used |= jinja2.meta.find_undeclared_variables(_environment().parse(source))
+            used |= find_undeclared_variables(_environment().parse(source))
         return frozenset(used - ({"examples"} if self.examples else set()))
 
     def render(
@@ -166,11 +168,10 @@ def parsed_json(value: object) -> object:
         return value
 
 
-_PROMPT_FILE = re.compile(
+_PROMPT_FILE = pattern_of(
     r"\s*---[ \t]*\n(?P<settings>.*?)^---[ \t]*\n(?P<body>.*)", re.DOTALL | re.MULTILINE
 )
-_PART_HEADING = re.compile(r"^# (system|user)[ \t]*\n", re.MULTILINE)
-_YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PART_HEADING = pattern_of(r"^# (system|user)[ \t]*\n", re.MULTILINE)
 
 
 def read_prompt(path: Path) -> Prompt:
@@ -190,11 +191,14 @@ def read_prompt(path: Path) -> Prompt:
 
 @lru_cache(256)
 def _parsed_prompt(text: str, origin: str) -> Prompt:
+    import yaml
+
     file = _PROMPT_FILE.match(text + "\n")
     if file is None:
         raise PromptError(f"{origin}: must begin with YAML front matter between two lines of ---")
     try:
-        settings = yaml.load(file["settings"], Loader=_YAML_LOADER)
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        settings = yaml.load(file["settings"], Loader=loader)
     except (yaml.YAMLError, ValueError, IndexError, RecursionError) as error:
         raise PromptError(f"{origin}: the front matter cannot be read: {error}") from error
     if not isinstance(settings, dict) or {"prompt", "system"} & settings.keys():
@@ -219,6 +223,8 @@ def _render(source: str, values: Mapping[str, object], origin: str) -> str:
     try:
         return template.render(values)
     except Exception as error:  # whatever the user's own template does
+        import jinja2
+
         name, missing, _ = str(error).partition("' is undefined")
         problem = f"cannot be rendered: {error}"
         if isinstance(error, jinja2.UndefinedError) and missing:
@@ -228,7 +234,9 @@ def _render(source: str, values: Mapping[str, object], origin: str) -> str:
 
 
 @lru_cache(256)
-def _compile(source: str, origin: str) -> jinja2.Template:
+def _compile(source: str, origin: str) -> "jinja2.Template":
+    import jinja2
+
     try:
         return _environment().from_string(source)
     except (jinja2.TemplateError, RecursionError) as error:
@@ -238,10 +246,13 @@ def _compile(source: str, origin: str) -> jinja2.Template:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _environment() -> "jinja2.Environment":
     """The sandbox shared by all templates; it is never changed."""
-    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, autoescape=False, finalize=_prompt_text
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, autoescape=False, finalize=_prompt_text
     )
     environment.globals = {"range": environment.globals["range"]}
     environment.filters.update(joined=_joined_values, tojson=_as_json, turns=_turn_lines)

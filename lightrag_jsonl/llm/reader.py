@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import cut, sanitize
 from lightrag_jsonl.core.types import Json, JsonlResult, Record, Rejection, RejectionReason
 from lightrag_jsonl.llm import json_values
@@ -42,15 +43,15 @@ _OBJECT_DECODER = msgspec.json.Decoder(dict)
 
 _SPACE = r"[^\S\n]"
 _SEPARATORS = "[,，、;；。\\[\\]\r\u2028\u2029\x85]"  # of objects on a line
-_BETWEEN_OBJECTS = re.compile(f"(?:{_SPACE}|{_SEPARATORS})*")
-_BLANK = re.compile(rf"(?:\s|{PROMPTED_END.pattern})*", re.IGNORECASE)
-_FENCE = re.compile(json_values.FENCE)
-_AFTER_FENCE = re.compile(r'[{\[](?=\s*(?:["{}\[\]]|\Z))')
-_BULLET = re.compile(f"(?:{json_values.BULLET})?")
-_REST_OF_LINE = re.compile(rf"\n|\Z|[`~]+{_SPACE}*(?=\n|\Z)")  # after a closing fence, too
-_END_OF_PART = re.compile(f"{_SEPARATORS}|{_REST_OF_LINE.pattern}")
-_SEPARATOR = re.compile("[\r\u2028\u2029\x85\n]|\\Z")
-_SCALAR = re.compile(
+_BETWEEN_OBJECTS = pattern_of(f"(?:{_SPACE}|{_SEPARATORS})*")
+_BLANK = pattern_of(rf"(?:\s|{PROMPTED_END.pattern})*", re.IGNORECASE)
+_FENCE = pattern_of(json_values.FENCE)
+_AFTER_FENCE = pattern_of(r'[{\[](?=\s*(?:["{}\[\]]|\Z))')
+_BULLET = pattern_of(f"(?:{json_values.BULLET})?")
+_REST_OF_LINE = pattern_of(rf"\n|\Z|[`~]+{_SPACE}*(?=\n|\Z)")  # after a closing fence, too
+_END_OF_PART = pattern_of(f"{_SEPARATORS}|{_REST_OF_LINE.pattern}")
+_SEPARATOR = pattern_of("[\r\u2028\u2029\x85\n]|\\Z")
+_SCALAR = pattern_of(
     r'(?:"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"|true|false|null|-?[0-9][0-9.eE+-]*)'
     rf"(?={_SPACE}*(?:{_SEPARATORS}|\n|\Z))"
 )

@@ -4,6 +4,8 @@ import re
 import sys
 from typing import NamedTuple
 
+from lightrag_jsonl.core.patterns import pattern_of
+
 _MARKS = (  # how thinking begins and ends; documents may hold the last pair, too
     (r"<(?:seed:|mm:)?think(?:ing)?(?:\s[^<>]*)?>", r"</(?:seed:|mm:)?think(?:ing)?\s*>"),  # most
     (r"\[THINK\]", r"\[/THINK\]"),  # Mistral
@@ -33,17 +35,17 @@ class ThinkingMarks(NamedTuple):
 _MARK_PAIRS = [
     ThinkingMarks(begin=re.compile(begin, re.I), end=re.compile(end, re.I)) for begin, end in _MARKS
 ]
-_WHITE_SPACE = re.compile(r"\s*")
+_WHITE_SPACE = pattern_of(r"\s*")
 _MODEL_PAIRS = _MARK_PAIRS[:-1]  # with marks that only models write
-_ANY_BEGIN = re.compile("|".join([begin for begin, _ in _MARKS[:-1]]), re.I)
+_ANY_BEGIN = pattern_of("|".join([begin for begin, _ in _MARKS[:-1]]), re.I)
 _ENDS = "|".join(end for _, end in _MARKS[:-1])
 _ENDS_BEGIN = ("<", "[/", "◁/")  # each mark at an end begins so, which is found faster
-_END_BEFORE_NEW_LINE = re.compile(rf"(?:{_ENDS})[ \t]*\r?\n", re.I)
-_END_BEFORE_RECORDS = re.compile(  # inside a record's strings it cannot be
+_END_BEFORE_NEW_LINE = pattern_of(rf"(?:{_ENDS})[ \t]*\r?\n", re.I)
+_END_BEFORE_RECORDS = pattern_of(  # inside a record's strings it cannot be
     rf'^[^{{}}\n"]*(?:{_ENDS})|(?:{_ENDS})(?=\s*\{{\s*"[^"\n]*"\s*:)', re.I | re.M
 )
 
-PROMPTED_END = re.compile(_ENDS, re.I)  # is alone in the answer if the prompt began the thinking
+PROMPTED_END = pattern_of(_ENDS, re.I)  # is alone in the answer if the prompt began the thinking
 
 
 def thinking_at(

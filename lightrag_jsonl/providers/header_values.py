@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterable, Mapping
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.patterns import pattern_of
 
 SHORTEST_SECRET = 4  # characters of a value that may be a key, and is not shown
 SHORT_SECRET = 8  # a shorter one may also be a part of other words, where it stays
 HIDDEN = "***"
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.1
+_HEADER_NAME = pattern_of(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.1
 
 
 def header_value(value: str, owner: str) -> str:

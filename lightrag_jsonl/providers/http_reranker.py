@@ -6,16 +6,17 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.retrying import READER_PATIENCE, with_retries
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.connection import ServerConnection
 
 KEY_NOT_NEEDED = "no-key"  # a key for another server is never sent in its place
-RERANK_PATH = re.compile(r"/(?:[\w-]*rerank\w*)/?$")
+RERANK_PATH = pattern_of(r"/(?:[\w-]*rerank\w*)/?$")
 DASHSCOPE_PATH = "/services/rerank/"  # of the native protocol, with its own form of a request
-_WANTS_TEXTS = re.compile(r"missing field.{0,3}texts|\btexts\b.{0,40}(?:required|missing)")
-_TOO_MANY = re.compile(r"batch|too many|too large|at most|maximum|exceed|limit", re.IGNORECASE)
+_WANTS_TEXTS = pattern_of(r"missing field.{0,3}texts|\btexts\b.{0,40}(?:required|missing)")
+_TOO_MANY = pattern_of(r"batch|too many|too large|at most|maximum|exceed|limit", re.IGNORECASE)
 
 
 class HTTPReranker:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.loops import LoopDetector, RecordCounter
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Completion, Finish, Json, Message, Picture, ResponseType
@@ -40,14 +41,14 @@ _REFUSABLE = {  # fields that a server may refuse, each with words of the refusa
     "response_format": "response_format|schema|grammar",
     "grammar": "grammar",
 }
-_ABOUT_ROLES = re.compile(  # a refusal of a request with a system message, which is tried without
+_ABOUT_ROLES = pattern_of(  # a refusal of a request with a system message, which is tried without
     r"\broles?\b|system[ _](?:message|prompt|instruction)|developer instruction|角色|系统消息",
     re.IGNORECASE,
 )
-_ABOUT_STREAMS = re.compile(r"stream(?!_options)|流式", re.IGNORECASE)
-_ABOUT_ANSWER_LENGTH = re.compile(r"max[_ ]?(?:completion|new|output)?[_ ]?tokens", re.IGNORECASE)
-_WHOLE_NUMBER = re.compile(r"(?<![\w.:-])\d{1,3}(?:,\d{3})+(?![\w-])|(?<![\w.:-])\d{2,8}(?![\w-])")
-_SERVERS_WORDS = re.compile(r"\(HTTP \d{3}: (.*)", re.DOTALL)
+_ABOUT_STREAMS = pattern_of(r"stream(?!_options)|流式", re.IGNORECASE)
+_ABOUT_ANSWER_LENGTH = pattern_of(r"max[_ ]?(?:completion|new|output)?[_ ]?tokens", re.IGNORECASE)
+_WHOLE_NUMBER = pattern_of(r"(?<![\w.:-])\d{1,3}(?:,\d{3})+(?![\w-])|(?<![\w.:-])\d{2,8}(?![\w-])")
+_SERVERS_WORDS = pattern_of(r"\(HTTP \d{3}: (.*)", re.DOTALL)
 
 log = logging.getLogger(__name__)
 

@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.retrying import LONGEST_PAUSE
 
-_RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"([0-9]{1,9}(?:\.[0-9]{1,9})?)s"')
+_RETRY_DELAY = pattern_of(r'"retryDelay"\s*:\s*"([0-9]{1,9}(?:\.[0-9]{1,9})?)s"')
 _UNITS = r"milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h|days?|d"
-_RETRY_SENTENCE = re.compile(
+_RETRY_SENTENCE = pattern_of(
     r"\b(?:try(?:ing)?[ ]again|retry(?:ing)?)[ ](?:in|after)[ ](?:about[ ])?"
     rf"((?:[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?\s?(?:{_UNITS})[ ]?(?:and[ ])?){{1,4}})(?![A-Za-z])",
     re.IGNORECASE,
 )
-_AMOUNT = re.compile(rf"([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)\s?({_UNITS})", re.IGNORECASE)
-_DURATION = re.compile(rf"(?:{_AMOUNT.pattern}\s?){{1,5}}", re.IGNORECASE)  # "6m0s", "120ms"
-_PLAIN_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
-_RESET_HEADER = re.compile(r"rate-?limit.*reset", re.IGNORECASE)
-_NOTHING_LEFT = re.compile(r"0+(?:\.0+)?")
+_AMOUNT = pattern_of(rf"([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)\s?({_UNITS})", re.IGNORECASE)
+_DURATION = pattern_of(rf"(?:{_AMOUNT.pattern}\s?){{1,5}}", re.IGNORECASE)  # "6m0s", "120ms"
+_PLAIN_NUMBER = pattern_of(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
+_RESET_HEADER = pattern_of(r"rate-?limit.*reset", re.IGNORECASE)
+_NOTHING_LEFT = pattern_of(r"0+(?:\.0+)?")
 _FIRST_EPOCH = 1e9  # seconds since 1970 in the year 2001; a larger number is no duration
 _FIRST_EPOCH_MS = 1e12
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.core.validation import only_text_field
 
 NAME_FIELDS = frozenset({"name", "source", "target", "entity", "subject", "object"})
 LIST_ITEMS = 10  # of a list in a constrained answer whose schema sets no limit
 ITEM_CHARACTERS = 100  # of a text in such a list: a name or a keyword
-_WRAPPER = re.compile(r'\s*(?:```\w*\s*)?\{\s*"records"\s*:\s*\[')
-_SPACE_OR_COMMA = re.compile(r"[\s,]*")
+_WRAPPER = pattern_of(r'\s*(?:```\w*\s*)?\{\s*"records"\s*:\s*\[')
+_SPACE_OR_COMMA = pattern_of(r"[\s,]*")
 _RECORD_DECODER = json.JSONDecoder()
 
 

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lightrag_jsonl.core.errors import FREE
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.user_code import ONE_CALL
 
-MARKUP = re.compile(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
+MARKUP = pattern_of(r"<[!?a-z]", re.IGNORECASE)  # unlike "<400> InvalidParameter"
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
 
 
@@ -30,19 +31,19 @@ class WebPage(ValueError):
     """A page of HTML with status 200, in place of an answer."""
 
 
-_TOO_LONG = re.compile(  # llama.cpp, OpenAI, vLLM, Gemini, Mistral, TGI, DashScope
+_TOO_LONG = pattern_of(  # llama.cpp, OpenAI, vLLM, Gemini, Mistral, TGI, DashScope
     r"exceed_context_size|context_length_exceeded|available context size|maximum context length"
     r"|token count.{0,40}exceeds|too large for model|tokens?`? \+ `?max_new_tokens|prompt is too long"
     r"|range of input length",
     re.IGNORECASE,
 )
-_TOO_BUSY = re.compile(  # SiliconFlow, Ollama, OpenAI, Anthropic, Gemini, GLM, Qianfan and gateways
+_TOO_BUSY = pattern_of(  # SiliconFlow, Ollama, OpenAI, Anthropic, Gemini, GLM, Qianfan and gateways
     r"\b[RT]P[MD] limit|\bQPS\b.{0,20}limit|rate[ _-]?limit|too many (?:concurrent )?requests"
     r"|requests per (?:minute|second)|server(?: is)? (?:currently )?busy|overloaded"
     r"|throttl|at capacity|loading model|请求过多|请求过于频繁|频率限制|速率限制|并发.{0,10}(?:超|限)|限流",
     re.IGNORECASE,
 )
-_NO_CREDIT_WORDS = re.compile(  # Anthropic, DeepSeek, OpenAI, Moonshot, GLM, DashScope, Volcengine
+_NO_CREDIT_WORDS = pattern_of(  # Anthropic, DeepSeek, OpenAI, Moonshot, GLM, DashScope, Volcengine
     r"credit balance|insufficient[ _-](?:account[ _-])?(?:balance|credit|quota|fund)"
     r"|(?:balance|credits?|funds?) (?:is|are|was|were) (?:too low|low|insufficient|exhausted|depleted)"
     r"|(?:balance|credits?) (?:exhausted|depleted)|not enough (?:balance|credits?|funds)"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
@@ -18,16 +19,16 @@ from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.indexing.snapshots import named_snapshots
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.providers import as_embedder
-from lightrag_jsonl.rag.differences import compared_states
 from lightrag_jsonl.rag.engine import Engine
-from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
-from lightrag_jsonl.rag.wiki import wiki_pages, write_wiki
 from lightrag_jsonl.retrieval.communities import load_communities
 from lightrag_jsonl.retrieval.reports import with_reports
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.store import read, search, write
 from lightrag_jsonl.storage.views import Snapshot, Transaction
 from lightrag_jsonl.tracing.checking import CHECKER_SETTING, CheckerFigures, measured
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.rag.export import GraphFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,8 @@ class Admin:
         in `estimate` of a result without `answers`. A snapshot is read from a temporary copy.
         `NotFoundError` for an unknown name, `ConfigError` for a missing or superfluous argument.
         """
+        from lightrag_jsonl.rag.differences import compared_states
+
         address = None if index is None else as_address(index)
         with compared_states(self._engine, before, after, address) as states:
             return await states.compare([*questions], param or QueryParam(), answers=answers)
@@ -176,7 +179,9 @@ class Admin:
         """
         return await self._engine.curation.check(full=full)
 
-    async def export(self, path: Path | str, *, format: GraphFormat | None = None) -> GraphFormat:
+    async def export(
+        self, path: Path | str, *, format: "GraphFormat | None" = None
+    ) -> "GraphFormat":
         """Write the graph to a file, by default in the format of the suffix; returns the format.
 
         Suffixes: .graphml, .json, .jsonl (the records behind the graph), .csv, .nq (N-Quads),
@@ -185,8 +190,12 @@ class Admin:
         community and document. Written anew are only pages that changed, and pages of what the index
         no longer has are deleted.
         """
+        from lightrag_jsonl.rag.export import graph_format
+
         chosen_format = format or graph_format(Path(path))
         if chosen_format == "wiki":
+            from lightrag_jsonl.rag.wiki import write_wiki
+
             pages = await self._wiki_pages()
             await to_thread.run_sync(write_wiki, Path(path), pages)
             return chosen_format
@@ -196,6 +205,8 @@ class Admin:
         return chosen_format
 
     async def _wiki_pages(self) -> dict[str, str]:
+        from lightrag_jsonl.rag.wiki import wiki_pages
+
         engine = self._engine
 
         def make_pages(snapshot: Snapshot) -> dict[str, str]:
@@ -206,7 +217,9 @@ class Admin:
 
         return await search(engine.store, make_pages)
 
-    async def export_text(self, format: GraphFormat) -> str:
+    async def export_text(self, format: "GraphFormat") -> str:
         """The text of an export."""
+        from lightrag_jsonl.rag.export import export_graph
+
         write_graph = partial(export_graph, format=format, language=self._engine.language)
         return await read(self._engine.store, write_graph)

@@ -25,7 +25,6 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.indexing.incoming import storable
-from lightrag_jsonl.indexing.loading import Given, UnreadSource, gone_files, with_unread
 from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.lenses.claims import ClaimMemory
 from lightrag_jsonl.lenses.conflicts import find_conflicts
@@ -38,7 +37,6 @@ from lightrag_jsonl.rag.namespaces import Communities, Entities, Traces
 from lightrag_jsonl.rag.network import store_network
 from lightrag_jsonl.rag.settings import EmbedderArgument, LLMArgument, adopt_settings
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
-from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
@@ -49,6 +47,9 @@ from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from lightrag_jsonl.indexing.loading import Given, UnreadSource
+    from lightrag_jsonl.readers import Readers
 
 
 class AsyncLightRAG:
@@ -144,13 +145,13 @@ class AsyncLightRAG:
     @names_replacements
     async def insert(
         self,
-        documents: Given | Iterable[Given],
+        documents: "Given | Iterable[Given]",
         *,
         sync: bool = False,
         allow_empty: bool = False,
         read: ReadMode | None = None,
         progress: ShowProgress = None,
-        readers: Readers | None = None,
+        readers: "Readers | None" = None,
         file_limits: FileLimits | None = None,
     ) -> InsertReport:
         """Index texts (`str`), files and folders (`Path`) and `Document`s.
@@ -180,6 +181,8 @@ class AsyncLightRAG:
         raises `LockedError` if another process keeps writing for longer than
         `IndexOptions.lock_timeout`.
         """
+        from lightrag_jsonl.indexing.loading import with_unread
+
         await self.engine.record_models()
         await self.engine.record_read_mode(read)
         folders: list[Path] = []
@@ -212,6 +215,8 @@ class AsyncLightRAG:
 
     async def _delete_gone(self, folders: Sequence[Path], report: InsertReport) -> tuple[str, ...]:
         """Delete the documents of deleted files in these folders; returns the document ids."""
+        from lightrag_jsonl.indexing.loading import gone_files
+
         indexed = {document.id for document in await self.documents()}
         loaded = {*report.documents, *report.unchanged}
         failed = [failure.document_id for failure in report.failures]
@@ -622,7 +627,7 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     return ids
 
 
-def _folders(sources: Given | Iterable[Given], *, allow_gone: bool) -> list[Path]:
+def _folders(sources: "Given | Iterable[Given]", *, allow_gone: bool) -> list[Path]:
     """The folders among the sources, also those that are gone; `ConfigError` without a folder."""
     if isinstance(sources, str | Path | Document):
         sources = [sources]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.aio import gather_all
@@ -34,7 +34,6 @@ from lightrag_jsonl.curation.pipeline import CurationPipeline
 from lightrag_jsonl.indexing.chunking import document_pages
 from lightrag_jsonl.indexing.extraction import LLMExtractor, extract_chunk
 from lightrag_jsonl.indexing.incoming import DocumentCutter
-from lightrag_jsonl.indexing.loading import Given, UnreadSource, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
 from lightrag_jsonl.lenses import index_lenses
@@ -62,7 +61,6 @@ from lightrag_jsonl.rag.settings import (
     recorded_options,
     recorded_settings,
 )
-from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.readers.limits import FileLimits
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import Check, QueryPipeline
@@ -85,6 +83,10 @@ from lightrag_jsonl.tracing.checking import (
 from lightrag_jsonl.tracing.citations import resolve_citations
 from lightrag_jsonl.tracing.events import Session
 from lightrag_jsonl.tracing.recorder import Listener, Recorder
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.indexing.loading import Given, UnreadSource
+    from lightrag_jsonl.readers import Readers
 
 LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
 DIGITS = 6  # of a second's fraction: a datetime holds no more
@@ -438,10 +440,10 @@ class Engine:
 
     def pending_documents(
         self,
-        sources: Given | Iterable[Given],
-        unread: list[UnreadSource],
+        sources: "Given | Iterable[Given]",
+        unread: "list[UnreadSource]",
         *,
-        readers: Readers | None = None,
+        readers: "Readers | None" = None,
         file_limits: FileLimits | None = None,
         allow_empty: bool | None = None,
     ) -> Iterator[PendingDocument]:
@@ -449,6 +451,8 @@ class Engine:
 
         Unreadable sources and skipped files are appended to `unread`.
         """
+        from lightrag_jsonl.indexing.loading import load_documents
+
         sees = self.client.has_model("see")
         items = load_documents(sources, readers, file_limits, sees=sees, allow_empty=allow_empty)
         for item in items:

@@ -2,7 +2,6 @@
 read when they are asked for.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from lightrag_jsonl.core.errors import required_packages
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Entity, Relation
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.store import Store
@@ -28,7 +28,7 @@ EDGE_FIELDS = (
     "source", "target", "keywords", "reverse_keywords", "description", "weight", "chunk_ids",
     "created_at",
 )  # fmt: skip
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+NOT_XML = pattern_of("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 BLOCK = 256  # rows that are read together
 VISITED_NODES = 10_000  # whose neighbours are kept, for algorithms that come back to them
 

@@ -21,6 +21,7 @@ from lightrag_jsonl.core.answers import Community, Context
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.languages import STATING_NOTHING, Language
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.text import (
     clipped_at_mark,
@@ -54,11 +55,11 @@ _RESERVED_NAMES = frozenset(
     ["index", "log", "con", "prn", "aux", "nul"]
     + [f"{device}{number}" for device in ("com", "lpt") for number in range(1, 10)]
 )
-_NOT_IN_FILES = re.compile(
+_NOT_IN_FILES = pattern_of(
     r'[\x00-\x1f\x7f<>:"/\\|?*#^\[\]%]+'
 )  # of Windows and of Obsidian's links
-_MARKDOWN = re.compile(r"[\\`*_\[\]<>#$~|]|(?<==)=|^(?:[-+]|\d+[.)])(?=\s)", re.MULTILINE)
-_NOT_IN_LINKS = re.compile(r"[\s()<>\\%]")
+_MARKDOWN = pattern_of(r"[\\`*_\[\]<>#$~|]|(?<==)=|^(?:[-+]|\d+[.)])(?=\s)", re.MULTILINE)
+_NOT_IN_LINKS = pattern_of(r"[\s()<>\\%]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +211,7 @@ def _former_pages(folder: Path) -> Sequence[str]:
     return [path for path in paths if _PAGE_PATH.fullmatch(path)]
 
 
-_PAGE_PATH = re.compile(r"(?:(?:entities|communities|documents)/[^/\\]+|index)\.md")
+_PAGE_PATH = pattern_of(r"(?:(?:entities|communities|documents)/[^/\\]+|index)\.md")
 
 
 def _digest_of(path: Path) -> str | None:

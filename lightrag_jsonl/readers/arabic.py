@@ -5,16 +5,17 @@ stands for several: of "lam-alef" it makes "alef-lam", which is another word.
 """
 
 import ctypes
-import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from lightrag_jsonl.core.patterns import pattern_of
+
 ALEFS = "\u0622\u0623\u0625\u0627"
 LAM = "\u0644"
-_ARABIC = re.compile("[\u0600-\u06ff\u0750-\u077f]")
-_SHAPED = re.compile("[\ufb50-\ufdff\ufe70-\ufefc]+")  # letters as they are drawn in a word
+_ARABIC = pattern_of("[\u0600-\u06ff\u0750-\u077f]")
+_SHAPED = pattern_of("[\ufb50-\ufdff\ufe70-\ufefc]+")  # letters as they are drawn in a word
 
 
 class PlacedLetter(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 
@@ -19,14 +20,14 @@ _MARKS_OF_COLLECTIONS = (
     (b'"chat_messages"',),
     (b'"chats"', b'"list"'),
 )
-_WHATSAPP_LINE = re.compile(
+_WHATSAPP_LINE = pattern_of(
     r"^\u200e?\[?(?P<first>\d{1,4})[./-](?P<second>\d{1,2})[./-](?P<third>\d{1,4}),? \d{1,2}[:.]\d{2}"
     r"[^\]\n-]{0,12}(?:\] | - )\u200e?(?P<name>[^:\n]{1,60}): ",
     re.MULTILINE,
 )
 _LEAST_MESSAGES = 3  # of a text of WhatsApp
 _LEAST_SHARE = 0.3  # of its lines that begin a message; others go on with one
-_SLACK_MARK = re.compile(r"<(?P<kind>[@#!]?)(?P<target>[^<>|]+)(?:\|(?P<words>[^<>]*))?>")
+_SLACK_MARK = pattern_of(r"<(?P<kind>[@#!]?)(?P<target>[^<>|]+)(?:\|(?P<words>[^<>]*))?>")
 _UNSEEN_ROLES = ("system", "tool")
 
 

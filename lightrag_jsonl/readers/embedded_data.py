@@ -2,6 +2,8 @@
 
 import re
 
+from lightrag_jsonl.core.patterns import pattern_of
+
 SHORTEST_BLOCK = 256  # characters; digests and tokens are shorter
 SHORTEST_PICTURE = 1_000  # characters of SVG
 FEWEST_HEX_SIGNS = 0.1  # letters, and digits: data have 37 % and 63 %
@@ -12,20 +14,20 @@ FEWEST_DIGITS = 0.03
 MOST_SLASHES = 0.08
 
 _LINE_END = r"(?:\r?\n[ \t]*+|\\n)"  # the latter in JSON
-_DATA_URI = re.compile(
+_DATA_URI = pattern_of(
     r"data:[\w.+-]*+(?:/[\w.+-]++)?(?:;[\w.+=-]++)*?"
     rf"(?:;base64,[\w+/=%-]*+(?:{_LINE_END}[\w+/=]{{{SHORTEST_LINE},}}+)*+"
     r"|(?<=\w),(?:%[0-9A-Fa-f]{2}[^\s\"')]*+|<svg(?:(?!data:)[^\n])*?</svg>))",
     re.IGNORECASE,
 )
-_BASE64 = re.compile(
+_BASE64 = pattern_of(
     rf"(?<![\w+/=%&.-])(?:[A-Za-z0-9+/]{{{SHORTEST_LINE},}}+(?:{_LINE_END})?+)++"
     r"(?:(?<=\n)[A-Za-z0-9+/]++={0,2}(?=\r?$)|(?<=\\n)[A-Za-z0-9+/]++={0,2}(?=[\\\"])|={0,2})",
     re.MULTILINE,
 )
 
 
-_UUENCODED = re.compile(
+_UUENCODED = pattern_of(
     r"^begin [0-7]{3,4} [^\n]+\n(?:[ -`]{1,62}\r?\n)*?(?:[` ]?\r?\n)?end[ \t]*$", re.MULTILINE
 )
 # A line of a dump may have an offset before, and the characters behind: "0010: 41 64 61 20 … |Ada …|"
@@ -37,14 +39,14 @@ _LAST_HEX_LINE = (  # which is shorter
     r"[ \t]*+(?:(?:0x|\\x)?[0-9A-Fa-f]{2,16}(?:[ \t]{1,3}|[,:][ \t]{0,2}|(?=\r?$))){1,9}+"
     r"(?:[ \t]{0,50}\|?[^\s][^\n]{0,19})??[ \t]*\r?(?:\n|\Z)"
 )
-_HEXADECIMAL = re.compile(rf"^(?:{_HEX_LINE}(?:\n|\Z))++(?:{_LAST_HEX_LINE})?", re.MULTILINE)
-_HEX_RECORDS = re.compile(
+_HEXADECIMAL = pattern_of(rf"^(?:{_HEX_LINE}(?:\n|\Z))++(?:{_LAST_HEX_LINE})?", re.MULTILINE)
+_HEX_RECORDS = pattern_of(
     r"(?<![\w+/=%&?.-])(?:[:S]?[0-9A-Fa-f]{32,}+(?:\r?\n)?+)++(?:[:S]?[0-9A-Fa-f]{4,31}$)?+(?!\w)",
     re.MULTILINE,
 )
-_HEX_NUMBER = re.compile(r"[0-9A-Fa-f]{2,}")
-_SVG = re.compile(r"<svg\b(?:(?!<svg\b).)*?</svg\s*>", re.DOTALL | re.IGNORECASE)
-_SVG_WORDS = re.compile(r"<(?:text|tspan|title|desc)\b[^<>]*>([^<]*)", re.IGNORECASE)
+_HEX_NUMBER = pattern_of(r"[0-9A-Fa-f]{2,}")
+_SVG = pattern_of(r"<svg\b(?:(?!<svg\b).)*?</svg\s*>", re.DOTALL | re.IGNORECASE)
+_SVG_WORDS = pattern_of(r"<(?:text|tspan|title|desc)\b[^<>]*>([^<]*)", re.IGNORECASE)
 
 
 def without_embedded_data(text: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 
 from lightrag_jsonl.core.names import LINKED_NAMES
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.titles import heading_title
@@ -24,40 +25,40 @@ _ERRORS_OF_YAML = (  # what PyYAML raises for values that have not the form of t
     OverflowError,
     RecursionError,
 )
-_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)?\1[ \t]*(?:\n|\Z)", re.DOTALL)
-_CODE = re.compile(
+_FRONT_MATTER = pattern_of(r"(---|\+\+\+)[ \t]*\n(.*?\n)?\1[ \t]*(?:\n|\Z)", re.DOTALL)
+_CODE = pattern_of(
     r"^[ \t]*(?P<fence>`{3,}(?!`)|~{3,}(?!~))[^\n]*\n.*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`",
     re.DOTALL | re.MULTILINE,
 )
-_UNDERLINED = re.compile(
+_UNDERLINED = pattern_of(
     r"(?:(?<=\n\n)|\A\n*)[ ]{0,3}(?![-=#>*+|\s])(?P<title>[^\n|]*[^\s|])[ \t]*\n"
     r"[ ]{0,3}(?P<line>=+|-{2,})[ \t]*(?=\n|\Z)"
 )
-_HTML_COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
-_EMPTY_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(\s*(?:(?:<>?|>)\s*)?(?:\"[^\"\n]*\")?\)|<img\b[^<>]*>")
-_EMPTY_REFERENCE = re.compile(r"^[ \t]*\[[^\]\n]+\]:[ \t]*(?:(?:<>?|>)[ \t]*)?$\n?", re.MULTILINE)
-_SCRIPT = re.compile(r"<(sub|sup)\b[^<>]*>([^<]*)</\1\s*>|</?(?:sub|sup)\b[^<>]*>", re.IGNORECASE)
+_HTML_COMMENT = pattern_of(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
+_EMPTY_IMAGE = pattern_of(r"!\[([^\]\n]*)\]\(\s*(?:(?:<>?|>)\s*)?(?:\"[^\"\n]*\")?\)|<img\b[^<>]*>")
+_EMPTY_REFERENCE = pattern_of(r"^[ \t]*\[[^\]\n]+\]:[ \t]*(?:(?:<>?|>)[ \t]*)?$\n?", re.MULTILINE)
+_SCRIPT = pattern_of(r"<(sub|sup)\b[^<>]*>([^<]*)</\1\s*>|</?(?:sub|sup)\b[^<>]*>", re.IGNORECASE)
 _HIGH_AND_LOW = {  # characters of Unicode for those that are raised or lowered
     "sup": str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ"),
     "sub": str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎"),
 }
 # What Obsidian writes
-_NOTE_COMMENT = re.compile(r"(?<![\w%])%%(?!%)(?:(?!%%).)*?%%(?!%)", re.DOTALL)
-_NOTE_LINK = re.compile(
+_NOTE_COMMENT = pattern_of(r"(?<![\w%])%%(?!%)(?:(?!%%).)*?%%(?!%)", re.DOTALL)
+_NOTE_LINK = pattern_of(
     r"(?P<embed>!?)\[\[(?P<file>[^\[\]|#\n\\]*)(?P<place>#[^\[\]|\n\\]*)?(?:\\?\|(?P<words>[^\[\]\n]*))?\]\]"
 )
-_LINK_TO_NOTE = re.compile(  # as in Markdown, to a file beside this one
+_LINK_TO_NOTE = pattern_of(  # as in Markdown, to a file beside this one
     r"(?<!!)\[(?P<words>[^\[\]\n]+)\]\((?!\w+:)<?[^()<>\n]+\.(?:md|markdown)>?\)"
 )
-_PICTURE_NAME = re.compile(
+_PICTURE_NAME = pattern_of(
     r"(?i)\.(?:png|jpe?g|gif|svg|webp|bmp|avif|mp3|mp4|wav|webm|m4a|mov|mkv|ogg)\s*$"
 )
-_CALLOUT = re.compile(
+_CALLOUT = pattern_of(
     r"^((?:[ \t]*>)+)[ \t]*\[!([\w-]+)[^\]\n]*\][+-]?[ \t]*([^\n]*)$", re.MULTILINE
 )
-_BLOCK_ID = re.compile(r"(?<![ \t])[ \t]+\^(?:[A-Za-z][\w-]*|[0-9a-z]{6})[ \t]*$", re.MULTILINE)
-_BLANK_RUN = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
-_NUMERIC = re.compile(r"[0-9+\-−=()n\s]+")
+_BLOCK_ID = pattern_of(r"(?<![ \t])[ \t]+\^(?:[A-Za-z][\w-]*|[0-9a-z]{6})[ \t]*$", re.MULTILINE)
+_BLANK_RUN = pattern_of(r"\n[ \t]*\n(?:[ \t]*\n)+")
+_NUMERIC = pattern_of(r"[0-9+\-−=()n\s]+")
 
 
 def read_markdown(data: bytes, meter: FileMeter) -> Document:

@@ -1,19 +1,19 @@
 """Reads notebooks of Jupyter."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import outside_code, plain_scripts
 from lightrag_jsonl.readers.titles import heading_title
 
-_TERMINAL_COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[(?:\d+;)*\d*m")  # the escape may be gone
-_ATTACHED_IMAGE = re.compile(r"!\[([^\]\n]*)\]\((?:attachment:[^)\n]*)?\)")
-_PICTURE = re.compile(r"<Figure size [^>]*>")
+_TERMINAL_COLORS = pattern_of(r"\x1b\[[0-9;]*[A-Za-z]|\[(?:\d+;)*\d*m")  # the escape may be gone
+_ATTACHED_IMAGE = pattern_of(r"!\[([^\]\n]*)\]\((?:attachment:[^)\n]*)?\)")
+_PICTURE = pattern_of(r"<Figure size [^>]*>")
 
 
 def read_notebook(data: bytes, meter: FileMeter) -> Document:

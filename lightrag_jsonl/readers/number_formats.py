@@ -5,12 +5,14 @@ import unicodedata
 from datetime import datetime, time
 from typing import Any
 
+from lightrag_jsonl.core.patterns import pattern_of
+
 LONGEST_UNIT = 8  # characters; longer texts in a format are not part of a number
 MOST_DECIMALS = 15  # digits that a number of Excel has
 
-_UNIT = re.compile(r'\[\$([^\]-]+)[^\]]*\]|"([^"]*)"|([$€£¥])')
-_PLACEHOLDERS = re.compile(r"(?<![#0,?])[#0,?]*0(?:\.(0+))?")
-_PADDED = re.compile(r"0{2,}")
+_UNIT = pattern_of(r'\[\$([^\]-]+)[^\]]*\]|"([^"]*)"|([$€£¥])')
+_PLACEHOLDERS = pattern_of(r"(?<![#0,?])[#0,?]*0(?:\.(0+))?")
+_PADDED = pattern_of(r"0{2,}")
 
 
 def cell_text(cell: Any) -> str:

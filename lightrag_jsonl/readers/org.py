@@ -2,28 +2,29 @@
 
 import re
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
 from lightrag_jsonl.readers.titles import heading_title
 
-_ORG_KEYWORD = re.compile(r"^#\+(?P<name>\w+):[ \t]*(?P<text>.*)\n?", re.MULTILINE)
-_ORG_HEADING = re.compile(
+_ORG_KEYWORD = pattern_of(r"^#\+(?P<name>\w+):[ \t]*(?P<text>.*)\n?", re.MULTILINE)
+_ORG_HEADING = pattern_of(
     r"^(?P<stars>\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#\w\][ \t]+)?"
     r"(?P<title>.*?)(?:(?<![ \t])[ \t]+(?::[\w@:]+:[ \t]*)?)?$",
     re.MULTILINE,
 )
-_ORG_DRAWER = re.compile(
+_ORG_DRAWER = pattern_of(
     r"^[ \t]*:(?:PROPERTIES|LOGBOOK):[ \t]*\n(?:(?![ \t]*:END:).*\n)*?.*:END:.*\n?", re.MULTILINE
 )
-_ORG_BLOCK = re.compile(
+_ORG_BLOCK = pattern_of(
     r"^[ \t]*#\+(?P<edge>begin|end)_(?P<kind>\w+)[ \t]*(?P<language>\S*).*$",
     re.MULTILINE | re.IGNORECASE,
 )
-_ORG_PLANNING = re.compile(r"^[ \t]*(?:SCHEDULED|DEADLINE|CLOSED):.*\n?", re.MULTILINE)
-_ORG_COMMENT = re.compile(r"^[ \t]*#(?:[ \t].*)?$\n?", re.MULTILINE)
-_ORG_LINK = re.compile(r"\[\[(?:[^\[\]\n]*)\]\[([^\]\n]+)\]\]|\[\[([^\[\]\n]+)\]\]")
-_ORG_RULE = re.compile(r"^[ \t]*\|[-+|]+\|?[ \t]*$\n?", re.MULTILINE)
+_ORG_PLANNING = pattern_of(r"^[ \t]*(?:SCHEDULED|DEADLINE|CLOSED):.*\n?", re.MULTILINE)
+_ORG_COMMENT = pattern_of(r"^[ \t]*#(?:[ \t].*)?$\n?", re.MULTILINE)
+_ORG_LINK = pattern_of(r"\[\[(?:[^\[\]\n]*)\]\[([^\]\n]+)\]\]|\[\[([^\[\]\n]+)\]\]")
+_ORG_RULE = pattern_of(r"^[ \t]*\|[-+|]+\|?[ \t]*$\n?", re.MULTILINE)
 
 
 def read_org(data: bytes, meter: FileMeter) -> Document:

@@ -1,12 +1,12 @@
 """Cuts a page of HTML into blocks of text, and says which of them are its main text."""
 
-import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.readers.markdown import markdown_table
 
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
@@ -30,13 +30,13 @@ LONGEST_LABEL = 60  # characters; a menu has no longer text that is no link
 ASIDE_TAGS = frozenset(
     ["nav", "menu", "aside", "footer", "form", "button", "dialog", "select", "label", "iframe", "figcaption"]
 )  # fmt: skip
-ASIDE_NAMES = re.compile(
+ASIDE_NAMES = pattern_of(
     r"(?i)(?:^|[\s_-])(?:share|sharing|social|related|recommend(?:ed|ations)?|promo|newsletter|subscribe|signup|"
     r"advert(?:isement)?s?|ads?|sponsor(?:ed)?|comments?|disqus|sidebar|breadcrumbs?|tags?|cookies?|popup|modal|"
     r"pagination|pager|footer|nav|navbar|navigation|menu|byline|caption|credits?|widget|skip|toolbar|rating|"
     r"copyright|login|search|print|metadata|sr-only|visually-hidden|screen-reader)(?:$|[\s_-])"
 )
-HIDDEN_STYLE = re.compile(r"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
+HIDDEN_STYLE = pattern_of(r"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
 PIECE = 12  # letters that are compared at a time
 MATCHING_SHARE = 0.7  # of a block's pieces that the article has, too
 REGION_SHARE = 0.9  # of the article's letters in the element that is its place

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import markdown_table
@@ -35,9 +36,9 @@ VERSIONS = {  # Sphinx's words before a version
     "versionchanged": "Changed in version",
     "deprecated": "Deprecated since version",
 }
-DIRECTIVE = re.compile(r"^[ \t]*\.\. +([\w:+.-]+)::", re.MULTILINE)
-ROLE = re.compile(r"(?<![\w:]):([\w:+.-]+):`")
-ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
+DIRECTIVE = pattern_of(r"^[ \t]*\.\. +([\w:+.-]+)::", re.MULTILINE)
+ROLE = pattern_of(r"(?<![\w:]):([\w:+.-]+):`")
+ROLE_TARGET = pattern_of(r"\s*<[^<>]*>$")
 
 
 def read_rst(data: bytes, meter: FileMeter) -> Document:

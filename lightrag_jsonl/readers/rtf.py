@@ -3,14 +3,15 @@
 import re
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.markdown import without_blank_runs
 
 HEADER = b"{\\rtf"
 PICTURE = b"\\pict"
-BROKEN_DATA = re.compile(r"\\bin(?!\d)")  # without the length that it must have
-TITLE = re.compile(r"\{\\info\b.*?\{\\title\s+([^{}\\]+)\}", re.DOTALL)
+BROKEN_DATA = pattern_of(r"\\bin(?!\d)")  # without the length that it must have
+TITLE = pattern_of(r"\{\\info\b.*?\{\\title\s+([^{}\\]+)\}", re.DOTALL)
 
 
 def read_rtf(data: bytes, meter: FileMeter) -> Document:

@@ -1,21 +1,22 @@
 """Removes the running headers, footers and page numbers of a paged text."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from lightrag_jsonl.core.patterns import pattern_of
 
 FEWEST_PAGES = 3  # with the same line
 DENSITY = 0.45  # of the pages from the first to the last such line; on facing pages they alternate
 # beside a page number: "Patient 12" is the name of a page, "The annual report 12" is not
 FEWEST_WORDS = 3
 
-_PAGE_NUMBER = re.compile(r"\d{1,5}")
-_PAGE_WORDS = re.compile(
+_PAGE_NUMBER = pattern_of(r"\d{1,5}")
+_PAGE_WORDS = pattern_of(
     r"(?i)\b(?:pages?|pp?|pg|seite|s|página|pagina|pág|strona|str|sida|side|sivu|стр|страница|of|von|de|"
     r"di|sur|av|z|из)\b\.?|[第页頁共/|–—\-·•.\s()\[\]]|ページ|쪽"
 )
-_SIDE_NUMBER = re.compile(
+_SIDE_NUMBER = pattern_of(
     r"(?:(?P<before>\d{1,5})[\s|·•–—-]+)?(?P<text>\D.*?)(?:[\s|·•–—-]+(?P<after>\d{1,5}))?"
 )
 

@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
+_FENCE = pattern_of(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

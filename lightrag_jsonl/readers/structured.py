@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.readers.chats import chat_document
 from lightrag_jsonl.readers.limits import FileMeter
@@ -17,8 +18,8 @@ TITLE_ELEMENTS = frozenset(["title", "head", "heading", "subtitle", "dc:title"])
 PARAGRAPH_ELEMENTS = frozenset(
     ["p", "para", "simpara", "paragraph", "ab", "l", "li", "item", "note", "verse"]
 )
-NO_ATTRIBUTES = re.compile(r"\{|id$|ref$|href$|class$|style$|xmlns|schemaLocation")
-_HTML_TAG = re.compile(r"</\w+>|<br */?>")
+NO_ATTRIBUTES = pattern_of(r"\{|id$|ref$|href$|class$|style$|xmlns|schemaLocation")
+_HTML_TAG = pattern_of(r"</\w+>|<br */?>")
 
 
 def read_json(data: bytes, meter: FileMeter) -> Document:

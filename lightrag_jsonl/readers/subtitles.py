@@ -1,17 +1,17 @@
 """Reads subtitles and captions: the spoken words, below the times at which they are said."""
 
-import re
 from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.web import html_text
 
 PAUSE = 4.0  # seconds without a word, after which a paragraph begins
-STYLE = re.compile(r"\{\\[^{}\n]*\}")  # of SubStation Alpha, which many .srt files have: {\an8}
+STYLE = pattern_of(r"\{\\[^{}\n]*\}")  # of SubStation Alpha, which many .srt files have: {\an8}
 STRETCH = 120.0  # seconds below one heading
 
 

@@ -1,13 +1,13 @@
 """Reads tables: each row becomes a paragraph with the names of its columns."""
 
 import csv
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from itertools import zip_longest
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
 from lightrag_jsonl.readers.merged_cells import FilledRows, merged_ranges
@@ -18,7 +18,7 @@ DELIMITERS = ",;\t|"
 LONGEST_SHEET = 1_048_576  # rows, by the specification of Excel; blank ones come one by one
 MOST_HEADER_ROWS = 3
 
-_YEAR_CELL = re.compile(r"(?:1[5-9]|20)\d\d")
+_YEAR_CELL = pattern_of(r"(?:1[5-9]|20)\d\d")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Reads LaTeX by pylatexenc as a text with headings as in Markdown."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.limits import FileMeter
@@ -70,7 +70,7 @@ SILENT = {
     **dict.fromkeys(["setlength", "addtolength", "setcounter", "addtocounter", "fontsize"], "{{"),
     **dict.fromkeys(["addcontentsline", "definecolor", "newtheorem"], "{{{"),
 }
-CODE_ENVIRONMENT = re.compile(r"\\(begin|end)\{(?:lstlisting|minted)\}")
+CODE_ENVIRONMENT = pattern_of(r"\\(begin|end)\{(?:lstlisting|minted)\}")
 # Commands of layout that have no words.
 SWITCHES = frozenset(
     words(
@@ -87,8 +87,8 @@ TITLE_FIELDS = ("title", "author", "date")
 OWN_WRITING = frozenset(
     [*SECTION_LEVELS, *SILENT, *TITLE_FIELDS, "item", "href", "url", "footnote"]
 )
-PLACE = re.compile(r"#([1-9])")
-CODE_OPTIONS = re.compile(r"\A(?:\[[^\]\n]*\]|\{[^}\n]*\})*[ \t]*\n?")
+PLACE = pattern_of(r"#([1-9])")
+CODE_OPTIONS = pattern_of(r"\A(?:\[[^\]\n]*\]|\{[^}\n]*\})*[ \t]*\n?")
 LONGEST_DEFINITION = 1_000  # characters of a command of the document's own
 
 

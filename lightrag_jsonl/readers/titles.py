@@ -3,19 +3,20 @@
 import re
 
 from lightrag_jsonl.core.cjk import is_cjk
+from lightrag_jsonl.core.patterns import pattern_of
 
 BEGINNING = 4_000  # characters, in which a document says what it is called
 FEWEST_TITLE_WORDS = 2
 FEWEST_TITLE_CHARACTERS = 4  # characters
 LONGEST_TITLE = 200  # characters
 
-_MARKDOWN_HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*?)[ \t]*#*$", re.MULTILINE)
-_FENCED = re.compile(
+_MARKDOWN_HEADING = pattern_of(r"^(#{1,6})[ \t]+(\S.*?)[ \t]*#*$", re.MULTILINE)
+_FENCED = pattern_of(
     r"^[ \t]*(`{3,}(?!`)|~{3,}(?!~))[^\n]*\n.*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE
 )
-_LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
-_EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|\{#[^}\n]*\}|<[^<>\n]*>")
-_WORDS = re.compile(r"\w+")
+_LINK = pattern_of(r"!?\[([^\[\]\n]*)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
+_EMPHASIS = pattern_of(r"[*`]+|(?<!\w)_+|_+(?!\w)|\{#[^}\n]*\}|<[^<>\n]*>")
+_WORDS = pattern_of(r"\w+")
 
 
 def heading_title(text: str) -> str | None:

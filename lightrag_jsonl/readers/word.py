@@ -1,11 +1,11 @@
 """Reads documents of Word."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Document, Picture
 from lightrag_jsonl.readers.drawings import DRAWING, RELATIONSHIP, drawing_text
 from lightrag_jsonl.readers.formulas import formula_text
@@ -32,7 +32,7 @@ HIDDEN_ELEMENTS = frozenset(
 WRAPPERS = frozenset(
     ["sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag", "AlternateContent", "Choice"]
 )
-_HEADING_STYLE = re.compile(r"(?i)heading ([1-6])$")
+_HEADING_STYLE = pattern_of(r"(?i)heading ([1-6])$")
 
 
 def read_docx(data: bytes, meter: FileMeter) -> Document:

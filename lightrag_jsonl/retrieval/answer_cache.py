@@ -4,7 +4,6 @@ Used only with `QueryParam.similarity_reuse`: similar questions may want differe
 """
 
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +13,7 @@ import numpy as np
 from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.core.errors import EmbeddingError, StorageError
 from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import ModelTask
@@ -25,7 +25,7 @@ from lightrag_jsonl.storage.views import Transaction
 SAME_MEANING = 0.8  # the least score by which the model says that two questions mean the same
 ANSWER_TASKS: tuple[ModelTask, ...] = ("keywords", "select", "answer", "judge")
 MOST_SIMILAR = 3  # at most so many similar questions are put to the model
-_LIKENESS = re.compile(r"\s*(0?\.\d+|0|1(?:\.0+)?)[.。]?\s*")  # from 0 to 1, and nothing else
+_LIKENESS = pattern_of(r"\s*(0?\.\d+|0|1(?:\.0+)?)[.。]?\s*")  # from 0 to 1, and nothing else
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import Lock
+from typing import TYPE_CHECKING
 
-import graspologic_native
 import numpy as np
 
 from lightrag_jsonl.core.answers import Community
@@ -20,6 +20,9 @@ from lightrag_jsonl.retrieval.filtering import entity_names
 from lightrag_jsonl.retrieval.hits import column, distinct_rows
 from lightrag_jsonl.retrieval.task import SearchTask
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+
+if TYPE_CHECKING:
+    from graspologic_native import HierarchicalCluster
 
 SEED = 1
 LARGEST_COMMUNITY = 100  # entities and chunks of a community; a larger one is divided into parts
@@ -82,14 +85,14 @@ def find_communities(task: SearchTask) -> tuple[CommunityRows, ...]:
     edges = graph.edges()
     if not edges:
         return ()
-    clusters = graspologic_native.hierarchical_leiden(
-        edges, max_cluster_size=LARGEST_COMMUNITY, seed=SEED
-    )
+    from graspologic_native import hierarchical_leiden
+
+    clusters = hierarchical_leiden(edges, max_cluster_size=LARGEST_COMMUNITY, seed=SEED)
     return _community_tree(graph, clusters)
 
 
 def _community_tree(
-    graph: "NodeGraph", clusters: Sequence[graspologic_native.HierarchicalCluster]
+    graph: "NodeGraph", clusters: "Sequence[HierarchicalCluster]"
 ) -> tuple[CommunityRows, ...]:
     """The communities of level 0 with their parts, from the clusters that Leiden found on all levels."""
     positions = {node: at for at, node in enumerate([*sorted(graph.entities), *graph.chunks])}

@@ -1,6 +1,5 @@
 """Writes a context as the text that a model reads: passages, entities, relations, sources."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,6 +15,7 @@ from lightrag_jsonl.core.languages import (
     Language,
 )
 from lightrag_jsonl.core.names import name_key, nfkc_casefold
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.core.text import cut, on_one_line
 from lightrag_jsonl.core.types import (
@@ -38,14 +38,14 @@ SHOWN_PREDICATES = 5  # of a relation, in each direction
 SHOWN_TEXTS = 3  # of the description of an entity or a relation that the question does not name
 VALUE_LENGTH = 100  # characters of an alias, or of the name or the value of such a statement
 
-_LINE_MARK = re.compile(r"\s*(?:(?:#{1,6}|[-*+•·●▪>]|\d{1,3}[.)])\s+)+")
-_GAP = re.compile(r" {4,}")
-_BARE_WORD = re.compile(r"[^\W_]+")
+_LINE_MARK = pattern_of(r"\s*(?:(?:#{1,6}|[-*+•·●▪>]|\d{1,3}[.)])\s+)+")
+_GAP = pattern_of(r" {4,}")
+_BARE_WORD = pattern_of(r"[^\W_]+")
 _ENDING_MARKS = ".!?…。！？｡;；:：,，、"
 _CLOSING_MARKS = "\"'”’」』）)]】〕》〉»*_"
 _EMPTY_WORDS = frozenset(("a", "an", "the", "is", "are", "was", "were"))
 _BEFORE_NUMBER = r"(?:[^\w\[\]］】]|_){0,9}"
-_OPENED_NUMBER = re.compile(  # a class of characters comes first, since `re` looks for that fast
+_OPENED_NUMBER = pattern_of(  # a class of characters comes first, since `re` looks for that fast
     r"[\[［【(（<](?<!\\.)"
     rf"(?:(?<=[\[［【])(?={_BEFORE_NUMBER}(?:{CITATION_LABEL}{_BEFORE_NUMBER})?\d)"
     rf"|(?<=[(（])(?={_BEFORE_NUMBER}{SOURCE_LABEL}{_BEFORE_NUMBER}\d)|(?<=<)sup>(?=\s*\d))"

@@ -1,7 +1,6 @@
 """The entities that a question names, also by aliases stated in the visible documents."""
 
 import itertools
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import numpy as np
 
 from lightrag_jsonl.core.cjk import CJK
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.retrieval.hits import column
 from lightrag_jsonl.retrieval.task import SearchTask
@@ -22,8 +22,8 @@ LONGEST_NAME = 12  # words; names up to this length are looked for in the questi
 LONGEST_CJK_NAME = 16  # characters; likewise
 NAME_LIMIT = 2_000  # spans of the question that are looked up as names
 
-_SPAN_PART = re.compile(rf"([{CJK}])|[^\s{CJK}]+")
-_POSSESSIVE = re.compile(r"['’]s?\W*$")
+_SPAN_PART = pattern_of(rf"([{CJK}])|[^\s{CJK}]+")
+_POSSESSIVE = pattern_of(r"['’]s?\W*$")
 _SURROUNDINGS = "?!.,;:…？！。，、；：\"“”'‘’()（）[]《》〈〉「」『』【】"
 
 NameSpan: TypeAlias = tuple[int, int, str]  # start, end, name key

@@ -6,7 +6,6 @@ next request writes the report anew. A purge deletes reports like all answers wi
 of deleted documents.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +16,7 @@ import msgspec
 from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.answers import Community, CommunityReport, Finding
 from lightrag_jsonl.core.errors import LightRAGError
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
@@ -41,9 +41,9 @@ FRAMING_TOKENS = 8  # added by the chat format to the two messages
 NAMES_LISTED = 40  # of entities, listed in the prompt
 LEAST_ENTITIES = 3  # of a community; its passages say as much as a report on fewer
 
-_ANY_LETTER = re.compile(r"[^\W\d_]")
-_PASSAGE_NUMBER = re.compile(r"\d{1,6}")
-_CITED = re.compile(r"(?<!\s)\s*[\[［【][\d\s,，、;；-]{1,80}[\]］】]")
+_ANY_LETTER = pattern_of(r"[^\W\d_]")
+_PASSAGE_NUMBER = pattern_of(r"\d{1,6}")
+_CITED = pattern_of(r"(?<!\s)\s*[\[［【][\d\s,，、;；-]{1,80}[\]］】]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

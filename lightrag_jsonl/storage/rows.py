@@ -3,7 +3,6 @@
 Row ids are positive integers, unique for each kind; ids and names for users are texts.
 """
 
-import re
 from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -14,6 +13,7 @@ from lightrag_jsonl.core.dates import first_day, iso_date
 from lightrag_jsonl.core.front_matter import is_front_matter
 from lightrag_jsonl.core.languages import STATING_NOTHING
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.pictures import SeenPicture
 from lightrag_jsonl.core.text import digest, folded_passage
 
@@ -22,7 +22,7 @@ Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
 Mention = TypeVar("Mention", t.EntityMention, t.RelationMention)
 Choice = TypeVar("Choice", str, tuple[str, str])
 
-_NUMERAL = re.compile(r"[\d〇零一二三四五六七八九十百千万亿两]")
+_NUMERAL = pattern_of(r"[\d〇零一二三四五六七八九十百千万亿两]")
 MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
 # A mention's position, from the highest bits to the lowest: the day of the document, one more than the

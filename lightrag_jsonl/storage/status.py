@@ -1,6 +1,5 @@
 """What an index holds, for people: totals, and the state of each document."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,12 +10,13 @@ from typing import NamedTuple
 
 from lightrag_jsonl.core.answers import Context
 from lightrag_jsonl.core.index_reports import DocumentStatus, ReadingState, Status
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import first_words
 from lightrag_jsonl.core.types import ExtractionReport, Failure, Kind
 from lightrag_jsonl.storage.rows import ChunkReport, DocumentLabel, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.views import StoreView
 
-UNNAMED = re.compile(
+UNNAMED = pattern_of(
     r"doc-(?:[0-9a-f]{16}){1,2}"
 )  # id of a text without one; LightRAG's are longer
 TITLE_LENGTH = 40  # characters, of a text without a title

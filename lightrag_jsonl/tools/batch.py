@@ -5,7 +5,6 @@ requests without an answer in the cache: about chunks, to resume and glean, and 
 """
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from anyio import to_thread
 from lightrag_jsonl.core import types
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.index_reports import InsertReport, SkippedFile
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import LLM, Extractor
 from lightrag_jsonl.core.types import (
     Chunk,
@@ -39,7 +39,7 @@ Round: TypeAlias = Literal["extraction", "summaries", "done"]
 URL = "/v1/chat/completions"
 MAX_REQUESTS = 50_000  # in one file: the limit of the providers
 ENCODER = msgspec.json.Encoder()
-REQUEST_ID = re.compile("[0-9a-f]{64}")
+REQUEST_ID = pattern_of("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Imports a working directory of LightRAG or nano-graphrag without model calls."""
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from anyio import to_thread
 
 from lightrag_jsonl.core.errors import ConfigError, required_packages
 from lightrag_jsonl.core.names import clean_name, name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Json, Record
 from lightrag_jsonl.indexing.progress import ShowProgress
@@ -32,7 +32,7 @@ SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 QUOTES = "\"'“”"
 NO_FILE = ("", "unknown_source", "no-file-path")
 CHUNK_ENDS = "\ufffd \t\r\n"  # ignored there: from cutting inside a character, or stripping
-KEYWORD_SEPARATORS = re.compile("[,，、;；]")
+KEYWORD_SEPARATORS = pattern_of("[,，、;；]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from lightrag_jsonl.core.number_words import (
     ENGLISH_NUMBERS,
     chinese_number,
 )
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.terms import stem
 from lightrag_jsonl.core.text import words
@@ -63,19 +64,19 @@ _MONTHS_IN_FULL = (
 _WORD_NUMBER = "|".join([*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS])
 _CHINESE_NUMERAL = "零〇一二两三四五六七八九十百千万亿"
 _COUNTING_CHARACTERS = "个名人位只条件天日号年月岁次倍种项家台辆座间所部本份张支股句元吨克米公点分秒小周级层届章节度成万亿余多"
-_CLOCK = re.compile(
+_CLOCK = pattern_of(
     r"(?<![\d:.])(?P<hour>\d{1,2})(?:[:.：](?P<minute>\d{2}))?\s*(?P<half>[ap])\.?m\b\.?"
     r"|(?<![\d:.])(?P<hour24>[01]?\d|2[0-4])[:：](?P<minute24>[0-5]\d)(?![\d:])",
     re.IGNORECASE,
 )
-_FRACTION = re.compile(
+_FRACTION = pattern_of(
     r"\b(?P<count>an?|one|two|three|four)[\s-]+(?P<part>half|thirds?|quarters?|fifths?)\b"
     r"|(?P<bare>\bhalf\b)(?!-)"
     r"|(?P<below>[一二三四五六七八九十百])分之(?P<above>[一二三四五六七八九十百零点]+)|(?P<cjk_half>一半|过半)"
     r"|(?P<tenths>[一两二三四五六七八九])成(?P<and_half>半)?(?![为立功长员果就本人品分])",
     re.IGNORECASE,
 )
-_WRITTEN_NUMBER = re.compile(
+_WRITTEN_NUMBER = pattern_of(
     rf"(?P<currency>US\$|[$€£¥])?\s?(?:"
     rf"(?P<digits>(?<![\w.,/-])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![A-Za-z\d.,_])\d+(?:\.\d+)?)"
     rf"(?:(?P<cjk_multiplier>[十百千万亿]+)(?P<cjk_rest>\d+(?:\.\d+)?[千万])?"
@@ -85,25 +86,25 @@ _WRITTEN_NUMBER = re.compile(
     rf")(?P<unit>[)）]?\s?(?:-|–)?\s?(?:{_UNIT_PATTERN})(?![A-Za-z]))?",
     re.IGNORECASE,
 )
-_NUMERAL = re.compile(r"[\d零〇一二两三四五六七八九十百千万亿半月]")
-_WORD_LETTERS = re.compile("[a-z]+")
+_NUMERAL = pattern_of(r"[\d零〇一二两三四五六七八九十百千万亿半月]")
+_WORD_LETTERS = pattern_of("[a-z]+")
 _VALUE_WORDS = frozenset(
     [
         *(*ENGLISH_NUMBERS, *ENGLISH_MULTIPLIERS, *FRACTIONS),
         *[month.lower() for month in _MONTHS_IN_FULL],
     ]
 )
-_PIECE_BORDER = re.compile(r"\n|(?<=[.!?][\s])(?=[A-Z])|(?<=[。！？])")
-_ORDINAL_AFTER = re.compile(r"\s?(?:st|nd|rd|th)\b", re.IGNORECASE)
-_WORD_BEHIND = re.compile(rf"[\s-]*(?P<word>[A-Za-z]+|[{CJK}])")
-_RANGE_TO = re.compile(r"\s?(?:-|–|—|~|～|至|到|to|or|and|或)\s?$", re.IGNORECASE)
-_ROUNDED = re.compile(
+_PIECE_BORDER = pattern_of(r"\n|(?<=[.!?][\s])(?=[A-Z])|(?<=[。！？])")
+_ORDINAL_AFTER = pattern_of(r"\s?(?:st|nd|rd|th)\b", re.IGNORECASE)
+_WORD_BEHIND = pattern_of(rf"[\s-]*(?P<word>[A-Za-z]+|[{CJK}])")
+_RANGE_TO = pattern_of(r"\s?(?:-|–|—|~|～|至|到|to|or|and|或)\s?$", re.IGNORECASE)
+_ROUNDED = pattern_of(
     r"(?P<about>\b(?:about|around|approximately|roughly|some|circa|nearly|almost|close to|approx\.?)|约|大约|近|将近|接近)\s*$"
     r"|(?P<over>\b(?:over|more than|above|exceeding|at least)|超过|逾|多达|至少)\s*$",
     re.IGNORECASE,
 )
-_OVER_AFTER = re.compile(r"\s?(?:多|余|\+)")
-_ABOUT_AFTER = re.compile(r".{0,3}左右")
+_OVER_AFTER = pattern_of(r"\s?(?:多|余|\+)")
+_ABOUT_AFTER = pattern_of(r".{0,3}左右")
 _OPENING_QUOTES = tuple('“"‘《「')
 _CLOSING_QUOTES = tuple('”"’》」')
 
@@ -279,7 +280,7 @@ _DATES = tuple(
     )
 )
 _MONTH_BEGINNINGS = [month[:3].lower() for month in _MONTHS_IN_FULL]
-_LONE_MONTH = re.compile(rf"\b(?P<month>{'|'.join(_MONTHS_IN_FULL)})\b")
+_LONE_MONTH = pattern_of(rf"\b(?P<month>{'|'.join(_MONTHS_IN_FULL)})\b")
 
 
 def _part_of_quantity(text: str | None) -> int:
@@ -317,7 +318,7 @@ def _date_facts(text: str) -> list[ClaimFact]:
 
 # ── quotations ──────────────────────────────────────────────────────────────────
 
-_QUOTED = re.compile(
+_QUOTED = pattern_of(
     r"“([^“”\n]{2,400})”|「([^「」\n]{2,400})」|(?<!\w)\"([^\"\n]{2,400})\"(?!\w)|《([^《》\n]{1,80})》"
 )
 
@@ -335,7 +336,7 @@ def _quotation_facts(text: str) -> Iterator[ClaimFact]:
 
 # ── names ───────────────────────────────────────────────────────────────────────
 
-_WORD_LIKE_A_NAME = re.compile(
+_WORD_LIKE_A_NAME = pattern_of(
     r"(?<![\w'’])(?:[A-Z]\.(?:\s?[A-Z]\.)*|[^\W\d_a-zß-öø-ÿ][\w'’&.-]*[\w]|[A-Z])"
 )
 _BEFORE_SENTENCES = '.!?:;…"“‘([*•#>-\n'
@@ -345,8 +346,8 @@ _LONGEST_DOUBTFUL = 2  # characters of a Chinese name
 _TITLES_OF_PEOPLE = "mr mrs ms miss dr prof professor sir lady lord st"
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _NO_NAMES = words(f"{_TITLES_OF_PEOPLE} {_WEEKDAYS} i no the a an ok am pm")
-_CJK_CHARACTER = re.compile(f"[{CJK}]")
-_CAPITAL_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+")
+_CJK_CHARACTER = pattern_of(f"[{CJK}]")
+_CAPITAL_INSIDE = pattern_of(r"(?<=[a-z,] )[A-Z][\w'-]+")
 
 
 def capitalized_words(text: str) -> frozenset[str]:
@@ -480,7 +481,7 @@ def name_facts(text: str, is_known: Callable[[str], bool]) -> list[ClaimFact]:
 _LIMITS = words(  # "not only", "not until", "not beyond": it is, with a limit
     "only just merely necessarily least until unless beyond except more less 只 仅 除非 除了 超过 才"
 )
-_ENGLISH_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\d.,]*|[.,;:!?()—–]")
+_ENGLISH_TOKEN = pattern_of(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\d.,]*|[.,;:!?()—–]")
 _SCOPE_ENDS = frozenset(".,;:!?()—–，。；：！？、（）")
 _SCOPE = 2  # words of content after a negation that it is said of
 _FARTHEST = 8  # words after it

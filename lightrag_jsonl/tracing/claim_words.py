@@ -4,6 +4,7 @@ hedges and the like. No list of things.
 
 import re
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import words
 
 ENGLISH_MULTIPLIERS = {
@@ -102,14 +103,14 @@ HEDGES = words(
 )
 
 # What an answer says to its reader, or of its sources, states nothing of their subject.
-OFFERS = re.compile(
+OFFERS = pattern_of(
     r"^(?:i hope|let me know|feel free|if you (?:need|have|want|would|'d)|please (?:let|ask|note|feel|provide)"
     r"|would you|do you|happy to|i can(?:not|'t)? |i(?:'m| am) |i could not|i couldn't|here (?:is|are)\b|sure[,!.]"
     r"|in (?:summary|conclusion)\W*$|thank|sorry|based on the (?:context|passages?|provided)\b[^,.]*(?:[,.]\W*)?$)"
     r"|^(?:希望|如有|如需|如果您|如果你|请告诉|请问|欢迎|以下是|抱歉|对不起|很高兴|我无法|我不能|谢谢|需要(?:我|更多)|[^。]*您(?:想|希望|需要|问))",
     re.IGNORECASE,
 )
-SOURCES_AS_SUBJECT = re.compile(
+SOURCES_AS_SUBJECT = pattern_of(
     r"\b(?:context|passages?|sources?|excerpts?|documents?|texts?|information)\b[^.]{0,40}"
     r"\b(?:does|do|did|is|are)(?:n['’]t| not)\s+(?:\w+\s+)?"
     r"(?:mention|say|specif|stat|provid|giv|contain|includ|indicat|explain|available|enough|nam|tell|describ|answer)"

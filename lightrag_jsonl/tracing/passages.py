@@ -1,7 +1,6 @@
 """The passages that claims are judged by: their sentences, the words of each, and the nearest to a claim."""
 
 import math
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from lightrag_jsonl.core.answers import Span
 from lightrag_jsonl.core.cjk import CJK, has_cjk, simplified
 from lightrag_jsonl.core.headings import find_headings
 from lightrag_jsonl.core.names import nfkc_casefold
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import GRAMMAR_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
@@ -26,9 +26,9 @@ from lightrag_jsonl.tracing.claim_facts import (
 BEST = 3  # sentences that share most words with a claim; they and their neighbours are looked at
 _WORDS_A_SENTENCE = 20  # about
 _LONGEST_HEADING = 60  # characters, of one without a mark
-_CJK_CHARACTER = re.compile(f"[{CJK}]")
-_LATIN_LETTERS = re.compile("[A-Za-z]+")
-_INITIAL = re.compile(r"\b[A-Z](?=\w)")
+_CJK_CHARACTER = pattern_of(f"[{CJK}]")
+_LATIN_LETTERS = pattern_of("[A-Za-z]+")
+_INITIAL = pattern_of(r"\b[A-Z](?=\w)")
 _NEAR = 0.5  # of the words of a claim, in a sentence about the same
 
 

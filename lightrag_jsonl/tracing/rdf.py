@@ -1,6 +1,5 @@
 """RDF: the URIs in a trace, triples as text, and the serialization of triples."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -11,6 +10,7 @@ import msgspec
 from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import digest, sanitize
 from lightrag_jsonl.core.types import Page
 
@@ -30,10 +30,10 @@ PREFIXES = {
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
 _URI_NAMES = {"session": "session", "end": "session", "chunk": "answer"}
-_TRACE_URI = re.compile(r"urn:trustgraph:(?:prov:)?[a-z]+:([^:]+)(?::[0-9]+)?")
+_TRACE_URI = pattern_of(r"urn:trustgraph:(?:prov:)?[a-z]+:([^:]+)(?::[0-9]+)?")
 _DATATYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "double"}
 _STAR_NOTATION = {"<<(": "<<", ")>>": ">>"}
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|<(?!<)[^>]*>|<<\(|\)>>')
+_TOKENS = pattern_of(r'"(?:[^"\\]|\\.)*"|<(?!<)[^>]*>|<<\(|\)>>')
 
 
 def stage_uri(stage: str, trace_id: str) -> str:

@@ -13,13 +13,14 @@ from lightrag_jsonl.core.citation_markers import (
 )
 from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.languages import FIXED_WORDS
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.tracing.claim_words import OFFERS, SOURCES_AS_SUBJECT
 
-_LEADING = re.compile(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
-_MARKER_BEHIND = re.compile(rf"[^\S\n]*{CITATION_MARKER.pattern}")  # a sentence: "… Warsaw. [1]"
+_LEADING = pattern_of(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
+_MARKER_BEHIND = pattern_of(rf"[^\S\n]*{CITATION_MARKER.pattern}")  # a sentence: "… Warsaw. [1]"
 _JOINTS = ",，、;；。."
 _ENOUGH_TERMS = 2
 _LEAST_TERMS = 3  # of a statement; fewer are a heading or "I hope this helps."
@@ -33,8 +34,8 @@ _NO_STATEMENT_BEGINNINGS = (
     *[words.as_of_documents.partition("{}")[0] for words in FIXED_WORDS.values()],
     *[words.nothing_with.partition("{}")[0] for words in FIXED_WORDS.values()],
 )
-_LIST_MARK = re.compile(r"(?:[-*+•·]|\(?\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、])\s*")
-_REFERENCES = re.compile(  # the heading of a list of sources, which some models add
+_LIST_MARK = pattern_of(r"(?:[-*+•·]|\(?\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[)）、])\s*")
+_REFERENCES = pattern_of(  # the heading of a list of sources, which some models add
     r"^[ \t\u3000#*]*(?:references?|sources?|citations?|参考(?:资料|文献|来源)?|引用(?:来源)?|来源|资料来源)[ \t\u3000*]*+[:：]?[ \t\u3000*]*+$",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import lightrag_jsonl
 from lightrag_jsonl.core.answers import Context
+from lightrag_jsonl.core.patterns import LatePattern
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.readers.limits import FileLimits, FileMeter
@@ -312,7 +313,9 @@ def _matched(pattern: re.Pattern[Any], method: str, text: str) -> None:
 
 
 def _patterns_in(path: str, value: object, depth: int) -> Iterator[tuple[str, re.Pattern[Any]]]:
-    if isinstance(value, re.Pattern):
+    if isinstance(value, LatePattern):
+        yield path, value.compiled
+    elif isinstance(value, re.Pattern):
         yield path, value
     elif depth and isinstance(value, tuple | list | set | frozenset):
         for number, item in enumerate(value):

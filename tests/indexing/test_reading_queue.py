@@ -55,7 +55,7 @@ async def groups_read_in(order: Sequence[int], *, unread: int | None = None) -> 
         queue.put(document_of(number))
     ended[order[0]].set()
     groups: list[list[str]] = []
-    while group := await queue.last_group():
+    while group := await queue.next_group():
         groups.append([document.id for document in group])
         queue.committed(group)
     return groups

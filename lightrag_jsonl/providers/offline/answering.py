@@ -15,6 +15,7 @@ from lightrag_jsonl.core.languages import FIXED_WORDS, FixedWords, Language
 from lightrag_jsonl.core.list_questions import asks_for_list
 from lightrag_jsonl.core.names import folded_text
 from lightrag_jsonl.core.numbered_parts import NumberedPart, numbered_parts
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.question_scope import asks_about_everything
 from lightrag_jsonl.core.user_code import embed_texts
@@ -42,11 +43,11 @@ _COUNTS: Mapping[str, int] = {
     **{"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6},
 }
 _COUNT_WORD = r"a|single|one|two|three|four|five|six|\d{1,3}"
-_SENTENCE_COUNT = re.compile(  # the last number counts: "two or three short sentences"
+_SENTENCE_COUNT = pattern_of(  # the last number counts: "two or three short sentences"
     rf"\b(?P<number>{_COUNT_WORD})(?:\s+(?!(?:{_COUNT_WORD})\b)\w+){{0,2}}\s+sentences?\b",
     re.IGNORECASE,
 )
-_CHINESE_SENTENCE_COUNT = re.compile(
+_CHINESE_SENTENCE_COUNT = pattern_of(
     r"(?P<number>[一二两三四五六]|\d{1,3})\s*个?[^，。；\s\d一二两三四五六]{0,4}?句"
 )
 

@@ -1,11 +1,11 @@
 """Names and content words of Chinese texts, by a tagger or a segmenter's parts of speech, and by marks."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from lightrag_jsonl.core.cjk import has_cjk, simplified
 from lightrag_jsonl.core.options import Tagger
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
@@ -21,8 +21,8 @@ from lightrag_jsonl.providers.offline.phrases import (
 from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segmented
 from lightrag_jsonl.providers.offline.tagging import tagged_names
 
-_WORK_TITLE = re.compile(r"《([^《》\n]{1,40})》")
-_LATIN = re.compile(
+_WORK_TITLE = pattern_of(r"《([^《》\n]{1,40})》")
+_LATIN = pattern_of(
     r"(?<![A-Za-z0-9])[a-z]*[A-Z][A-Za-z0-9.+&'’-]*(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
     r"(?: (?:of |the |and )*[A-Z0-9][A-Za-z0-9.+&'’-]*){0,5}"
 )

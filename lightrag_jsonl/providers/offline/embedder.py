@@ -1,7 +1,6 @@
 """Embeds texts by hashing their words and n-grams: no model, no vocabulary."""
 
 import math
-import re
 import unicodedata
 import zlib
 from collections import Counter
@@ -12,6 +11,7 @@ import numpy as np
 from anyio import to_thread
 
 from lightrag_jsonl.core.cjk import FUNCTION_CHARACTERS, has_cjk
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms
@@ -32,7 +32,7 @@ _HALF_FUNCTION_WEIGHT = 0.3  # of a CJK bigram with one function character
 _LONE_CHARACTER = 0.25  # weight of one CJK character, relative to a bigram
 _PIECE_LENGTHS = (3, 4, 5)
 _CAPITALS_FACTOR = 2.0  # for capitalized words, which are mostly names
-_CAPITALIZED_WORD = re.compile(r"[A-ZÀ-ÞΑ-ΩА-Я][^\W_]*(?:['’][^\W_]+)*")
+_CAPITALIZED_WORD = pattern_of(r"[A-ZÀ-ÞΑ-ΩА-Я][^\W_]*(?:['’][^\W_]+)*")
 _NO_LENGTH = 1e-9
 _LONGEST_WORD = 40  # characters; longer "words" are addresses or data, and are cut
 _FUNCTION_TERMS = frozenset(word.replace("'", "") for word in FUNCTION_WORDS)

@@ -1,6 +1,5 @@
 """Names and content words of English texts: names by their capitals."""
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 
 import regex
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
@@ -52,7 +52,7 @@ _CAPITALIZED_NAME = regex.compile(
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’]){_CAPITALIZED}"
     rf"(?:{_WORD_GAP}(?:{_INNER_WORD}{_WORD_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b(?![.,]\d)))*"
 )
-_YEAR_WITH_ERA = re.compile(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
+_YEAR_WITH_ERA = pattern_of(r"\b(?:(?:AD|BC|BCE|CE)\s\d{1,4}|\d{1,4}\s(?:AD|BC|BCE|CE))\b")
 _ENGLISH_WORD = regex.compile(
     rf"(?<![\p{{L}}\p{{M}}\p{{N}}'’-])\p{{L}}(?:[\p{{L}}\p{{M}}\p{{N}}'’-]*{_WORD_LETTER})?"
 )

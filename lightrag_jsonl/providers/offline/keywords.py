@@ -10,6 +10,7 @@ from lightrag_jsonl.core.answers import Keywords
 from lightrag_jsonl.core.cjk import has_cjk, is_lone, simplified
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.question_scope import YEAR
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.text import sanitize
@@ -21,15 +22,15 @@ from lightrag_jsonl.providers.offline.sentences import find_sentences, written_i
 _TURNS = 8  # of a conversation that a question may lean on
 _TURN_CHARACTERS = 1000  # of a turn that are read
 _TURN_NAMES = 4  # taken from one turn
-_VERB_FORM = re.compile(r"ing\b")  # "the country containing Nugegoda"
-_CHINESE_FUNCTION_WORD = re.compile(
+_VERB_FORM = pattern_of(r"ing\b")  # "the country containing Nugegoda"
+_CHINESE_FUNCTION_WORD = pattern_of(
     "|".join(sorted(filter(has_cjk, FUNCTION_WORDS), key=len, reverse=True))
 )
-_WORD_OR_DECIMAL = re.compile(r"\d+(?:[.．]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")
-_FOLLOWING = re.compile(  # the beginning or end of a question that goes on with another subject
+_WORD_OR_DECIMAL = pattern_of(r"\d+(?:[.．]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")
+_FOLLOWING = pattern_of(  # the beginning or end of a question that goes on with another subject
     r"^\W*(?:(?:and|or|but)\b|(?:what|how) about\b|那)|呢\W*$", re.IGNORECASE
 )
-PERSONAL_PRONOUN = re.compile(  # explained by an earlier turn or sentence
+PERSONAL_PRONOUN = pattern_of(  # explained by an earlier turn or sentence
     r"\b(?:he|she|it|they|him|her|hers|them|his|its|their|theirs)\b"
     r"|[他她它](?!乡|日|山)|其(?!他|它|中|实|余)|此人|前者|后者|後者",
     re.IGNORECASE,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from lightrag_jsonl.core.cjk import CJK, has_cjk, simplified
 from lightrag_jsonl.core.names import clean_name
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.text import words
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
@@ -14,15 +15,15 @@ from lightrag_jsonl.providers.offline.segmentation import SegmentedWord, segment
 CLAUSE = "a clause or a list, not a name"
 COMMON_WORD = "a common word, not a name"
 _LETTER_OF_WORD = rf"[^\W_{CJK}]"  # of a word written with spaces
-_LEADING_ARTICLE = re.compile(
+_LEADING_ARTICLE = pattern_of(
     r"^(?:the|an?) ", re.IGNORECASE
 )  # the rules leave it out of names, too
 _LEAST_CHINESE_NAME = 2  # characters: single ones are parts of many words
-_CLAUSE_MARKS = re.compile(r"[，。；：！？、…]|[;:!?] |, | \. ")
-_CLAUSE_ENDS = re.compile(r"[.,;:!?]$(?<!\w\.)|[两几数二三四五六七八九十百千万]人$|曰$|之人$")
+_CLAUSE_MARKS = pattern_of(r"[，。；：！？、…]|[;:!?] |, | \. ")
+_CLAUSE_ENDS = pattern_of(r"[.,;:!?]$(?<!\w\.)|[两几数二三四五六七八九十百千万]人$|曰$|之人$")
 _LONGEST_ENGLISH_NAME = 8  # words
 _INNER_WORDS = words("of the a an and for in on de du da di la le von van der den el al bin")
-_IS_TERM = re.compile(  # after a term: it is defined, not only told of
+_IS_TERM = pattern_of(  # after a term: it is defined, not only told of
     r"['\"”’]?(?:\s*\([^()]{0,160}\))?,?\s+(?:(?:is|are)\s+(?:an?|the|one\s+of)|means|refers\s+to)\s"
 )
 # Parts of speech of the segmenter: first of verbs, then first letters of those of adverbs, pronouns,

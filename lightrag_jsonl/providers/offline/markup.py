@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from lightrag_jsonl.core.display import without_marks
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.text import clipped_at_word
 
-HEADING = re.compile(  # of Markdown and reStructuredText, at the beginning of a sentence
+HEADING = pattern_of(  # of Markdown and reStructuredText, at the beginning of a sentence
     r"#{1,6}\s|[^\n]{1,100}\n([=~^-])\1{2,}[ \t]*$", re.MULTILINE
 )
-_FENCE = re.compile(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
-_MARKUP = re.compile(
+_FENCE = pattern_of(r"^[ \t]*```(?P<language>.*)$", re.MULTILINE)
+_MARKUP = pattern_of(
     r"^[ \t]*(?:>>>|\.\.\.|\$)[ \t].*$"
     r"|^[ \t]*\.\. \S.*$(?:\n[ \t]+:.*$)*"  # directives, with their options
     r"|^(?:\|[\w-]+\| ?)+$|^([=~^-])\1{2,}[ \t]*$"
@@ -22,7 +23,7 @@ _MARKUP = re.compile(
 _MARKS_OF_MARKUP = (  # every match of the pattern above has one of these
     (">>>", "...", "$", ".. ", "|", "===", "~~~", "^^^", "---", "<", "![", "]:")
 )
-_ADDRESS = re.compile(
+_ADDRESS = pattern_of(
     r"(?<=\])(?:\([^()\s][^()\n]*\)|\[[^\[\]\n]*\])"  # of a link
     r"|\b(?:https?|ftp)://[^\s<>\"'`）)\]，。；]+|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{1,60}"
     r"|\b(?:[\w-]{1,60}\.){1,4}(?:com|org|net|io|dev|edu|gov|cn)\b(?:/[^\s<>\"'`）)\]]*)?"

@@ -1,10 +1,10 @@
 """Phrases: the parts of a text that name things, and the title of a text."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import UNKNOWN_TYPE
 
 Spans: TypeAlias = Sequence[tuple[int, int]]
@@ -63,7 +63,7 @@ def title_phrases(text: str, spans: Spans) -> Iterator[Phrase]:
         )
 
 
-_TITLE = re.compile(
+_TITLE = pattern_of(
     r"([^\W_][^()\n。！？，；;：《》=]{0,60}?[^\s.!?…:,;。！？])(?<![.!?]['\"’”])\s*(?:\([^()\n]{1,40}\))?"
 )
 _TITLE_WORDS = 8

@@ -6,40 +6,41 @@ from dataclasses import dataclass
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import STOP_WORDS
 from lightrag_jsonl.core.text import words as word_set
 from lightrag_jsonl.providers.offline.common_words import begins_no_name
 from lightrag_jsonl.providers.offline.markup import HEADING
 from lightrag_jsonl.providers.offline.phrases import Phrase, Spans
 
-_PRONOUN_WORD = re.compile(  # others than these groups are never sure
+_PRONOUN_WORD = pattern_of(  # others than these groups are never sure
     r"(?P<person>\b(?:he|she|his|her)\b|[他她](?!们))|(?P<thing>\bits?\b|它(?!们))"
     r"|\b(?:they|their)\b|[他她它]们",
     re.IGNORECASE,
 )
-_POINTING = re.compile(  # at the beginning of a sentence: to something before
+_POINTING = pattern_of(  # at the beginning of a sentence: to something before
     r"\W*(?:(?:this|these|those|that)\b|[此该这那]|其(?!他|它|中|实|余))", re.IGNORECASE
 )
-_OPENING = re.compile(  # what may stand before a subject: nothing, a time, or "Later, "
+_OPENING = pattern_of(  # what may stand before a subject: nothing, a time, or "Later, "
     r"\W*(?:(?:in|on|by|from|since|during|until|after)\s[^,]{0,30}?\d{4},?\s"
     r"|(?:later|then|soon|afterwards|finally|however),?\s|\d{4}年[^，]{0,8}，?)?",
     re.IGNORECASE,
 )
-_NO_THING = re.compile(  # "It was known that …"
+_NO_THING = pattern_of(  # "It was known that …"
     r".{0,40}?\bit\s+(?:is|was|has|had|seems|seemed|appears|appeared|became|turned|took)\b.{0,80}?"
     r"\b(?:that|to|who|whether|when|until)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _THINGS = ("place", "organization", "work", "event")  # no person
-_BEFORE_SUBJECT = re.compile(r"(?:\W|\b(?:the|mr|mrs|ms|dr|sir|lady)\b)*", re.IGNORECASE)
+_BEFORE_SUBJECT = pattern_of(r"(?:\W|\b(?:the|mr|mrs|ms|dr|sir|lady)\b)*", re.IGNORECASE)
 _LONGEST_PREPOSITION = 12  # characters, with an article
-_OF_PLACE = re.compile(r"\b(?:in|at|near|from)\s+(?:the\s+)?$|[在于]$", re.IGNORECASE)
-_AND = re.compile(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)
-_BRACKETED = re.compile(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a subject and its verb
-_SECOND_WORD = re.compile(r"\s+([^\W\d_]+)")
+_OF_PLACE = pattern_of(r"\b(?:in|at|near|from)\s+(?:the\s+)?$|[在于]$", re.IGNORECASE)
+_AND = pattern_of(r"\s*(?:,|and\b|or\b|&|、|和|与|及)", re.IGNORECASE)
+_BRACKETED = pattern_of(r"\s*\([^()]{0,160}\)|,[^,.;:]{0,120},")  # between a subject and its verb
+_SECOND_WORD = pattern_of(r"\s+([^\W\d_]+)")
 _NO_VERBS = word_set("of and or for in on at from with as the a an to")
-_OWNED = re.compile(r"[的之]")
-_NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
+_OWNED = pattern_of(r"[的之]")
+_NEW_PARAGRAPH = pattern_of(r"\n\s*\n|\n\u3000")
 
 
 @dataclass(frozen=True, slots=True)

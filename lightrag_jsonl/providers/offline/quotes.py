@@ -10,6 +10,7 @@ from lightrag_jsonl.core.citation_markers import CITATION_MARKER
 from lightrag_jsonl.core.cjk import has_cjk, is_cjk
 from lightrag_jsonl.core.display import without_marks
 from lightrag_jsonl.core.names import folded_text
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import LIST_ITEM, TABLE_ROW, sentence_spans
 from lightrag_jsonl.core.stop_words import FUNCTION_WORDS
 from lightrag_jsonl.core.terms import search_terms, stem
@@ -19,14 +20,14 @@ from lightrag_jsonl.providers.offline.markup import HEADING, without_markup
 from lightrag_jsonl.providers.offline.words import VERB_BASES
 
 LONGEST_QUOTE = 800  # characters of one sentence; of a longer one the beginning
-_ITEM_MARK = re.compile(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
-_SPACE_OF_TAG = re.compile(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
-_TABLE_RULE = re.compile(r"[\s|:+-]+")
-_TABLE_RULE_BELOW = re.compile(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")
+_ITEM_MARK = pattern_of(r"\A\s*(?:[-*•·●▪]|\[[ xX]\])\s+(?:\[[ xX]\]\s+)?")
+_SPACE_OF_TAG = pattern_of(r" (?=[.,;:!?](?:\s|\Z))")  # "<b>now</b>." without its tags
+_TABLE_RULE = pattern_of(r"[\s|:+-]+")
+_TABLE_RULE_BELOW = pattern_of(r"\s*\n[ \t|:+]*-[ \t|:+-]*(?:\n|\Z)")
 _STATES_NOTHING = ("?", "？")
 _LEADS_IN = (":", "：")
-_SENTENCE_END = re.compile(r"[.!?。！？…;；][\"'”’」』）)\]*_]*$")
-_NOTE_MARK = re.compile(rf" ?{CITATION_MARKER.pattern}")
+_SENTENCE_END = pattern_of(r"[.!?。！？…;；][\"'”’」』）)\]*_]*$")
+_NOTE_MARK = pattern_of(rf" ?{CITATION_MARKER.pattern}")
 _WORD_JOINER = "\u2060"  # an invisible character, which keeps a bracket from being a citation
 _ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
 

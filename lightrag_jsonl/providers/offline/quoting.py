@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from lightrag_jsonl.core.cjk import has_cjk
 from lightrag_jsonl.core.names import name_key
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.stop_words import is_grammatical
 from lightrag_jsonl.core.terms import search_terms
 from lightrag_jsonl.providers.offline.markup import quoted_line
@@ -14,7 +15,7 @@ from lightrag_jsonl.providers.offline.pronouns import NamedSentence
 LONGEST_QUOTED_LINE = 320  # characters
 _DESCRIBING_SENTENCES = 3  # of a description
 _COMPARED_SENTENCES = 50  # of a name in a text: bounds the time
-_END_OF_CLAUSE = re.compile(r"[,;:，；：](?:\s+|(?<=[，；：]))")
+_END_OF_CLAUSE = pattern_of(r"[,;:，；：](?:\s+|(?<=[，；：]))")
 _QUESTION_ENDS = ("?", "？")
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 from lightrag_jsonl.core.cjk import has_cjk, is_cjk
 from lightrag_jsonl.core.languages import Language
 from lightrag_jsonl.core.options import Tagger
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.sentences import sentence_spans
 from lightrag_jsonl.providers.offline.chinese import chinese_names, chinese_phrases
 from lightrag_jsonl.providers.offline.english import english_names, english_phrases
@@ -18,7 +19,7 @@ from lightrag_jsonl.providers.offline.phrases import ContentWord, Phrase, Spans
 from lightrag_jsonl.providers.offline.pronouns import NamedSentence, with_subjects
 
 # Also where a chunk ends within the block
-_CODE_BLOCK = re.compile(
+_CODE_BLOCK = pattern_of(
     r"^(?P<fence>`{3,})[^`\n]*\n.*?(?:^(?P=fence)`*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
 )
 FoundNames: TypeAlias = Sequence[Phrase]

@@ -13,9 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeAlias
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, TypeAlias
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.storage.sqlite.dialect import SQLiteDialect
@@ -25,6 +23,9 @@ from lightrag_jsonl.storage.store import FORMAT, Store
 from lightrag_jsonl.storage.tables.base import by_name, only_column
 from lightrag_jsonl.storage.tables.full_text import PARTS
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
@@ -138,6 +139,8 @@ class SQLiteStore(Store):
     @contextlib.contextmanager
     def writer_lock(self, timeout: float) -> Iterator[None]:
         """The right to change documents and graph, for one process at a time."""
+        from filelock import FileLock, Timeout
+
         self._check_writable()
         path = self._folder / LOCK_NAME
         lock = FileLock(path, timeout=timeout, thread_local=False)
@@ -321,13 +324,17 @@ class SQLiteStore(Store):
         connection.executescript(script)
 
 
-def _copy_lock(copy: Path) -> FileLock:
+def _copy_lock(copy: Path) -> "FileLock":
     """What the process that uses a temporary copy holds; it ends with the process."""
+    from filelock import FileLock
+
     return FileLock(copy.with_suffix(COPY_LOCK), timeout=0, thread_local=False)
 
 
 def _delete_unused_copy(copy: Path) -> bool:
     """Delete a temporary copy that no process uses; False if one does."""
+    from filelock import Timeout
+
     lock = copy.with_suffix(COPY_LOCK)
     if lock.is_symlink():  # a prepared folder must not lead to another file
         lock.unlink()

@@ -7,7 +7,6 @@ the valid files, and a missing or stale file is made anew.
 import contextlib
 import json
 import os
-import re
 import secrets
 import shutil
 import zlib
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl.core.errors import StorageError, required_packages
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex
 from lightrag_jsonl.storage.store import MEMORY_FILES
@@ -28,7 +28,7 @@ from lightrag_jsonl.storage.vector_index import VectorBlock, VectorIndex
 from lightrag_jsonl.storage.views import StoreView
 
 FOLDER = "memory-{}"
-VALUE = re.compile(r"([0-9a-f]{16}) (\d+)")  # of the setting: a random token, and the generation
+VALUE = pattern_of(r"([0-9a-f]{16}) (\d+)")  # of the setting: a random token, and the generation
 GRAPH_COLUMNS = (
     "entities",
     "chunks",

@@ -1,11 +1,11 @@
 """Cached answers of models, and answers that similar questions may reuse."""
 
-import re
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.core.usage import Usage
@@ -20,8 +20,8 @@ from lightrag_jsonl.storage.tables.settings import SettingReads
 
 ANSWERS_KEPT = 1_000  # for similar questions; of more, the oldest are deleted
 SINGLE = "<f4"  # float32, little endian
-JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
-CHUNK_ID = re.compile('"(chunk-[0-9a-f]{16})"')
+JSON_TEXT = pattern_of(r'"(?:[^"\\]|\\.)*"')
+CHUNK_ID = pattern_of('"(chunk-[0-9a-f]{16})"')
 OF_NO_DOCUMENT = """document IS NULL OR document NOT IN (
     SELECT name FROM documents UNION ALL SELECT name FROM pending)"""
 

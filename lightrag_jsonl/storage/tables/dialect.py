@@ -1,17 +1,17 @@
 """Where the databases differ: parameters, arrays, texts, JSON, vectors and the full text."""
 
 import itertools
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeAlias
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.tables.full_text import FullText
 
-PARAMETER = re.compile(r"\?(\d*)")
+PARAMETER = pattern_of(r"\?(\d*)")
 
 Keys: TypeAlias = Collection[int] | Collection[str] | Collection[bytes]
 

@@ -3,16 +3,16 @@
 A database without a full text of its own scores them by BM25 in SQL, as `postgres/full_text.py` does.
 """
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from lightrag_jsonl.core.patterns import pattern_of
 from lightrag_jsonl.storage.tables.full_text import ANY_END, ChunkTexts, term_parts
 
 LONGEST_TERM = 200  # characters; of longer ones the beginning counts, so that an index takes them
 LAST_CHARACTER = chr(0x10FFFF)
-ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
+ACCENTS = pattern_of("([A-Za-z])[\u0300-\u036f]+")
 
 
 def term_ranges(terms: Sequence[str]) -> tuple[list[str], list[str]]:
