@@ -179,6 +179,7 @@ class IndexWriter:
         if change.purge is not None:
             change.purged = writer.purge(change.purge)
             writer.purge_jobs()
+            writer.put_purge_marks(change.purge_marks)
 
 
 # ── texts for vectors ───────────────────────────────────────────────────────────
