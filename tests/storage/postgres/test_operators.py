@@ -51,6 +51,7 @@ def test_a_schema_made_by_the_owner_is_enough(url: Url) -> None:
     schema = url("owned").rpartition("=")[2]
     run(
         url("owned"),
+        "CREATE EXTENSION IF NOT EXISTS vector",
         "CREATE ROLE kb_writer LOGIN",
         f"CREATE SCHEMA {schema} AUTHORIZATION kb_writer",
     )
