@@ -6,7 +6,7 @@ ARG PIP_EXTRA_INDEX_URL
 WORKDIR /src
 COPY . .
 RUN python -m venv /opt/venv \
-    && /opt/venv/bin/pip install --no-cache-dir -c constraints.txt '.[files,mcp,rdf,server]'
+    && /opt/venv/bin/pip install --no-cache-dir -c constraints.txt '.[files,mcp,postgres,ray,rdf,server]'
 
 FROM python:3.12-slim
 RUN useradd --create-home --uid 10001 app && mkdir -p /data/kb && chown -R app /data

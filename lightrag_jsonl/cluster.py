@@ -221,7 +221,9 @@ class _ClusterInsert:
             folder = Path(scratch)
             (folder / FILE_NAME).write_bytes(database)
             with closing(SQLiteStore(folder, create=False)) as store:
-                merged = await self._engine.curation.merge_indexes([store], replaces=True)
+                merged = await self._engine.curation.merge_indexes(
+                    [store], replaces=True, restores=True
+                )
         total = self.report
         self.report = replace(
             total,

@@ -26,18 +26,28 @@ from lightrag_jsonl.cli.options import (
     reranker,
 )
 from lightrag_jsonl.cli.output import emit
-from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.providers.header_values import environment_value
 from lightrag_jsonl.providers.settings import Setup, chosen_setting
 from lightrag_jsonl.rag.opening import open_async, open_index
 from lightrag_jsonl.storage.opening import has_index
 
-INDEX_FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 SERVER_PACKAGES: Final = ("prometheus_client", "starlette", "uvicorn")
 
 
+def _addresses(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[Address, ...]:
+    """The folders and databases of the arguments; a file is none."""
+    addresses = tuple(map(as_address, values))
+    for address in addresses:
+        if isinstance(address, Path) and address.is_file():
+            raise click.BadParameter(f"Directory '{address}' is a file.")
+    return addresses
+
+
 @command(
-    click.argument("folders", nargs=-1, type=INDEX_FOLDER, metavar="[FOLDER]..."),
+    click.argument("indexes", nargs=-1, metavar="[INDEX]...", callback=_addresses),
     option("--no-open", "Do not open the page in a browser.", is_flag=True),
     llm,
     llm_for,
@@ -69,7 +79,7 @@ SERVER_PACKAGES: Final = ("prometheus_client", "starlette", "uvicorn")
 )
 def serve_command(
     setup: Setup,
-    folders: tuple[Path, ...],
+    indexes: tuple[Address, ...],
     host: str,
     port: int,
     token_file: Path | None,
@@ -83,8 +93,9 @@ def serve_command(
 ) -> CommandOutput:
     """Add documents and ask in the browser; answer programs.
 
-    Each FOLDER (default kb) is an index, under its name; an index is made where there is none. On a
-    machine with a screen, the page is opened in the browser.
+    Each INDEX (default kb) is a folder, under its name, or a postgresql:// URL, under the name of its schema;
+    an index is made where there is none. On a machine with a screen, the page is opened in the browser.
+    Several servers may offer one database.
 
     The server offers REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
     Models are those that each index remembers, unless --llm or --llm-for name others. Any --host but this machine requires a token: from --token-file, or from the environment
@@ -94,6 +105,7 @@ def serve_command(
     Examples:
       lightrag-jsonl serve
       lightrag-jsonl serve kb notes --host 0.0.0.0 --allow-host kb.example.org --token-file token
+      lightrag-jsonl serve 'postgresql://ann@db.example.org/library?index=books'
     """
     try:
         import uvicorn
@@ -108,9 +120,10 @@ def serve_command(
             raise
         raise ConfigError("the server is an extra: pip install '.[server]'") from error
     access = Access(host=host, token=_token(token_file), hosts=hosts)
-    chosen_folders = folders or (_default_folder(),)
-    for folder in chosen_folders:
-        _make_index(folder, setup)
+    default = chosen_setting("working_dir", Setup())[0] or "kb"
+    chosen_addresses = indexes or (as_address(default),)
+    for address in chosen_addresses:
+        _make_index(address, setup)
     limits = ServerLimits(
         upload=max_upload * MEGABYTE,
         questions=max_questions,
@@ -122,10 +135,10 @@ def serve_command(
         options=index_options,
         search_processes=search_processes,
     )
-    indexes = Indexes(limits, setup, opener=opener)
-    indexes.open(chosen_folders)
+    open_indexes = Indexes(limits, setup, opener=opener)
+    open_indexes.open(chosen_addresses)
     config = uvicorn.Config(
-        create_app(indexes, access),
+        create_app(open_indexes, access),
         host=host,
         port=port,
         log_level="info",
@@ -138,25 +151,17 @@ def serve_command(
     return CommandOutput(None, "")
 
 
-def _default_folder() -> Path:
-    """The folder of the user's settings, or kb; `ConfigError` for a database."""
-    address = as_address(chosen_setting("working_dir", Setup())[0] or "kb")
-    if not isinstance(address, Path):
-        raise ConfigError(f"serve needs a folder: your settings name {address}")
-    return address
-
-
-def _make_index(folder: Path, setup: Setup) -> None:
-    """Make an index in a new or an empty folder; `ConfigError` for a folder with other files."""
-    if has_index(folder):
+def _make_index(address: Address, setup: Setup) -> None:
+    """Make an index in a database, or in a new or an empty folder; `ConfigError` for a folder with other files."""
+    if has_index(address):
         return
-    if folder.is_dir() and any(folder.iterdir()):
+    if isinstance(address, Path) and address.is_dir() and any(address.iterdir()):
         raise ConfigError(
-            f"{folder} has files, but no index. To read these files: lightrag-jsonl insert -w kb "
-            f"{folder}; then: lightrag-jsonl serve kb"
+            f"{address} has files, but no index. To read these files: lightrag-jsonl insert -w kb "
+            f"{address}; then: lightrag-jsonl serve kb"
         )
-    open_index(replace(setup, working_dir=folder), create=True).close()
-    emit(f"new index: {folder}", err=True)
+    open_index(replace(setup, working_dir=address), create=True).close()
+    emit(f"new index: {address}", err=True)
 
 
 def _has_screen() -> bool:

@@ -280,13 +280,16 @@ def export_command(rag: LightRAG, file: str, graph_format: GraphFormat | None) -
     click.argument("indexes", nargs=-1, required=True),
     models,
     option("--summarize", "Then let the model write the summaries that are due.", is_flag=True),
+    option("--restore-purged", "Bring back documents that were purged here.", is_flag=True),
 )
-def merge_command(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> CommandOutput:
+def merge_command(
+    setup: Setup, indexes: tuple[str, ...], summarize: bool, restore_purged: bool
+) -> CommandOutput:
     """Merge other INDEXES into that of --working-dir, or a new one.
 
     The result is the same as inserting all documents, with all edits by hand and merges of names. No
     model is called; cached answers are copied. Documents that the index has already are skipped, so
-    an interrupted merge continues when started again.
+    an interrupted merge continues when started again. Documents that were purged from it stay out.
 
     \b
     Example:
@@ -300,12 +303,17 @@ def merge_command(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> Co
         with closing(open_store(setup.working_dir)) as store:
             adopt_settings(store, settings_by_index[indexes[0]] or {})
     with open_index(setup) as rag:
-        report = rag.merge_from(*indexes)
+        report = rag.merge_from(*indexes, restore_purged=restore_purged)
         if summarize:
             return CommandOutput({"merged": report, "summaries": rag.admin.summarize()})
     notes: list[str] = []
     if report.summaries_due:
         notes.append(f"{report.summaries_due:,} summaries are due; --summarize writes them")
+    if report.purged:
+        notes.append(
+            f"{len(report.purged):,} documents were purged here and stay out; --restore-purged brings "
+            "them back"
+        )
     if report.pending:
         notes.append(
             f"{report.pending:,} pending documents were not merged; `resume` them and merge again"

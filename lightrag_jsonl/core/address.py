@@ -1,8 +1,11 @@
 """Where an index is: in a folder, or in a schema of a PostgreSQL database."""
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from lightrag_jsonl.core.errors import ConfigError
 
@@ -11,13 +14,27 @@ DEFAULT_INDEX = "lightrag"
 LONGEST_INDEX = 63  # bytes of a name in PostgreSQL
 SECRETS = ("password", "sslpassword")
 GRAPHS = ("memory", "database")
+LONGEST_TIMEOUT = 2**31 // 1_000 - 1  # seconds; PostgreSQL counts milliseconds in 32 bits
+OWN_PARAMETERS = ("index", "graph", "pool_size", "lock_timeout", "statement_timeout")
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """The most connections of a process for reading, and the seconds that a statement may wait for a lock
+    of a table or row, and may take; 0 for no limit.
+    """
+
+    pool_size: int = 16
+    lock_timeout: float = 60.0
+    statement_timeout: float = 0.0
 
 
 class DatabaseURL:
     """`postgresql://user@host/database?index=name`: the schema `index` of a database.
 
-    With `&graph=database`, searches look up neighbours in the database instead of a graph in memory.
-    The rest is libpq's connection URI, in `uri`. The text and the JSON of a `DatabaseURL` leave out
+    With `&graph=database`, searches look up neighbours in the database instead of a graph in memory;
+    `pool_size`, `lock_timeout` and `statement_timeout` are the `limits`. The rest is libpq's connection
+    URI, in `uri`; `whole` is the URL as given. The text and the JSON of a `DatabaseURL` leave out
     the password.
     """
 
@@ -26,13 +43,19 @@ class DatabaseURL:
         uri: str,
         index: str,
         *,
+        whole: str,
         without_password: str,
         graph: str = GRAPHS[0],
+        limits: ConnectionLimits = ConnectionLimits(),
+        parameters: tuple[str, ...] = (),
         passwords: tuple[str, ...] = (),
     ) -> None:
         self.uri = uri
         self.index = index
+        self.whole = whole
         self.graph = graph
+        self.limits = limits
+        self.parameters = parameters  # the names of libpq's
         self._without_password = without_password
         self._passwords = passwords
 
@@ -44,14 +67,13 @@ class DatabaseURL:
 
     def beside(self, index: str) -> "DatabaseURL":
         """The address of another index in the same database."""
-        without_password = f"{self._without_password.partition('?')[0]}?index={index}"
-        return DatabaseURL(
-            self.uri,
-            index,
-            without_password=without_password,
-            graph=self.graph,
-            passwords=self._passwords,
+        query = urlsplit(self.whole).query
+        others = [(name, value) for name, value in _parameters(query) if name != "index"]
+        address = as_address(
+            _url(urlsplit(self.whole), [*others, ("index", index)], urlsplit(self.whole).netloc)
         )
+        assert isinstance(address, DatabaseURL)
+        return address
 
     def __str__(self) -> str:
         return self._without_password
@@ -64,23 +86,21 @@ Address: TypeAlias = Path | DatabaseURL
 
 
 def as_address(address: str | Address) -> Address:
-    """The folder or the database of an address; `ConfigError` for a reserved or too long name."""
+    """The folder or the database of an address; `ConfigError` for a wrong parameter, or for a reserved or
+    too long name.
+    """
     if isinstance(address, DatabaseURL):
         return address
     if not isinstance(address, str) or not address.startswith(URL_PREFIXES):
         return Path(address)
     url = _split(address.strip())
-    query = parse_qsl(url.query, keep_blank_values=True)
-    index = dict(query).get("index", DEFAULT_INDEX)
-    graph = dict(query).get("graph", GRAPHS[0])
+    query = _parameters(url.query)
+    own = {name: value for name, value in query if name in OWN_PARAMETERS}
+    index = own.get("index", DEFAULT_INDEX)
+    graph = own.get("graph", GRAPHS[0])
     login, at, host = url.netloc.rpartition("@")
     public = [(name, value) for name, value in query if name not in SECRETS]
-    for_libpq = [(name, value) for name, value in query if name not in ("index", "graph")]
-    uri = urlunsplit((url.scheme, url.netloc, url.path, urlencode(for_libpq), url.fragment))
-    public_host = login.partition(":")[0] + at + host
-    without_password = urlunsplit(
-        (url.scheme, public_host, url.path, urlencode(public, safe="/"), url.fragment)
-    )
+    for_libpq = [(name, value) for name, value in query if name not in OWN_PARAMETERS]
     reserved = index.startswith("pg_") or index in ("public", "information_schema")
     if not index.strip() or "\0" in index or reserved or len(index.encode()) > LONGEST_INDEX:
         raise ConfigError(
@@ -89,25 +109,67 @@ def as_address(address: str | Address) -> Address:
         )
     if graph not in GRAPHS:
         raise ConfigError(f"?graph={graph!r} must be one of {', '.join(GRAPHS)}")
+    limits = {
+        name: _limit(name, value) for name, value in own.items() if name not in ("index", "graph")
+    }
     passwords = [login.partition(":")[2], *(value for name, value in query if name in SECRETS)]
     return DatabaseURL(
-        uri,
+        _url(url, for_libpq, url.netloc),
         index,
-        without_password=without_password,
+        whole=_url(url, query, url.netloc),
+        without_password=_url(url, public, login.partition(":")[0] + at + host),
         graph=graph,
+        limits=ConnectionLimits(
+            pool_size=int(limits.get("pool_size", ConnectionLimits.pool_size)),
+            lock_timeout=limits.get("lock_timeout", ConnectionLimits.lock_timeout),
+            statement_timeout=limits.get("statement_timeout", ConnectionLimits.statement_timeout),
+        ),
+        parameters=tuple([name for name, _ in for_libpq]),
         passwords=tuple([form for text in passwords for form in (text, unquote(text)) if text]),
     )
+
+
+def _limit(name: str, value: str) -> float:
+    """A limit of connections; `ConfigError` with the name if it is none."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if name == "pool_size":
+        if not (1 <= number <= 1_000 and number.is_integer()):
+            raise ConfigError(
+                f"?pool_size={value!r} must be a whole number of connections from 1 to 1000"
+            )
+    elif not 0 <= number <= LONGEST_TIMEOUT:
+        raise ConfigError(f"?{name}={value!r} must be a number of seconds, or 0 for no limit")
+    return number
+
+
+def _parameters(query: str) -> list[tuple[str, str]]:
+    """The names and values in a query, as libpq reads them: a plus sign is a plus sign."""
+    pairs = [part.partition("=") for part in query.split("&") if part]
+    return [(unquote(name), unquote(value)) for name, _, value in pairs]
+
+
+def _url(url: SplitResult, query: Sequence[tuple[str, str]], netloc: str) -> str:
+    """A URL with other parameters and another login; without a host, the two slashes stay."""
+    parameters = "&".join(
+        f"{quote(name, safe='')}={quote(value, safe='/')}" for name, value in query
+    )
+    fragment = f"#{url.fragment}" if url.fragment else ""
+    return f"{url.scheme}://{netloc}{url.path}{'?' if parameters else ''}{parameters}{fragment}"
 
 
 def _split(address: str) -> SplitResult:
     """The parts of a URL; `ConfigError`, without the URL, if a password may reach into other parts."""
     try:
         url = urlsplit(address)
-        _ = url.port
         is_clear = url.netloc.count("@") <= 1 and "@" not in url.path + url.fragment
         is_clear = is_clear and not any(
             "@" in part.partition("=")[0] for part in url.query.split("&")
         )
+        if "," not in url.netloc:  # several hosts, each with a port
+            _ = url.port
     except ValueError:
         is_clear = False
     if not is_clear:

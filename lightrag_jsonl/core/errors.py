@@ -125,6 +125,12 @@ class StorageError(LightRAGError):
         self.path = None if path is None else Path(path)
 
 
+class UnavailableError(StorageError):
+    """The database cannot be reached at the moment, or has no room for a connection; the same may succeed
+    later.
+    """
+
+
 class LockedError(StorageError):
     """Another process is writing to this working directory."""
 

@@ -88,6 +88,7 @@ class MergeReport:
     """The result of a merge of indexes; `entities` and `relations` as in `InsertReport`.
 
     - `documents`: the ids of new documents; `unchanged`: of documents already in this index.
+    - `purged`: of documents that were left out, since they were purged from this index.
     - `pending`: the number of waiting documents in the merged indexes, which are not taken over.
     - `answers`: the number of cached answers.
     - `summaries_due`: the number of entities and relations whose summary nobody has paid for yet.
@@ -95,6 +96,7 @@ class MergeReport:
 
     documents: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
+    purged: tuple[str, ...] = ()
     pending: int = 0
     chunks: int = 0
     entities: int = 0

@@ -16,7 +16,7 @@ from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.indexing.reading_queue import LARGEST_GROUP
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.storage.rows import Aliases, StoredDocument
+from lightrag_jsonl.storage.rows import Aliases, StoredDocument, purge_marks
 from lightrag_jsonl.storage.store import read, write
 from lightrag_jsonl.storage.views import StoreView, Transaction
 
@@ -28,13 +28,15 @@ class SourceIndex:
     """An index for merging into another index.
 
     `document_ids` are the documents to take, or `None` for all. If the source `replaces`, its
-    documents take the place of other versions.
+    documents take the place of other versions. If it `restores`, documents that were purged from the
+    index come back.
     """
 
     location: str
     view: StoreView
     document_ids: Collection[str] | None = None
     replaces: bool = False
+    restores: bool = False
 
 
 @dataclass(slots=True)
@@ -44,6 +46,8 @@ class _MergePlan:
     aliases: Aliases
     documents: list[tuple[SourceIndex, StoredDocument]] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    purged: dict[str, list[str]] = field(default_factory=dict)  # ids by location of the source
+    restored_marks: set[str] = field(default_factory=set)
     pending: int = 0
 
 
@@ -94,7 +98,11 @@ async def merge_indexes(
     plan = await read(writer.store, partial(_plan_merge, writer, sources))
     answers = 0
     for source in sources:
-        answers += await _copy_answers(writer, source)
+        answers += await _copy_answers(writer, source, plan.purged.get(source.location, ()))
+    if plan.restored_marks:
+        await write(
+            writer.store, lambda transaction: transaction.delete_purge_marks(plan.restored_marks)
+        )
     if plan.aliases != await read(writer.store, lambda view: view.aliases()):
         await writer.commit(partial(plan_renaming, lambda view: plan.aliases))
     deferred: set[GraphKey] = set()
@@ -114,6 +122,7 @@ async def merge_indexes(
     return MergeReport(
         documents=tuple(document.id for _, document in plan.documents),
         unchanged=tuple(plan.unchanged),
+        purged=tuple(sorted({id for ids in plan.purged.values() for id in ids})),
         pending=plan.pending,
         chunks=chunks,
         entities=sum(kind == "entity" for kind, _ in rows),
@@ -130,24 +139,32 @@ def _plan_merge(writer: IndexWriter, sources: Sequence[SourceIndex], view: Store
     location = writer.store.location
     plan = _MergePlan(view.aliases())
     versions = {document.id: (document.content, location) for document in view.documents()}
+    marks = view.purge_marks()
     for source in sources:
         _check_settings(writer.settings(), source, location)
         plan.aliases = _joint_aliases(plan.aliases, source, location)
-        _plan_documents_of(source, plan, versions)
+        _plan_documents_of(source, plan, versions, marks)
         plan.pending += len(source.view.pending())
     return plan
 
 
 def _plan_documents_of(
-    source: SourceIndex, plan: _MergePlan, versions: dict[str, tuple[str, str]]
+    source: SourceIndex, plan: _MergePlan, versions: dict[str, tuple[str, str]], marks: set[str]
 ) -> None:
-    """Add the documents of a source to the plan; `versions` holds content and location by id."""
+    """Add the documents of a source to the plan; `versions` holds content and location by id, `marks` what
+    purged documents have left.
+    """
     locations_by_id: dict[str, str] = {}  # of conflicting versions
     for document in source.view.documents(source.document_ids):
         content, location = versions.get(document.id, ("", ""))
         if content == document.content:
             plan.unchanged.append(document.id)
             continue
+        if left_marks := marks & purge_marks(document.id, document.content):
+            if not source.restores:
+                plan.purged.setdefault(source.location, []).append(document.id)
+                continue
+            plan.restored_marks |= left_marks
         if location and not source.replaces:
             locations_by_id[document.id] = location
         versions[document.id] = (document.content, source.location)
@@ -204,15 +221,18 @@ def _is_circular(key: str, links: Mapping[str, str]) -> bool:
 # ── reading and writing ─────────────────────────────────────────────────────────
 
 
-async def _copy_answers(writer: IndexWriter, source: SourceIndex) -> int:
-    """Copy a source's cached answers; if documents were chosen, only the answers about a chosen
-    document alone. Returns the number of copied answers.
+async def _copy_answers(
+    writer: IndexWriter, source: SourceIndex, purged_ids: Collection[str]
+) -> int:
+    """Copy a source's cached answers; if documents were chosen, or some were purged here, only the answers
+    about one document alone. Returns the number of copied answers.
     """
     documents_by_key = await asyncio.to_thread(source.view.completion_keys)
     keys = [
         (key, document_id)
         for key, document_id in documents_by_key.items()
-        if source.document_ids is None or document_id in source.document_ids
+        if (source.document_ids is None or document_id in source.document_ids)
+        and (not purged_ids or document_id not in (None, *purged_ids))
     ]
 
     def copy(batch: Sequence[tuple[bytes, str | None]], transaction: Transaction) -> int:

@@ -69,11 +69,13 @@ class CurationPipeline:
         document_ids: Collection[str] | None = None,
         *,
         replaces: bool = False,
+        restores: bool = False,
         progress: ProgressCallback | None = None,
     ) -> MergeReport:
         """Add the documents of other indexes: all, or only those with these ids.
 
-        With `replaces`, they take the place of other versions here.
+        With `replaces`, they take the place of other versions here; with `restores`, those that were
+        purged here come back.
         """
         with ExitStack() as stack:
             sources = [
@@ -82,6 +84,7 @@ class CurationPipeline:
                     view=stack.enter_context(store.view()),
                     document_ids=document_ids,
                     replaces=replaces,
+                    restores=restores,
                 )
                 for store in stores
             ]

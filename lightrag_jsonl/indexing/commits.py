@@ -131,7 +131,7 @@ class IndexWriter:
             texts = index_texts(change, with_relations=self.relation_vectors)
             await self.embedder.embed(texts, change, partial(step, "embedding"))
             step("writing", 0, 1)
-            await write(self.store, partial(self._write, change))
+            await write(self.store, partial(self._write, change), repeatable=True)
             step("writing", 1, 1)
             documents = len(change.documents)
             open_span.add(
@@ -179,6 +179,7 @@ class IndexWriter:
         if change.purge is not None:
             change.purged = writer.purge(change.purge)
             writer.purge_jobs()
+            writer.put_purge_marks(change.purge_marks)
 
 
 # ── texts for vectors ───────────────────────────────────────────────────────────

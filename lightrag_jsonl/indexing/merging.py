@@ -118,6 +118,7 @@ class IndexChange:
     purge: set[str] | None = None
     rewritten_states: list[RewrittenState] = field(default_factory=list)
     purged: tuple[int, int] = 0, 0
+    purge_marks: set[str] = field(default_factory=set)
 
 
 class GraphMerger:

@@ -8,6 +8,7 @@ from functools import partial
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.merging import IndexChange, RewrittenState
 from lightrag_jsonl.storage.opening import copy_of_state, open_store
+from lightrag_jsonl.storage.rows import purge_marks
 from lightrag_jsonl.storage.store import Store, read, write
 from lightrag_jsonl.storage.tables.kept_rows import KEPT_TABLES, RowsByTable, SavedState
 from lightrag_jsonl.storage.views import StoreView
@@ -22,6 +23,7 @@ class Purging:
         self.documents_in_states: set[str] = set()
         self._states: list[RewrittenState] = []
         self._names: set[str] = set()
+        self._marks: set[str] = set()
 
     async def rewrite_states(self) -> None:
         """Delete the documents in copies of the snapshots; from now on, the snapshots keep the rows of the
@@ -38,12 +40,19 @@ class Purging:
         """Add the purge to the change that deletes the documents."""
         change.purge = self._names | _entity_names(change, view)
         change.rewritten_states = self._states
+        for document in view.documents(self._ids) if self._ids else ():
+            self._marks |= purge_marks(document.id, document.content)
+        change.purge_marks = self._marks
 
     def _ids_in(self, state: SavedState, view: StoreView) -> set[str]:
         """The documents to purge from a state."""
         documents = view.documents_at(state)
         if self._ids:
-            return {id for id in self._ids if id in documents}
+            purged_ids = {id for id in self._ids if id in documents}
+            for id in purged_ids:
+                content, _ = documents[id]
+                self._marks |= purge_marks(id, content)
+            return purged_ids
         present = {
             document.id: (document.content, document.created_at) for document in view.documents()
         }

@@ -310,7 +310,7 @@ class AsyncLightRAG:
 
     @names_replacements
     async def merge_from(
-        self, *indexes: str | Address, progress: ShowProgress = None
+        self, *indexes: str | Address, restore_purged: bool = False, progress: ShowProgress = None
     ) -> MergeReport:
         """Add the documents of other indexes (folders or addresses), as if inserted here.
 
@@ -319,6 +319,9 @@ class AsyncLightRAG:
         (`admin.summarize` writes due summaries). Only texts without a vector in the other indexes
         are embedded. Documents already here are skipped: after an interruption, another call
         continues.
+
+        Documents that were purged here are left out, and named in the report; with `restore_purged` they come
+        back.
 
         Nothing is changed if an index was built with another embedder, language or tokenizer
         (`SettingsError`), or if there are two versions of a document or contradictory merges of
@@ -329,7 +332,9 @@ class AsyncLightRAG:
             for address in indexes:
                 store = open_store(as_address(address), create=False)
                 stores.append(open_stores.enter_context(closing(store)))
-            return await _join(self.engine, stores, progress=progress)
+            return await _join(
+                self.engine, stores, restore_purged=restore_purged, progress=progress
+            )
 
     @names_replacements
     async def split(
@@ -606,12 +611,15 @@ async def _join(
     stores: Sequence[Store],
     *,
     document_ids: Sequence[str] | None = None,
+    restore_purged: bool = False,
     progress: ShowProgress,
 ) -> MergeReport:
     """Add the documents of other stores: all, or only the documents with these ids."""
     await engine.record_models(overwrite=False)
     with progress_bars(progress) as show_progress:
-        return await engine.curation.merge_indexes(stores, document_ids, progress=show_progress)
+        return await engine.curation.merge_indexes(
+            stores, document_ids, restores=restore_purged, progress=show_progress
+        )
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.providers.addresses import forget_addresses, remember_addresses
@@ -91,7 +92,7 @@ def open_index(
 
 
 def open_async(
-    folder: Path,
+    address: Address,
     setup: Setup | None = None,
     *,
     options: Mapping[str, Any] | None = None,
@@ -101,7 +102,7 @@ def open_async(
 
     Models of a `setup`, and `options`, replace the recorded ones.
     """
-    arguments = index_arguments(replace(setup or Setup(), working_dir=folder), options)
+    arguments = index_arguments(replace(setup or Setup(), working_dir=address), options)
     return AsyncLightRAG(**arguments, search_processes=search_processes)
 
 

@@ -60,7 +60,7 @@ def _one_response(messages: list[Message], index: Index) -> Response:
     body = b"".join(message.get("body", b"") for message in messages[1:])
     headers = {name.decode(): text.decode() for name, text in start["headers"]}
     if headers.get("content-type") == "application/json":
-        value = without_folders(msgspec.json.decode(body), index.folder)
+        value = without_folders(msgspec.json.decode(body), index.address)
         body = msgspec.json.encode(value)
         del headers["content-length"]
     return Response(body, start["status"], headers)

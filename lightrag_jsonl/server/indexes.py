@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
-from filelock import FileLock, Timeout
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from lightrag_jsonl import AsyncLightRAG
+from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.answers import Answer
-from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError, StorageError
+from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.names import name_key
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.providers.settings import Setup
@@ -29,10 +29,9 @@ from lightrag_jsonl.tracing.events import Event
 
 HandlerResult = TypeVar("HandlerResult")
 QuestionEvent: TypeAlias = Event | Answer
-Opener: TypeAlias = Callable[[Path], AsyncLightRAG]
+Opener: TypeAlias = Callable[[Address], AsyncLightRAG]
 
 MEGABYTE: Final = 1 << 20
-LOCK_NAME: Final = "server.lock"  # in the folder of an index
 
 
 @dataclass(frozen=True)
@@ -64,12 +63,12 @@ class EntityLine(msgspec.Struct, frozen=True):
 
 
 class Index:
-    """An open index of a server; `LockedError` if another server has it."""
+    """An open index of a server; `LockedError` if another server has it, and its store is for one."""
 
     def __init__(
         self,
         name: str,
-        folder: Path,
+        address: Address,
         metrics: Metrics,
         opener: Opener,
         *,
@@ -77,13 +76,16 @@ class Index:
         setup: Setup | None = None,
     ) -> None:
         self.name = name
-        self.folder = folder
+        self.address = address
         self._metrics = metrics
-        self.rag = opener(folder)
-        self._lock = _server_lock(folder, self.rag)
+        self.rag = opener(address)
+        store = self.rag.engine.store
+        self._lock = contextlib.ExitStack()
+        if not store.read_only and not store.SHARES_JOBS:
+            self._lock.enter_context(store.jobs_lock())
         self.jobs = JobQueue(
-            self.rag.engine.store,
-            folder,
+            store,
+            address,
             seconds=limits.job_seconds,
             most_jobs=limits.jobs,
             most_bytes=limits.jobs_bytes,
@@ -173,24 +175,7 @@ class Index:
     async def close(self) -> None:
         """Close the index, and let another server have it."""
         await self.rag.close()
-        if self._lock is not None:
-            self._lock.release()
-
-
-def _server_lock(folder: Path, rag: AsyncLightRAG) -> FileLock | None:
-    """The right to do the jobs of an index, for one server at a time; None if nothing can be written."""
-    if rag.engine.store.read_only:
-        return None
-    path = folder / LOCK_NAME
-    if path.is_symlink():
-        raise StorageError(f"{path} is a symbolic link: remove it", path=path)
-    lock = FileLock(path, thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        message = f"another server has the jobs of {folder}: stop it first"
-        raise LockedError(message, path=folder) from error
-    return lock
+        self._lock.close()
 
 
 @dataclass
@@ -209,20 +194,20 @@ class Indexes:
     in_flight: int = 0
     heavy_in_flight: int = 0
 
-    def open(self, folders: Iterable[Path]) -> None:
-        """Open the index in each folder; `ConfigError` for equal or unusable names."""
-        for folder in folders:
-            name = folder.resolve().name
+    def open(self, addresses: Iterable[Address]) -> None:
+        """Open the index in each folder or database; `ConfigError` for equal or unusable names."""
+        for address in addresses:
+            name = address.resolve().name if isinstance(address, Path) else address.index
             if not name or not name.isprintable() or set(name) & set(":/\\?#"):
                 raise ConfigError(
-                    f"{folder}: this name cannot be that of an index; rename the folder"
+                    f"{address}: this name cannot be that of an index; rename the folder or schema"
                 )
             if name in self.by_name:
-                first = self.by_name[name].folder
-                raise ConfigError(f"{first} and {folder} have the same name: rename one of them")
+                first = self.by_name[name].address
+                raise ConfigError(f"{first} and {address} have the same name: rename one of them")
             self.by_name[name] = Index(
                 name,
-                folder,
+                address,
                 self.metrics,
                 self.opener or partial(open_async, setup=self.setup),
                 limits=self.limits,

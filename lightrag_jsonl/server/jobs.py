@@ -14,13 +14,22 @@ import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError
+from lightrag_jsonl.core.address import Address
+from lightrag_jsonl.core.aio import in_thread
+from lightrag_jsonl.core.errors import (
+    ConfigError,
+    LockedError,
+    NotFoundError,
+    StorageError,
+    UnavailableError,
+)
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.providers.settings import SETUP, Setup
 from lightrag_jsonl.server.messages import without_folders
@@ -41,6 +50,7 @@ BYTES_IN_MEMORY: Final = 1 << 20  # of a body that arrives; the rest is on the d
 LONGEST_LINE: Final = 1 << 22  # bytes of a message; the lists in a report are cut far below
 LONGEST_ERROR: Final = 4_000  # characters
 QUEUE_SECONDS: Final = 30  # after which a client may ask for a place in the queue again
+LOOK_SECONDS: Final = 1.0  # between two looks at what other servers of the same index have done
 LOCK_SECONDS: Final = 1.0  # between two attempts to note a state while another process writes
 JOB_TOO_LONG: Final = (
     "the job took more than {hours:g} hours (`serve --max-job-hours`). Everything indexed until then "
@@ -126,7 +136,8 @@ class JobContent:
 class JobQueue:
     """The jobs of an index, done in the order of their arrival.
 
-    Open jobs of a stopped or killed server are done after the next start. A job fails after
+    Open jobs of a stopped or killed server are done after the next start, or by another server if
+    several share the index: one of them does the jobs, all accept them. A job fails after
     `seconds`, not counting the time for which another process writes to the index. `most_jobs` may
     wait; what was sent for jobs that are not done has `most_bytes` at most. Models of the `setup`
     replace those that the index remembers.
@@ -135,7 +146,7 @@ class JobQueue:
     def __init__(
         self,
         store: Store,
-        index_folder: Path,
+        address: Address,
         *,
         seconds: float = JOB_SECONDS,
         most_jobs: int = MOST_JOBS,
@@ -143,7 +154,7 @@ class JobQueue:
         setup: Setup | None = None,
     ) -> None:
         self._store = store
-        self._index_folder = index_folder
+        self._address = address
         self._seconds = seconds
         self._most_jobs = most_jobs
         self._most_bytes = most_bytes
@@ -289,7 +300,7 @@ class JobQueue:
         if job is self._current and self._child is not None:
             _kill(self._child)
         job.state = "cancelled"
-        await self._save_ended(job)
+        await self._save_ended(job)  # a server that does the job sees it soon
         return job
 
     async def retry(self, id: str) -> Job:
@@ -320,10 +331,23 @@ class JobQueue:
     # ── doing ───────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
-        """Do the jobs as they come, until cancelled."""
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
+        """Do the jobs as they come, until cancelled; one server at a time, if several share the index."""
+        if not self._store.SHARES_JOBS:
+            await self._do_jobs(lambda: True)
+        while not self._store.read_only:
+            try:
+                async with _in_threads(self._store.jobs_lock()) as is_held:
+                    await self._do_jobs(is_held)
+            except LockedError:
+                pass  # another server does them
+            except StorageError as error:
+                log.warning("the jobs wait: %s", error)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _do_jobs(self, is_held: Callable[[], bool]) -> None:
+        """Do the jobs while the right to do them is held."""
+        while await asyncio.to_thread(is_held):
+            await self._wait_for_jobs()
             while job := await self._next():
                 if job.attempts >= ATTEMPTS:
                     message = f"the server was killed {job.attempts} times during this job"
@@ -335,6 +359,13 @@ class JobQueue:
                     log.exception("a job could not be done")
                     await self._end(job, error=f"the indexing process failed: {error}")
 
+    async def _wait_for_jobs(self) -> None:
+        """Wait until a job may have come, here or to another server."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS if self._store.SHARES_JOBS else None):
+                await self._wake.wait()
+        self._wake.clear()
+
     async def _run_child(self) -> None:
         """Do the jobs in a new process until none comes for a while; returns early if the process dies."""
         environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
@@ -344,7 +375,6 @@ class JobQueue:
             "-P",
             "-m",
             "lightrag_jsonl.server.worker",
-            str(self._index_folder),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LONGEST_LINE,
@@ -355,7 +385,7 @@ class JobQueue:
         self._child = child
         setup = self.setup
         try:
-            await _send(child.stdin, _models(setup))
+            await _send(child.stdin, {**_models(setup), "working_dir": self._whole_address()})
             while (job := await self._next_soon()) and child.returncode is None:
                 if self.setup is not setup:
                     return  # the next child has the models that were set meanwhile
@@ -363,7 +393,12 @@ class JobQueue:
                 if not await self._begin(job):
                     continue
                 await _send(child.stdin, job)
-                if not await self._follow(job, child.stdout):
+                watch = asyncio.create_task(self._watch(job, child))
+                try:
+                    is_done = await self._follow(job, child.stdout)
+                finally:
+                    watch.cancel()
+                if not is_done:
                     status = await child.wait()
                     if not job.ended and job.attempts >= ATTEMPTS:
                         await self._end(job, error=f"the indexing process exited (status {status})")
@@ -385,7 +420,7 @@ class JobQueue:
         job.attempts += 1
 
         def begin(transaction: Transaction) -> bool:
-            row = transaction.job(job.id)
+            row = transaction.job_to_change(job.id)
             if row is None or row.state not in ("waiting", "running"):
                 return False
             transaction.put_job(job.stored())
@@ -398,9 +433,12 @@ class JobQueue:
         self._current = None
         self._wake.clear()
         job = await self._next()
-        if job is None:
+        clock = asyncio.get_running_loop().time
+        stop_at = clock() + IDLE_SECONDS
+        while job is None and clock() < stop_at:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
+                async with asyncio.timeout_at(stop_at):
+                    await self._wait_for_jobs()
             job = await self._next()
         return job
 
@@ -423,14 +461,44 @@ class JobQueue:
             await self._end(job, error=JOB_TOO_LONG.format(hours=self._seconds / 3_600))
         return False
 
+    async def _watch(self, job: Job, child: asyncio.subprocess.Process) -> None:
+        """Tell other servers how far a job is, and end it when one of them has cancelled it."""
+        if not self._store.SHARES_JOBS:
+            return
+        while not job.ended:
+            await asyncio.sleep(LOOK_SECONDS)
+
+            def note(transaction: Transaction) -> bool:
+                row = transaction.job_to_change(job.id)
+                if row is None or row.state not in ("waiting", "running"):
+                    return False
+                if not job.ended:
+                    transaction.put_job(job.stored())
+                return True
+
+            try:
+                is_wanted = await write(self._store, note, durable=False)
+            except StorageError as error:
+                log.warning("the progress of a job is not stored: %s", error)
+                continue
+            if not is_wanted and not job.ended:
+                job.state = "cancelled"
+                _kill(child)
+
+    def _whole_address(self) -> str:
+        """The address for the child process, with its password."""
+        if isinstance(self._address, Path):
+            return str(self._address)
+        return self._address.whole
+
     def _note(self, job: Job, message: WorkerMessage) -> None:
         job.state = "waiting" if message.locked else "running"
-        job.error = without_folders(message.locked, self._index_folder)
+        job.error = without_folders(message.locked, self._address)
         job.progress = message.progress or job.progress
 
     async def _end(self, job: Job, report: dict[str, Json] | None = None, error: str = "") -> None:
-        job.report = without_folders(report or {}, self._index_folder)
-        job.error = without_folders(error, self._index_folder)[:LONGEST_ERROR]
+        job.report = without_folders(report or {}, self._address)
+        job.error = without_folders(error, self._address)[:LONGEST_ERROR]
         job.state = "failed" if error else "done"
         if job.state == "done" and job.details.get("purge"):
             job.details = {"purge": True, "documents": len(job.details["ids"])}
@@ -441,6 +509,9 @@ class JobQueue:
         job.ended_at = time.time()
 
         def save(transaction: Transaction) -> None:
+            row = transaction.job_to_change(job.id)
+            if row is not None and row.state == "cancelled" and job.state != "cancelled":
+                return  # another server has ended it
             if job.state != "failed":
                 waiting = transaction.pending(job=job.id)
                 transaction.delete_pending([row.row for row in waiting if row.row is not None])
@@ -457,7 +528,7 @@ class JobQueue:
         while True:
             try:
                 return await write(self._store, change)
-            except LockedError as error:
+            except (LockedError, UnavailableError) as error:
                 log.warning("the state of a job is not stored yet: %s", error)
                 await asyncio.sleep(LOCK_SECONDS)
 
@@ -474,6 +545,16 @@ def _models(setup: Setup) -> dict[str, Any]:
     names = [name for name in SETUP if name not in ("working_dir", "prompts")]
     values = {name: getattr(setup, name) for name in names}
     return {name: value for name, value in values.items() if value}
+
+
+@contextlib.asynccontextmanager
+async def _in_threads(manager: AbstractContextManager[Result]) -> AsyncIterator[Result]:
+    """A context manager that waits for the database, in the event loop."""
+    value = await in_thread(manager.__enter__)
+    try:
+        yield value
+    finally:
+        await in_thread(manager.__exit__, None, None, None)
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:

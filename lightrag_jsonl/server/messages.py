@@ -5,19 +5,23 @@ from pathlib import Path
 from typing import TypeVar
 
 import lightrag_jsonl
+from lightrag_jsonl.core.address import Address
 
 JsonValue = TypeVar("JsonValue")
 
 
-def without_folders(message: JsonValue, index_folder: Path) -> JsonValue:
-    """A text, or JSON with texts, in which the index's name stands for its folder.
+def without_folders(message: JsonValue, index: Address) -> JsonValue:
+    """A text, or JSON with texts, in which the index's name stands for its folder or database.
 
     The folders of the user, of temporary files and of this package are left out, too.
     """
-    folder = index_folder.resolve()
-    shorter = {str(folder): folder.name}
-    if len(index_folder.parts) > 1:  # not "." or a single name, which occur in other words
-        shorter[str(index_folder)] = folder.name
+    if isinstance(index, Path):
+        folder = index.resolve()
+        shorter = {str(folder): folder.name}
+        if len(index.parts) > 1:  # not "." or a single name, which occur in other words
+            shorter[str(index)] = folder.name
+    else:
+        shorter = {str(index): index.index}
     package = Path(lightrag_jsonl.__file__).parent.parent
     for private, short in ((package, ""), (Path(tempfile.gettempdir()), ""), (Path.home(), "~")):
         if len(private.parts) > 1:

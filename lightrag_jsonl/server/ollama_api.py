@@ -9,6 +9,7 @@ from msgspec import Struct
 from lightrag_jsonl.core.answers import Answer
 from lightrag_jsonl.server import chat
 from lightrag_jsonl.server.routing import Call, Route
+from lightrag_jsonl.storage.store import read
 
 OLLAMA_VERSION: Final = "0.6.4"  # of the protocol
 FAMILY: Final = "lightrag"
@@ -55,21 +56,21 @@ async def get_ollama_version(call: Call) -> dict[str, str]:
 
 async def list_ollama_models(call: Call) -> dict[str, Any]:
     """The indexes as models."""
-    return {"models": [_model(call, name) for name in chat.model_names(call.indexes)]}
+    return {"models": [await _model(call, name) for name in chat.model_names(call.indexes)]}
 
 
 async def list_loaded_models(call: Call) -> dict[str, Any]:
     """The indexes as models in memory, which they always are."""
     models = [
-        {**_model(call, name), "expires_at": NEVER, "size_vram": 0, "context_length": 0}
+        {**await _model(call, name), "expires_at": NEVER, "size_vram": 0, "context_length": 0}
         for name in call.indexes.by_name
     ]
     return {"models": models}
 
 
-def _model(call: Call, name: str) -> dict[str, Any]:
+async def _model(call: Call, name: str) -> dict[str, Any]:
     index, _ = chat.find_model(call.indexes, name)
-    modified_at = (index.folder / "index.sqlite").stat().st_mtime
+    modified_at = await read(index.rag.engine.store, lambda view: view.newest_document_at())
     return {
         "name": name,
         "model": name,

@@ -379,7 +379,7 @@ async def _event_messages(
 
 
 def _event_message(call: Call, event: events.Event) -> dict[str, types.Json]:
-    return without_folders(event.to_message(), call.index.folder)
+    return without_folders(event.to_message(), call.index.address)
 
 
 def _server_sent_event(name: str, value: object) -> str:

@@ -31,6 +31,7 @@ STATUS_BY_ERROR: Final[dict[type[Exception], tuple[int, str]]] = {
     errors.NotFoundError: (404, "not_found"),
     errors.SettingsError: (409, "settings"),
     errors.LockedError: (503, "locked"),
+    errors.UnavailableError: (503, "unavailable"),
     errors.ConfigError: (400, "invalid"),
     errors.BudgetError: (503, "budget"),
     errors.LLMError: (502, "model"),
@@ -132,7 +133,7 @@ def error_message(error: Exception, indexes: Indexes) -> str:
     """The message of an error, without the folders of this machine."""
     message = str(error)
     for index in indexes.by_name.values():
-        message = without_folders(message, index.folder)
+        message = without_folders(message, index.address)
     return message
 
 

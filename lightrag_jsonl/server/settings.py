@@ -108,7 +108,7 @@ async def _set_model(call: Call, name: str, *, base_url: str, api_key: str) -> N
     index.rag.engine.use_llm(llm)
     if _needs_no_secret(setup):
         await index.rag.engine.record_models()
-        remember_addresses(index.folder, given_addresses(setup))
+        remember_addresses(index.address, given_addresses(setup))
     index.jobs.setup = setup
 
 
@@ -118,7 +118,7 @@ def _setup_of(call: Call, name: str, *, base_url: str, api_key: str) -> Setup:
     """
     setup = replace(
         call.index.jobs.setup,
-        working_dir=call.index.folder,
+        working_dir=call.index.address,
         llm=name,
         models={},
         base_url=checked_url(base_url) if base_url else None,

@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from lightrag_jsonl import AsyncLightRAG, DeleteReport, LightRAGError
-from lightrag_jsonl.core.errors import ConfigError, LockedError
+from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.core.errors import ConfigError, LockedError, UnavailableError
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.providers.addresses import remember_addresses
 from lightrag_jsonl.providers.settings import Setup
@@ -49,10 +49,10 @@ def run_worker() -> None:
         reports.write(msgspec.json.encode(message, enc_hook=str) + b"\n")
         reports.flush()
 
-    asyncio.run(_work(Path(sys.argv[1]), send))
+    asyncio.run(_work(send))
 
 
-async def _work(folder: Path, send: SendMessage) -> None:
+async def _work(send: SendMessage) -> None:
     loop = asyncio.get_running_loop()
     lines = asyncio.Queue[bytes]()
 
@@ -62,17 +62,18 @@ async def _work(folder: Path, send: SendMessage) -> None:
         os._exit(0)  # processes that read files end with their pipes
 
     threading.Thread(target=read, daemon=True).start()
-    setup = Setup(**msgspec.json.decode(await lines.get()))  # its addresses may hold passwords
+    values = msgspec.json.decode(await lines.get())  # the addresses may hold passwords
+    setup = Setup(**{**values, "working_dir": as_address(values["working_dir"])})
     rag: AsyncLightRAG | None = None
     while True:
         job = msgspec.json.decode(await lines.get(), type=Job)
         try:
             if rag is None:
-                rag = open_async(folder, setup)
+                rag = open_async(setup.working_dir, setup)
                 # An insert records the names of the models: with these, their addresses are needed. An
                 # address with a key of its own came from the page, and is remembered no longer than the key.
                 if setup.api_key is None:
-                    remember_addresses(folder, given_addresses(replace(setup, working_dir=folder)))
+                    remember_addresses(setup.working_dir, given_addresses(setup))
             send(await _result(job, rag, send))
         except LightRAGError as error:
             send(stopped_message(job, error))
@@ -84,11 +85,12 @@ async def _work(folder: Path, send: SendMessage) -> None:
 
 
 async def _result(job: Job, rag: AsyncLightRAG, send: SendMessage) -> WorkerMessage:
-    """The message that ends a job, which waits as long as another process writes to the index."""
+    """The message that ends a job, which waits as long as another process writes to the index, or the
+    database cannot be reached."""
     while True:
         try:
             report = await do_job(job, rag, _progress(send))
-        except LockedError as error:
+        except (LockedError, UnavailableError) as error:
             send(WorkerMessage(locked=str(error)))
             await asyncio.sleep(LOCK_SECONDS)
         else:

@@ -476,3 +476,8 @@ class Counts:
     chunks: int = 0
     entities: int = 0
     relations: int = 0
+
+
+def purge_marks(id: str, content: str) -> set[str]:
+    """What a purged document leaves: digests of its id and of its content, no text."""
+    return {digest(f"id {id}"), digest(f"content {content}")}

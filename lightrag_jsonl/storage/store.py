@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.aio import in_thread
-from lightrag_jsonl.core.errors import CorruptError, StorageError
+from lightrag_jsonl.core.errors import CorruptError, StorageError, UnavailableError
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.memory import GraphMemory
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
@@ -25,10 +25,11 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 View = TypeVar("View", bound=StoreView)
 
-FORMAT = 15  # of the tables; an index of another format is not opened
+FORMAT = 16  # of the tables; an index of another format is not opened
 MEMORY_FILES = "memory_files"  # the setting that names the files which processes map
 MARK_SECRET = "mark_secret"  # a setting
 OWN_SETTINGS = {"format", MARK_SECRET, MEMORY_FILES}  # that each index makes by itself
+ATTEMPTS = 3  # to write; each waits for the database to be there again
 SAMPLE = 100  # chunks whose full text is checked
 
 
@@ -40,6 +41,7 @@ class Store(ABC):
     """
 
     READ_ONLY_ADVICE: ClassVar[str]  # why nothing can be written, and what to do
+    SHARES_JOBS: ClassVar[bool] = False  # whether several servers may offer the index at once
     read_only: bool
 
     def __init__(self, location: str, memory: GraphMemory) -> None:
@@ -75,6 +77,12 @@ class Store(ABC):
     def writer_lock(self, timeout: float) -> AbstractContextManager[None]:
         """The right to change documents and graph, for one process at a time; `LockedError` after
         `timeout` seconds.
+        """
+
+    @abstractmethod
+    def jobs_lock(self) -> AbstractContextManager[Callable[[], bool]]:
+        """The right to do the jobs of the index, for one server at a time, and whether it is still held;
+        `LockedError` if another server has it.
         """
 
     @cached_property
@@ -146,13 +154,26 @@ async def search(store: Store, job: Callable[[Snapshot], Result]) -> Result:
 
 
 async def write(
-    store: Store, job: Callable[[Transaction], Result], *, durable: bool = True
+    store: Store,
+    job: Callable[[Transaction], Result],
+    *,
+    durable: bool = True,
+    repeatable: bool = False,
 ) -> Result:
     """The result of a job that writes, run in a thread in one transaction.
 
-    A cancelled caller still waits for the end of the transaction.
+    A cancelled caller still waits for the end of the transaction. A `repeatable` job, which finds its
+    values as they were, runs again if the connection to the database was lost before the commit.
     """
-    return await in_thread(_run, partial(store.transaction, durable=durable), job)
+    attempts_left = ATTEMPTS - 1 if repeatable else 0
+    while True:
+        try:
+            return await in_thread(_run, partial(store.transaction, durable=durable), job)
+        except UnavailableError as error:
+            if not attempts_left:
+                raise
+            attempts_left -= 1
+            log.warning("writing again: %s", error)
 
 
 def _run(
@@ -195,7 +216,7 @@ class CompletionCache:
                 for key, (completion, document) in sorted(answers.items()):
                     transaction.put_completion(key, completion, document)
 
-            await write(self._store, put, durable=False)
+            await write(self._store, put, durable=False, repeatable=True)
 
     async def delete(self, keys: Collection[bytes]) -> None:
         """Forget answers."""

@@ -43,6 +43,7 @@ def copy_index(
         _copy_documents(view, transaction, progress)
         _copy_graph(view, transaction)
         _copy_settings(view, transaction)
+        transaction.put_purge_marks(view.purge_marks())
         _copy_pending(view, transaction)
         _copy_caches(view, transaction)
         _copy_traces(view, transaction)

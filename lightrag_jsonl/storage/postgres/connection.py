@@ -1,7 +1,9 @@
 """Connections to PostgreSQL, and its errors as ours."""
 
 import contextlib
+import difflib
 import os
+import re
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -10,9 +12,16 @@ import psycopg
 from pgvector.psycopg import register_vector
 from psycopg import errors, sql
 
-from lightrag_jsonl.core.address import DatabaseURL
-from lightrag_jsonl.core.errors import ConfigError, CorruptError, LockedError, StorageError
+from lightrag_jsonl.core.address import OWN_PARAMETERS, DatabaseURL
+from lightrag_jsonl.core.errors import (
+    ConfigError,
+    CorruptError,
+    LockedError,
+    StorageError,
+    UnavailableError,
+)
 from lightrag_jsonl.storage.postgres.vectors import register_vector_lists
+from lightrag_jsonl.storage.tables.base import only_column
 
 CONNECT_SECONDS = 10
 APPLICATION = "lightrag-jsonl process {} on {}"
@@ -22,18 +31,63 @@ SETTINGS = {  # of each session
     "plan_cache_mode": "force_custom_plan",  # by how many rows are asked for
     "hnsw.iterative_scan": "strict_order",  # goes on until filters leave enough
     "hnsw.max_scan_tuples": "1000000",
-    "hnsw.ef_search": "200",
+    "hnsw.ef_search": "1000",  # the most that pgvector takes
     "tcp_keepalives_idle": "30",  # a machine that is gone releases its lock
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
 }
 
 UNREACHABLE = "cannot be reached ({}): check the address, and that the server runs"
+TIMED_OUT = (
+    "took longer than the address allows ({}): ask again when the server is less busy, or raise "
+    "&statement_timeout (seconds) in the address"
+)
+TABLE_LOCKED = (
+    "is locked by another program ({}): wait for it, or see pg_locks; &lock_timeout (seconds) in the "
+    "address says how long to wait"
+)
+TOO_MANY = (
+    "has no connection left ({}): lower &pool_size in the addresses of its processes, put PgBouncer in "
+    "session mode before it, or raise max_connections"
+)
+NO_EXTENSION = (
+    "has no pgvector 0.8 or newer{}: install it, and run as a superuser in this database: "
+    "CREATE EXTENSION vector"
+)
+# What the server says to a new connection comes as a text without a code: the beginnings of its reasons,
+# what to do, and whether waiting helps.
+CONNECTION_ERRORS: tuple[tuple[tuple[str, ...], str, bool], ...] = (
+    (("too many connections", "too many clients", "connection slots"), TOO_MANY, True),
+    (
+        ("is starting up", "in recovery mode", "not yet accepting"),
+        "is starting ({}): try again in a minute",
+        True,
+    ),
+    (
+        ("is shutting down", "administrator command"),
+        "is being stopped ({}): try again when the server runs again",
+        True,
+    ),
+    (
+        ("password authentication failed", "no password supplied", "pg_hba.conf"),
+        "lets nobody in with this login ({}): check user and password (PGPASSWORD, ~/.pgpass), and the "
+        "server's pg_hba.conf",
+        False,
+    ),
+)
+NO_DATABASE = re.compile(r'database "[^"]*" does not exist')
+MISSING_DATABASE = (
+    "names a database that is not there ({}): make it with createdb, or correct the address"
+)
+EXTENSION_SCHEMA = """SELECT nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+    WHERE extname = 'vector'"""
 REFUSED = "does not allow this ({}): ask its owner for the right, or name another index"
 FULL = "cannot be written to ({}): free some disk space and run the same command again"
 DAMAGED = "is damaged ({}): restore the database from a copy"
 ERRORS: tuple[tuple[type[psycopg.Error], type[StorageError], str], ...] = (
-    (errors.LockNotAvailable, LockedError, "is locked by another process ({}); try again"),
+    (errors.LockNotAvailable, LockedError, TABLE_LOCKED),
+    (errors.QueryCanceled, UnavailableError, TIMED_OUT),
+    (errors.TooManyConnections, UnavailableError, TOO_MANY),
     (errors.InsufficientPrivilege, StorageError, REFUSED),
     (errors.ReadOnlySqlTransaction, StorageError, REFUSED),
     (errors.DiskFull, StorageError, FULL),
@@ -45,25 +99,68 @@ ERRORS: tuple[tuple[type[psycopg.Error], type[StorageError], str], ...] = (
 
 
 def connect(address: DatabaseURL) -> psycopg.Connection[Any]:
-    """A new connection, in autocommit mode; `ConfigError` if the address is none."""
+    """A new connection, in autocommit mode; `ConfigError` if the address is none, with the name of an unknown
+    parameter.
+    """
+    keywords = [option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()]
+    for name in address.parameters:
+        if name not in [*keywords, "ssl"]:
+            alike = difflib.get_close_matches(name, [*OWN_PARAMETERS, *keywords], 1)
+            advice = f"; did you mean {alike[0]}?" if alike else ""
+            raise ConfigError(f"{address}: there is no parameter {name!r}{advice}")
     try:
         psycopg.conninfo.conninfo_to_dict(address.uri)
     except psycopg.ProgrammingError:  # its text would show the password
         message = f"{address} is not the address of a PostgreSQL database"
         raise ConfigError(f"{message}; it looks like postgresql://user@host/database") from None
-    return psycopg.connect(address.uri, autocommit=True, connect_timeout=CONNECT_SECONDS)
+    return psycopg.connect(address.uri, **connection_arguments(address))
 
 
-def configure(connection: psycopg.Connection[Any], address: DatabaseURL) -> None:
-    """Set up a session for the index at an address, whose database has pgvector."""
-    path = sql.SQL("{}, public").format(sql.Identifier(address.index)).as_string(connection)
+def connection_arguments(address: DatabaseURL) -> dict[str, Any]:
+    """What each connection is opened with, beside the address."""
+    arguments: dict[str, Any] = {"autocommit": True}
+    if "connect_timeout" not in address.parameters:
+        arguments["connect_timeout"] = CONNECT_SECONDS
+    return arguments
+
+
+def configure(
+    connection: psycopg.Connection[Any], address: DatabaseURL, *, may_work_long: bool = False
+) -> None:
+    """Set up a session for the index at an address, whose database has pgvector, in any schema.
+
+    One that `may_work_long` has no limit of time for its statements.
+    """
+    path = search_path(connection, address)
     name = APPLICATION.format(os.getpid(), socket.gethostname())
-    values = {**SETTINGS, "search_path": path, "application_name": name}
+    limits = address.limits
+    statement_timeout = 0.0 if may_work_long else limits.statement_timeout
+    values = {
+        **SETTINGS,
+        "search_path": path,
+        "application_name": name,
+        "lock_timeout": _milliseconds(limits.lock_timeout),
+        "statement_timeout": _milliseconds(statement_timeout),
+    }
     for setting, value in values.items():
         connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
     register_vector(connection)
     register_vector_lists(connection)
     connection.cursor_factory = psycopg.RawCursor
+
+
+def search_path(connection: psycopg.Connection[Any], address: DatabaseURL) -> str:
+    """The schemas of the index and of pgvector; `StorageError` without pgvector."""
+    schemas = only_column(connection.execute(EXTENSION_SCHEMA))
+    if not schemas:
+        raise StorageError(f"{address} {NO_EXTENSION.format('')}")
+    path = sql.SQL(", ").join([sql.Identifier(address.index), sql.Identifier(schemas[0])])
+    return path.as_string(connection)
+
+
+def _milliseconds(seconds: float) -> str:
+    """A limit of time for PostgreSQL, where 0 is none."""
+    return str(max(round(1_000 * seconds), 1) if seconds else 0)
 
 
 @contextlib.contextmanager
@@ -73,9 +170,30 @@ def our_errors(address: DatabaseURL) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         text = address.without_passwords(" ".join(str(error).split()))
-        if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
-            # nothing came from the server
-            raise StorageError(f"{address} {UNREACHABLE.format(text)}") from error
-        for psycopg_error, storage_error, words in ERRORS:
+        for psycopg_error, storage_error, words in ERRORS[:-1]:
             if isinstance(error, psycopg_error):
                 raise storage_error(f"{address} {words.format(text)}") from error
+        if isinstance(error, psycopg.OperationalError):
+            raise _connection_error(address, error, text) from error
+        raise StorageError(f"{address} {text}") from error
+
+
+def is_passing(error: psycopg.OperationalError) -> bool:
+    """Whether a connection may succeed later: the server restarts, or has no room."""
+    address = DatabaseURL("", "", whole="", without_password="")
+    return isinstance(_connection_error(address, error, str(error)), UnavailableError)
+
+
+def _connection_error(
+    address: DatabaseURL, error: psycopg.OperationalError, text: str
+) -> StorageError:
+    """The error of a connection that was not made, or was lost."""
+    for reasons, words, passes in CONNECTION_ERRORS:
+        if any(reason in text for reason in reasons):
+            error_class = UnavailableError if passes else StorageError
+            return error_class(f"{address} {words.format(text)}")
+    if NO_DATABASE.search(text):
+        return StorageError(f"{address} {MISSING_DATABASE.format(text)}")
+    if error.sqlstate is None:  # nothing came from the server
+        return UnavailableError(f"{address} {UNREACHABLE.format(text)}")
+    return StorageError(f"{address} {text}")

@@ -3,7 +3,8 @@
 import contextlib
 import secrets
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -12,10 +13,25 @@ from psycopg import errors, sql
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from lightrag_jsonl.core.address import DatabaseURL
-from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
+from lightrag_jsonl.core.errors import (
+    CorruptError,
+    LockedError,
+    StorageError,
+    UnavailableError,
+    VersionError,
+)
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.storage.postgres.connection import UNREACHABLE, configure, connect, our_errors
+from lightrag_jsonl.storage.postgres.connection import (
+    EXTENSION_SCHEMA,
+    NO_EXTENSION,
+    configure,
+    connect,
+    connection_arguments,
+    is_passing,
+    our_errors,
+    search_path,
+)
 from lightrag_jsonl.storage.postgres.database_graph import DatabaseGraph
 from lightrag_jsonl.storage.postgres.dialect import PostgresDialect
 from lightrag_jsonl.storage.postgres.memory import PostgresMemory
@@ -28,20 +44,22 @@ from lightrag_jsonl.storage.tables.full_text import PARTS, StateCounts
 from lightrag_jsonl.storage.vector_index import VectorSearch
 from lightrag_jsonl.storage.views import Snapshot, StoreView, Transaction
 
-CONNECTIONS = 16
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 30.0  # for a connection of the pool, and for a server that restarts
+RETRY_SECONDS = 0.5  # between two attempts to reach it
 LONGEST_WAIT = 2**31 - 1  # milliseconds
 WRITER = 0x4C524A  # keys of advisory locks
 CREATOR = 0x4C524B  # one process creates an index at a time
 USER = 0x4C524C  # of a temporary copy
+SERVER = 0x4C524D  # one server does the jobs of an index at a time
 COPY_IN_USE = (
     "was written anew, but another process still compares a copy of an earlier state; when that has "
     "ended, run vacuum"
 )
-NO_VECTOR = (
-    "has no pgvector 0.8 or newer in its schema public ({}): install it, and run as a superuser: "
-    "CREATE EXTENSION vector SCHEMA public"
+POOL_IS_USED = (
+    "all {} connections of this process were in use for {:g} seconds: raise &pool_size in the address, or "
+    "ask less at once"
 )
+LOCK_LOST = "the connection that held the lock was lost, and another process has written since: run this again"
 TABLES = """SELECT count(*) AS tables,
     count(*) FILTER (WHERE relname IN ('settings', 'documents', 'chunks')) AS own_tables
     FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(quote_ident(%(index)s))"""
@@ -56,6 +74,10 @@ TABLES_OF = """SELECT relname FROM pg_class WHERE relkind = 'r'
     AND relnamespace = to_regnamespace(quote_ident(%s))"""
 COPY_SCHEMA = "copy-"
 LOCK = "SELECT pg_advisory_lock($1, hashtext($2))"
+TRY_LOCK = "SELECT pg_try_advisory_lock($1, hashtext($2))"
+HAS_SCHEMA = "SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL"
+TRANSACTION_ID = "SELECT pg_current_xact_id_if_assigned()::text"
+OUTCOME = "SELECT pg_xact_status($1::text::xid8)"
 USE_COPY = "SELECT pg_advisory_lock(%s, hashtext(%s))"
 IS_UNUSED = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 LOCK_HOLDER = """SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
@@ -80,13 +102,15 @@ class PostgresStore(Store):
     """
 
     READ_ONLY_ADVICE = "can only be read: it needs the right to insert"
+    SHARES_JOBS = True
 
     def __init__(self, address: DatabaseURL, *, create: bool = True) -> None:
         self._memory: PostgresMemory
         super().__init__(str(address), PostgresMemory())
         self._address = address
         self._writer: psycopg.Connection[Any] | None = None  # once there was a transaction
-        self._lock_holder: int | None = None  # the server process that holds the writer lock
+        self._lock: psycopg.Connection[Any] | None = None  # holds the right to write
+        self._lock_generation = -1  # as this process, which has the right to write, left it
         self._listener: CommitListener | None = None
         self._listener_lock = threading.Lock()
         with our_errors(address), contextlib.closing(connect(address)) as connection:
@@ -94,10 +118,10 @@ class PostgresStore(Store):
         self._pool = ConnectionPool(
             address.uri,
             min_size=0,
-            max_size=CONNECTIONS,
+            max_size=address.limits.pool_size,
             num_workers=1,
             timeout=WAIT_SECONDS,
-            kwargs={"autocommit": True},
+            kwargs=connection_arguments(address),
             configure=lambda connection: configure(connection, address),
             open=True,
         )
@@ -127,11 +151,13 @@ class PostgresStore(Store):
 
     def _begun(self) -> psycopg.Connection[Any]:
         """A connection from the pool, at the beginning of a transaction; lost ones are replaced."""
-        for attempts_left in range(CONNECTIONS, -1, -1):
+        for attempts_left in range(self._address.limits.pool_size, -1, -1):
             try:
                 connection = self._pool.getconn()
             except PoolTimeout as error:
-                raise StorageError(f"{self._address} {UNREACHABLE.format(error)}") from error
+                connect(self._address).close()  # raises why there is none
+                message = POOL_IS_USED.format(self._address.limits.pool_size, WAIT_SECONDS)
+                raise UnavailableError(f"{self._address}: {message}") from error
             try:
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 break
@@ -159,7 +185,7 @@ class PostgresStore(Store):
 
     def _catch_up(self) -> None:
         """Read the changes of another process; the writing process does so in a search."""
-        if self._lock_holder is None:
+        if self._lock is None:
             with self.snapshot():
                 pass
 
@@ -173,17 +199,50 @@ class PostgresStore(Store):
         """Writes that become visible together, or not at all if the block raises."""
         with self._write_lock, our_errors(self._address):
             self._check_writable()
-            if self._writer is None or self._writer.closed:
-                self._writer = self._connect()
-            if self._writer.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            if self._writer is not None and _is_in_transaction(self._writer):
                 raise StorageError(f"{self._address}: this transaction is inside another one")
-            with self._writer.transaction():
-                transaction = Transaction(PostgresDialect(self._writer))
-                self._check_lock(transaction)
-                if not durable:
-                    transaction.dialect.execute("SET LOCAL synchronous_commit = off")
-                yield transaction
-                transaction.record_commit()
+            commit = contextlib.ExitStack()
+            id: str | None = None
+            try:
+                with commit:
+                    connection = self._begin_writing(commit)
+                    transaction = Transaction(PostgresDialect(connection))
+                    self._check_lock(transaction)
+                    if not durable:
+                        transaction.dialect.execute("SET LOCAL synchronous_commit = off")
+                    yield transaction
+                    transaction.record_commit()
+                    generation = transaction.generation if self._lock is not None else -1
+                    (id,) = only_column(transaction.dialect.execute(TRANSACTION_ID))
+            except psycopg.OperationalError:
+                if id is None or not self._was_committed(id):
+                    raise
+            self._lock_generation = generation
+
+    def _begin_writing(self, commit: contextlib.ExitStack) -> psycopg.Connection[Any]:
+        """The connection for writing, in a transaction that ends with `commit`; a lost connection is
+        replaced, as soon as the server is there again.
+        """
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                if self._writer is None or self._writer.closed:
+                    self._writer = self._connect()
+                commit.enter_context(self._writer.transaction())
+                return self._writer
+            except psycopg.OperationalError as error:
+                if self._writer is not None:
+                    self._writer.close()
+                if not is_passing(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(RETRY_SECONDS)
+
+    def _was_committed(self, id: str) -> bool:
+        """Whether the transaction with an id was committed, whose connection was lost at its end."""
+        with contextlib.ExitStack() as ended:
+            connection = self._begin_writing(ended)
+            outcomes = only_column(connection.execute(OUTCOME, [id]))
+            return outcomes == ["committed"]
 
     @contextlib.contextmanager
     def writer_lock(self, timeout: float) -> Iterator[None]:
@@ -202,11 +261,35 @@ class PostgresStore(Store):
                     f"{self._address} is being written to by {holder}; wait for it, or stop it "
                     "(readers may go on)"
                 ) from error
-            self._lock_holder = connection.info.backend_pid
+            self._lock = connection
             try:
+                self._lock_generation = self._generation(connection)
                 yield
             finally:
-                self._lock_holder = None
+                lock = self._lock
+                self._lock = None
+                lock.close()
+
+    @contextlib.contextmanager
+    def jobs_lock(self) -> Iterator[Callable[[], bool]]:
+        """The right to do the jobs of the index, for one server at a time."""
+        keys = (SERVER, self._address.index)
+        with our_errors(self._address), contextlib.closing(self._connect()) as connection:
+            (is_free,) = only_column(connection.execute(TRY_LOCK, keys))
+            if not is_free:
+                raise LockedError(f"another server does the jobs of {self._address}")
+
+            def is_held() -> bool:
+                try:
+                    connection.execute("SELECT 1")
+                except psycopg.Error:
+                    return False
+                return True
+
+            yield is_held
+
+    def _generation(self, connection: psycopg.Connection[Any]) -> int:
+        return StoreView(PostgresDialect(connection)).generation
 
     def size(self) -> int:
         """The bytes of tables and indexes on the server's disk."""
@@ -276,18 +359,23 @@ class PostgresStore(Store):
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection = connect(self._address)
-        configure(connection, self._address)
+        configure(connection, self._address, may_work_long=True)
         return connection
 
     def _check_lock(self, view: StoreView) -> None:
-        """Refuse to write under a lock whose connection was lost."""
-        if self._lock_holder is None:
+        """Refuse to write under a lock whose connection was lost, unless nobody has written since."""
+        if self._lock is None:
             return
-        (locks,) = only_column(view.dialect.execute(LOCKS_OF, [self._lock_holder]))
-        if not locks:
-            raise StorageError(
-                f"{self._address}: the connection that held the lock was lost; run this again"
-            )
+        (locks,) = only_column(view.dialect.execute(LOCKS_OF, [self._lock.info.backend_pid]))
+        if locks:
+            return
+        lock = self._connect()
+        (is_free,) = only_column(lock.execute(TRY_LOCK, (WRITER, self._address.index)))
+        if not is_free or view.generation != self._lock_generation:
+            lock.close()
+            raise StorageError(f"{self._address}: {LOCK_LOST}")
+        self._lock.close()
+        self._lock = lock
 
     def _open(self, connection: psycopg.Connection[Any], *, create: bool) -> bool:
         """Check or create the schema; whether the index can only be read."""
@@ -328,6 +416,12 @@ def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:
     return True
 
 
+def _is_in_transaction(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a connection that is not lost has begun a transaction."""
+    idle = psycopg.pq.TransactionStatus.IDLE
+    return not connection.closed and connection.info.transaction_status != idle
+
+
 def _drop(connection: psycopg.Connection[Any], schema: str) -> None:
     """Drop the schema of a temporary copy."""
     statement = sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema))
@@ -336,15 +430,19 @@ def _drop(connection: psycopg.Connection[Any], schema: str) -> None:
 
 def _create(connection: psycopg.Connection[Any], address: DatabaseURL) -> None:
     """Make the schema, the tables and their version."""
-    try:
-        with connection.transaction():
-            connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-    except (errors.InsufficientPrivilege, errors.FeatureNotSupported) as error:
-        reason = " ".join(str(error).split())
-        raise StorageError(f"{address} {NO_VECTOR.format(reason)}") from error
-    schema = sql.Identifier(address.index)
-    connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
-    connection.execute(sql.SQL("SET LOCAL search_path TO {}, public").format(schema))
+    if not only_column(connection.execute(EXTENSION_SCHEMA)):
+        try:
+            with connection.transaction():
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+        except (errors.InsufficientPrivilege, errors.FeatureNotSupported) as error:
+            reason = " ".join(str(error).split())
+            raise StorageError(f"{address} {NO_EXTENSION.format(f' ({reason})')}") from error
+    (has_schema,) = only_column(connection.execute(HAS_SCHEMA, [address.index]))
+    if not has_schema:  # one that the owner of the database has made is enough
+        schema = sql.Identifier(address.index)
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+    path = search_path(connection, address)
+    connection.execute("SELECT set_config('search_path', %s, true)", [path])
     connection.execute(_schema_text())
 
 

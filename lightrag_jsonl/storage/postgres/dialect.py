@@ -90,6 +90,7 @@ class PostgresDialect(Dialect):
     CONTENT_KEYWORDS = """jsonb_build_object('content_keywords', (SELECT jsonb_agg(DISTINCT keyword)
         FROM chunks c, jsonb_object_keys(c.report::jsonb -> 'content_keywords') keyword
         WHERE c.document = d.id))"""
+    FOR_UPDATE = " FOR UPDATE"
     NO_VECTOR = "'[0]'::halfvec"
     TABLE_COUNT = """SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname = ?
         AND relnamespace = current_schema()::regnamespace"""

@@ -7,7 +7,7 @@ CREATE TABLE settings (
     name text COLLATE "C" PRIMARY KEY,
     value text COLLATE "C" NOT NULL
 );
-INSERT INTO settings VALUES ('format', '15');
+INSERT INTO settings VALUES ('format', '16');
 -- What no document can know: from it the marks in prompts are derived.
 INSERT INTO settings VALUES ('mark_secret', replace(gen_random_uuid()::text, '-', ''));
 
@@ -280,3 +280,6 @@ CREATE TABLE commits (
     generation bigint PRIMARY KEY,
     touched text COLLATE "C" CHECK (touched IS NULL OR touched IS JSON)
 );
+
+-- Digests of the ids and contents of purged documents, which merges of indexes do not bring back.
+CREATE TABLE purge_marks (digest text COLLATE "C" PRIMARY KEY);

@@ -9,7 +9,7 @@ import socket
 import sqlite3
 import tempfile
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
+SERVER_LOCK = "server.lock"
 COPY_NAME = "copy-"  # the beginning of the name of a folder with a temporary copy
 COPY_LOCK = ".lock"  # the end of the name of the file beside a copy, locked while it is used
 FILE_NAMES = (FILE_NAME, *(f"{FILE_NAME}-{end}" for end in ("wal", "shm", "journal")), LOCK_NAME)
@@ -156,6 +157,23 @@ class SQLiteStore(Store):
         try:
             path.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
             yield
+        finally:
+            lock.release()
+
+    @contextlib.contextmanager
+    def jobs_lock(self) -> Iterator[Callable[[], bool]]:
+        """The right to do the jobs of the index, for one server at a time."""
+        path = self._folder / SERVER_LOCK
+        if path.is_symlink():
+            raise StorageError(f"{path} is a symbolic link: remove it", path=path)
+        lock = FileLock(path, thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            message = f"another server has the jobs of {self._folder}: stop it first"
+            raise LockedError(message, path=self._folder) from error
+        try:
+            yield lambda: lock.is_locked
         finally:
             lock.release()
 

@@ -37,6 +37,7 @@ class SQLiteDialect(Dialect):
     CONTENT_KEYWORDS = """json_object('content_keywords', (SELECT json(nullif(
         json_group_array(DISTINCT keyword.key), '[]')) FROM chunks c,
         json_each(c.report, '$.content_keywords') keyword WHERE c.document = d.id))"""
+    FOR_UPDATE = ""
     NO_VECTOR = "x'0000'"
     TABLE_COUNT = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?"
     SAVED_STATES = (

@@ -3,7 +3,7 @@
 -- written in any order.
 
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO settings VALUES ('format', '15');
+INSERT INTO settings VALUES ('format', '16');
 -- What no document can know: from it the marks in prompts are derived.
 INSERT INTO settings VALUES ('mark_secret', lower(hex(randomblob(16))));
 
@@ -277,3 +277,6 @@ CREATE TABLE commits (
     generation INTEGER PRIMARY KEY,
     touched TEXT CHECK (touched IS NULL OR json_valid(touched))
 ) STRICT;
+
+-- Digests of the ids and contents of purged documents, which merges of indexes do not bring back.
+CREATE TABLE purge_marks (digest TEXT PRIMARY KEY) STRICT;

@@ -42,6 +42,9 @@ class Dialect(ABC):
     OWN_FIELDS: ClassVar[str]  # of a document `d`, as a JSON object
     METADATA: ClassVar[str]  # of a document `d`, as a JSON object
     CONTENT_KEYWORDS: ClassVar[str]  # of a document `d`, as a JSON object with a list, or null
+    FOR_UPDATE: ClassVar[
+        str
+    ]  # after SELECT: nobody else changes these rows; empty if one writes at a time
     NO_VECTOR: ClassVar[str]  # the vector that stands for a refused text
     TABLE_COUNT: ClassVar[str]  # a query for the number of tables with the name of a parameter
     SAVED_STATES: ClassVar[Sequence[str]]  # the statements that make the tables of saved states

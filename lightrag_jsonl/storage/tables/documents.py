@@ -194,6 +194,11 @@ class DocumentReads(Tables):
         """Whether there is a chunk; quick."""
         return bool(only_column(self._execute("SELECT 1 FROM chunks LIMIT 1")))
 
+    def newest_document_at(self) -> float:
+        """When the newest document was stored, in seconds since 1970; 0 without documents."""
+        statement = "SELECT coalesce(max(created_at), 0) FROM documents"
+        return float(only_column(self._execute(statement))[0])
+
     def chunks(
         self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
     ) -> dict[int, Chunk]:

@@ -48,6 +48,12 @@ class JobReads(Tables):
 class JobWrites(JobReads, WritableTables):
     """Writes jobs."""
 
+    def job_to_change(self, id: str) -> StoredJob | None:
+        """The job with an id, which no other process changes until the end of the transaction."""
+        statement = f"SELECT {COLUMNS} FROM jobs WHERE name = ?{self.dialect.FOR_UPDATE}"
+        rows = by_name(self._execute(statement, id))
+        return _job(rows[0]) if rows else None
+
     def put_job(self, job: StoredJob) -> None:
         """Store a job, behind all others if it is new."""
         row = {"name": job.id, "state": job.state, "size": job.size, "record": job.record}

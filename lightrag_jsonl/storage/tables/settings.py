@@ -1,6 +1,6 @@
 """Settings, and commits: the rows that each visible change touched."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec.json import decode as parse
 
@@ -27,6 +27,10 @@ class SettingReads(Tables):
         (generation,) = only_column(self._execute(statement))
         return int(generation)
 
+    def purge_marks(self) -> set[str]:
+        """The marks that purged documents have left."""
+        return set(only_column(self._execute("SELECT digest FROM purge_marks")))
+
     def settings(self) -> dict[str, str]:
         """Settings of the index, by name."""
         return dict(self._execute("SELECT name, value FROM settings ORDER BY name"))
@@ -51,6 +55,15 @@ class SettingWrites(SettingReads, WritableTables):
         """Record settings of the index."""
         rows = [{"name": name, "value": value} for name, value in settings.items()]
         self._put("settings", rows, key="name")
+
+    def put_purge_marks(self, marks: Collection[str]) -> None:
+        """Remember that documents were purged."""
+        rows = [{"digest": mark} for mark in sorted(set(marks) - self.purge_marks())]
+        self._insert("purge_marks", rows)
+
+    def delete_purge_marks(self, marks: Collection[str]) -> None:
+        """Forget that documents were purged."""
+        self._delete("purge_marks", "digest", list(marks))
 
     def record_commit(self) -> None:
         """Note the touched rows, if documents, graph or vectors were changed."""

@@ -1,0 +1,93 @@
+"""What docs/operators.md says: roles with least privilege, locks, full servers, and wrong addresses in words."""
+
+import contextlib
+from collections.abc import Callable
+from urllib.parse import unquote
+
+import psycopg
+import pytest
+
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.core.address import DatabaseURL, as_address
+from lightrag_jsonl.core.errors import ConfigError, LockedError, StorageError, UnavailableError
+from lightrag_jsonl.storage.opening import open_store
+
+Url = Callable[[object], str]
+
+
+def run(url: str, *statements: str) -> None:
+    with psycopg.connect(url.partition("&index=")[0], autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "words"),
+    [
+        ("indx=x", "'indx'; did you mean index"),
+        ("pool_sise=3", "did you mean pool_size"),
+        ("pool_size=many", "pool_size='many' must be a whole number"),
+        ("lock_timeout=-1", "lock_timeout='-1' must be a number of seconds"),
+    ],
+)
+def test_a_wrong_parameter_is_named(url: Url, parameter: str, words: str) -> None:
+    """A typo does not become another setting."""
+    with pytest.raises(ConfigError, match=words):
+        open_store(as_address(f"{url('typo')}&{parameter}"))
+
+
+def test_a_url_keeps_its_values() -> None:
+    """Spaces, plus signs and an empty host reach libpq as they were written."""
+    address = as_address("postgresql:///db?host=/my%20dir&options=-c%20a%3Db&application_name=a+b")
+    assert isinstance(address, DatabaseURL)
+    assert address.uri.startswith("postgresql:///db?") and "+" not in address.uri
+    parts = psycopg.conninfo.conninfo_to_dict(address.uri)
+    assert parts["host"] == "/my dir" and parts["options"] == "-c a=b"
+    assert parts["application_name"] == "a+b" == unquote("a%2Bb")
+
+
+def test_a_schema_made_by_the_owner_is_enough(url: Url) -> None:
+    """A writer without rights on the database; it goes on when its connections were ended."""
+    schema = url("owned").rpartition("=")[2]
+    run(
+        url("owned"),
+        "CREATE EXTENSION IF NOT EXISTS vector",
+        "CREATE ROLE kb_writer LOGIN",
+        f"CREATE SCHEMA {schema} AUTHORIZATION kb_writer",
+    )
+    try:
+        with LightRAG(url("owned").replace("//postgres:", "//kb_writer:")) as rag:
+            rag.insert("Ann met Bob in Paris.")
+            run(
+                url("owned"),
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'kb_writer'",
+            )
+            assert len(rag.insert("Cy met Dan in Rome.").documents) == 1
+    finally:
+        run(url("owned"), "DROP OWNED BY kb_writer CASCADE", "DROP ROLE kb_writer")
+
+
+def test_a_reader_does_not_wait_without_end_behind_a_lock(url: Url) -> None:
+    """The error says what to do, and the next question is answered."""
+    with contextlib.closing(open_store(as_address(url("lock")))) as made:
+        assert made.is_empty()
+    schema = url("lock").rpartition("=")[2]
+    with contextlib.closing(open_store(as_address(f"{url('lock')}&lock_timeout=0.1"))) as store:
+        with psycopg.connect(url("lock").partition("&index=")[0]) as other:
+            other.execute(f"LOCK TABLE {schema}.chunks")
+            with pytest.raises(LockedError, match="lock_timeout"):
+                store.is_empty()
+        assert store.is_empty()
+
+
+def test_a_missing_database_and_a_full_server_are_told(url: Url) -> None:
+    """Each in its own words."""
+    missing = url("none").replace("/postgres?", "/nowhere?")
+    with pytest.raises(StorageError, match="createdb"):
+        open_store(as_address(missing))
+    run(url("full"), "CREATE ROLE kb_full LOGIN CONNECTION LIMIT 0")
+    try:
+        with pytest.raises(UnavailableError, match="pool_size"):
+            open_store(as_address(url("full").replace("//postgres:", "//kb_full:")))
+    finally:
+        run(url("full"), "DROP ROLE kb_full")
