@@ -163,6 +163,8 @@ class SQLiteStore(Store):
     @contextlib.contextmanager
     def jobs_lock(self) -> Iterator[Callable[[], bool]]:
         """The right to do the jobs of the index, for one server at a time."""
+        from filelock import FileLock, Timeout
+
         path = self._folder / SERVER_LOCK
         if path.is_symlink():
             raise StorageError(f"{path} is a symbolic link: remove it", path=path)
