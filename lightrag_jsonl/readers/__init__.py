@@ -1,4 +1,4 @@
-"""Reads files of many formats, each by the reader that a table names for its suffix."""
+"""Reads files of many formats; a table names the reader for each suffix."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -46,14 +46,15 @@ FormatReader: TypeAlias = Callable[[bytes, FileMeter], Document]
 
 
 def read_plain(data: bytes, meter: FileMeter) -> Document:
-    """A text as it is; its headings are found when it is cut into chunks."""
+    """A plain text, unchanged; the chunking finds the headings."""
     text = meter.decode(data)
     return whatsapp_document(text) or Document(text)
 
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """A format of files: its name in English and in Chinese, its suffixes, the usual one first.
+    """A format of files: the name in English and in Chinese, and the suffixes, the usual suffix
+    first.
 
     `needs_extra` says whether the reader imports packages of the extra `files`.
     """
@@ -116,20 +117,20 @@ OLD_FORMATS = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx"}
 
 
 def file_suffix(path: PurePath) -> str:
-    """The suffix of a file's format, in lower case; that of `a.pdf.gz` is .pdf."""
+    """The suffix of a file's format, in lower case; .pdf for `a.pdf.gz`."""
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return name.suffix.lower()
 
 
 def is_read_here(path: PurePath, readers: Readers | None = None) -> bool:
-    """Whether a file is plain text or read by a user's own reader, so that no process is needed."""
+    """Whether no process is needed, for plain text and for a user's own reader."""
     suffix = file_suffix(path)
     return suffix in (readers or {}) or READERS.get(suffix, read_plain) is read_plain
 
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """The document in a file; `notes` say which parts of the file are not in its text."""
+    """The document in a file; `notes` name the parts of the file missing from the text."""
 
     document: Document
     notes: tuple[str, ...] = ()
@@ -154,15 +155,15 @@ def read_file(
     limits: FileLimits | None = None,
     sees: bool = False,
 ) -> FileContent:
-    """The content of a file's bytes, read as its suffix says, or else as plain text.
+    """The content of a file, read by the reader for the suffix, or else as plain text.
 
-    With `sees`, the document has the pictures of the file: scanned pages, and pictures on pages and slides
-    and in Word files. Files of pictures can be read only then.
+    With `sees`, the document has the pictures of the file: scanned pages, and pictures on pages and
+    slides and in Word files. Files of pictures need `sees`.
 
-    `readers` are a user's own, by suffix with the dot; they come before those of `READERS`. The
-    title is the name of the file, unless its content has one. `ConfigError` says why a file cannot
-    be read: it is broken, encrypted, empty, beyond one of the `limits`, or an extra is not installed.
-    A `ReadingProcess` also keeps the limits of seconds and memory, which this function does not.
+    A user's own `readers`, by suffix with the dot, come before `READERS`. The title is the name of
+    the file, unless the content has a title. `ConfigError` says why a file cannot be read: the file
+    is broken, encrypted, empty or beyond a limit, or an extra is not installed. The limits of
+    seconds and memory are kept by `ReadingProcess`, not here.
     """
     suffix = file_suffix(path)
     own_reader = (readers or {}).get(suffix)
@@ -192,7 +193,7 @@ def read_file(
 
 
 def _decompressed(data: bytes, path: PurePath) -> bytes:
-    """The content of a file, decompressed if its name ends with .gz.
+    """The content of a file, decompressed if the name ends with .gz.
 
     `ConfigError` for broken or too large gzip files, archives and older formats of Office.
     """

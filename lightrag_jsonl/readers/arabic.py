@@ -1,7 +1,7 @@
 """Puts the letters of Arabic ligatures in PDF files in order.
 
-PDFium turns a line that runs from right to left around, and with it the letters of each glyph that
-stands for several: of "lam-alef" it makes "alef-lam", which is another word.
+PDFium turns a line from right to left around, and with the line the letters of each ligature:
+"lam-alef" becomes "alef-lam", another word.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ _SHAPED = pattern_of("[\ufb50-\ufdff\ufe70-\ufefc]+")  # letters as they are dra
 
 
 class PlacedLetter(NamedTuple):
-    """A letter, where its glyph stands, and whether PDFium added it, as between words."""
+    """A letter, the place of the glyph, and whether PDFium added the letter, as between words."""
 
     letter: str
     x: float
@@ -33,7 +33,7 @@ def has_arabic(text: str) -> bool:
 
 
 def plain_letters(text: str) -> str:
-    """The text with letters in place of the shapes that they have in a word."""
+    """The text with plain letters in place of their shapes within words."""
     return _SHAPED.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
 
 
@@ -67,7 +67,7 @@ def _placed_letters(textpage: Any) -> Iterator[PlacedLetter]:
 def _letters_in(
     letters: Iterator[PlacedLetter], left: float, bottom: float, right: float, top: float
 ) -> Iterator[PlacedLetter]:
-    """The letters in an area, and what was added after them."""
+    """The letters in an area, and the letters added after them."""
     is_inside = False
     for placed in letters:
         if not placed.is_added:

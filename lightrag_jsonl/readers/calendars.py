@@ -1,4 +1,4 @@
-"""Reads calendars (.ics): each event is a paragraph with its time, place, people and description."""
+"""Reads calendars (.ics): each event is a paragraph with time, place, people and description."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ EVENT_FIELDS = {
 
 
 def read_calendar(data: bytes, meter: FileMeter) -> Document:
-    """The events, tasks and journals of a calendar, in order of their beginning."""
+    """The events, tasks and journals of a calendar, by beginning."""
     import icalendar
 
     try:
@@ -35,7 +35,7 @@ def _event_beginning(item: Any) -> str:
 
 
 def _event_paragraph(item: Any) -> str:
-    """ "Launch (Start: 2026-05-06 09:00; Location: Leith)", and the description below it."""
+    """"Launch (Start: 2026-05-06 09:00; Location: Leith)", and the description below."""
     summary = " ".join(str(item.get("SUMMARY", "")).split())
     return "; ".join([summary, *_event_fields(item)] if summary else _event_fields(item))
 
@@ -64,7 +64,7 @@ def _text_of_rule(parts: Any) -> str:
 
 
 def _time(value: Any) -> str:
-    """A day, or a time to the minute, with its zone where it names one; "" if it is no time."""
+    """A day, or a time to the minute with the zone, if any; "" for any other value."""
     try:
         moment = getattr(value, "dt", None)
     except ValueError:  # a property that is broken

@@ -1,7 +1,7 @@
 """Reads exports of chats: who said what, and when, a line for each message.
 
-Known by their structure: conversations of ChatGPT and Claude, chats of Telegram, days of channels of Slack,
-and texts of WhatsApp.
+The structure of a file tells conversations of ChatGPT and Claude, chats of Telegram, days of
+channels of Slack, and texts of WhatsApp.
 """
 
 import json
@@ -32,7 +32,7 @@ _UNSEEN_ROLES = ("system", "tool")
 
 
 class ToldMessage(NamedTuple):
-    """What somebody said, and when in ISO form, if that is known."""
+    """A speaker, the words, and the time in ISO form, if known."""
 
     name: str
     text: str
@@ -40,7 +40,7 @@ class ToldMessage(NamedTuple):
 
 
 def conversation_files(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """The conversations of an export as files with the names that they have there; none of any other JSON."""
+    """The conversations of an export as files, by name in the export; empty for other JSON."""
     if not any(all(mark in data for mark in marks) for marks in _MARKS_OF_COLLECTIONS):
         return
     try:
@@ -54,7 +54,7 @@ def conversation_files(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def chat_document(value: Any, meter: FileMeter) -> Document | None:
-    """The document of a parsed file, if it is a conversation."""
+    """The document of a parsed file, if the file is a conversation."""
     if isinstance(value, dict) and isinstance(value.get("mapping"), dict):
         return _document(value.get("title"), _chatgpt_messages(value), meter)
     if isinstance(value, dict) and _are_objects(value.get("chat_messages"), "sender"):
@@ -67,7 +67,7 @@ def chat_document(value: Any, meter: FileMeter) -> Document | None:
 
 
 def whatsapp_document(text: str) -> Document | None:
-    """The document of a text that WhatsApp has exported; the lines are as they are."""
+    """The document of a text exported by WhatsApp, with the lines unchanged."""
     matches = list(_WHATSAPP_LINE.finditer(text))
     lines = text.count("\n") + 1
     if len(matches) < max(_LEAST_MESSAGES, _LEAST_SHARE * lines):
@@ -84,7 +84,7 @@ def _conversations(value: Any) -> list[dict[str, Any]]:
 
 
 def _are_objects(value: Any, *fields: str) -> bool:
-    """Whether a value is a list of objects, the first of which has these fields."""
+    """Whether a value is a list of objects, with these fields in the first object."""
     is_list = (
         isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
     )
@@ -92,7 +92,7 @@ def _are_objects(value: Any, *fields: str) -> bool:
 
 
 def _document(title: Any, messages: Iterable[ToldMessage], meter: FileMeter) -> Document:
-    """The messages with words, a line each; the date is that of the last one."""
+    """The messages with words, a line each; the date of the last message is the document's."""
     messages_with_words = [message for message in messages if message.text.strip()]
     lines: list[str] = []
     for message in messages_with_words:
@@ -111,7 +111,7 @@ def _document(title: Any, messages: Iterable[ToldMessage], meter: FileMeter) -> 
 
 
 def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[ToldMessage]:
-    """The messages on the way to the last one: answers that were asked again are left out."""
+    """The messages on the way to the last one, without answers replaced by a second try."""
     nodes = conversation["mapping"]
     way: list[Mapping[str, Any]] = []
     key = conversation.get("current_node") or next(reversed(nodes), None)

@@ -1,4 +1,4 @@
-"""Opens compressed files, unless they unpack to more than a document can be."""
+"""Opens compressed files, up to the largest size of a document."""
 
 import gzip
 import zlib
@@ -19,7 +19,7 @@ def largest_content(compressed: int) -> int:
 
 
 def gunzip(data: bytes) -> bytes:
-    """The content of a gzip file; `ConfigError` if it is broken or exceeds the limits."""
+    """The content of a gzip file; `ConfigError` if the file is broken or exceeds the limits."""
     limit = largest_content(len(data))
     try:
         with gzip.open(BytesIO(data)) as stream:
@@ -32,7 +32,7 @@ def gunzip(data: bytes) -> bytes:
 
 
 def archived_files(data: bytes) -> Iterator[tuple[str, bytes | ConfigError]]:
-    """The files in a ZIP archive by name, or why one of them cannot be unpacked."""
+    """The files in a ZIP archive by name, or the reason why a file cannot be unpacked."""
     with open_zip(data, ".zip") as archive:
         for part in archive.infolist():
             if part.is_dir():
@@ -44,9 +44,9 @@ def archived_files(data: bytes) -> Iterator[tuple[str, bytes | ConfigError]]:
 
 
 def open_zip(data: bytes, kind: str) -> ZipFile:
-    """The ZIP archive of a file; no part can unpack to more bytes than its directory states.
+    """The ZIP archive of a file; no part unpacks to more bytes than the directory states.
 
-    `ConfigError` for other files, and for archives whose parts together exceed the limits.
+    `ConfigError` for other files, and for archives with parts that together exceed the limits.
     """
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise ConfigError(f"is encrypted, or of an older format: save it as {kind}, unencrypted")

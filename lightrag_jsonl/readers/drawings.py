@@ -16,7 +16,7 @@ LARGEST_INDEX = 100_000  # of a point; a prepared file can name any
 
 
 def drawing_text(element: Any, part: Any, meter: FileMeter) -> str:
-    """The chart or the diagram in an element of a package's part; nothing if there is none."""
+    """The chart or the diagram in an element of a package's part; "" without a drawing."""
     chart = _related_root(element.find(f".//{CHART}chart"), "id", part)
     if chart is not None:
         return _chart_text(chart, meter)
@@ -25,7 +25,7 @@ def drawing_text(element: Any, part: Any, meter: FileMeter) -> str:
 
 
 def _related_root(reference: Any, attribute: str, part: Any) -> Any | None:
-    """The root of the part that an element refers to; None if there is none, or if it is no XML."""
+    """The root of the part named by an element's reference; None for a missing part or no XML."""
     from lxml import etree
 
     part_id = None if reference is None else reference.get(f"{RELATIONSHIP}{attribute}")
@@ -39,7 +39,7 @@ def _related_root(reference: Any, attribute: str, part: Any) -> Any | None:
 
 
 def _chart_text(chart: Any, meter: FileMeter) -> str:
-    """The title of a chart, and a table of categories and series for each of its plots."""
+    """The title of a chart, and a table of categories and series for each plot."""
     title = chart.find(f"{CHART}chart/{CHART}title")
     text = "" if title is None else "".join(title.itertext(f"{DRAWING}t", f"{CHART}v"))
     blocks = [" ".join(text.split())]
@@ -62,7 +62,7 @@ def _plot_table(series: list[Any], meter: FileMeter) -> str:
 
 
 def _points(series: Any, names: tuple[str, ...], meter: FileMeter) -> list[str]:
-    """The texts of the points of a series in their order, numbers in their format."""
+    """The texts of the points of a series in order, numbers as formatted."""
     texts: dict[int, str] = {}
     for name in names:
         for cache in series.iterfind(f"{CHART}{name}//{CHART}pt/.."):
@@ -93,7 +93,7 @@ def _first_text(element: Any) -> str:
 
 
 def _diagram_text(diagram: Any) -> str:
-    """The texts of a diagram, one a line."""
+    """The texts of a diagram, each on a line."""
     return "\n".join(_diagram_lines(diagram))
 
 

@@ -1,4 +1,4 @@
-"""Finds pictures and other data that are written as text: data URIs, blocks of base64, hexadecimal, uuencode and SVG."""
+"""Finds data written as text: data URIs, blocks of base64, hexadecimal, uuencode and SVG."""
 
 import re
 
@@ -69,7 +69,7 @@ def _text_of_encoded(match: re.Match[str]) -> str:
 
 
 def _text_of_hexadecimal(match: re.Match[str]) -> str:
-    """Nothing for hexadecimal data; the block itself if it is short, or has only decimal numbers."""
+    """Empty for hexadecimal data; a short block, or a block of decimal numbers, is unchanged."""
     digits = "".join(_HEX_NUMBER.findall(match[0]))
     letters = sum(map(str.isalpha, digits))
     is_mixed = FEWEST_HEX_SIGNS * len(digits) <= letters <= (1 - FEWEST_HEX_SIGNS) * len(digits)
@@ -77,14 +77,14 @@ def _text_of_hexadecimal(match: re.Match[str]) -> str:
 
 
 def _words_of_picture(match: re.Match[str]) -> str:
-    """The words that a long picture shows; a short one, as in a manual, stays as it is."""
+    """The words in a long picture; a short picture, as in a manual, is unchanged."""
     if len(match[0]) < SHORTEST_PICTURE:
         return match[0]
     return " ".join(" ".join(_SVG_WORDS.findall(match[0])).split())
 
 
 def _text_of_block(match: re.Match[str]) -> str:
-    """Nothing for a block of base64; the block itself if it is anything else."""
+    """Empty for a block of base64; any other block is unchanged."""
     return "" if _is_encoded(match[0]) else match[0]
 
 

@@ -1,4 +1,4 @@
-"""Writes formulas of Office in a line, as people type them: (a+b)/2, x^2, sqrt(y)."""
+"""Writes formulas of Office in a line, as typed by people: (a+b)/2, x^2, sqrt(y)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ FORMULA_OPERATORS = frozenset("+-−±×·÷/= ,<>≤≥")
 
 
 def formula_text(element: Any) -> str:
-    """The text of a formula, or of one of its parts."""
+    """The text of a formula or of a part."""
     name = local_name(element)
     if name == "t":
         return str(element.text or "")
@@ -29,7 +29,7 @@ def _formula_part(element: Any, name: str) -> str:
 
 
 def _grouped(text: str) -> str:
-    """The text, in brackets if it has several terms."""
+    """The text, in brackets if there are several terms."""
     is_closed = text.startswith("(") and text.find(")") == len(text) - 1
     return f"({text})" if FORMULA_OPERATORS.intersection(text[1:]) and not is_closed else text
 
@@ -39,7 +39,7 @@ def _fraction(element: Any) -> str:
 
 
 def _scripts(element: Any) -> str:
-    """A base with what is lowered and raised beside it: x_1^2."""
+    """A base with subscript and superscript: x_1^2."""
     return _formula_part(element, "e") + _low_and_high(element)
 
 
@@ -59,7 +59,7 @@ def _root(element: Any) -> str:
 
 
 def _large_operator(element: Any) -> str:
-    """A sum or an integral with its limits: ∑_(i=1)^n x."""
+    """A sum or an integral with limits: ∑_(i=1)^n x."""
     sign = _property(element, "chr", "∫")
     return f"{sign}{_low_and_high(element)} {_formula_part(element, 'e')}"
 
@@ -84,7 +84,7 @@ def _equations(element: Any) -> str:
 
 
 def _property(element: Any, name: str, default: str) -> str:
-    """A sign that the properties of a part name; "" is none."""
+    """A sign named in the properties of a part; "" for no sign."""
     for child in element.iter():
         if isinstance(child.tag, str) and local_name(child) == name:
             return next((value for key, value in child.attrib.items() if key.endswith("}val")), "")

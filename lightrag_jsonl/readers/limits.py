@@ -1,4 +1,4 @@
-"""The limits of reading one file, and a meter of how much has been read."""
+"""The limits of reading a file, and a meter of the amount read."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
@@ -18,19 +18,20 @@ AtLeastOne: TypeAlias = Annotated[int, Meta(ge=1)]
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """The limits of reading one file; a file beyond a limit is refused, with the limit's name.
+    """The limits of reading a file; a file beyond a limit is refused, with the limit's name.
 
-    Plain text, which is as large as its file, has no limit. Wrong values raise `ConfigError`.
+    Plain text, as large as the file, has no limit. Wrong values raise `ConfigError`.
 
     - `seconds`: a PDF file of 5,000 dense pages takes about one minute.
-    - `memory`: bytes of the process that reads, where the system limits them (Linux). 250 MB of XML,
-      the most that a packed file may hold, need 1 to 2 GB.
-    - `characters`: of the text. Long novels have 3 million; a table repeats its header in each row.
+    - `memory`: bytes of the reading process, where the system has such a limit (Linux). 250 MB of
+      XML, the largest permitted content of a packed file, need 1 to 2 GB.
+    - `characters`: of the text. Long novels have 3 million; a table repeats the header in each row.
     - `cells`: of all sheets of a table, blank ones included. The longest sheet of Excel, 1,048,576
       rows, has 19 columns then.
     - `pages`: also sheets, slides and chapters.
-    - `exclude`, `include`: of a folder, patterns in the form of a `.gitignore`. What matches `exclude` is left
-      out; what matches `include` is read though it is hidden, ignored, or in a folder of packages.
+    - `exclude`, `include`: of a folder, patterns in the form of a `.gitignore`. Files that match
+      `exclude` are left out; files that match `include` are read even if hidden, ignored, or in a
+      folder of packages.
     """
 
     seconds: Annotated[float, Meta(gt=0, le=1_000_000)] = 300.0
@@ -48,8 +49,8 @@ class FileLimits:
 class FileMeter:
     """Counts characters, cells and pages of a file; `ConfigError` beyond a limit.
 
-    `notes` say which parts of the file are not in its text, such as bytes that cannot be decoded.
-    With `sees`, the pictures in the file are wanted, too.
+    `notes` name the parts of the file missing from the text, such as undecodable bytes. With
+    `sees`, the pictures in the file are wanted, too.
     """
 
     def __init__(self, limits: FileLimits, *, sees: bool = False) -> None:
@@ -94,14 +95,14 @@ class FileMeter:
         return self.without_embedded_data(result.text)
 
     def without_embedded_data(self, text: str) -> str:
-        """The text without data URIs and blocks of base64, whose length is noted."""
+        """The text without data URIs and blocks of base64; a note states the removed length."""
         shorter, left_out = without_embedded_data(text)
         if left_out:
             self.add_note(f"{left_out:,} characters of embedded data left out, such as a picture's")
         return shorter
 
     def add_note(self, note: str) -> None:
-        """Say what of the file is not in its text."""
+        """Note a part of the file missing from the text."""
         if len(self.notes) < MOST_NOTES:
             self.notes.append(note)
 

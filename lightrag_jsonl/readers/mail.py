@@ -1,4 +1,4 @@
-"""Reads messages of electronic mail, and pages that are saved in the form of messages."""
+"""Reads messages of electronic mail, and web pages saved in the form of messages."""
 
 import codecs
 import email
@@ -23,11 +23,11 @@ _HEADER = re.compile(rb"\A(?:From [^\n]*\n)?[!-9;-~]+[ \t]*:")
 
 
 def read_mail(data: bytes, meter: FileMeter) -> Document:
-    """The text of a message below its people and subject; its attachments are named at the end.
+    """The text of a message below people and subject; the names of attachments come last.
 
-    The subject is the title; the metadata are the people and the message's id. Of two forms of the same
-    text, the plain one is preferred to HTML. Texts around pictures, and messages that are attached, are
-    read in their places.
+    The subject is the title; the metadata are the people and the message's id. Plain text is
+    preferred to the same text in HTML. Texts around pictures and attached messages are read in
+    place.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # as some programs save it
         data = data.decode("utf-16", "replace").encode("utf-8")
@@ -38,7 +38,7 @@ def read_mail(data: bytes, meter: FileMeter) -> Document:
 
 
 def read_outlook_mail(data: bytes, meter: FileMeter) -> Document:
-    """The text of a message that Outlook has saved (.msg), as that of an .eml file."""
+    """The text of a message saved by Outlook (.msg), in the form of an .eml file's."""
     import oxmsg
 
     try:
@@ -65,7 +65,7 @@ def read_outlook_mail(data: bytes, meter: FileMeter) -> Document:
 
 
 def read_web_archive(data: bytes, meter: FileMeter) -> Document:
-    """The main text of a page that a browser has saved in one file (.mht)."""
+    """The main text of a page saved by a browser in a single file (.mht)."""
     for part in parsed_message(data.lstrip()).walk():
         content = part.get_payload(decode=True)
         if part.get_content_type() in PAGE_TYPES and isinstance(content, bytes):
@@ -75,7 +75,7 @@ def read_web_archive(data: bytes, meter: FileMeter) -> Document:
 
 
 def mailbox_files(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """The messages of a mailbox (mbox), each as a file with the number of the message as its name."""
+    """The messages of a mailbox (mbox), each as a file, named by the number of the message."""
     starts = [match.start() for match in _FROM_LINE.finditer(data)]
     if not starts or data[: starts[0]].strip():
         raise ConfigError(
@@ -88,12 +88,12 @@ def mailbox_files(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def parsed_message(data: bytes) -> EmailMessage:
-    """The message in bytes that begin with its headers."""
+    """The message in bytes that begin with headers."""
     return email.message_from_bytes(data, policy=email.policy.default)
 
 
 def message_document(message: EmailMessage, meter: FileMeter) -> Document:
-    """The document of one message."""
+    """The document of a message."""
     text = _message_text(message, meter, depth=1)
     meter.add_characters(len(text))
     metadata = {name.lower(): address for name, address in _people(message).items()}
@@ -104,7 +104,7 @@ def message_document(message: EmailMessage, meter: FileMeter) -> Document:
 
 
 def _message_text(message: EmailMessage, meter: FileMeter, *, depth: int) -> str:
-    """People, subject and texts of a message, and the names of its attached files."""
+    """People, subject and texts of a message, and the names of attached files."""
     head = [f"{name}: {text}" for name, text in _people(message).items()]
     date = _mail_date(message)
     if depth > 1 and date:  # the document's own date stands beside its text
@@ -123,7 +123,7 @@ def _people(message: EmailMessage) -> dict[str, str]:
 
 
 def _part_texts(part: MIMEPart, meter: FileMeter, depth: int) -> Iterator[str]:
-    """The texts of a part in the order in which a mail program shows them."""
+    """The texts of a part in the order shown by a mail program."""
     kind = part.get_content_type()
     if kind == "message/rfc822":
         if depth < DEEPEST_MESSAGE:
@@ -146,7 +146,7 @@ def _part_texts(part: MIMEPart, meter: FileMeter, depth: int) -> Iterator[str]:
 
 
 def _mail_parts(part: MIMEPart) -> list[EmailMessage]:
-    """The parts of a part, as far as they are parts."""
+    """The nested parts of a part, without malformed parts."""
     payload = part.get_payload()
     return (
         [piece for piece in payload if isinstance(piece, EmailMessage)]
@@ -156,7 +156,7 @@ def _mail_parts(part: MIMEPart) -> list[EmailMessage]:
 
 
 def _leaves(part: MIMEPart) -> Iterator[MIMEPart]:
-    """The parts that have no parts, without those of attached messages."""
+    """The parts without nested parts, except the parts of attached messages."""
     for piece in _mail_parts(part):
         if piece.get_content_type() == "message/rfc822":
             continue
@@ -167,7 +167,7 @@ def _leaves(part: MIMEPart) -> Iterator[MIMEPart]:
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    """The decoded text of a header, or nothing; a malformed one is none."""
+    """The decoded text of a header; "" for a missing or malformed header."""
     try:
         return " ".join(str(message.get(name, "")).split())
     except (
@@ -187,7 +187,7 @@ def _mail_date(message: EmailMessage) -> str | None:
 
 
 def _attachment_name(part: MIMEPart) -> str:
-    """The name of an attached file; "" of a text in the message itself, whatever its name is."""
+    """The name of an attached file; "" for a text in the message itself, named or not."""
     if part.get_content_maintype() == "text" and part.get_content_disposition() != "attachment":
         return ""
     try:
@@ -198,7 +198,7 @@ def _attachment_name(part: MIMEPart) -> str:
 
 
 def _mime_part_text(part: MIMEPart, meter: FileMeter) -> str:
-    """The decoded text of a part, in the encoding that it or its page declares."""
+    """The decoded text of a part, in the encoding declared by the part or the page."""
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""

@@ -62,11 +62,11 @@ _NUMERIC = pattern_of(r"[0-9+\-−=()n\s]+")
 
 
 def read_markdown(data: bytes, meter: FileMeter) -> Document:
-    """A text of Markdown; its front matter gives title, date and metadata, or its heading the title.
+    """A text of Markdown; the front matter gives title, date and metadata, or a heading the title.
 
     Underlined headings are marked with "#", comments and images without an address are left out.
-    Links between notes are the words that Obsidian shows, which stand in the metadata, too: they are names.
-    The headings are found when the text is cut into chunks.
+    Links between notes become the words shown by Obsidian; the metadata keep these words as names.
+    The chunking finds the headings.
     """
     text = meter.decode(data).replace("\r\n", "\n")
     fields, body = _divided(text)
@@ -86,7 +86,7 @@ def read_markdown(data: bytes, meter: FileMeter) -> Document:
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
-    """The text with a change made to all but its code, which stays as it is."""
+    """The text with a change to everything but code."""
     pieces = []
     end = 0
     for match in _CODE.finditer(text):
@@ -101,12 +101,12 @@ def plain_scripts(text: str) -> str:
 
 
 def without_blank_runs(text: str) -> str:
-    """The text with at most one blank line at a place, and none around it."""
+    """The text with at most one blank line at a place, and no blank lines at the ends."""
     return _BLANK_RUN.sub("\n\n", text).strip("\n")
 
 
 def markdown_table(rows: Iterable[Iterable[str]]) -> str:
-    """The rows of a table, one a line."""
+    """The rows of a table, each on a line."""
     return "\n".join(_table_row(row) for row in rows)
 
 
@@ -132,7 +132,7 @@ def _plain(text: str) -> str:
 
 
 def _with_linked_names(text: str, names: dict[str, None]) -> str:
-    """The text as it is, the words of whose links to other notes are added to the `names`."""
+    """The text unchanged; the words of links to other notes are added to the `names`."""
     for link in _NOTE_LINK.finditer(_NOTE_COMMENT.sub("", _HTML_COMMENT.sub("", text))):
         words = _words_of_link(link)
         if not link["embed"] and not link["place"] and words != link[0]:
@@ -143,7 +143,7 @@ def _with_linked_names(text: str, names: dict[str, None]) -> str:
 
 
 def _words_of_link(match: re.Match[str]) -> str:
-    """What a reader sees of [[file#place|words]]; nothing of a picture that is shown there."""
+    """The visible words of [[file#place|words]]; "" for an embedded picture."""
     file = match["file"].strip()
     words = match["words"]
     if match["embed"] and _PICTURE_NAME.search(file):
@@ -163,7 +163,7 @@ def _marked_heading(match: re.Match[str]) -> str:
 
 
 def _divided(text: str) -> tuple[dict[str, Json], str]:
-    """The fields of the front matter and the text below it; no fields if there is none."""
+    """The fields of the front matter, and the text below; no fields without front matter."""
     match = _FRONT_MATTER.match(text)
     if match is None or match.end() > LONGEST_FRONT_MATTER:
         return {}, text
@@ -175,7 +175,7 @@ def _divided(text: str) -> tuple[dict[str, Json], str]:
 
 
 def _yaml_fields(block: str) -> dict[str, Json] | None:
-    """The fields of YAML; None for anything else, and for aliases, which can grow without bound."""
+    """The fields of YAML; None for other text, and for aliases, since aliases can grow without bound."""
     import yaml
 
     if block.count("[") + block.count("{") > MOST_BRACKETS:
@@ -196,7 +196,7 @@ def _toml_fields(block: str) -> dict[str, Json] | None:
 
 
 def _plain_fields(value: object) -> dict[str, Json] | None:
-    """The fields as plain JSON, without those that are null; None for anything but fields."""
+    """The fields as plain JSON, without null values; None for anything but fields."""
     if not isinstance(value, Mapping):
         return None
     fields = {_field_name(name): plain_json(content) for name, content in value.items()}
@@ -204,8 +204,8 @@ def _plain_fields(value: object) -> dict[str, Json] | None:
 
 
 def plain_json(value: object) -> Json:
-    """A value of YAML, TOML or Python as plain JSON: dates, numbers that JSON's readers do not hold, and
-    whatever else JSON has not, are texts; sets are sorted lists.
+    """A value of YAML, TOML or Python as plain JSON: dates, numbers too large for readers of JSON,
+    and values of other types become texts; sets become sorted lists.
     """
     if value is None or isinstance(value, bool | str):
         return value

@@ -1,4 +1,4 @@
-"""Fills the merged cells of Excel's sheets, of which only the first has the value."""
+"""Fills the merged cells of Excel's sheets: only the first cell of a range has the value."""
 
 import posixpath
 import re
@@ -29,10 +29,11 @@ class CellRange(NamedTuple):
 
 
 class FilledRows:
-    """Fills the rows of a sheet, which come in order.
+    """Fills the rows of a sheet, given in order.
 
-    A value is repeated in each column of its range only where the row has other values: a title
-    above a table spans it, too. `has_groups` says whether the last row had such a range.
+    A value is repeated in each column of the range only where the row has other values, since a
+    title above a table also spans the columns. `has_groups` says whether the last row had such a
+    range.
     """
 
     def __init__(self, ranges: Iterable[CellRange], meter: FileMeter) -> None:
@@ -44,7 +45,7 @@ class FilledRows:
         self._open: dict[CellRange, str] = {}
 
     def fill(self, number: int, row: list[str]) -> list[str]:
-        """The row with the values of the ranges that it is part of."""
+        """The row with the values of the merged ranges across the row."""
         self.has_groups = False
         for cells in [cells for cells in self._open if cells.last_row < number]:
             del self._open[cells]
@@ -73,7 +74,7 @@ class FilledRows:
 
 
 def merged_ranges(package: bytes) -> Mapping[str, list[CellRange]]:
-    """The merged ranges of each sheet, by its title."""
+    """The merged ranges of each sheet, by title."""
     with ZipFile(BytesIO(package)) as archive:
         names = set(archive.namelist())
         relations = f"xl/_rels/{posixpath.basename(WORKBOOK)}.rels"

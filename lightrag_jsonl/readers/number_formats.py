@@ -1,4 +1,4 @@
-"""Writes the values of Excel's cells as their formats show them."""
+"""Writes the values of Excel's cells as formatted."""
 
 import re
 import unicodedata
@@ -28,7 +28,7 @@ def cell_text(cell: Any) -> str:
 
 
 def number_text(value: float, format: str) -> str:
-    """A number with the decimals, the percent sign, the zeros and the currency of its format."""
+    """A number with the decimals, the percent sign, the zeros and the currency of a format."""
     section = format.split(";")[0]
     pattern = _UNIT.sub("", section)
     number = _PLACEHOLDERS.search(pattern)
@@ -51,7 +51,7 @@ def _general_text(value: float) -> str:
 
 
 def _with_unit(text: str, section: str) -> str:
-    """The number with the currency or unit in its format, on the side where it stands."""
+    """The number with the currency or unit of the format, on the same side."""
     match = _UNIT.search(section)
     unit = "" if match is None else (match[1] or match[2] or match[3] or "")
     if match is None or not unit.strip() or len(unit) > LONGEST_UNIT:

@@ -1,4 +1,4 @@
-"""Opens packages of Office: also Strict ones, templates, and those with macros, which never run."""
+"""Opens packages of Office: also Strict ones, templates, and files with macros, never run."""
 
 import posixpath
 import re
@@ -57,11 +57,11 @@ def without_styles(package: bytes) -> bytes:
 
 
 def usual_package(data: bytes, kind: str, meter: FileMeter) -> bytes:
-    """The package as the libraries expect it, the same bytes if it is a usual one already.
+    """The package in the usual form for the libraries; a usual package is unchanged.
 
-    Names of Strict packages become Transitional ones; the type of a template, of a show or of a file
-    with macros becomes that of a plain document. What refers to parts that are missing, such as pictures, is
-    left out and noted. `ConfigError` as by `open_zip`.
+    Names of Strict packages become Transitional ones; templates, shows and files with macros get
+    the type of a plain document. References to missing parts, such as pictures, are left out and
+    noted. `ConfigError` as by `open_zip`.
     """
     with open_zip(data, kind) as package:
         names = package.namelist()
@@ -95,7 +95,7 @@ def usual_package(data: bytes, kind: str, meter: FileMeter) -> bytes:
 def _without_missing(
     name: str, relations: bytes, names: Collection[str], meter: FileMeter
 ) -> bytes:
-    """The relations of a part without those to parts that the package lacks."""
+    """The relations of a part, without relations to missing parts."""
     parts = {part.lower().lstrip("/") for part in names}
     folder = posixpath.dirname(posixpath.dirname(name))
 

@@ -1,4 +1,4 @@
-"""Reads texts, tables and presentations of LibreOffice and other programs that write OpenDocument."""
+"""Reads texts, tables and presentations in OpenDocument, the format of LibreOffice."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def read_ods(data: bytes, meter: FileMeter) -> Document:
 
 
 def read_odp(data: bytes, meter: FileMeter) -> Document:
-    """The texts of a presentation, a page for each slide, with its notes."""
+    """The texts of a presentation, a page for each slide with the notes."""
     file = _opened(data, ".odp", meter)
     pages: list[str] = []
     for number, slide in enumerate(file.body.get_draw_pages(), 1):
@@ -56,7 +56,7 @@ def read_odp(data: bytes, meter: FileMeter) -> Document:
 
 
 def _opened(data: bytes, kind: str, meter: FileMeter) -> Any:
-    """The opened package, if it is one, is within the limits, and has no password."""
+    """The opened package; `ConfigError` for other files, beyond the limits, or with a password."""
     with open_zip(data, kind) as package:
         names = package.namelist()
         manifest = package.read(MANIFEST_FILE) if MANIFEST_FILE in names else b""
@@ -78,7 +78,7 @@ def _content_root(data: bytes) -> Any:
 
 
 def _sheet_rows(sheet: Any, meter: FileMeter) -> Iterator[TableRow]:
-    """The rows of a sheet; of blank rows, which a file repeats to the end of the sheet, one at a place."""
+    """The rows of a sheet; a run of blank rows, as at the end of every sheet, counts as one."""
     for row in sheet.iter(f"{TABLE_NAMESPACE}table-row"):
         cells: list[str] = []
         blank_cells = 0
@@ -105,7 +105,7 @@ def _repetitions(element: Any, kind: str) -> int:
 
 
 def _cell_text(cell: Any) -> str:
-    """What a cell shows; of a cell without a text, its value."""
+    """The text of a cell, or else the value."""
     lines: list[str] = []
     for paragraph in cell.iterchildren(f"{TEXT}p"):
         for space in paragraph.iter(f"{TEXT}s", f"{TEXT}tab", f"{TEXT}line-break"):

@@ -1,4 +1,4 @@
-"""Cuts a page of HTML into blocks of text, and says which of them are its main text."""
+"""Cuts a page of HTML into blocks of text, and chooses the blocks of the main text."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
@@ -48,7 +48,7 @@ MOST_ASIDES = 0.02  # unless more of its letters are asides
 
 @dataclass(frozen=True, slots=True)
 class PageBlock:
-    """Text of a page, such as a paragraph, the element in which it stands, and whether it is no main text."""
+    """A text of a page, such as a paragraph, with the HTML element, and whether the text is an aside."""
 
     text: str
     element: Any
@@ -56,7 +56,7 @@ class PageBlock:
 
     @property
     def is_listed(self) -> bool:
-        """Whether it is a heading, a point of a list, a term, a table or code."""
+        """Whether the block is a heading, a point of a list, a term, a table or code."""
         if self.is_heading or self.text.startswith(("- ", "| ", "```")):
             return True
         return any(
@@ -66,12 +66,12 @@ class PageBlock:
 
     @property
     def is_heading(self) -> bool:
-        """Whether it is marked as a heading."""
+        """Whether the block is marked as a heading."""
         return self.text.startswith("#") and any(map(self.text.startswith, HEADINGS.values()))
 
 
 def page_root(page: str) -> Any:
-    """The root element of a page of HTML; None of a blank one."""
+    """The root element of a page of HTML; None for a blank page."""
     import lxml.html
 
     if not page.strip():
@@ -81,7 +81,7 @@ def page_root(page: str) -> Any:
 
 
 def page_blocks(root: Any) -> list[PageBlock]:
-    """The blocks of a page in their order, headings and lists marked as in Markdown."""
+    """The blocks of a page in order, headings and lists marked as in Markdown."""
     from lxml import etree
 
     blocks: list[PageBlock] = []
@@ -146,13 +146,13 @@ def collapsed(text: str | None) -> str:
 
 
 def _preformatted(element: Any) -> str:
-    """The text of a `pre`, in a fence if it has several lines."""
+    """The text of a `pre`, with several lines in a fence."""
     text = str(element.text_content()).strip("\n").rstrip()
     return f"```\n{text}\n```" if "\n" in text else text
 
 
 def _is_table_of_values(table: Any) -> bool:
-    """Whether a table has several columns of cells with a text each; others are there for the layout."""
+    """Whether a table has several columns of cells with a text each, and is not for the layout."""
     for element in table.iterdescendants():
         if element.tag in BLOCK_TAGS and element.tag not in BLOCKS_IN_CELLS:
             return False
@@ -173,7 +173,7 @@ def _table_block(table: Any) -> str:
 
 
 def _is_anchor(element: Any) -> bool:
-    """Whether an element is the sign beside a heading that links to it."""
+    """Whether an element is a sign beside a heading, with a link to the same heading."""
     return bool(
         element.tag == "a" and (element.text or "").strip() in ANCHOR_SIGNS and not len(element)
     )
@@ -183,7 +183,7 @@ def _is_anchor(element: Any) -> bool:
 
 
 def remove_menus(root: Any) -> None:
-    """Remove navigation, and blocks that are mostly links, unless little else would be left."""
+    """Remove navigation, and blocks of mostly links, unless hardly any text would remain."""
     menus = _menus(root)
     outermost = [menu for menu in menus if menus.isdisjoint(menu.iterancestors())]
     length = _text_length(root)
@@ -213,7 +213,7 @@ def _is_menu(element: Any) -> bool:
 
 
 def _unlinked_length(element: Any) -> int:
-    """The letters that stand in an element itself, and in no link or block of it."""
+    """The letters of an element's own text, outside links and blocks."""
     own_text = [element.text or "", *(child.tail or "" for child in element)]
     return len("".join("".join(own_text).split()))
 
@@ -223,7 +223,7 @@ def _text_length(element: Any) -> int:
 
 
 def _is_aside(element: Any) -> bool:
-    """Whether an element is hidden, or is by its name or its form no main text."""
+    """Whether an element is hidden, or an aside by name or form."""
     if not isinstance(element.tag, str):
         return False
     if element.tag in ASIDE_TAGS:
@@ -253,11 +253,11 @@ def _is_link_alone(element: Any) -> bool:
 
 
 def main_blocks(root: Any, article: str) -> tuple[list[PageBlock | str], list[PageBlock]]:
-    """The blocks of a page that are its main text, and the others; the `article` says where the main text is.
+    """The blocks of a page's main text, and the blocks of the rest, as told by the `article`.
 
-    Every line of the article is there; besides, the headings, lists and loose texts that stand between its lines
-    on the page, and all of an element that consists of little else. A line that the page has in another form is
-    a text by itself.
+    The main text has every line of the article, the headings, lists and loose texts between these
+    lines on the page, and the whole of an element that is mostly article. A line in another form on
+    the page becomes a text of its own.
     """
     blocks = page_blocks(root)
     lines = [line for line in article.split("\n") if _letters_of_block(line)]
@@ -291,7 +291,7 @@ def main_blocks(root: Any, article: str) -> tuple[list[PageBlock | str], list[Pa
 
 
 def _in_article(blocks: list[PageBlock], lines: list[str]) -> list[bool]:
-    """Whether the article has each of the blocks, as often as it has it."""
+    """Whether the article has each block, counting repetitions."""
     line_keys = [_letters_of_block(line) for line in lines]
     pieces = {piece for key in line_keys for piece in _loose_pieces(key)}
     article = "\n".join(line_keys)
@@ -342,7 +342,7 @@ def _region(root: Any, blocks: Iterable[PageBlock]) -> Any:
 
 
 def _is_full(blocks: list[PageBlock], in_article: list[bool]) -> bool:
-    """Whether the article is most of these blocks, with hardly an aside among them."""
+    """Whether the article covers most of the blocks, with hardly an aside in between."""
     lengths = [len(block.text) for block in blocks]
     asides = sum(length for length, block in zip(lengths, blocks, strict=True) if block.is_aside)
     covered = sum(length for length, is_there in zip(lengths, in_article, strict=True) if is_there)
@@ -353,7 +353,7 @@ def _is_full(blocks: list[PageBlock], in_article: list[bool]) -> bool:
 def _with_missing_lines(
     blocks: list[PageBlock], chosen: list[bool], lines: list[str]
 ) -> list[PageBlock | str]:
-    """The chosen blocks, and the lines that none of them has, each behind the line before it."""
+    """The chosen blocks and the missing lines, each after the preceding line."""
     places: dict[str, int] = {}
     text = ""
     for number, block in enumerate(blocks):

@@ -58,12 +58,11 @@ _pdfium_lock = threading.Lock()  # PDFium is not made for threads
 
 
 def read_pdf(data: bytes, meter: FileMeter) -> Document:
-    """The pages of a PDF file; headings in its table of contents are marked as in Markdown.
+    """The pages of a PDF file; headings from the table of contents are marked as in Markdown.
 
-    Filled fields follow the text of their page. Running headers, footers and page numbers are left
-    out; pages that are pictures are noted.
-    `ConfigError` for broken and encrypted files, and for files without text: scanned pages need OCR,
-    or a vision model.
+    Filled fields follow the text of the page. Running headers, footers and page numbers are left
+    out; scanned pages are noted. `ConfigError` for broken and encrypted files, and for files
+    without text: scanned pages need OCR, or a vision model.
     """
     import pypdfium2
 
@@ -107,7 +106,7 @@ def read_pdf(data: bytes, meter: FileMeter) -> Document:
 
 
 def _pictures(pdf: Any, index: int, *, has_text: bool) -> list[Picture]:
-    """The pictures on a page; the page itself, if it was scanned or only drawn; none of a blank page."""
+    """The pictures on a page, or the page itself if scanned or only drawn; empty for a blank page."""
     page = pdf[index]
     try:
         if has_text:
@@ -137,7 +136,7 @@ def _page_list(numbers: Sequence[int]) -> str:
 
 
 def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
-    """The text of a page with its filled fields, and whether it is a picture without text."""
+    """The text of a page with filled fields, and whether the page is a picture without text."""
     page = pdf[index]
     textpage = page.get_textpage()
     try:
@@ -159,7 +158,7 @@ def _page(pdf: Any, index: int) -> tuple[PrintedPage, bool]:
 
 
 def _margins(lines: Sequence[Box]) -> list[Box]:
-    """The areas of the outermost lines of a page, if a gap divides them from the others."""
+    """The areas of the outermost lines of a page, if divided by a gap from the body."""
     if not lines:
         return []
     height = median(line.top - line.bottom for line in lines)
@@ -181,7 +180,7 @@ def _margins(lines: Sequence[Box]) -> list[Box]:
 
 
 def _around(lines: Sequence[Box]) -> Box:
-    """The smallest area with these lines, and a point more on each side."""
+    """The smallest area around the lines, and a point more on each side."""
     return Box(
         left=min(line.left for line in lines) - 1,
         bottom=min(line.bottom for line in lines) - 1,
@@ -204,7 +203,7 @@ def _has_picture(page: Any) -> bool:
 
 
 def _divided_lines(lines: Sequence[Box], textpage: Any) -> list[Box]:
-    """The lines, divided at the edges of columns: PDFium makes one line of neighbouring ones."""
+    """The lines, divided at the edges of columns: PDFium joins neighbouring lines."""
     edges = _frequent_edges(lines)
     begin = min((line.left for line in lines), default=0.0)
     width = max((line.right for line in lines), default=0.0) - begin
@@ -232,7 +231,7 @@ def _letters_by_height(textpage: Any) -> dict[int, list[Box]]:
 
 
 def _divided_at(line: Box, edges: Iterable[float], letters: Iterable[Box]) -> list[Box]:
-    """The parts of a line, where a gap between its letters ends at an edge."""
+    """The parts of a line, divided where a gap between letters ends at an edge."""
     own_letters = sorted(letter for letter in letters if _holds(line, letter))
     parts: list[Box] = []
     remainder = line
@@ -251,7 +250,7 @@ def _frequent_edges(lines: Iterable[Box]) -> list[float]:
 
 
 def _in_columns(lines: Sequence[Box], area: Box) -> list[Box]:
-    """The parts of an area in reading order: the area itself, unless its columns are interleaved.
+    """The parts of an area in reading order: the area itself, unless the columns are interleaved.
 
     PDF files keep text in the order of drawing, mostly column by column. Where lines were drawn
     across columns, the lines as wide as all columns divide the area.
@@ -282,7 +281,7 @@ def _crosses(line: Box, x: float) -> bool:
 
 
 def _halves(area: Box, lines: Sequence[Box], gutter: float) -> tuple[Box, Box]:
-    """The areas left and right of a gap; PDFium gives an area all letters that it touches."""
+    """The areas left and right of a gap; PDFium counts every letter touched by an area."""
     right_edge = max((line.right for line in lines if line.right <= gutter + TOUCH), default=gutter)
     left_edge = min((line.left for line in lines if line.left >= gutter - TOUCH), default=gutter)
     return (
@@ -315,8 +314,8 @@ def _gutter(lines: Sequence[Box]) -> float | None:
 
 
 def _gap_candidates(lines: Sequence[Box], begin: float, width: float) -> list[float]:
-    """Positions between which no line may lie, the nearest to the middle first: steps of a percent, and
-    the left edges of many lines, since neighbouring columns can touch.
+    """Possible positions of a gap, the nearest to the middle first: steps of a percent, and the
+    left edges of many lines, since neighbouring columns can touch.
     """
     positions = _frequent_edges(lines)
     positions += [begin + width * percent / 100 for percent in range(15, 86)]
@@ -341,7 +340,7 @@ def _are_columns(lines: Sequence[Box], width: float) -> bool:
 
 
 def _is_full_column(lengths: Sequence[float], width: float) -> bool:
-    """Whether most lines from one edge are about as long as the long ones; titles may be longer."""
+    """Whether most lines from an edge are about as long as the long lines; titles may be longer."""
     longest = sorted(lengths)[int(LONG_LINES * len(lengths))]
     return median(lengths) >= max(FULL_COLUMN_LINE * longest, NARROW_COLUMN * width)
 
@@ -360,7 +359,7 @@ def _holds(area: Box, line: Box) -> bool:
 
 
 def _repaired(text: str) -> str:
-    """The text with divided words made one, and with Chinese lines joined."""
+    """The text with divided words and Chinese lines joined."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = re.sub(r"(?<=[^\W\d_])[\x02\ufffe]\n?(?=[^\W\d_])", _hyphen, text)
     text = re.sub(r"[\x02\ufffe]", "-", text)
@@ -380,7 +379,7 @@ def _hyphen(match: re.Match[str]) -> str:
 
 
 def _titles(pdf: Any) -> dict[int, list[tuple[int, str]]]:
-    """The levels and titles of the table of contents, by the index of their page."""
+    """The levels and titles of the table of contents, by the index of the page."""
     titles: dict[int, list[tuple[int, str]]] = {}
     for entry in pdf.get_toc(max_depth=6):
         target = entry.get_dest()
@@ -392,7 +391,7 @@ def _titles(pdf: Any) -> dict[int, list[tuple[int, str]]]:
 
 
 def _with_headings(text: str, titles: Iterable[tuple[int, str]]) -> str:
-    """The text with marks before lines that are titles, or end with a title after a number."""
+    """The text with marks before titles, also before a title after a number."""
     lines = text.split("\n")
     for level, title in titles:
         for index, line in enumerate(lines):

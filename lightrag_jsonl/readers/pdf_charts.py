@@ -1,4 +1,4 @@
-"""Finds charts that a page of a PDF file draws with lines, for a vision model."""
+"""Finds charts drawn with lines on a page of a PDF file, for a vision model."""
 
 import ctypes
 from collections import defaultdict
@@ -19,7 +19,7 @@ LABEL_DISTANCE = 30.0  # points between a chart and its labels
 
 
 class DrawnPath(NamedTuple):
-    """A path of lines and curves on a page: its box, and how many of its segments are slanted."""
+    """A path of lines and curves on a page: the box, and the number of slanted segments."""
 
     box: Box
     slanted: int
@@ -28,7 +28,7 @@ class DrawnPath(NamedTuple):
 
 
 def chart_areas(page: Any, lines: Sequence[Box]) -> list[Box]:
-    """The areas of charts with their labels; `lines` are the areas of the lines of text."""
+    """The areas of charts with labels; `lines` are the areas of the lines of text."""
     whole = Box(*page.get_bbox())
     paths = [path for path in _paths(page) if _area(path.box) < BACKGROUND * _area(whole)]
     boxes = [path.box for path in paths]
@@ -105,7 +105,7 @@ def _is_chart(paths: Iterable[DrawnPath]) -> bool:
 
 
 def _are_bars(boxes: Iterable[Box]) -> bool:
-    """Whether some boxes of one width stand on one line, or lie at one, and have different lengths."""
+    """Whether boxes of the same width and of different lengths start at the same line."""
     lengths: dict[tuple[str, int, int], set[int]] = defaultdict(set)
     for box in boxes:
         width = round(box.right - box.left)
@@ -116,7 +116,7 @@ def _are_bars(boxes: Iterable[Box]) -> bool:
 
 
 def _with_labels(area: Box, lines: Iterable[Box]) -> Box:
-    """The area with the short lines of text around it: titles, scales, legends."""
+    """The area with the short lines of text around the chart: titles, scales, legends."""
     near = Box(
         left=area.left - LABEL_DISTANCE,
         bottom=area.bottom - LABEL_DISTANCE,

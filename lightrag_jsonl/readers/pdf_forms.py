@@ -8,9 +8,9 @@ LONGEST_FIELD = 1 << 20  # bytes of UTF-16
 
 
 def form_values(page: Any) -> Iterator[str]:
-    """The filled fields of a page, as "Name: Ada"; of boxes and buttons those that are checked.
+    """The filled fields of a page, as "Name: Ada"; of boxes and buttons, only checked ones.
 
-    The page is one of a document whose forms were opened (`init_forms`).
+    The forms of the page's document must be open (`init_forms`).
     """
     import pypdfium2.raw as pdfium
 
@@ -35,7 +35,7 @@ def form_values(page: Any) -> Iterator[str]:
 
 
 def _field(form: Any, annotation: Any) -> Iterator[str]:
-    """The name of a field for people, or else the one for programs, and its value."""
+    """The name of a field for people, or else the name for programs, and the value."""
     import pypdfium2.raw as pdfium
 
     value = _read_text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
@@ -46,7 +46,7 @@ def _field(form: Any, annotation: Any) -> Iterator[str]:
 
 
 def _read_text(function: Callable[..., int], form: Any, annotation: Any) -> str:
-    """The text that a function of PDFium writes, in one line."""
+    """The text written by a function of PDFium, in one line."""
     import pypdfium2.raw as pdfium
 
     length = min(function(form, annotation, None, 0), LONGEST_FIELD)

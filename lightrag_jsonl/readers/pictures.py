@@ -23,7 +23,7 @@ SEEING_ADVICE = "name a vision model (models: see)"
 
 
 class Box(NamedTuple):
-    """A rectangle on a page, in points from its lower left corner."""
+    """A rectangle on a page, in points from the lower left corner."""
 
     left: float
     bottom: float
@@ -32,9 +32,9 @@ class Box(NamedTuple):
 
 
 def read_picture_file(data: bytes, meter: FileMeter) -> Document:
-    """A picture as a document of one page; each picture of a TIFF file, such as a fax, is a page.
+    """A picture as a document of a page; a TIFF file, such as a fax, has a page for each picture.
 
-    The box of a page is in pixels. `ConfigError` for broken files, and if no model sees.
+    The box of a page is in pixels. `ConfigError` for broken files, and without a vision model.
     """
     from PIL import Image, ImageSequence
 
@@ -55,9 +55,9 @@ def read_picture_file(data: bytes, meter: FileMeter) -> Document:
 
 
 def packaged_picture(data: bytes, meter: FileMeter) -> tuple[bytes, str] | None:
-    """A picture in a package of Office and its media type, as models read it.
+    """A picture in a package of Office, in a format for models, and the media type.
 
-    None, and a note, for a damaged picture or another format, such as EMF.
+    None, and a note, for a damaged picture or an unreadable format, such as EMF.
     """
     from PIL import Image
 
@@ -76,7 +76,7 @@ def scanned_page(page: Any, number: int) -> Picture:
 
 
 def pictures_on_page(page: Any, number: int, charts: Iterable[Box]) -> list[Picture]:
-    """The pictures and drawn charts on a page of a PDF file that has text, too, from top to bottom."""
+    """The pictures and drawn charts on a page of a PDF file with text, from top to bottom."""
     areas = sorted(picture_areas(page, charts), key=lambda area: (-area.top, area.left))
     return [_rendered(page, number, area, whole_page=False) for area in areas]
 
@@ -103,7 +103,7 @@ def picture_areas(page: Any, charts: Iterable[Box]) -> list[Box]:
 
 
 def object_box(item: Any) -> Box:
-    """The place of an object on its page, also of an object in the forms that make up a page."""
+    """The place of an object on the page, also of an object inside a form of the page."""
     box = Box(*item.get_bounds())
     container = getattr(item, "container", None)
     while container is not None:
@@ -115,7 +115,7 @@ def object_box(item: Any) -> Box:
 def without_logos(
     pictures: Sequence[Picture], identity: Callable[[Picture], Hashable]
 ) -> list[Picture]:
-    """The pictures without pictures that are on several pages, by what makes two of them the same."""
+    """The pictures on a single page only; two pictures are equal if their `identity` is."""
     counts = Counter(map(identity, pictures))
     return [
         picture
@@ -125,12 +125,12 @@ def without_logos(
 
 
 def picture_bytes(picture: Picture) -> bytes:
-    """What makes pictures the same that are stored as they are."""
+    """The identity of a picture by content, for pictures stored unchanged."""
     return picture.data
 
 
 def picture_place(picture: Picture) -> tuple[int, ...]:
-    """What makes pictures the same that are drawn with the text above them, such as page numbers."""
+    """The identity of a picture by place, for pictures drawn with text, such as page numbers."""
     return tuple(map(round, picture.box))
 
 
@@ -231,7 +231,7 @@ def _rendered(page: Any, number: int, area: Box, *, whole_page: bool) -> Picture
 
 
 def _packed(image: Any, data: bytes) -> tuple[bytes, str]:
-    """An image and its media type, upright, in a format that models read, and no larger than they see."""
+    """An image, upright, in a format and size for models, and the media type."""
     from PIL import ImageOps
 
     media_type = MEDIA_TYPES.get(image.format, "")
@@ -248,7 +248,7 @@ def _packed(image: Any, data: bytes) -> tuple[bytes, str]:
 
 
 def _jpeg(image: Any) -> bytes:
-    """The bytes of an image as JPEG; what is transparent becomes white."""
+    """The bytes of an image as JPEG; transparent areas become white."""
     from PIL import Image
 
     if "A" in image.getbands() or "transparency" in image.info:

@@ -1,4 +1,4 @@
-"""Reads files in a separate process, which is ended when a file takes too long."""
+"""Reads files in a separate process; a file that takes too long ends the process."""
 
 import contextlib
 import logging
@@ -39,10 +39,10 @@ log = logging.getLogger(__name__)
 class ReadingProcess:
     """Reads files within limits: plain texts here, other formats in another process.
 
-    The first file of another format starts the process, which reads all later files, too; it ends
-    with `close`, and with this process. A user's own readers are called here, without limits. Where
-    no process can be started, a warning says so, and seconds and memory are not limited.
-    With `sees`, documents have the pictures of their files.
+    The first file of another format starts the process for all later files; the process ends with
+    `close`, and with the parent process. A user's own readers are called here, without limits.
+    Where no process can be started, a warning is logged, and seconds and memory are not limited.
+    With `sees`, documents have the pictures of the files.
     """
 
     def __init__(self, limits: FileLimits | None = None, *, sees: bool = False) -> None:
@@ -59,7 +59,7 @@ class ReadingProcess:
         self.close()
 
     def close(self) -> None:
-        """End the process, if one was started."""
+        """End the process, if started."""
         process = self._process
         self._process = None
         if process is None:
@@ -181,7 +181,7 @@ class _Alarm:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """A new process with the search path of this process, without its keys."""
+    """A new process with the parent's search path, without the parent's keys."""
     inherited = {
         name: text
         for name, text in os.environ.items()

@@ -42,10 +42,10 @@ ROLE_TARGET = pattern_of(r"\s*<[^<>]*>$")
 
 
 def read_rst(data: bytes, meter: FileMeter) -> Document:
-    """A text of reStructuredText: sections are headings, roles and directives their texts.
+    """A text of reStructuredText: sections become headings, roles and directives plain texts.
 
-    Fields above the first paragraph give date and metadata. Directives and roles of other programs, such as
-    Sphinx's, are read as what they hold.
+    Fields above the first paragraph give date and metadata. Of directives and roles of other
+    programs, such as Sphinx's, the content is read.
     """
     from docutils.core import publish_doctree
 
@@ -72,7 +72,7 @@ def _named_element(name: str) -> Callable[[Any], bool]:
 
 
 def _is_near_the_beginning(field: Any) -> bool:
-    """Whether a field belongs to the document: nothing but titles and comments stands before its list."""
+    """Whether a field belongs to the document: only titles and comments precede the list of fields."""
     field_list = field.parent
     before = field_list.parent.children[: field_list.parent.index(field_list)]
     outer = field_list.parent
@@ -85,7 +85,7 @@ def _is_near_the_beginning(field: Any) -> bool:
 
 
 def _blocks(node: Any, level: int) -> Iterator[str]:
-    """The blocks of text in a node; `level` is that of the headings around it."""
+    """The blocks of text in a node; `level` is the level of the headings around."""
     write = RST_BLOCKS.get(node.tagname)
     if write is not None:
         yield from filter(None, write(node, level))
@@ -127,7 +127,7 @@ def _formula(node: Any, level: int) -> Iterator[str]:
 
 
 def _list_points(node: Any, level: int) -> Iterator[str]:
-    """The points of a list, one below the other; further blocks of a point are indented."""
+    """The points of a list, each on a line; further blocks of a point are indented."""
     points: list[str] = []
     for number, item in enumerate(node.children, int(node.get("start", 1))):
         mark = f"{number}. " if node.tagname == "enumerated_list" else "- "
@@ -136,7 +136,7 @@ def _list_points(node: Any, level: int) -> Iterator[str]:
 
 
 def _definition(node: Any, level: int) -> Iterator[str]:
-    """A term and what is said of it: "pump: It lifts water."."""
+    """A term and the definition: "pump: It lifts water."."""
     terms = [
         _inline(child)
         for child in node.children
@@ -152,7 +152,7 @@ def _definition(node: Any, level: int) -> Iterator[str]:
 
 
 def _table_text(node: Any, level: int) -> Iterator[str]:
-    """The title of a table, and its rows."""
+    """The title and the rows of a table."""
     for title in node.findall(_named_element("title")):
         yield _inline(title)
     rows = [
@@ -163,7 +163,7 @@ def _table_text(node: Any, level: int) -> Iterator[str]:
 
 
 def _unread(node: Any, level: int) -> Iterator[str]:
-    """What docutils cannot read, as it is written: a directive with options of another program."""
+    """The source of a directive unreadable by docutils, with options of another program."""
     for text in node.findall(_named_element("literal_block")):
         yield from _code_block(text, level)
 
@@ -192,7 +192,7 @@ RST_BLOCKS: dict[str, Callable[[Any, int], Iterator[str]]] = {
 
 
 def _register_unknown(source: str) -> None:
-    """Have the directives and roles of a text read as what they hold, unless docutils knows them."""
+    """Have the content read of directives and roles unknown to docutils."""
     from docutils.parsers.rst import directives, languages, roles
 
     english = languages.get_language("en", None)
@@ -236,7 +236,7 @@ def _directive_class() -> Any:
 
 
 class _AnyOption(dict[str, Any]):
-    """Options of any name, taken as they are."""
+    """Options of any name, unchanged."""
 
     def __missing__(self, name: str) -> Callable[[object], object]:
         return lambda value: value
@@ -254,7 +254,7 @@ def _role(
     options: Any = None,
     content: Any = (),
 ) -> tuple[list[Any], list[Any]]:
-    """The words of a role: of "the log <log>" and "~fleet.Ship" what a reader sees."""
+    """The visible words of a role, as of "the log <log>" and "~fleet.Ship"."""
     from docutils import nodes
 
     words = ROLE_TARGET.sub("", text).lstrip("~!")

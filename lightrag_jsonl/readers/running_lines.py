@@ -23,16 +23,16 @@ _SIDE_NUMBER = pattern_of(
 
 @dataclass(frozen=True, slots=True)
 class PrintedPage:
-    """The text of a page, and its lines in the margins, apart from all others."""
+    """The text of a page, and the lines in the margins, apart from the body."""
 
     text: str
     margin_lines: tuple[str, ...] = ()
 
 
 def without_running_lines(pages: Sequence[PrintedPage]) -> list[str]:
-    """The texts of the pages without page numbers, and without lines that repeat in the margins.
+    """The texts of the pages without page numbers, and without lines repeated in the margins.
 
-    The first of equal lines stays, so that the title of a report is not lost.
+    The first of equal lines stays, to keep the title of a report.
     """
     lines_by_page = [page.text.split("\n") for page in pages]
     margins = [
@@ -53,7 +53,7 @@ def without_running_lines(pages: Sequence[PrintedPage]) -> list[str]:
 
 
 def _places(lines: Sequence[str], margin_lines: Iterable[str]) -> dict[int, str]:
-    """The lines of a page that stand in its margins, by their index."""
+    """The lines in the margins of a page, by index."""
     indices = {"".join(text.split()): index for index, text in enumerate(lines)}
     margin = ((indices.get("".join(text.split())), text) for text in margin_lines)
     return {
@@ -64,7 +64,7 @@ def _places(lines: Sequence[str], margin_lines: Iterable[str]) -> dict[int, str]
 
 
 def _repeated(margins: Sequence[dict[int, str]]) -> Iterable[list[tuple[int, int]]]:
-    """The places (page, line) of each line that repeats, without the number of the page in it."""
+    """The places (page, line) of each repeated line, without the page's number in the line."""
     places: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for page, lines in enumerate(margins):
         for line, text in lines.items():
@@ -75,7 +75,7 @@ def _repeated(margins: Sequence[dict[int, str]]) -> Iterable[list[tuple[int, int
 
 
 def _without_number(text: str) -> str:
-    """A line without the number before or after its words, if they are more than a name."""
+    """A line without the number before or after the words, if the words are more than a name."""
     match = _SIDE_NUMBER.fullmatch(text)
     if match is None or len(match["text"].split()) < FEWEST_WORDS:
         return text
@@ -83,7 +83,7 @@ def _without_number(text: str) -> str:
 
 
 def _page_numbers(margins: Sequence[dict[int, str]]) -> list[tuple[int, int]]:
-    """The places of lines that consist of the number of their page, and words such as "page"."""
+    """The places of lines with only the page's number and words such as "page"."""
     places: dict[int, list[tuple[int, int]]] = defaultdict(list)  # by the number of the first page
     for page, lines in enumerate(margins):
         for line, text in lines.items():
@@ -95,6 +95,6 @@ def _page_numbers(margins: Sequence[dict[int, str]]) -> list[tuple[int, int]]:
 
 
 def _is_running(places: Iterable[tuple[int, int]]) -> bool:
-    """Whether lines stand on several pages, and on most of those between the first and the last."""
+    """Whether lines stand on several pages, and on most pages between the first and the last."""
     pages = {page for page, _ in places}
     return len(pages) >= FEWEST_PAGES and len(pages) >= DENSITY * (max(pages) - min(pages) + 1)

@@ -30,7 +30,7 @@ def read_pptx(data: bytes, meter: FileMeter) -> Document:
     """The text, tables, charts, diagrams and notes of slides, each below "Slide 7: Costs".
 
     A slide is a page. Short neighbouring slides, too little for a chunk each, share the page of the
-    first slide; the pages of the others stay blank.
+    first slide; the pages of the later slides stay blank.
     """
     import pptx
 
@@ -51,7 +51,7 @@ def read_pptx(data: bytes, meter: FileMeter) -> Document:
 
 
 def _shared_pages(texts: Iterable[str]) -> list[str]:
-    """A page for each slide, with the texts of the short slides that follow the first one."""
+    """A page for each slide, with the texts of short following slides."""
     pages: list[str] = []
     first_index = 0
     page_bytes = 0

@@ -1,4 +1,4 @@
-"""Reads source code as code blocks of Markdown; that of Python below headings for its classes and functions."""
+"""Reads source code as code blocks of Markdown, in Python below a heading for each class and function."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class _Definition(NamedTuple):
-    """A class, a function or a method, which begins at a line, counted from 0."""
+    """A class, a function or a method, and the first line, counted from 0."""
 
     line: int
     level: int
@@ -22,13 +22,13 @@ class _Definition(NamedTuple):
 
 
 def read_source(data: bytes, meter: FileMeter) -> Document:
-    """The code as it is, in a block."""
+    """The unchanged code, in a block."""
     text = meter.decode(data).strip("\n")
     return Document(_block(text) if text.strip() else "")
 
 
 def read_python(data: bytes, meter: FileMeter) -> Document:
-    """The code as it is, each class and function below its name; in one block if Python cannot parse it."""
+    """The unchanged code, each class and function below a heading; a single block if unparsable."""
     text = meter.decode(data).replace("\r\n", "\n").replace("\f", "").removeprefix("\ufeff")
     try:
         definitions = list(_definitions(ast.parse(text)))
@@ -52,7 +52,7 @@ def read_python(data: bytes, meter: FileMeter) -> Document:
 
 
 def _definitions(module: ast.Module) -> Iterator[_Definition]:
-    """The classes and functions of a module and the methods of its classes, each from its own line on."""
+    """The classes, functions and methods of a module, each with the first line."""
     for node in module.body:
         if not isinstance(node, _DEFINITIONS):
             continue
@@ -64,12 +64,12 @@ def _definitions(module: ast.Module) -> Iterator[_Definition]:
 
 
 def _first_line(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """The line of a definition, or of its first decorator."""
+    """The line of a definition, or of the first decorator."""
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
 
 
 def _block(code: str) -> str:
-    """Code between fences that do not occur in it."""
+    """Code between fences absent from the code."""
     longest = max([len(fence) for fence in _FENCE.findall(code)], default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{code}\n{fence}"

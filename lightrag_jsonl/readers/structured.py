@@ -1,4 +1,4 @@
-"""Reads JSON and XML as texts: names with their values, nested parts below headings."""
+"""Reads JSON and XML as texts: names with values, nested parts below headings."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _HTML_TAG = pattern_of(r"</\w+>|<br */?>")
 def read_json(data: bytes, meter: FileMeter) -> Document:
     """The names and values of JSON; each object of a list is a paragraph "name: Ada; born: 1815".
 
-    A file of several values, one on each line, is read as a list; a conversation by what was said.
+    A file with a value on each line is read as a list; a conversation as messages.
     """
     text = meter.decode(data)
     try:
@@ -53,7 +53,7 @@ def _parsed_json_lines(text: str) -> list[Json] | None:
 
 
 def json_paragraphs(value: Json, level: int = 1, depth: int = 1) -> Iterator[str]:
-    """The paragraphs of a value; `level` is that of the headings for nested objects and lists."""
+    """The paragraphs of a value; `level` is the level of headings for nested objects and lists."""
     if depth > DEEPEST:
         raise ConfigError(f"is nested deeper than {DEEPEST} levels")
     if isinstance(value, dict):
@@ -91,7 +91,7 @@ def _scalar_text(value: Json) -> str:
 def read_xml(data: bytes, meter: FileMeter) -> Document:
     """The texts of XML: paragraphs, titles as headings, and "ship: name: Petrel" of a record.
 
-    A page of XHTML is read as one of HTML. No entity of the file is resolved.
+    A page of XHTML is read as HTML. No entity of the file is resolved.
     """
     text = meter.decode(data, declared=declared_encoding(data))
     root = _xml_root(text)
@@ -107,7 +107,7 @@ def read_xml(data: bytes, meter: FileMeter) -> Document:
 
 
 def read_notes(data: bytes, meter: FileMeter) -> Document:
-    """The notes of an export of Evernote (.enex), each below its title."""
+    """The notes of an export of Evernote (.enex), each below the title."""
     root = _xml_root(meter.decode(data, declared=declared_encoding(data)))
     blocks: list[str] = []
     for note in root.iter("note") if root is not None else ():
@@ -119,7 +119,7 @@ def read_notes(data: bytes, meter: FileMeter) -> Document:
 
 
 def read_fiction_book(data: bytes, meter: FileMeter) -> Document:
-    """The chapters of an e-book in one file of XML (.fb2), with their titles as headings."""
+    """The chapters of an e-book in a single file of XML (.fb2), with titles as headings."""
     from lxml import etree
 
     root = _xml_root(meter.decode(data, declared=declared_encoding(data)))
@@ -164,7 +164,7 @@ def _xml_root(text: str) -> Any:
 
 
 def _xml_paragraphs(element: Any, level: int) -> Iterator[str]:
-    """The paragraphs of an element: its own text, or its fields, and those of its children."""
+    """The paragraphs of an element: the own text, or the fields, then the children's paragraphs."""
     if _is_paragraph(element):
         text = _element_text(element)
         if text:
@@ -191,7 +191,7 @@ def _xml_paragraphs(element: Any, level: int) -> Iterator[str]:
 
 
 def _is_paragraph(element: Any) -> bool:
-    """Whether an element is one text: a paragraph, a title, or text with marks inside."""
+    """Whether an element is a text as a whole: a paragraph, a title, or text with marks inside."""
     name = local_name(element)
     if name in PARAGRAPH_ELEMENTS or name in TITLE_ELEMENTS:
         return not any(local_name(child) in PARAGRAPH_ELEMENTS for child in _children(element))
@@ -200,7 +200,7 @@ def _is_paragraph(element: Any) -> bool:
 
 
 def _is_field_element(element: Any) -> bool:
-    """Whether an element is a name with a value: it has no children, and is no paragraph."""
+    """Whether an element is a name with a value: no children, and no paragraph."""
     name = local_name(element)
     if name in PARAGRAPH_ELEMENTS or name in TITLE_ELEMENTS or _readable_attributes(element):
         return False

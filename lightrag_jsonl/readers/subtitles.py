@@ -1,4 +1,4 @@
-"""Reads subtitles and captions: the spoken words, below the times at which they are said."""
+"""Reads subtitles and captions: the spoken words below times."""
 
 from collections.abc import Iterator
 from io import StringIO
@@ -18,8 +18,8 @@ STRETCH = 120.0  # seconds below one heading
 def read_subtitles(data: bytes, meter: FileMeter) -> Document:
     """The words of SubRip or WebVTT as running text.
 
-    A heading every two minutes says when ("0:02:00"), so that a citation does. A speaker who is named begins
-    a paragraph.
+    A heading every two minutes ("0:02:00") gives citations the time. A named speaker begins a
+    paragraph.
     """
     import webvtt
 

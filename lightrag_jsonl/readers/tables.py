@@ -1,4 +1,4 @@
-"""Reads tables: each row becomes a paragraph with the names of its columns."""
+"""Reads tables: each row becomes a paragraph with the names of the columns."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ _YEAR_CELL = pattern_of(r"(?:1[5-9]|20)\d\d")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """The texts of a row's cells; `has_groups` if one of them spans several columns."""
+    """The texts of a row's cells; `has_groups` if a cell spans several columns."""
 
     cells: list[str]
     has_groups: bool = False
@@ -45,8 +45,8 @@ def read_csv(data: bytes, meter: FileMeter) -> Document:
 def read_xlsx(data: bytes, meter: FileMeter) -> Document:
     """The rows of a workbook, a page for each sheet, with the values last computed.
 
-    Numbers are written in their formats, and each cell of a merged range has its value. A workbook
-    with damaged styles is read without them.
+    Numbers are written as formatted, and each cell of a merged range has the value. In a workbook
+    with damaged styles, the styles are ignored.
     """
     package = usual_package(data, ".xlsx", meter)
     try:
@@ -82,7 +82,7 @@ def _read_workbook(package: bytes, meter: FileMeter) -> Document:
 def _counted(
     rows: Iterable[tuple[object, ...]], meter: FileMeter
 ) -> Iterator[tuple[int, tuple[object, ...]]]:
-    """The rows with their numbers, their cells counted first: a file can state any number of them."""
+    """The numbered rows, with the cells counted first: a file can state any number of cells."""
     for number, row in enumerate(rows, 1):
         if number > LONGEST_SHEET:
             raise ConfigError(f"has more than {LONGEST_SHEET:,} rows, which no sheet can have")
@@ -93,11 +93,11 @@ def _counted(
 def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
     """Each row as "Name: Ada; Born: 1815".
 
-    Blank rows divide a sheet into parts. The header of a part is its first row with several values; rows above it
-    are titles. A header with groups goes on in the next row: "2024 Sales: 12". Two columns of names and values
-    have no header. A part that goes on with the table above has the names of that table. What has no header of
-    its own, and does not fit the table above, is written without names. The names of columns without any value
-    come last.
+    Blank rows divide a sheet into parts. The header of a part is the first row with several values;
+    rows above are titles. A header with groups goes on in the next row: "2024 Sales: 12". Two
+    columns of names and values have no header. A part that goes on with the table above has the
+    same names. A part without a header, unlike the table above, is written without names. The names
+    of columns without any value come last.
     """
     parts = list(_table_parts(rows, meter))
     has_columns = any(_value_count(row) > 1 for part in parts for row in part)
@@ -133,7 +133,7 @@ def described_rows(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[str]:
 
 
 def _table_parts(rows: Iterable[TableRow], meter: FileMeter) -> Iterator[list[TableRow]]:
-    """The rows that stand together, without blank cells at their ends."""
+    """The runs of rows between blank rows, without trailing blank cells."""
     part: list[TableRow] = []
     for row in rows:
         meter.add_characters(sum(map(len, row.cells)))
@@ -154,7 +154,7 @@ def _value_count(row: TableRow) -> int:
 
 
 class _Table:
-    """The names of columns, and the rows below them."""
+    """The names of columns, and the rows below."""
 
     def __init__(self, names: list[str], rows: list[TableRow]) -> None:
         self.names = names
@@ -179,10 +179,10 @@ class _Table:
             yield "; ".join(filter(None, names))
 
     def goes_on_in(self, part: list[TableRow]) -> bool:
-        """Whether the rows below a blank one belong to this table.
+        """Whether the rows below a blank row belong to the table.
 
-        A header without rows is one for them. Otherwise they have numbers in a column of numbers, and nothing else in
-        such a column: of words alone nobody can tell.
+        A header without rows takes rows no wider than the header. Otherwise the rows must have
+        numbers, and only numbers, in a column of numbers: words alone tell nothing.
         """
         if not self.names:
             return False
@@ -205,10 +205,11 @@ def _is_numeric(rows: list[TableRow], column: int) -> bool:
 
 
 def _has_header(part: list[TableRow], *, is_first: bool) -> bool:
-    """Whether the first row of a part has the names of its columns.
+    """Whether the first row of a part has the names of the columns.
 
-    It has none where it has a number above numbers, but for a row of years or of 1, 2, 3; or a value that its
-    column has again. Of a part below others, the names must stand above numbers: of words alone nobody can tell.
+    A row with a number above numbers is no header, but for years or 1, 2, 3; nor is a row with a
+    value repeated in the column. In a part below another part, names must stand above numbers:
+    words alone tell nothing.
     """
     first = part[0]
     rows = [row for row in part if row.cells != first.cells]
@@ -248,7 +249,7 @@ def _name_and_value(cells: list[str]) -> str:
 
 
 def _header_length(table: list[TableRow]) -> int:
-    """How many rows the header has: those with groups, and the row of words below them."""
+    """The number of rows in the header: the rows with groups, and the row of words below."""
     length = 1
     while (
         length < min(MOST_HEADER_ROWS, len(table) - 1)
@@ -265,6 +266,6 @@ def _is_number(cell: str) -> bool:
 
 
 def _joined_header(rows: list[TableRow]) -> list[str]:
-    """The names of the columns: what stands above each of them, once."""
+    """The names of the columns: the distinct words above each column."""
     columns = zip_longest(*(row.cells for row in rows), fillvalue="")
     return [" ".join(dict.fromkeys(filter(None, column))) for column in columns]

@@ -95,8 +95,8 @@ LONGEST_DEFINITION = 1_000  # characters of a command of the document's own
 def read_tex(data: bytes, meter: FileMeter) -> Document:
     """A text of LaTeX: what stands between `\\begin{document}` and its end, without commands.
 
-    Sections are headings, formulas stay as they are written, and the preamble gives title, author, date and
-    the document's own commands. Commands that are defined nowhere in the file are noted.
+    Sections become headings, formulas are unchanged, and the preamble gives title, author, date and
+    the document's own commands. Commands without a definition in the file are noted.
     """
     try:
         reader = _Reader(meter.decode(data).replace("\r\n", "\n"))
@@ -115,7 +115,7 @@ def read_tex(data: bytes, meter: FileMeter) -> Document:
 
 
 class _Reader:
-    """The text of a document, its fields, and the commands that nothing defines."""
+    """The text of a document, the fields, and the undefined commands."""
 
     def __init__(self, source: str) -> None:
         from pylatexenc import latex2text, latexwalker
@@ -183,14 +183,14 @@ class _Reader:
         self._text_context.set_unknown_macro_spec(unknown_spec)
 
     def _note_unknown(self, node: Any, l2tobj: Any) -> str:
-        """The arguments of a command that has no text of its own, which is noted."""
+        """The arguments of an undefined command, and a note."""
         arguments = _macro_arguments(node)
         if not arguments and node.macroname.isalpha() and node.macroname not in SWITCHES:
             self.unknown.add(f"\\{node.macroname}")
         return str(l2tobj.nodelist_to_text(arguments))
 
     def _define(self, definitions: list[tuple[str, int, Any]]) -> None:
-        """Have the document's own commands written as they are defined."""
+        """Have the document's own commands written by definition."""
         from pylatexenc.latex2text import MacroTextSpec
         from pylatexenc.macrospec import MacroSpec
 
@@ -206,7 +206,7 @@ class _Reader:
 
 
 def _macro_definitions(nodes: list[Any]) -> Iterator[tuple[str, int, Any]]:
-    """Name, number of arguments and body of each command that the document defines."""
+    """Name, number of arguments and body of each command defined in the document."""
     for node in nodes:
         if _macro_name(node) not in DEFINITIONS or node.nodeargd is None:
             continue
@@ -218,7 +218,7 @@ def _macro_definitions(nodes: list[Any]) -> Iterator[tuple[str, int, Any]]:
 
 
 def _filled(text: str) -> Callable[[Any, Any], str]:
-    """A writer of a command: its definition, with the arguments in place of #1, #2 and so on."""
+    """A writer of a command: the definition, with the arguments in place of #1, #2 and so on."""
 
     def write(node: Any, l2tobj: Any) -> str:
         arguments = [
@@ -238,7 +238,7 @@ def _environment_name(node: Any) -> str:
 
 
 def _macro_arguments(node: Any) -> list[Any]:
-    """The arguments of a command that are given."""
+    """The arguments given to a command."""
     arguments = node.nodeargd.argnlist if node.nodeargd is not None else ()
     return [argument for argument in arguments or () if argument is not None]
 
@@ -258,6 +258,6 @@ def _link_words(node: Any, l2tobj: Any) -> str:
 
 
 def _code_text(node: Any, l2tobj: Any) -> str:
-    """Code as it is, in a fence, without the options before it."""
+    """Unchanged code in a fence, without the options before."""
     code = CODE_OPTIONS.sub("", node.nodeargd.verbatim_text, count=1).rstrip()
     return f"\n```\n{code}\n```\n"

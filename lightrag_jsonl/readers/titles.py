@@ -1,4 +1,4 @@
-"""Finds the title that a file gives itself, in a heading or in the properties of the file."""
+"""Finds the title of a file, in a heading or in the file's properties."""
 
 import re
 
@@ -30,9 +30,10 @@ def heading_title(text: str) -> str | None:
 
 
 def confirmed_title(title: str | None, text: str) -> str | None:
-    """The title in a file's properties, if the beginning of the text has these words, too; or None.
+    """The title in a file's properties, if the beginning of the text has the same words; or None.
 
-    Programs write names of files and templates there, such as "Microsoft Word - draft3.doc".
+    Programs write names of files and templates into the properties, such as "Microsoft Word -
+    draft3.doc".
     """
     title = " ".join((title or "").split())
     words = _WORDS.findall(title.casefold())

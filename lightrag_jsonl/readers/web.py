@@ -1,4 +1,4 @@
-"""Reads web pages, and e-books, made of chapters that are web pages."""
+"""Reads web pages, and e-books, with chapters in the form of web pages."""
 
 import posixpath
 import re
@@ -35,7 +35,7 @@ DECLARATION_BYTES = 4_096  # at the beginning of a page; browsers look at 1,024
 
 
 def declared_encoding(data: bytes) -> str:
-    """The encoding that a page of HTML or XML declares, or nothing."""
+    """The encoding declared by a page of HTML or XML, or ""."""
     match = _DECLARATION.search(data, 0, DECLARATION_BYTES)
     return (match[1] or match[2]).decode() if match else ""
 
@@ -43,8 +43,8 @@ def declared_encoding(data: bytes) -> str:
 def read_html(data: bytes, meter: FileMeter) -> Document:
     """The main text of a web page, without menus and the like; headings as in Markdown.
 
-    Trafilatura says which texts are the main one; what of the page belongs to it, `main_blocks` says. What else
-    the page has is noted, if it is much.
+    Trafilatura finds the main text, and `main_blocks` the blocks of the page in the main text. A
+    large rest of the page is noted.
     """
     import trafilatura
 
@@ -78,7 +78,7 @@ def _main_text(page: str, article: str, meter: FileMeter) -> str:
 def html_text(page: str, *, with_menus: bool = True) -> str:
     """All text of a page, with blank lines between blocks, and headings as in Markdown.
 
-    Without menus, lists that consist of links are left out, unless the page is little else.
+    Without menus, lists of links are left out, unless the page has hardly any other text.
     """
     root = page_root(page)
     if root is None:
@@ -93,9 +93,9 @@ def _joined(blocks: Iterable[PageBlock | str]) -> str:
 
 
 def read_epub(data: bytes, meter: FileMeter) -> Document:
-    """The chapters of an e-book, each a page, in reading order. `ConfigError` with DRM.
+    """The chapters of an e-book, each as a page, in reading order. `ConfigError` with DRM.
 
-    A file named several times is a chapter at its first place.
+    A file named several times is a chapter at the first place.
     """
     with open_zip(data, ".epub") as book:
         roots = elements_named(_xml(book, "META-INF/container.xml"), "rootfile")

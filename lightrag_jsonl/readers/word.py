@@ -38,9 +38,9 @@ _HEADING_STYLE = pattern_of(r"(?i)heading ([1-6])$")
 def read_docx(data: bytes, meter: FileMeter) -> Document:
     """Paragraphs and tables in the order of the body, headings marked as in Markdown.
 
-    Paragraphs have the numbers of their lists; text boxes, footnotes, charts, diagrams and pictures follow
-    the paragraph that they belong to. Inserted text counts, deleted text does not. Page numbers are not stored in such
-    a file.
+    Paragraphs have list numbers; text boxes, footnotes, charts, diagrams and pictures follow the
+    paragraph of the reference. Inserted text counts, deleted text does not. The format stores no
+    page numbers.
     """
     import docx
 
@@ -103,7 +103,7 @@ class WordText:
                 yield from self.blocks(element)
 
     def _paragraph(self, paragraph: Any) -> Iterator[str]:
-        """The text of a paragraph with its number, then its text boxes, notes, charts and diagrams."""
+        """The text of a paragraph with the number, then text boxes, notes, charts and diagrams."""
         boxes: list[Any] = []
         notes: list[str] = []
         earlier_pictures = len(self.pictures)
@@ -123,7 +123,7 @@ class WordText:
         yield from filter(None, notes)
 
     def _pieces(self, element: Any, boxes: list[Any], notes: list[str]) -> Iterator[str]:
-        """The texts in a paragraph; its text boxes, and its notes and drawings, go to the lists."""
+        """The texts in a paragraph; text boxes, notes and drawings are added to the lists."""
         for child in element:
             name = local_name(child)
             if name == "t" and child.tag == f"{W}t":
@@ -145,7 +145,7 @@ class WordText:
                 yield from self._pieces(child, boxes, notes)
 
     def _add_picture(self, picture: Any) -> None:
-        """Keep a picture of some size, if a model sees."""
+        """Keep a picture of some size, for a vision model."""
         blip = picture.find(f".//{DRAWING}blip")
         image_id = None if blip is None else blip.get(f"{RELATIONSHIP}embed")
         if not self._meter.sees or image_id not in self._part.related_parts:
@@ -159,7 +159,7 @@ class WordText:
             self.pictures.append(Picture(1, box, data=packed[0], media_type=packed[1]))
 
     def _note_mark(self, reference: Any, kind: str, notes: list[str]) -> Iterator[str]:
-        """The mark of a note, as in Markdown; its text is added to the list."""
+        """The mark of a note, as in Markdown; the text of the note is added to the list."""
         note = self._notes.pop((kind, reference.get(f"{W}id")), None)  # each once, also in circles
         if note is None:
             return
@@ -181,7 +181,7 @@ def _drawn_size(picture: Any) -> tuple[float, float]:
 
 
 def _part_root(document: Any, name: str) -> Any | None:
-    """The root of a part of the document, such as "footnotes"; None if there is none."""
+    """The root of a part of the document, such as "footnotes"; None for a missing part."""
     from docx.oxml import parse_xml
 
     for relation in document.part.rels.values():
@@ -191,7 +191,7 @@ def _part_root(document: Any, name: str) -> Any | None:
 
 
 def _wrapped_children(container: Any, name: str) -> Iterator[Any]:
-    """The elements with a name in a container, also those in content controls and the like."""
+    """The elements with a name in a container, also inside content controls and the like."""
     for element in container if container is not None else ():
         if local_name(element) == name:
             yield element
@@ -200,9 +200,9 @@ def _wrapped_children(container: Any, name: str) -> Iterator[Any]:
 
 
 def _heading_levels(styles: Iterable[Any]) -> dict[str, int]:
-    """The level of each style by its id: 1 to 6 for headings and styles based on them, or else 0.
+    """The level of each style by id: 1 to 6 for headings and styles based on them, or else 0.
 
-    Each style is visited once, however long the chains, and even if they are circles.
+    Each style is visited once, even in long chains and circles.
     """
     levels: dict[str, int] = {}
     bases: dict[str, str | None] = {}
@@ -223,7 +223,7 @@ def _heading_levels(styles: Iterable[Any]) -> dict[str, int]:
 
 
 def _level(name: str) -> int:
-    """The level of a heading's style, 1 for the title; 0 for the names of other styles."""
+    """The level of a heading's style by name, 1 for the title; 0 for other styles."""
     if name == "Title":
         return 1
     heading = _HEADING_STYLE.match(name)

@@ -1,4 +1,4 @@
-"""Numbers the paragraphs of Word documents, as "2.1" or "(c)", which are not in their text."""
+"""Numbers the paragraphs of Word documents, as "2.1" or "(c)": the text has no such numbers."""
 
 import re
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ _ROMAN = (
 
 @dataclass(frozen=True, slots=True)
 class ListLevel:
-    """How one level of a list is numbered: "decimal" as "%1.%2", from `start`; in digits only if it is legal."""
+    """The numbering of a list's level: "decimal" as "%1.%2", from `start`; only digits if `is_legal`."""
 
     format: str = "decimal"
     pattern: str = ""
@@ -35,7 +35,7 @@ class ListLevel:
 
 @dataclass(slots=True)
 class ListDefinition:
-    """A list: its levels, and the numbers of the paragraphs before the next one."""
+    """A list: the levels, and the numbers of the paragraphs so far."""
 
     levels: dict[int, ListLevel] = field(default_factory=dict)
     levels_by_style: dict[str, int] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class ListDefinition:
 
 
 class ParagraphNumbers:
-    """The numbers of paragraphs, which are asked for in the order of the document."""
+    """The numbers of paragraphs, asked for in the order of the document."""
 
     def __init__(self, numbering: Any | None, styles: Any) -> None:
         self._definitions: dict[str, ListDefinition] = {}
@@ -54,7 +54,7 @@ class ParagraphNumbers:
         self._styles = {style.get(f"{W}styleId"): style for style in styles.iter(f"{W}style")}
 
     def next_number(self, paragraph: Any, style_id: str | None) -> str:
-        """The number before a paragraph, or nothing; it counts."""
+        """The number before a paragraph, or ""; the list counts on."""
         list_id, level = self._list_of(paragraph, style_id)
         definition = self._definitions.get(self._definition_ids.get(list_id, ""))
         if definition is None or level not in definition.levels:
@@ -86,7 +86,7 @@ class ParagraphNumbers:
                 self._starts[list_id] = starts
 
     def _list_of(self, paragraph: Any, style_id: str | None) -> tuple[str, int]:
-        """The list and the level of a paragraph: its own, or those of its style."""
+        """The list and the level of a paragraph: the paragraph's own, or else the style's."""
         properties = paragraph.find(f"{W}pPr/{W}numPr")
         if properties is not None and child_value(properties, "numId"):
             return child_value(properties, "numId"), _whole(child_value(properties, "ilvl"))
@@ -117,7 +117,7 @@ def _add_level(definition: ListDefinition, element: Any) -> None:
 
 
 def _list_number(definition: ListDefinition, level: int) -> str:
-    """The number as the list writes it; nothing for a bullet."""
+    """The number in the list's format; "" for a bullet."""
     own = definition.levels[level]
     if own.format in ("bullet", "none"):
         return ""
@@ -133,7 +133,7 @@ def _list_number(definition: ListDefinition, level: int) -> str:
 
 
 def written_number(number: int, format: str) -> str:
-    """A number in a format of Word's lists; in digits if the format is another one."""
+    """A number in a format of Word's lists; in digits for an unknown format."""
     if not 0 < number <= LARGEST_NUMBER:
         return str(number)
     if format in ("lowerLetter", "upperLetter") and number <= 26 * LIST_LEVELS:
@@ -165,7 +165,7 @@ def _chinese(number: int) -> str:
 
 
 def child_value(element: Any, name: str) -> str:
-    """The value of a property; "" if there is none."""
+    """The value of a property; "" for a missing property."""
     child = element.find(f"{W}{name}")
     return "" if child is None else child.get(f"{W}val", "")
 

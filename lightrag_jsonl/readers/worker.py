@@ -1,4 +1,4 @@
-"""The process that reads files: answers one request after another.
+"""The process for reading files: answers requests in turn.
 
 Messages are MessagePack. Every import here delays the first file.
 """
@@ -38,7 +38,7 @@ class FileRequest(msgspec.Struct):
 
 
 class FileResponse(msgspec.Struct):
-    """The content of a file, or the reason for its absence; the last answer is `final`."""
+    """The content of a file, or the reason for its absence; the last response is `final`."""
 
     content: FileContent | None = None
     error: str = ""
@@ -46,7 +46,7 @@ class FileResponse(msgspec.Struct):
 
 
 def answer_requests() -> None:
-    """Answer requests until their stream ends."""
+    """Answer requests until the stream ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback
     requests = os.fdopen(os.dup(0), "rb")
     responses = os.fdopen(os.dup(1), "wb")
@@ -77,7 +77,7 @@ def _limit_memory(memory: int) -> None:
 
 
 def _response(request: FileRequest) -> FileResponse:
-    """The answer to one request, the last one of a process that ran out of memory."""
+    """The answer to a request; `final` after the process ran out of memory."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
         # its thread needs no lock of Python's, unlike any code here
         faulthandler.dump_traceback_later(
