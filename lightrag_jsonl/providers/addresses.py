@@ -20,14 +20,14 @@ def user_folder() -> Path:
 
 
 def remembered_address(index: Address, model: str) -> tuple[str, str] | None:
-    """The URL that the user last gave for a model of an index, and the file that remembers it."""
+    """The URL last given by the user for a model of an index, and the file with the URL."""
     file = _addresses_file(index)
     url = _read_addresses(file).get(model)
     return (url, str(file)) if url else None
 
 
 def remember_addresses(index: Address, addresses: Mapping[str, str]) -> None:
-    """Remember the URLs of models, by name; a file that cannot be written is a warning."""
+    """Remember the URLs of models, by name; for an unwritable file, only a warning is logged."""
     file = _addresses_file(index)
     all_addresses = _read_addresses(file) | dict(addresses)
     if all_addresses == _read_addresses(file):
@@ -58,7 +58,7 @@ def _index_name(index: Address) -> str:
 
 
 def _read_addresses(file: Path) -> dict[str, str]:
-    """The URLs by the names of models; none from a missing or damaged file."""
+    """The URLs by the names of models; empty for a missing or damaged file."""
     try:
         addresses = json.loads(file.read_text(encoding="utf-8"))["addresses"]
     except (OSError, ValueError, LookupError, TypeError):

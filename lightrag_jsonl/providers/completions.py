@@ -1,4 +1,4 @@
-"""The completion and its cost in a response of OpenAI's protocol."""
+"""The completion and the cost in a response of OpenAI's protocol."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _RECORD = pattern_of(r'^[ \t\r,\[]*\{\s*"[^"\n]{1,40}"\s*:.*\}[ \t\r,\]]*$', re.
 
 
 def read_completion(response: Mapping[str, Any]) -> Completion:
-    """The completion in a response of `/chat/completions`; `LLMError` if there is none."""
+    """The completion in a response of `/chat/completions`; `LLMError` without a completion."""
     cost = read_usage(response.get("usage"))
     choice = next(iter(response.get("choices") or ()), None)
     if choice is None:
@@ -42,7 +42,7 @@ def read_completion(response: Mapping[str, Any]) -> Completion:
 
 
 def read_content(content: object) -> str | None:
-    """The text of a message, also of one in parts, as Mistral sends it; thinking is left out."""
+    """The text of a message, also in parts as from Mistral, without thinking."""
     if content is None or isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -50,7 +50,7 @@ def read_content(content: object) -> str | None:
 
 
 def read_thoughts(message: Mapping[str, Any]) -> str:
-    """What a model thought before an answer, from a field or a part of a message; "" for nothing."""
+    """A model's thoughts before an answer, from a field or a part of a message; "" without thoughts."""
     for field in ("reasoning_content", "reasoning", "thinking"):
         if isinstance(message.get(field), str):
             return str(message[field])
@@ -64,10 +64,10 @@ def read_thoughts(message: Mapping[str, Any]) -> str:
 
 
 def text_of_thoughts(thoughts: str, *, is_hidden: bool = False) -> str:
-    """The text of an answer that has thoughts only: the records among them, or else the marked thoughts.
+    """The text of an answer with thoughts only: the records inside, or else the marked thoughts.
 
-    Some servers take a whole answer for thinking. `is_hidden` stands for thoughts that only the server
-    knows. Without thoughts the text is "".
+    Some servers take a whole answer for thinking. `is_hidden` stands for thoughts known only to the
+    server. Without thoughts the text is "".
     """
     if _RECORD.search(thoughts):
         return thoughts
@@ -92,7 +92,7 @@ def _part_text(part: object) -> str:
 
 
 def read_usage(counts: Mapping[str, Any] | None) -> Usage:
-    """Tokens as counted by the server; DeepSeek has a field of its own for cached tokens."""
+    """Tokens as counted by the server; DeepSeek has a separate field for cached tokens."""
     counts = counts or {}
     details = counts.get("prompt_tokens_details") or {}
     return Usage(

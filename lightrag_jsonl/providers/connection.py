@@ -1,4 +1,4 @@
-"""The connection to a server that speaks OpenAI's protocol, with its failures in words."""
+"""The connection to a server of OpenAI's protocol, with failures in words."""
 
 import asyncio
 import ipaddress
@@ -52,7 +52,7 @@ class ServerConnection:
     """The address of a server and the key for its requests.
 
     Without a key or URL, the environment's `OPENAI_API_KEY` and `OPENAI_BASE_URL` count. Redirects
-    are not followed. `ConfigError` if the URL is invalid or holds a password, or if there is no key.
+    are not followed. `ConfigError` for an invalid URL, a URL with a password, or a missing key.
     """
 
     base_url: str | None
@@ -73,7 +73,7 @@ class ServerConnection:
 
     @property
     def url(self) -> str:
-        """The URL that requests are sent to."""
+        """The URL for requests."""
         return self.base_url or checked_url(environment_value("OPENAI_BASE_URL") or OPENAI_URL)
 
     @property
@@ -89,7 +89,7 @@ class ServerConnection:
         return FIRST_CALLS_OF_A_PROVIDER
 
     def share_silence(self, silences: dict[str, ServerSilence]) -> None:
-        """Share the clock of silence with the other connections to the same server, by its name and port."""
+        """Share the clock of silence with the connections to the same server, by host name and port."""
         silence = self._silence
         if self.base_url is not None:
             silence = silences.setdefault(self.host, silence)
@@ -98,8 +98,8 @@ class ServerConnection:
             self._client = None
 
     async def program(self) -> str:
-        """The program behind an address in one's own network, by its list of models: "llama.cpp",
-        "ollama", or "" for another program and without a list.
+        """The program behind an address in the user's own network, by the list of models:
+        "llama.cpp", "ollama", or "" for another program and without a list.
         """
         if not is_in_own_network(self.url):
             return ""
@@ -164,7 +164,7 @@ class ServerConnection:
             ) from None
 
     async def _authorize(self, request: Any) -> None:
-        """Move a key to the header of Azure's classic endpoints, which take only tokens as Bearer."""
+        """Move a key to the header for keys of Azure's classic endpoints: Bearer is for tokens only."""
         key = request.headers.get("Authorization", "").removeprefix("Bearer ")
         is_classic = AZURE_DEPLOYMENT in request.url.path
         if is_classic and not key.startswith(JSON_WEB_TOKEN):
@@ -193,7 +193,7 @@ class ServerConnection:
         response.aiter_bytes = limited
 
     def check_length(self, content: bytes) -> None:
-        """Raise `LLMError` for a body that was not read to the end."""
+        """Raise `LLMError` for an incompletely read body."""
         if self.max_bytes is not None and len(content) > self.max_bytes:
             limit = f"{self.max_bytes:,} bytes (max_answer_bytes)"
             raise LLMError(f"{self.host}: the answer is longer than {limit}", cost=ONE_CALL)
@@ -256,7 +256,7 @@ def _from_environment(name: str) -> str:
 
 
 def checked_url(url: str) -> str:
-    """The URL of a server; `ConfigError` for an invalid URL, or a password, which errors would show."""
+    """The URL of a server; `ConfigError` for an invalid URL, or a password, visible in errors."""
     url = url.strip()
     try:
         parts = urlsplit(url)
@@ -275,7 +275,7 @@ def checked_url(url: str) -> str:
 
 
 def _request_base(url: str) -> str:
-    """The URL that paths are added to: without a query, and without the path of a request."""
+    """The base URL for paths: without a query, and without the path of a request."""
     parts = urlsplit(url)
     path = re.sub(r"/(chat/completions|embeddings)/?$", "", parts.path)
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))

@@ -1,4 +1,4 @@
-"""Notices a server that reads only a part of a request, as Ollama does beyond its `num_ctx`."""
+"""Notices a server that reads only a part of a request, as Ollama beyond `num_ctx`."""
 
 import logging
 from typing import Any
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class WindowCheck:
-    """Compares the tokens that a server counted with those that were sent; warns once."""
+    """Compares the tokens counted by a server with the tokens sent; warns once."""
 
     def __init__(self, model: str) -> None:
         self._model = model

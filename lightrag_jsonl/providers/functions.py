@@ -1,4 +1,4 @@
-"""Plain functions as models and embedders, in the signatures that people already have."""
+"""Plain functions as models and embedders, in common signatures."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -26,10 +26,10 @@ class FunctionLLM:
 
     `(messages)` gets a list of `{"role", "content"}` mappings. A function with a parameter called
     `prompt` gets texts: `(prompt, system_prompt=None, history_messages=[], **kw)`, LightRAG's own
-    signature, gets all parts, `(*, system, prompt)` the system text apart, `(prompt)` a single text. A
-    parameter `max_tokens` gets the limit. `ConfigError` for a function that needs other arguments.
-    The function returns a string or a `Completion`. `name` is part of cache keys: functions of the
-    same name need different values.
+    signature, gets all parts, `(*, system, prompt)` the system text apart, `(prompt)` a single
+    text. A parameter `max_tokens` gets the limit. `ConfigError` for a function with other required
+    arguments. The function returns a string or a `Completion`. `name` is part of cache keys:
+    functions of the same name need different values.
     """
 
     def __init__(self, function: Function, *, name: str | None = None) -> None:
@@ -136,7 +136,7 @@ def as_llm(model: LLM | Function) -> LLM:
 
 
 def as_embedder(embedder: object) -> Embedder:
-    """An `Embedder` as it is, or LightRAG's EmbeddingFunc wrapped; raises `ConfigError`."""
+    """An `Embedder` unchanged, or LightRAG's EmbeddingFunc wrapped; raises `ConfigError`."""
     if callable(getattr(embedder, "embed", None)):
         return cast("Embedder", embedder)
     dim = getattr(embedder, "embedding_dim", None)
@@ -159,7 +159,7 @@ async def _call_function(call: Callable[[], object]) -> object:
 
 
 def _name_of(function: object) -> str:
-    """A function's name, with the bound values of a partial that are equal in every process."""
+    """A function's name, with the values bound by a partial, if equal in every process."""
     if not isinstance(function, partial):
         qualified = getattr(function, "__qualname__", None) or type(function).__qualname__
         return str(qualified).rpartition("<locals>.")[2]

@@ -1,4 +1,4 @@
-"""Keys and other values for the headers of requests, as people have them: with blanks and line ends."""
+"""Keys and other values for the headers of requests, cleared of blanks and line ends."""
 
 import os
 import re
@@ -14,7 +14,7 @@ _HEADER_NAME = pattern_of(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5
 
 
 def header_value(value: str, owner: str) -> str:
-    """A value without the white space around it; `ConfigError` names the `owner`, never the value.
+    """A value without surrounding white space; `ConfigError` names the `owner`, never the value.
 
     A header holds printable characters of ASCII only (RFC 9110, section 5.5).
     """
@@ -28,7 +28,7 @@ def header_value(value: str, owner: str) -> str:
 
 
 def header_values(headers: Mapping[str, str], owner: str) -> dict[str, str]:
-    """Headers without the white space around their values; `ConfigError` as by `header_value`."""
+    """Headers without white space around values; `ConfigError` as by `header_value`."""
     checked: dict[str, str] = {}
     for name, value in headers.items():
         if not _HEADER_NAME.fullmatch(name.strip()):
@@ -40,14 +40,14 @@ def header_values(headers: Mapping[str, str], owner: str) -> dict[str, str]:
 
 
 def environment_value(name: str) -> str:
-    """An environment variable without the white space around it, such as the line end of a file from
-    Windows; "" if it is not set.
+    """An environment variable without surrounding white space, such as the line end of a file from
+    Windows; "" if not set.
     """
     return os.environ.get(name, "").strip()
 
 
 def without_secrets(message: str, secrets: Iterable[str]) -> str:
-    """A message in which none of the secrets stands."""
+    """A message with the secrets masked."""
     for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= SHORT_SECRET:
             message = message.replace(secret, HIDDEN)

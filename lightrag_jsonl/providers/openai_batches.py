@@ -36,7 +36,7 @@ class ProviderBatch:
 
     @property
     def is_running(self) -> bool:
-        """Whether it pays to wait."""
+        """Whether waiting is worthwhile."""
         return self.state in RUNNING
 
     @property
@@ -52,9 +52,9 @@ class OpenAIBatches:
         self._connection = connection
 
     async def submit(self, file: Path) -> ProviderBatch:
-        """The batch of a file of requests: a new one, or the one that was made of equal requests before.
+        """The batch of a file of requests: new, or an earlier batch of equal requests.
 
-        So a process that is killed after the submission pays nothing twice.
+        So a process killed after the submission pays nothing twice.
         """
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         earlier = await self._find(digest)
@@ -85,7 +85,7 @@ class OpenAIBatches:
         target.write_bytes(content.content)
 
     async def _find(self, digest: str) -> ProviderBatch | None:
-        """The newest batch of equal requests that is of use; none from a provider without lists."""
+        """The newest useful batch of equal requests; None from a provider without lists."""
         listed = 0
         try:
             with self._connection.failures():
@@ -114,7 +114,7 @@ class OpenAIBatches:
 
 
 def _read_batch(batch: Any) -> ProviderBatch:
-    """A batch as the SDK has it."""
+    """A batch from the SDK's object."""
     counts = batch.request_counts
     errors = getattr(batch.errors, "data", None) or []
     files = (batch.output_file_id, batch.error_file_id)

@@ -1,4 +1,4 @@
-"""Embedding models behind any endpoint that speaks OpenAI's protocol."""
+"""Embedding models behind any endpoint of OpenAI's protocol."""
 
 import asyncio
 import json
@@ -33,17 +33,17 @@ class OpenAIEmbedder:
     """An embedding model behind an OpenAI-compatible endpoint.
 
     - `dim`: known for OpenAI's own models; a smaller number asks text-embedding-3-* for shorter
-      vectors. For models of other makers name it, or reading `.dim` sends a request and waits.
-    - `dimensions`: the length of vectors to ask the server for, if it can shorten vectors.
+      vectors. Otherwise needed, or reading `.dim` sends a request and waits.
+    - `dimensions`: the length of vectors to ask for, from a server that can shorten vectors.
     - `query_prefix`, `passage_prefix`: put before every text. `query_input_type`,
-      `passage_input_type`: sent as `input_type`, which some servers ask for instead of prefixes.
+      `passage_input_type`: sent as `input_type`, for servers that want a type instead of prefixes.
     - `max_tokens`: the longest text the model reads. `batch_size`: the most texts of one request.
-    - `max_retries`: the repetitions of a request after a passing error, by an index with this
+    - `max_retries`: the repetitions of a request after a passing error, by an index with the
       embedder; a call of `embed` is a single request.
-    - `max_answer_bytes`: a longer answer is not read to its end, and fails.
-    - `spec`: the name by which the embedder can be made again; "" if a name is not enough.
+    - `max_answer_bytes`: a longer answer is not read to the end, and fails.
+    - `spec`: the name that makes the embedder again; "" if a name is not enough.
 
-    Raises `EmbeddingError`, or `ConfigError` if there is no key.
+    Raises `EmbeddingError`, or `ConfigError` without a key.
     """
 
     remote = True
@@ -110,7 +110,7 @@ class OpenAIEmbedder:
 
     @property
     def dim(self) -> int:
-        """The length of a vector; if it is unknown, a small request is sent and waited for."""
+        """The length of a vector; if unknown, a small request is sent and awaited."""
         if self._dim is None:
             with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
                 vectors = thread.submit(asyncio.run, self._sample()).result()
@@ -168,7 +168,7 @@ class OpenAIEmbedder:
             ) from error.__cause__
 
     def clip(self, text: str) -> str:
-        """The part of a passage that the model reads: the beginning, at most `max_tokens` long."""
+        """The part of a passage read by the model: the beginning, at most `max_tokens` long."""
         if self.max_tokens is None:
             return text
         limit = self.max_tokens - len(self._prefixes["passage"].encode())

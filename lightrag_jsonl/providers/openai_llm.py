@@ -1,4 +1,4 @@
-"""Chat models behind any endpoint that speaks OpenAI's protocol."""
+"""Chat models behind any endpoint of OpenAI's protocol."""
 
 import base64
 import json
@@ -58,21 +58,21 @@ class OpenAILLM:
 
     - `temperature`: None leaves the choice to the server. `reasoning_effort`: as the server calls it
       ("low", "none", …). `extra_body`: merged into every request; `extra_headers`: sent with each.
-    - `max_tokens`: the longest answer that the model can write; no request asks for more.
-    - `context_tokens`: the model's window, the tokens of a request and of its answer together. Chunks
-      and conversations of an index then fit into the window.
+    - `max_tokens`: the longest possible answer of the model; no request asks for more.
+    - `context_tokens`: the model's window: the tokens of a request and of the answer together.
+      Chunks and conversations of an index then fit into the window.
     - `timeout`: seconds of silence after which a request fails.
-    - `max_retries`: the repetitions of a request after a passing error, by an index with this
-      model; a call of a method here is a single request.
-    - `requests_per_minute`, `tokens_per_minute`: limits of the account, which an index with this model
-      keeps; tokens are those of requests and answers.
-    - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, by which the
-      server forces the format of the answer, unless the server refuses; llama.cpp gets a grammar
-      without white space instead. "grounded" also limits the names of entities to a list.
-    - `max_answer_bytes`: a longer answer is not read to its end, and fails; in a stream an event.
-    - `name`: part of cache keys; two configurations of a model need different ones.
+    - `max_retries`: the repetitions of a request after a passing error, by an index with the model;
+      a call of a method here is a single request.
+    - `requests_per_minute`, `tokens_per_minute`: limits of the account, kept by an index with the
+      model; the tokens of requests and answers count.
+    - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, so that
+      the server forces the format of the answer, unless the server refuses; llama.cpp gets a
+      grammar without white space instead. "grounded" also limits the names of entities to a list.
+    - `max_answer_bytes`: a longer answer is not read to the end, and fails; in a stream an event.
+    - `name`: part of cache keys; two configurations of a model need different names.
 
-    Raises `LLMError`, or `ConfigError` if there is no key.
+    Raises `LLMError`, or `ConfigError` without a key.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class OpenAILLM:
         response_type: ResponseType = "text",
         max_tokens: int | None = None,
     ) -> Completion:
-        """The model's answer, with its end and its cost."""
+        """The model's answer, with the end's reason and the cost."""
         body = self.request_body(messages, max_tokens=max_tokens)
         return await self._complete(body, in_records=response_type == "jsonl")
 
@@ -191,7 +191,7 @@ class OpenAILLM:
     async def see(
         self, messages: Sequence[Message], picture: Picture, *, max_tokens: int | None = None
     ) -> Completion:
-        """Like `complete`, about a picture that goes with the last message."""
+        """Like `complete`, with a picture in the last message."""
         body = self.request_body(messages, max_tokens=max_tokens)
         data = base64.b64encode(picture.data).decode()
         image: Json = {"url": f"data:{picture.media_type};base64,{data}"}
@@ -202,7 +202,7 @@ class OpenAILLM:
         return await self._complete(body_with_picture, in_records=False)
 
     def _constraint(self, schema: Mapping[str, Json], names: Sequence[str] | None) -> JsonObject:
-        """The field of a request that forces records: a grammar for llama.cpp, else the schema."""
+        """The field of a request for enforced records: a grammar for llama.cpp, else the schema."""
         if self._is_llama_cpp and "grammar" not in self._refused:
             grammar = record_grammar(schema, names)
             if grammar is not None:
@@ -234,8 +234,8 @@ class OpenAILLM:
             self._watches_loops = self._program in (LLAMA_CPP, OLLAMA)
 
     async def _complete(self, body: JsonObject, *, in_records: bool) -> Completion:
-        """The whole answer; from a stream, if the model writes in no other way, or if it is a local
-        model: an answer that repeats itself can then be ended early.
+        """The whole answer; from a stream if the model supports only streams, or if the model is
+        local: a repetitive answer can then be ended early.
         """
         await self._recognize_server()
         if self._streams_only or self._watches_loops:
@@ -260,7 +260,7 @@ class OpenAILLM:
         return completion
 
     async def _streamed_completion(self, body: JsonObject, *, in_records: bool) -> Completion:
-        """The whole answer from a stream, which is closed as soon as the model repeats itself."""
+        """The whole answer from a stream, closed as soon as the model repeats itself."""
         stream = self._stream(body)
         pieces: list[str] = []
         loops = LoopDetector()
@@ -303,7 +303,7 @@ class OpenAILLM:
             raise
 
     def _is_met_halfway(self, sent: JsonObject, error: LLMError) -> bool:
-        """Whether the next request will leave out something that this refusal is about."""
+        """Whether the next request will be changed to suit the refusal."""
         if error.permanent:
             return False
         words = _servers_words(error)  # some servers refuse a role with 500
@@ -325,7 +325,7 @@ class OpenAILLM:
 
 
 def _estimated_usage(body: Mapping[str, Any], text: str) -> Usage:
-    """About what an answer cost that was ended before the server counted."""
+    """The estimated cost of an answer ended before the server counted."""
     count = FittedTokenizer().count
     input_tokens = sum(count(message["content"]) for message in body["messages"])
     return Usage(input_tokens=input_tokens, output_tokens=count(text), calls=1)
@@ -359,7 +359,7 @@ def _servers_words(error: LLMError) -> str:
 
 def _longest_answer(body: JsonObject, refusal: str) -> int | None:
     """The most tokens of an answer by a refusal such as "Range of max_tokens should be [1, 8192]":
-    the largest number that is smaller than the one sent.
+    the largest number smaller than the number sent.
     """
     sent = body.get("max_tokens", body.get("max_completion_tokens"))
     if not isinstance(sent, int) or not _ABOUT_ANSWER_LENGTH.search(refusal):

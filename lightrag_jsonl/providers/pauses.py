@@ -1,4 +1,4 @@
-"""The pause that a server asks for before the next request: in headers, or in the body of a refusal."""
+"""The pause before the next request, as wanted by a server: in headers, or in the body of a refusal."""
 
 import re
 import time
@@ -34,10 +34,11 @@ _SECONDS_PER_UNIT: Mapping[str, float] = {
 
 
 def pause_named(headers: Mapping[str, str], body: str) -> float | None:
-    """The seconds after which a server wants to be asked again; None if it names no time.
+    """The pause in seconds before the next request, as named by a server; None without a named
+    time.
 
-    `Retry-After` counts most, then the body. The times at which limits are reset come last: they
-    are those of whole budgets, so that a shorter pause often suffices, and none is longer than
+    `Retry-After` counts most, then the body. The times of reset of limits come last: the times are
+    for whole budgets, so that a shorter pause often suffices, and such a pause is at most
     `LONGEST_PAUSE`.
     """
     pause = pause_asked_for(headers)
@@ -58,9 +59,9 @@ def pause_asked_for(headers: Mapping[str, str]) -> float | None:
 
 
 def seconds_to_reset(headers: Mapping[str, str]) -> float | None:
-    """The time until the limits that are used up are reset, or else until the last one is.
+    """The time until the exhausted limits are reset, or else until the last reset.
 
-    The headers are `x-ratelimit-reset-requests` and the like, each with one of `remaining`.
+    The headers are `x-ratelimit-reset-requests` and the like, each with a header of `remaining`.
     """
     seconds_by_header: dict[str, float] = {}
     for name, value in headers.items():
@@ -76,7 +77,7 @@ def seconds_to_reset(headers: Mapping[str, str]) -> float | None:
 
 
 def pause_in_body(text: str) -> float | None:
-    """The seconds after which a server wants to be asked again, if the body of its refusal says so.
+    """The pause in seconds, if named in the body of a refusal.
 
     Gemini's `RetryInfo` has a field `retryDelay` ("5s", a protobuf Duration); OpenAI, Groq, Azure
     and vLLM's gateways write "try again in 1m5.1s" or "retry after 5 seconds".

@@ -40,11 +40,11 @@ def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None
 def limited_schema(
     schema: Mapping[str, Json], names: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """The schema of a record for constrained answers; with `names`, fields for names of entities hold
-    one of the list (an empty sequence restricts nothing).
+    """The schema of a record for constrained answers; with `names`, fields for names of entities
+    hold a name of the list (an empty sequence restricts nothing).
 
-    Lists get an end where the schema gives none, since a small model under such a constraint may not
-    find one. The schema always has `$defs`.
+    Lists get an end where the schema gives none, since a small model under a constraint may not
+    find an end. The schema always has `$defs`.
     """
     record: dict[str, Any] = _limit_lists(dict(schema))
     definitions = record.pop("$defs", {})
@@ -55,7 +55,7 @@ def limited_schema(
 
 
 def _limit_lists(schema: Any) -> Any:
-    """A schema whose lists of texts are short, and hold short texts."""
+    """A schema with short lists of short texts."""
     if isinstance(schema, list):
         return [_limit_lists(part) for part in schema]
     if not isinstance(schema, dict):
@@ -70,7 +70,7 @@ def _limit_lists(schema: Any) -> Any:
 
 
 def _limit_names(schema: Any) -> Any:
-    """A schema whose fields for names refer to the list of names; a flagged `object` is free."""
+    """A schema with references to the list of names in fields for names; a flagged `object` is free."""
     if isinstance(schema, list):
         return [_limit_names(part) for part in schema]
     if not isinstance(schema, dict):
@@ -84,7 +84,7 @@ def _limit_names(schema: Any) -> Any:
 
 
 def unwrap_records(text: str) -> str:
-    """The records in `{"records": […]}` on a line each, a cut record, too; other text as it is."""
+    """The records in `{"records": […]}` on a line each, also a cut record; other text is unchanged."""
     wrapper = _WRAPPER.match(text)
     if wrapper is None:
         return text

@@ -1,6 +1,6 @@
 """Record schemas as grammars of llama.cpp (GBNF), without the white space between JSON's tokens.
 
-llama.cpp makes a grammar from a JSON Schema by itself, but allows line breaks and indentation between all
+llama.cpp can make a grammar from a JSON Schema, but allows line breaks and indentation between all
 tokens; models then indent, and the user waits for white space. Under a grammar of this module the
 answer is JSON Lines: one record a line.
 """
@@ -31,16 +31,16 @@ _UNDERSTOOD = frozenset(
 
 
 class UnsupportedSchemaError(ValueError):
-    """A schema with a demand that these grammars cannot express."""
+    """A schema with a demand beyond these grammars."""
 
 
 def record_grammar(schema: Mapping[str, Json], names: Sequence[str] | None = None) -> str | None:
     """The grammar of an answer in records of a `schema`, or None if the schema asks for more than
     fixed fields with texts, numbers, constants, lists and objects.
 
-    A record of the type "done" ends the answer. Records with one text are a JSON array of the texts. With
-    `names`, fields for names of entities hold one of the list. Integers keep to narrow bounds; other
-    bounds of numbers are checked when the answer is read.
+    A record of the type "done" ends the answer. Records with one text are a JSON array of the
+    texts. With `names`, fields for names of entities hold a name of the list. Integers keep to
+    narrow bounds; other bounds of numbers are checked when the answer is read.
     """
     limited = limited_schema(schema, names)
     grammar = _Grammar(limited.pop("$defs", {}))
@@ -65,7 +65,7 @@ def record_grammar(schema: Mapping[str, Json], names: Sequence[str] | None = Non
 
 
 def _is_last(schema: Any) -> bool:
-    """Whether a record says that the answer is done."""
+    """Whether a record ends the answer."""
     kind = schema.get("properties", {}).get("type", {}) if isinstance(schema, dict) else {}
     return isinstance(kind, dict) and kind.get("const") == "done"
 
@@ -141,7 +141,7 @@ class _Grammar:
         return f'"[" {items} "]"' if schema.get("minItems") else f'"[" ({items})? "]"'
 
     def _object_body(self, schema: Mapping[str, Any]) -> str:
-        """An object with its fields in the schema's order, the first required field first."""
+        """An object with fields in the schema's order, the first required field first."""
         fields = {
             name: f'{_literal(name)} ":" {self.rule(value)}'
             for name, value in schema.get("properties", {}).items()
@@ -157,7 +157,7 @@ class _Grammar:
 
 
 def _bounded_integers(schema: Mapping[str, Any]) -> range:
-    """The integers between the bounds of a schema, or none if there are many or a bound is missing."""
+    """The integers between the bounds of a schema; empty for many integers or a missing bound."""
     lowest = schema.get("minimum")
     highest = schema.get("maximum")
     if not (isinstance(lowest, int) and isinstance(highest, int)):
@@ -174,6 +174,6 @@ def _literal(value: Json) -> str:
 
 
 def _up_to(limit: object) -> str:
-    """The repetition of a rule up to a limit, or without one where the limit is too large."""
+    """The repetition of a rule up to a limit, unlimited where the limit is too large."""
     is_small = isinstance(limit, int) and limit < MOST_REPETITIONS
     return f"{{0,{limit}}}" if is_small else "*"

@@ -20,7 +20,7 @@ _ENTAILED = 0.5  # the least score of a model with a single one
 
 
 class _LocalModel:
-    """A model by its hub name or folder, loaded once, in a thread of its own for all calls."""
+    """A model by hub name or folder, loaded once, with a single thread for all calls."""
 
     kind: str  # the class of the package
     failure: type[Exception]
@@ -49,11 +49,11 @@ class _LocalModel:
 
 
 class SentenceTransformerEmbedder(_LocalModel):
-    """A model by its hub name or folder, loaded at first use (in a thread, once).
+    """A model by hub name or folder, loaded at first use (in a thread, once).
 
     `device=None` chooses the best available. The prompts are put before queries and passages;
-    `None` uses the model's own prompts, "" no prompt. `spec` is the name by which the embedder can be
-    made again; "" if a name is not enough. Raises `EmbeddingError` if the model cannot be loaded.
+    `None` uses the model's own prompts, "" no prompt. `spec` is the name that makes the embedder
+    again; "" if a name is not enough. Raises `EmbeddingError` if the model cannot be loaded.
     """
 
     kind = "SentenceTransformer"
@@ -92,7 +92,7 @@ class SentenceTransformerEmbedder(_LocalModel):
 
 
 class CrossEncoderReranker(_LocalModel):
-    """A cross-encoder by its hub name or folder; `LLMError` if it cannot be loaded."""
+    """A cross-encoder by hub name or folder; `LLMError` if the model cannot be loaded."""
 
     kind = "CrossEncoder"
     failure = LLMError
@@ -107,11 +107,11 @@ class CrossEncoderReranker(_LocalModel):
 
 
 class EntailmentChecker(_LocalModel):
-    """A cross-encoder that tells whether a text entails a claim, by its hub name or folder; `LLMError`
-    if it cannot be loaded.
+    """A cross-encoder for whether a text entails a claim, by hub name or folder; `LLMError` if the
+    model cannot be loaded.
 
-    A model with labels must have one that begins with "entail"; of a model with a single score, 0.5 or
-    more means that the text says so.
+    A model with labels must have a label that begins with "entail"; of a model with a single score,
+    0.5 or more means entailment.
     """
 
     kind = "CrossEncoder"

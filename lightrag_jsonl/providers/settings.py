@@ -80,7 +80,7 @@ TASK_PREFIXES: Mapping[ModelTask, str] = {task: f"{task}_" for task in MODEL_TAS
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The folder and the models as the user sets them; None means not set.
+    """The folder and the models set by the user; None means not set.
 
     `models` are the names of models for single tasks, in place of `llm`.
     """
@@ -135,11 +135,11 @@ class SettingsSource:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address of a model's server, the key for it, and the sources of both.
+    """The address of a model's server, the key, and the sources of both.
 
-    Without a key, `OPENAI_API_KEY` counts, unless the server is in the user's own network. `refused`
-    is the reason why no request may be sent. `settings` are further arguments of the model's class,
-    and `settings_from` the sources of these.
+    Without a key, `OPENAI_API_KEY` counts, unless the server is in the user's own network.
+    `refused` is the reason why no request may be sent. `settings` are further arguments of the
+    model's class, and `settings_from` their sources.
     """
 
     url: str | None
@@ -154,7 +154,7 @@ class Endpoint:
 def settings_sources(setup: Setup) -> list[SettingsSource]:
     """The user's settings by source; later ones win. `ConfigError` names a faulty file or variable.
 
-    An index folder is no source, not even as the current folder.
+    An index folder is not a source, even as the current folder.
     """
     user_file = user_folder() / "config.toml"
     openai_url = environment_value("OPENAI_BASE_URL")
@@ -187,9 +187,9 @@ def chosen_setting(
 def chosen_models(
     setup: Setup, recorded: Mapping[str, str] | None = None
 ) -> tuple[dict[ModelTask, str], str]:
-    """The names of models for single tasks, and the source of the names that are no arguments.
+    """The names of models for single tasks, and the source of the names not from arguments.
 
-    The names come from where the name of the model for all other tasks comes from: with `--llm`, only
+    The names have the same source as the name of the model for all other tasks: with `--llm`, only
     from arguments; in an index with a model, only from the index.
     """
     _, llm_from = chosen_setting("llm", setup, recorded)
@@ -207,9 +207,9 @@ def endpoint(setup: Setup, prefix: str = "", *, model: str = "") -> Endpoint:
     """The endpoint of the model, or with a `prefix` of the embedder, of the reranker or of the model
     for a task. A reranker has neither address nor key of the model.
 
-    The address is an argument, or the one remembered for the `model` of this index, or else a default.
-    A key goes to the address of the same source. A key from the environment or an argument also goes
-    to an address from any trusted source, but never to an address from the current folder's file: a
+    The address is an argument, or remembered for the `model` of the index, or else a default. A key
+    goes to the address of the same source. A key from the environment or an argument also goes to
+    an address from any trusted source, but never to an address from the current folder's file: a
     prepared folder could name a server to collect keys.
     """
     sources = settings_sources(setup)
@@ -230,7 +230,7 @@ def endpoint(setup: Setup, prefix: str = "", *, model: str = "") -> Endpoint:
 
 
 def _without_own_key(server: Endpoint, prefix: str, *, is_prepared: bool) -> Endpoint:
-    """The endpoint without a key in the settings: `OPENAI_API_KEY` counts, or none, or it is refused."""
+    """An endpoint without a key in the settings: with `OPENAI_API_KEY`, without a key, or refused."""
     if gets_no_key(server.url or OPENAI_URL):
         return replace(server, api_key="no-key" if is_prepared else None)
     if is_prepared:
@@ -245,7 +245,7 @@ def _without_own_key(server: Endpoint, prefix: str, *, is_prepared: bool) -> End
 
 
 def has_endpoint(prefix: str, name: str) -> bool:
-    """Whether a model, or with its prefix an embedder, is at an endpoint."""
+    """Whether a model, or with a prefix an embedder, is at an endpoint."""
     if prefix == EMBEDDER:
         return name.startswith("openai:")
     return name != NO_VALUE and not name.startswith("custom:")
@@ -268,9 +268,9 @@ def _server_source(
 def _model_settings(
     sources: Sequence[SettingsSource], prefix: str, *, is_prepared: bool
 ) -> dict[str, tuple[Any, str]]:
-    """The settings of the model's class, each with its source.
+    """The settings of the model's class, each with the source.
 
-    What may hold secrets goes to an address from a prepared file only if it is from the file, too.
+    Settings with possible secrets go to an address from a prepared file only if from the same file.
     """
     chosen: dict[str, tuple[Any, str]] = {}
     tables = {EMBEDDER: EMBEDDER_SETTINGS, RERANKER: RERANKER_SETTINGS}
@@ -301,17 +301,17 @@ def _key_source(
 
 
 def _setting_names(name: str, prefix: str) -> list[str]:
-    """A setting of the address by its possible names, the most particular first."""
+    """The possible names of a setting of the address, the most particular first."""
     return [f"{prefix}{name}"] if prefix in ("", RERANKER) else [f"{prefix}{name}", name]
 
 
 def _first_value(source: SettingsSource, names: Sequence[str]) -> str:
-    """The value of the first of these settings in a source that has one of them."""
+    """The value of the first of the settings present in a source."""
     return next(str(source.values[name]) for name in names if name in source.values)
 
 
 def _last_with(sources: Sequence[SettingsSource], name: str) -> SettingsSource | None:
-    """The last source with a setting: its value counts."""
+    """The last source with a setting, so that later sources win."""
     return next((source for source in reversed(sources) if name in source.values), None)
 
 
@@ -337,7 +337,7 @@ def _variables() -> dict[str, Any]:
 
 
 def _without_ends(name: str, text: str) -> str:
-    """A setting without the white space around it; in the prefix of a text it counts, but for line ends."""
+    """A setting without surrounding white space; the prefix of a text loses only line ends."""
     return text.strip("\r\n") if name.endswith("_prefix") else text.strip()
 
 
@@ -366,7 +366,7 @@ def _file_settings(path: Path) -> dict[str, Any]:
 
 
 def _advice_on_name(name: str) -> str:
-    """The setting that was probably meant, and where all are listed."""
+    """The probably meant setting, and the place of the list of settings."""
     similar = difflib.get_close_matches(name, SETTING_TYPES, n=1)
     question = f"; did you mean {similar[0]}?" if similar else ""
     return f"{question} (docs/models.md lists all settings)"

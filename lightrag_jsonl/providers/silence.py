@@ -12,7 +12,7 @@ TURNS_PER_CALL = 2  # of the calls before it, after which a server had its time 
 
 @dataclass(eq=False, slots=True)
 class SilentCall:
-    """A call that waits for the server; other calls put its `deadline` off, `turns` of them at most."""
+    """A call waiting for the server; other calls put the `deadline` off, at most `turns` times."""
 
     loop: asyncio.AbstractEventLoop
     deadline: asyncio.Timeout
@@ -26,11 +26,11 @@ class SilentCall:
 
 
 class ServerSilence:
-    """Ends calls of a server that has been silent for too long.
+    """Ends calls of a server after too long a silence.
 
-    A server that does one thing after the other is silent to a waiting call, but not to the call that
-    it works on: whatever arrives from it counts for all calls. A call that was overtaken by twice as
-    many as were before it waits on its own.
+    A server that answers calls in turn is silent to the waiting calls, but not to the current call:
+    any sign of life counts for all calls. The deadline of a call is put off by at most two answers
+    for each call waiting before.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class ServerSilence:
                 self._calls.discard(call)
 
     def heard(self, *, is_end: bool) -> None:
-        """Count a sign of life, which may be the end of an answer."""
+        """Count a sign of life, or the end of an answer."""
         loop = asyncio.get_running_loop()  # a model may be used in the loops of two indexes
         for call in tuple(self._calls):
             if call.turns > 0 and call.loop is loop:
@@ -64,7 +64,7 @@ class ServerSilence:
                 call.turns -= int(is_end)
 
     async def parts(self, response: Any, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """The parts of a response's body, each of which may take as long as the first."""
+        """The parts of a response's body, with the same time for each part."""
         seconds = response.request.extensions.get(ALLOWED_SILENCE)
         while True:
             async with self.limit(seconds):

@@ -1,4 +1,4 @@
-"""Answers without a model: the sentences of the passages that are nearest to the question, each cited."""
+"""Answers without a model: the sentences nearest to the question, each cited."""
 
 import math
 import re
@@ -53,17 +53,18 @@ _CHINESE_SENTENCE_COUNT = pattern_of(
 
 
 class ExtractiveAnswerer:
-    """An `Answerer` without a model: the three sentences of the passages that are nearest to the
-    question, or the number in the context's `response_type`, each with `[n]`.
+    """An `Answerer` without a model: the three sentences of the passages nearest to the question,
+    or the number in the context's `response_type`, each with `[n]`.
 
-    Sentences are scored by the terms of the question and of the low-level keywords, by the rarity of
-    the terms in the context and by the rank of the passage; if the question has a single name, those
-    with the name come first. Nothing is said about whether a sentence answers the question. If no
-    sentence has its words or its name, the answer says so; or, to a question about the whole text,
-    gives the beginnings of the passages. From an overview, a sentence of each section is quoted.
+    Sentences are scored by the terms of the question and of the low-level keywords, by the rarity
+    of the terms in the context and by the rank of the passage; if the question has a single name,
+    sentences with the name come first. Whether a sentence answers the question is left open.
+    Without a sentence with words or the name of the question, the answer says so; or, to a question
+    about the whole text, gives the beginnings of the passages. From an overview, a sentence of each
+    section is quoted.
 
-    With an `embedder` whose vectors do more than count words, a question without a name still gets the
-    sentences that are nearest by meaning ("rent", "lease"), and the answer says that they are.
+    With an `embedder` of meanings, not only of words, a question without a name still gets the
+    sentences nearest by meaning ("rent", "lease"), and the answer says so.
     """
 
     def __init__(self, language: Language = "en", embedder: Embedder | None = None) -> None:
@@ -90,8 +91,8 @@ class ExtractiveAnswerer:
     async def _similar_quotes(
         self, question: str, context: Context, embedder: Embedder
     ) -> list[Quote]:
-        """The sentences of the best passages that are nearest to the question by their vectors, the
-        nearest first; none if the question has names, which no sentence has.
+        """The sentences of the best passages nearest to the question by vector, the nearest first;
+        empty if the question has names, and no sentence has a name of the question.
         """
         question = context.keywords.question or question
         quotes = context_quotes(context)[:MOST_EMBEDDED]
@@ -104,7 +105,7 @@ class ExtractiveAnswerer:
         return ranked[: sentence_limit(context.response_type) or NEAREST_SENTENCES]
 
     def notice(self, question: str) -> str:
-        """Who wrote the answers, in the question's language."""
+        """A notice of the answers' origin, in the question's language."""
         return FIXED_WORDS[written_in(question, self._language)].selected
 
 
@@ -135,7 +136,7 @@ def select_answer(question: str, context: Context, language: Language) -> Quoted
 def _quoted(
     quotes: Sequence[Quote], opening: str, notes: Sequence[str], context: Context
 ) -> QuotedAnswer:
-    """The answer with some quotes: a list after the opening, or sentences if their number is given."""
+    """The answer with quotes: a list after the opening, or text if `response_type` has a number."""
     if sentence_limit(context.response_type):
         text = " ".join([f"{quote.line} [{quote.number}]" for quote in quotes])
     else:
@@ -146,8 +147,9 @@ def _quoted(
 
 
 def nearest_quotes(question: str, context: Context, language: Language) -> list[Quote]:
-    """The sentences of the passages with words of the question, the nearest first; none if the question has
-    names, and no sentence has half of the words of one, or a part by number that no passage has.
+    """The sentences of the passages with words of the question, the nearest first; empty if the
+    question has names, and no sentence has half of the words of a name; also if the question has a
+    numbered part, and no passage has the part.
     """
     quotes = context_quotes(context)
     if parts := numbered_parts(question):
@@ -189,7 +191,7 @@ def sentence_limit(response_type: str) -> int | None:
 
 
 def _nothing_found(question: str, language: Language, words: FixedWords) -> str:
-    """What is said where no sentence has the words of the question, with its names."""
+    """The answer if no sentence has the words of the question, with the question's names."""
     parts = numbered_parts(question)
     written_parts = [question[part.start : part.end].strip() for part in parts]
     names = names_in_question(_without_parts(question, parts), language)
@@ -199,7 +201,7 @@ def _nothing_found(question: str, language: Language, words: FixedWords) -> str:
 
 
 def _without_parts(question: str, parts: Sequence[NumberedPart]) -> str:
-    """A question without the parts that it names by number."""
+    """A question without numbered parts, such as "section 12"."""
     for part in reversed(parts):
         question = f"{question[: part.start]} {question[part.end :]}"
     return question
@@ -208,8 +210,8 @@ def _without_parts(question: str, parts: Sequence[NumberedPart]) -> str:
 def _notes(
     question: str, context: Context, quotes: Sequence[Quote], words: FixedWords
 ) -> list[str]:
-    """What a graph without records cannot tell: the state at a moment, and lists and numbers; to a question
-    for these, the names of the graph in all the near sentences are added.
+    """Notes on the limits of a graph without records: the state at a moment, lists and numbers; for
+    lists and numbers, the names of the graph in all the near sentences are added.
     """
     if context.has_records:
         return []
@@ -265,12 +267,12 @@ def _score(quote: Quote, weights: Mapping[str, float]) -> float:
 
 
 def _holds_half(quote: Quote, name: str) -> bool:
-    """Whether a quote, or what stands above it, has half of the words of a name."""
+    """Whether a quote, or a heading above, has half of the words of a name."""
     name_terms = content_terms(name)
     return 2 * len(name_terms & (quote.terms | quote.setting_terms)) >= len(name_terms)
 
 
 def _by_score(scored: Sequence[tuple[Quote, float]]) -> list[Quote]:
-    """The quotes, the best first; of equal ones the first by rank and place."""
+    """The quotes, the best first; equal scores by rank and place."""
     ordered = sorted(scored, key=lambda pair: (-pair[1], pair[0].rank, pair[0].start))
     return [quote for quote, _ in ordered]

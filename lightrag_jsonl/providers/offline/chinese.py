@@ -76,7 +76,7 @@ def _is_common(text: str) -> bool:
 
 
 def _marked_names(text: str) -> Iterator[Phrase]:
-    """Names by their written form: works in 《》, words in Latin letters."""
+    """Names by written form: works in 《》, words in Latin letters."""
     for match in _WORK_TITLE.finditer(text):
         yield Phrase(start=match.start(1), end=match.end(1), name=match[1], type="work")
     for match in _LATIN.finditer(text):
@@ -88,7 +88,7 @@ def _marked_names(text: str) -> Iterator[Phrase]:
 
 
 def _segmented_names(segments: Sequence[SegmentedWord]) -> Iterator[Phrase]:
-    """Names by the tags of the segmenter; of people only names with a surname, and repeated ones."""
+    """Names by the tags of the segmenter; of people only names with a surname, and repeated names."""
     counts = Counter(segment.text for segment in segments)
     for segment in segments:
         type = _TYPES_BY_TAG.get(segment.tag[:2])
@@ -120,7 +120,7 @@ def _with_whole_names(segments: Iterable[SegmentedWord]) -> list[SegmentedWord]:
 
 
 def _begins_with_surname(name: str) -> bool:
-    """Whether a name is that of a Chinese person, or a foreign one with its parts (·)."""
+    """Whether a name begins with a Chinese surname, or is a foreign name in parts (·)."""
     plain = simplified(name)
     if "·" in plain or plain[:2] in _DOUBLE_SURNAMES:
         return True

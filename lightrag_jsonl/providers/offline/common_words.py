@@ -20,19 +20,19 @@ def is_ordinary_chinese(word: str) -> bool:
 
 
 def is_ordinary(word: str) -> bool:
-    """Whether an English word in lower case, or the word that it is a regular form of, is in the list."""
+    """Whether an English word in lower case, or a base form, is in the list."""
     marks = _marks_by_word("en")
     return any(form in marks for form in _base_forms(word))
 
 
 def begins_no_name(word: str) -> bool:
-    """Whether an English word in lower case, or the word that it is a form of, is mostly a verb or an adverb."""
+    """Whether an English word in lower case, or a base form, is mostly a verb or an adverb."""
     marks = _marks_by_word("en")
     return next((marks[form] for form in _base_forms(word) if form in marks), False)
 
 
 def _base_forms(word: str) -> Iterator[str]:
-    """A word, and the words that it may be a regular form of."""
+    """A word, and the possible base forms of the word."""
     yield word
     for ending, own_ending in _REGULAR_ENDINGS:
         stem = word.removesuffix(ending)

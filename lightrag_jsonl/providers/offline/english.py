@@ -1,4 +1,4 @@
-"""Names and content words of English texts: names by their capitals."""
+"""Names, found by capitals, and content words of English texts."""
 
 import unicodedata
 from collections import Counter
@@ -78,9 +78,9 @@ def english_phrases(text: str, spans: Spans) -> PhrasesAndWords:
 def english_names(text: str, spans: Spans) -> list[Phrase]:
     """The names of an English text; `spans` are the sentences.
 
-    A capital shows a name, but where every word has one: at the beginning of a sentence or behind a
-    mark that begins something, and in a heading. There a word is a name if it is no ordinary word,
-    or if the text has it with a capital elsewhere, more often than without.
+    A capital shows a name, except where any word has a capital: at the beginning of a sentence,
+    after a mark with a beginning such as a colon, and in a heading. A word in such a place is a
+    name unless ordinary, or if capitalized elsewhere in the text more often than not.
     """
     without_years = _YEAR_WITH_ERA.sub(lambda year: "," * len(year[0]), text)
     return without_overlap([*title_phrases(text, spans), *_capitalized_names(without_years, spans)])
@@ -88,17 +88,17 @@ def english_names(text: str, spans: Spans) -> list[Phrase]:
 
 @dataclass(frozen=True, slots=True)
 class _Capitals:
-    """Where capitals tell nothing in a text, and what they tell elsewhere.
+    """Where capitals tell nothing in a text, and the counts of capitals elsewhere.
 
-    `openings` are positions of words that anything begins with. `surplus` says how often more a word
-    has a capital than not, in other places.
+    `openings` are the positions of first words. `surplus` is the number of other places with a
+    capital on a word, minus the places without.
     """
 
     openings: Set[int]
     surplus: Counter[str]
 
     def show_a_name(self, word: str) -> bool:
-        """Whether a word, in lower case, that only opens a sentence here, is a name."""
+        """Whether a word, in lower case, is a name where the word opens a sentence."""
         if self.surplus[word] != 0:
             return self.surplus[word] > 0
         return not all(map(is_ordinary, word.split("-")))
@@ -116,8 +116,8 @@ def _capitalized_names(text: str, spans: Spans) -> Iterator[Phrase]:
 
 
 def _label(text: str, start: int, end: int) -> int:
-    """The end of the label or the heading that a sentence is or, up to a colon, begins with: its words all
-    have capitals, but for short ones. The start of the sentence if there is none.
+    """The end of a label or a heading: the whole sentence, or the part before a colon, with a
+    capital on every word but short words. The start of the sentence without a label.
     """
     if _all_have_capitals(text, start, end):
         return end
@@ -143,7 +143,7 @@ def _capitals(text: str, spans: Spans, labels: list[int]) -> _Capitals:
 
 
 def _name_phrase(text: str, words: Spans, capitals: _Capitals, *, is_label: bool) -> Phrase | None:
-    """The name in a run of capitalized words: without a date, titles and common words before it."""
+    """The name in a run of capitalized words: without a date, titles and common words before."""
     has_title = False
     is_opening = words[0][0] in capitals.openings
     first = 0
@@ -180,7 +180,7 @@ def _folded_name(word: str) -> str:
 
 
 def _is_common_word(word: str, capitals: _Capitals, *, is_opening: bool, is_alone: bool) -> bool:
-    """Whether the first word of a run is no part of a name, in spite of its capital."""
+    """Whether the first word of a run, though capitalized, is no part of a name."""
     folded = _folded_name(word)
     if not word[0].isupper() or folded.partition("'")[0] in STOP_WORDS:
         return True

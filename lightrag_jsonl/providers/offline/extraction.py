@@ -1,4 +1,4 @@
-"""Finds names, and which of them sentences mention together, without any model."""
+"""Finds names, and pairs of names mentioned in the same sentence, without any model."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,12 +43,13 @@ _TYPE_NAMES: Mapping[str, Mapping[str, str]] = {
 class OfflineExtractor:
     """Extractor of names, and of pairs of names in the same sentence.
 
-    The result depends on the chunk's whole text and the names of its links alone, English or Chinese. No relation is read: names of a
-    sentence, and the name that is the heading above it, are "mentioned together" (共同出现), in `language`, with strength 1. A type is given where a
-    title, the name itself or the tagger tells it, and is "unknown" otherwise. Sentences describe a name.
+    The result depends on the chunk's whole text and the names of its links alone, English or
+    Chinese. No relation is read: the names of a sentence, with a name in the heading above, are
+    "mentioned together" (共同出现), in `language`, with strength 1. A type comes from a title, the name
+    itself or the tagger, and is "unknown" otherwise. Sentences describe a name.
 
-    `tagger` "lac" finds the names of Chinese texts by a trained tagger (extra `lac`), "rules" by the parts
-    of speech of the segmenter; "auto" is "lac" where it is installed.
+    `tagger` "lac" finds the names of Chinese texts by a trained tagger (extra `lac`), "rules" by
+    the parts of speech of the segmenter; "auto" is "lac" where installed.
     """
 
     def __init__(self, language: Language = "en", tagger: Tagger = "auto") -> None:
@@ -75,7 +76,7 @@ class OfflineExtractor:
 
 @dataclass(slots=True)
 class _Bearer:
-    """A name in a text: its places, and the sentences that name it, also by a pronoun or by the heading."""
+    """A name in a text: the places, and the sentences about the name, also by a pronoun or the heading."""
 
     phrases: list[Phrase] = field(default_factory=list)
     sentences: list[NamedSentence] = field(default_factory=list)
@@ -84,8 +85,8 @@ class _Bearer:
 def extract_text(
     text: str, language: Language, tagger: Tagger = "rules", names: Iterable[str] = ()
 ) -> Extraction:
-    """The entities and relations of a text; of `names` that somebody gives to things, those that are names in
-    this text count besides those that the rules find.
+    """The entities and relations of a text; `names` given elsewhere count, besides the names found
+    by the rules, if used as names in the text.
     """
     stated = [name for name in names if not name_problem(name, text)]
     revise = partial(with_listed_names, names=stated) if stated else None
@@ -93,8 +94,8 @@ def extract_text(
 
 
 def extract_names(text: str, names: Iterable[str], language: Language) -> Extraction:
-    """The entities and relations of a text, with some names that somebody else read, besides those that are
-    found elsewhere.
+    """The entities and relations of a text, with names from another reader besides the names found
+    here.
     """
 
     revise = partial(with_listed_names, names=names)
@@ -102,7 +103,7 @@ def extract_names(text: str, names: Iterable[str], language: Language) -> Extrac
 
 
 def text_names(text: str, language: Language) -> list[str]:
-    """The names in a text, each once, without all else that `extract_text` finds."""
+    """The names in a text, each once, without descriptions and pairs."""
     phrases_by_key: dict[str, list[Phrase]] = {}
     for phrase in find_names(text, language):
         if key := name_key(phrase.name):
@@ -145,7 +146,7 @@ def _bearers_by_key(sentences: Sequence[NamedSentence]) -> dict[str, _Bearer]:
 
 
 def _name_keys(sentence: NamedSentence) -> list[str]:
-    """The keys of the names of a sentence, after that of the heading above if it tells of that, too."""
+    """The keys of the names of a sentence, after the heading's key if the sentence is about the heading."""
     names = sentence.subject_and_names
     if sentence.heading is not None and not sentence.is_unclear:
         names = [sentence.heading, *names]
@@ -191,7 +192,7 @@ def _neighbours(
 def _sentences_by_pair(
     sentences: Sequence[NamedSentence], entities: Mapping[str, EntityMention]
 ) -> dict[tuple[str, str], list[NamedSentence]]:
-    """The sentences of each pair of names, in one order of the two."""
+    """The sentences of each pair of names; a pair has one order of the two names."""
     shared: dict[tuple[str, str], list[NamedSentence]] = {}
     for sentence in sentences:
         keys = [key for key in dict.fromkeys(_name_keys(sentence)) if key in entities]

@@ -42,8 +42,8 @@ class OfflineKeywords:
     high-level ones.
 
     A question with a pronoun ("he", 他), or without any name, also gets the names of the user's last
-    turn with names; "And Marley?" or 那刘备呢 gets the turn's other words. The search looks for them
-    and the question, and a Chinese question loses pronouns and adverbs.
+    turn with names; "And Marley?" or 那刘备呢 gets the turn's other words. The search looks for the
+    keywords and the question, and a Chinese question loses pronouns and adverbs.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -56,7 +56,7 @@ class OfflineKeywords:
 
 
 class _NamesAndWords(NamedTuple):
-    """The names and noun phrases of a text, and the words that are no part of one."""
+    """The names and noun phrases of a text, and the words outside."""
 
     names: list[str]
     words: list[str]
@@ -93,7 +93,7 @@ def names_in_question(question: str, language: Language) -> list[str]:
 def _from_history(
     question: str, own: _NamesAndWords, history: Sequence[Message], language: Language
 ) -> _NamesAndWords:
-    """The names or words of earlier turns that the question leans on."""
+    """The names or words of earlier turns as context for the question."""
     nothing = _NamesAndWords([], [])
     has_pronoun = PERSONAL_PRONOUN.search(question) is not None
     goes_on = _FOLLOWING.search(question) is not None and not own.words
@@ -146,7 +146,7 @@ def _word_runs(text: str, words: Iterable[ContentWord]) -> list[list[str]]:
 
 
 def _distinct_words(words: Iterable[str]) -> list[str]:
-    """The words but for function words, each once, in its first spelling and at its last place."""
+    """The words but for function words, each once, in the first spelling and at the last place."""
     words_by_key: dict[str, str] = {}
     for word in words:
         key = name_key(word)

@@ -1,4 +1,4 @@
-"""Names that somebody else read in a text: whether they are names, and where they stand."""
+"""Checks and locates the names given by another reader of a text."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -35,10 +35,10 @@ _NO_NAME_TAGS = ("v", "d", "r", "p", "u", "y", "t", "c", "a", "m", "q", "f")
 
 
 def name_problem(name: str, text: str) -> str:
-    """Why a phrase is not the name of anything in a text, or "".
+    """The reason why a phrase is no name in a text, or "".
 
-    A name stands in the text, is no clause, and is more than a common word: a term in lower case counts
-    if the text defines it or, if it has several words, repeats it; a Chinese noun if the text repeats it.
+    A name stands in the text, is no clause, and is more than a common word: a term in lower case
+    counts if defined in the text or, with several words, if repeated; a Chinese noun if repeated.
     """
     places = _spans_of_name(name, text)
     if not places:
@@ -54,10 +54,10 @@ def name_problem(name: str, text: str) -> str:
 def with_listed_names(
     text: str, phrases_by_rules: Sequence[Phrase], *, names: Iterable[str]
 ) -> list[Phrase]:
-    """All places of some names in a text, the longer one of two that overlap, and the phrases that the
-    rules of the language found elsewhere.
+    """All places of the names in a text, the longer of two overlapping names, and the phrases found
+    by the rules of the language elsewhere.
 
-    The type of a name is that of the rules' phrase at its place.
+    A name has the type of the rules' phrase at the same place.
     """
     phrases: list[Phrase] = []
     for name in names:
@@ -72,7 +72,7 @@ def with_listed_names(
 
 
 def _typed_phrase(text: str, start: int, end: int, phrases: Iterable[Phrase]) -> Phrase:
-    """A name as it stands in a text, with the type of the phrase that covers most of the place, if any."""
+    """A name as spelled in a text, with the type of the phrase over most of the place, if any."""
     name = clean_name(text[start:end])
     best = Phrase(start=start, end=end, name=name, type=UNKNOWN_TYPE, sure=False)
     most_shared = 0
@@ -85,8 +85,8 @@ def _typed_phrase(text: str, start: int, end: int, phrases: Iterable[Phrase]) ->
 
 
 def _spans_of_name(name: str, text: str) -> list[tuple[int, int]]:
-    """Where a name stands in a text, also over a line break and in other characters; in other
-    capitals only if nowhere as it is written.
+    """The places of a name in a text, also over a line break and in other characters; in other
+    capitals only without an exact place.
     """
     parts = [re.escape(part) for part in simplified(name).split()]
     if not parts:
@@ -126,7 +126,7 @@ def _english_problem(text: str, places: Sequence[tuple[int, int]]) -> str:
 
 
 def _is_title(name: str) -> bool:
-    """Whether a name that begins with a word of grammar has capitals as titles have: Of Mice and Men."""
+    """Whether a name that begins with a function word has the capitals of a title: Of Mice and Men."""
     first_word, *other_words = name.split()
     return first_word[0].isupper() and any(word[0].isupper() for word in other_words)
 

@@ -73,11 +73,11 @@ def _without_code(text: str) -> str:
 
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The places of fenced code, with its fences.
+    """The places of fenced code, including the fences.
 
-    A fence with a language always begins code, one without ends what has begun. A text may be cut
-    anywhere: code in a language goes on to the end, but a single fence without one may be the end of code
-    that begins before the text, and is only a line.
+    A fence with a language always begins code; a fence without a language ends open code. A text
+    may be cut anywhere: unclosed code in a language goes on to the end, but a single fence without
+    a language may be the end of code from before the text, and is only a line.
     """
     opening: re.Match[str] | None = None
     for fence in _FENCE.finditer(text) if "```" in text else ():
@@ -95,7 +95,7 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _has_any(text: str, marks: Iterable[str]) -> bool:
-    """Whether a text holds one of some marks, which is found much faster than a match of a pattern."""
+    """Whether a text holds any of the marks: a much faster test than a match of a pattern."""
     return any(mark in text for mark in marks)
 
 

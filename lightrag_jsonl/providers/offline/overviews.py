@@ -1,5 +1,5 @@
-"""Answers to questions about a whole text: its parts, its central names, and the best sentence of each
-section, from beginning to end.
+"""Answers to questions about a whole text: the parts, the central names, and the best sentence of
+each section, from beginning to end.
 """
 
 from collections import Counter
@@ -29,8 +29,8 @@ _OPENING_SENTENCE: Mapping[Language, str] = {
 
 
 def overview_quotes(question: str, context: Context, limit: int | None) -> list[Quote]:
-    """Sentences of the excerpts of an overview, one of each section, in the order of the text: `limit` or
-    six; none without excerpts.
+    """Sentences of the excerpts of an overview, one for each section, in the order of the text:
+    `limit` or six; empty without excerpts.
     """
     terms = frozenset([term for term in content_terms(question) if not is_of_any_text(term)])
     quotes = _excerpt_quotes(context, terms)
@@ -45,14 +45,14 @@ def overview_quotes(question: str, context: Context, limit: int | None) -> list[
 
 
 def overview_outline(context: Context, language: Language) -> str:
-    """The parts and the central names of an overview, and what the quotes after them are."""
+    """The parts and the central names of an overview, and an introduction of the quotes."""
     words = FIXED_WORDS[language]
     outline = [_parts_line(context, words), _names_line(context, words)]
     return "\n\n".join([*filter(None, outline), _OPENING_SENTENCE[language]])
 
 
 def _parts_line(context: Context, words: FixedWords) -> str:
-    """The titles of the documents, or of the chapters of a single document; "" if there is only one."""
+    """The titles of the documents, or of the chapters of a single document; "" for a single title."""
     documents = {chunk.document_id for chunk in context.chunks}
     titles: list[str] = []
     for chunk in context.chunks:
@@ -70,7 +70,7 @@ def _parts_line(context: Context, words: FixedWords) -> str:
 
 
 def _names_line(context: Context, words: FixedWords) -> str:
-    """The names of the communities that the passages mention most; "" without any."""
+    """The names of the communities most mentioned in the passages; "" without communities."""
     mentions: Counter[str] = Counter()
     for community in context.communities:
         for name in community.entities[:MOST_OVERVIEW_NAMES]:
@@ -80,7 +80,7 @@ def _names_line(context: Context, words: FixedWords) -> str:
 
 
 def _excerpt_quotes(context: Context, terms: frozenset[str]) -> list[Quote]:
-    """The sentences of the excerpts that can be understood alone, or else all."""
+    """The sentences of the excerpts understandable alone, or else all."""
     quotes: list[Quote] = []
     for quote in context_quotes(context):
         chunk = context.chunks[quote.rank]
@@ -93,7 +93,7 @@ def _excerpt_quotes(context: Context, terms: frozenset[str]) -> list[Quote]:
 
 
 def _is_understandable(quote: Quote, terms: frozenset[str]) -> bool:
-    """Whether a quote is a whole sentence that is long enough or has words of the question."""
+    """Whether a quote is a whole sentence, and long enough or with words of the question."""
     begins_well = not quote.text[0].islower() and quote.text[0] not in SPEECH
     is_whole = not quote.text[-1].isalnum() and quote.text[-1] != CUT_MARK
     tells_enough = len(quote.terms) >= LEAST_TERMS or not quote.terms.isdisjoint(terms)
@@ -101,8 +101,9 @@ def _is_understandable(quote: Quote, terms: frozenset[str]) -> bool:
 
 
 def _best_of_section(quotes: Sequence[Quote], terms: frozenset[str], names: Sequence[str]) -> Quote:
-    """The quote with most words of the question, then with enough names, then the one that
-    tells enough in fewest characters."""
+    """The quote with most words of the question, then with enough names, then the shortest of
+    sufficient length.
+    """
     return max(quotes, key=lambda quote: _merits(quote, terms, names))
 
 

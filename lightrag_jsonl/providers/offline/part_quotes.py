@@ -1,4 +1,4 @@
-"""The sentences of parts that a question names by number: section 12, 第二十二条."""
+"""The sentences of numbered parts in a question: section 12, 第二十二条."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ _BEGINNING = (
 def quotes_of_parts(
     quotes: Sequence[Quote], parts: Sequence[NumberedPart]
 ) -> tuple[list[Quote], list[Quote]]:
-    """The quotes that stand in the parts, and those that only name them; parts of several units narrow each
-    other down.
+    """The quotes inside the parts, and the quotes that only mention the parts; parts of several
+    units narrow each other down.
 
-    A part goes on to the next number of its unit. Where no text has the unit, as in contracts, a line that
-    begins with the number is the part.
+    A part goes on to the next number of the unit. Where no text has the unit, as in contracts, a
+    line that begins with the number is the part.
     """
     places_in, places_on = _places_by_term(quotes)
     chosen = set[int]()
@@ -41,8 +41,8 @@ def quotes_of_parts(
 
 
 def _places_by_term(quotes: Sequence[Quote]) -> tuple[Places, Places]:
-    """The places of the quotes that stand in each part, because it is above them or began before them; and
-    of those that stand in it or name it.
+    """The indexes of the quotes inside each part, below the part's heading or after the part's
+    first sentence; and of the quotes inside the part or with the part's name.
     """
     places_in: Places = defaultdict(set)
     places_on: Places = defaultdict(set)

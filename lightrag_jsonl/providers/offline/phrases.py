@@ -1,4 +1,4 @@
-"""Phrases: the parts of a text that name things, and the title of a text."""
+"""Phrases: the names in a text, and the title of a text."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Spans: TypeAlias = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A part of the text that names something; `sure` if the type is known."""
+    """A name in the text; `sure` if the type is known."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class Phrase:
 
 
 class ContentWord(NamedTuple):
-    """A word with a subject of its own, at its position in the text; `is_verb` in Chinese only."""
+    """A content word, at a position in the text; `is_verb` in Chinese only."""
 
     start: int
     text: str
@@ -37,7 +37,7 @@ class PhrasesAndWords(NamedTuple):
 
 
 def without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
-    """The phrases in order; of two that overlap the longer, of equal ones the first."""
+    """The phrases in order; of overlapping phrases the longest, of equally long phrases the first."""
     result: list[Phrase] = []
     for phrase in sorted(phrases, key=lambda phrase: phrase.start):
         if not result or phrase.start >= result[-1].end:
@@ -48,7 +48,7 @@ def without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
 
 
 def title_phrases(text: str, spans: Spans) -> Iterator[Phrase]:
-    """The title of a text, if the first line is one, without a "(disambiguation)"."""
+    """The title of a text, if the first line is a title, without a "(disambiguation)"."""
     title = _TITLE.fullmatch(text, spans[0][0], spans[0][1]) if len(spans) > 1 else None
     if title is None or "\n" not in text[spans[0][1] : spans[1][0]]:
         return

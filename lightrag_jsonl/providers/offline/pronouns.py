@@ -1,4 +1,4 @@
-"""What the pronoun at the beginning of a sentence means, where that is sure."""
+"""The meaning of the pronoun at the beginning of a sentence, where certain."""
 
 import re
 from collections.abc import Sequence
@@ -45,11 +45,11 @@ _NEW_PARAGRAPH = pattern_of(r"\n\s*\n|\n\u3000")
 
 @dataclass(frozen=True, slots=True)
 class NamedSentence:
-    """A sentence with the names in it, in order.
+    """A sentence and the names inside, in order.
 
-    `heading` is the name that is the heading above it, if it is one. `subject` is the name that the
-    pronoun at the beginning means, at the pronoun's place; None without a pronoun. A sentence
-    `is_unclear` if it begins with a pronoun that may mean several names.
+    `heading` is the heading above, if the heading is a name. `subject` is the name meant by the
+    pronoun at the beginning, at the pronoun's place; None without a pronoun. A sentence
+    `is_unclear` if the pronoun at the beginning may mean several names.
     """
 
     start: int
@@ -62,18 +62,18 @@ class NamedSentence:
 
     @property
     def subject_and_names(self) -> list[Phrase]:
-        """The names, after the one of the pronoun at the beginning."""
+        """The names, after the name meant by the pronoun at the beginning."""
         return [self.subject, *self.names] if self.subject else list(self.names)
 
 
 def with_subjects(
     text: str, spans: Spans, names_by_sentence: Sequence[Sequence[Phrase]]
 ) -> list[NamedSentence]:
-    """The sentences of a text, with what the pronouns at their beginning mean.
+    """The sentences of a text, with the meaning of pronouns at the beginning.
 
-    That is the name which is the heading, unless a sentence between has another subject; or the only name
-    at the beginning of the sentence before, in the same paragraph, if that sentence has no other name but
-    of a place.
+    A pronoun means the name in the heading, unless a sentence between has another subject; or the
+    only name at the beginning of the sentence before, in the same paragraph, if the rest of that
+    sentence names only places.
     """
     sentences: list[NamedSentence] = []
     heading: Phrase | None = None
@@ -106,7 +106,7 @@ def with_subjects(
 
 
 def _is_heading(text: str, start: int, end: int, *, is_first: bool) -> bool:
-    """Whether a sentence is a heading, or the first line of a text, its title."""
+    """Whether a sentence is a heading, or the title in the first line of a text."""
     if HEADING.match(text, start):
         return True
     is_line = text[end : end + 1] == "\n" and text[end - 1] not in ".!?。！？"
@@ -114,7 +114,7 @@ def _is_heading(text: str, start: int, end: int, *, is_first: bool) -> bool:
 
 
 def _whole_name(text: str, start: int, end: int, names: Sequence[Phrase]) -> Phrase | None:
-    """The name that a heading consists of, but for marks; None if there are other words."""
+    """The only name in a heading, without marks; None if there are other words."""
     if len(names) != 1:
         return None
     around = text[start : names[0].start] + text[names[0].end : end]
@@ -122,7 +122,7 @@ def _whole_name(text: str, start: int, end: int, names: Sequence[Phrase]) -> Phr
 
 
 def _begins_with_pronoun(text: str, start: int, end: int, names: Sequence[Phrase]) -> bool:
-    """Whether a sentence speaks of something by a pronoun, before it names anything."""
+    """Whether a sentence has a pronoun before the first name."""
     first_name = names[0].start if names else end
     return (
         _POINTING.match(text, start, end) is not None
@@ -131,7 +131,7 @@ def _begins_with_pronoun(text: str, start: int, end: int, names: Sequence[Phrase
 
 
 def _pronoun_subject(text: str, start: int, end: int, candidate: Phrase | None) -> Phrase | None:
-    """The candidate at the place of the pronoun at the beginning of a sentence that may mean it."""
+    """The candidate at the place of a fitting pronoun at the beginning of a sentence."""
     pronoun = _PRONOUN_WORD.search(text, start, end)
     sort = pronoun.lastgroup if pronoun else None
     if candidate is None or pronoun is None or sort is None:
@@ -155,7 +155,7 @@ def _pronoun_subject(text: str, start: int, end: int, candidate: Phrase | None) 
 def _next_candidate(
     text: str, sentence: NamedSentence, candidate: Phrase | None, heading: Phrase | None
 ) -> Phrase | None:
-    """What a pronoun at the beginning of the sentence after this one means, if that is sure."""
+    """The meaning of a pronoun at the beginning of the next sentence, if certain."""
     subject = sentence.subject
     further_names = list(sentence.names)
     begins_with_name = (
@@ -182,7 +182,7 @@ def _next_candidate(
 
 
 def _is_subject(text: str, name: Phrase, end: int) -> bool:
-    """Whether a verb follows the name that begins a sentence: no "'s", and no noun that the name describes."""
+    """Whether a verb follows the name at the beginning of a sentence: no "'s", and no described noun."""
     if has_cjk(text[name.end - 1 : name.end + 1]):
         return _OWNED.match(text, name.end, end) is None
     aside = _BRACKETED.match(text, name.end, end)

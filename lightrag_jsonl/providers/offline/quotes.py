@@ -1,4 +1,4 @@
-"""The sentences of a context as quotes: each on a line, with its place in the text."""
+"""The sentences of a context as quotes: each on a line, with the place in the text."""
 
 import re
 from collections.abc import Iterator
@@ -36,9 +36,9 @@ _ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is a
 class Quote:
     """A sentence of the passage `number`, at characters `start` to `end` of the page.
 
-    `rank` is the rank of the passage, from 0. `lead` is what a point of a list, a row of a table or an
-    answer stands under: the sentence before the list, the question or the heading. `setting` are the
-    title and the headings above, which belong to each sentence under them.
+    `rank` is the rank of the passage, from 0. `lead` introduces a point of a list, a row of a table
+    or an answer: the sentence before the list, the question or the heading. `setting` are the title
+    and the headings above.
     """
 
     number: int
@@ -54,7 +54,7 @@ class Quote:
 
     @property
     def line(self) -> str:
-        """The quote for readers, after what it stands under."""
+        """The quote for readers, after the lead."""
         if not self.lead:
             return self.text
         if self.lead.endswith(_STATES_NOTHING):
@@ -62,8 +62,8 @@ class Quote:
         return self.lead.rstrip(":：") + _colon(self.lead) + self.text
 
     def has_name(self, name: str) -> bool:
-        """Whether the sentence holds a name, or stands under it: a heading or a title that is mostly the
-        name, not a chapter's that names many.
+        """Whether the sentence holds a name, or stands below a heading or a title of mostly the
+        name, unlike a chapter's title with many names.
         """
         folded_name = folded_text(name)
         if folded_name in folded_text(f"{self.lead}\n{self.text}"):
@@ -75,7 +75,7 @@ class Quote:
 
 
 def context_quotes(context: Context) -> list[Quote]:
-    """The sentences of the passages of a context, equal ones once."""
+    """The distinct sentences of the passages of a context."""
     quotes: dict[str, Quote] = {}
     for rank, chunk in enumerate(context.chunks):
         for quote in _chunk_quotes(chunk, rank, context.documents.get(chunk.document_id, "")):
@@ -84,7 +84,7 @@ def context_quotes(context: Context) -> list[Quote]:
 
 
 def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
-    """The sentences of a passage; headings, questions and the beginnings of lists stand before others."""
+    """The sentences of a passage; headings, questions and the beginnings of lists become leads."""
     setting = _Setting(title, chunk.heading)
     text = without_markup(chunk.text)
     spans = sentence_spans(text)
@@ -111,7 +111,7 @@ def _chunk_quotes(chunk: Chunk, rank: int, title: str) -> Iterator[Quote]:
 
 
 class _Setting:
-    """What the next sentence of a passage stands under: title, heading, question, beginning of a list."""
+    """The lead of the next sentence of a passage: title, heading, question, beginning of a list."""
 
     def __init__(self, title: str, heading: str) -> None:
         self._title = title
@@ -126,7 +126,7 @@ class _Setting:
         return f"{self._title}\n{self._heading}"
 
     def takes(self, text: str, start: int, end: int, line: str, *, is_last: bool) -> bool:
-        """Whether a sentence only says what the next ones are about."""
+        """Whether a sentence only introduces the next sentences."""
         if is_last:
             return False
         if HEADING.match(text, start) or line == self._title:
@@ -149,7 +149,7 @@ class _Setting:
         return False
 
     def lead_of(self, text: str, start: int, line: str) -> str:
-        """What a reader of the sentence alone must know: what a point of a list or an answer is about."""
+        """The context for a reader of the sentence alone: the subject of a list or an answer."""
         is_item = LIST_ITEM.match(text, _line_start(text, start)) is not None
         is_answer = self._above.endswith(_STATES_NOTHING)
         above = self._above
@@ -164,7 +164,7 @@ class _Setting:
         return ""
 
     def row(self, line: str) -> str:
-        """A row of a table, each cell after the name of its column."""
+        """A row of a table, each cell after the name of the column."""
         cells = _quoted_cells(line)
         if len(cells) != len(self._header):
             return " | ".join(cells)
@@ -176,7 +176,7 @@ class _Setting:
 
 
 def _colon(text: str) -> str:
-    """A colon as the writing of a text has it."""
+    """A colon in the script of a text."""
     return "：" if has_cjk(text) else ": "
 
 
@@ -189,7 +189,7 @@ def _quoted_cells(row: str) -> list[str]:
 
 
 def citable_line(sentence: str) -> str:
-    """A sentence on one line, without markup and footnote marks; no rest of it looks like a citation."""
+    """A sentence on one line, without markup, footnote marks and whatever looks like a citation."""
     plain = without_marks(without_markup(_ITEM_MARK.sub("", sentence)))
     line = _SPACE_OF_TAG.sub("", clipped_at_word(plain, LONGEST_QUOTE))
     return _NOTE_MARK.sub(_without_note, line).strip()
@@ -206,8 +206,8 @@ def _without_note(mark: re.Match[str]) -> str:
 
 
 def content_terms(text: str) -> frozenset[str]:
-    """The terms of a text except function words, or all if there are no others: verbs in their base form
-    ("wrote" meets "write"), and without endings.
+    """The terms of a text except function words, or all terms if only function words: verbs in the
+    base form ("wrote" meets "write"), and without endings.
     """
     terms = search_terms(text)
     content = [term for term in terms if term not in _function_terms()]
@@ -215,7 +215,7 @@ def content_terms(text: str) -> frozenset[str]:
 
 
 def terms_with_characters(text: str) -> frozenset[str]:
-    """The content terms of a text, and its Chinese characters."""
+    """The content terms and the Chinese characters of a text."""
     return content_terms(text).union(filter(is_cjk, folded_text(text)))
 
 

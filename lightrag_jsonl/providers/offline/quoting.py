@@ -20,10 +20,11 @@ _QUESTION_ENDS = ("?", "？")
 
 
 def central_sentences(text: str, sentences: Sequence[NamedSentence], key: str) -> str:
-    """The sentences, of those with a name, that tell most of it, together no longer than a quote.
+    """The most telling of the sentences with a name, together no longer than a quote.
 
-    Sentences whose pronoun is unclear tell of nobody. Those that begin with the name come first, and
-    of these those with most words in common with the others; headings and questions only count if there is nothing else.
+    Sentences with an unclear pronoun do not count. Sentences that begin with the name come first,
+    ordered by the words in common with the rest; headings and questions count only without any
+    other sentence.
     """
     clear = [sentence for sentence in sentences if not sentence.is_unclear]
     telling = [sentence for sentence in clear if _tells(text, sentence)]
@@ -38,10 +39,11 @@ def central_sentences(text: str, sentences: Sequence[NamedSentence], key: str) -
 
 
 def quoted_sentence(text: str, sentence: NamedSentence, keys: Iterable[str]) -> str:
-    """A sentence, with what the pronoun at its beginning means: "He [Niels Bohr] moved to Cambridge."
+    """A sentence, with the meaning of the pronoun at the beginning: "He [Niels Bohr] moved to
+    Cambridge."
 
-    A name of the heading stands before a sentence without it. A long sentence is cut; where some names,
-    given as keys, would be cut off, from their clause on.
+    A name in the heading is put before a sentence without the name. A long sentence is cut; if
+    names given as keys would be lost, the cut begins at the clause of the names.
     """
     keys = list(keys)
     heading = sentence.heading
@@ -59,7 +61,7 @@ def quoted_sentence(text: str, sentence: NamedSentence, keys: Iterable[str]) -> 
 
 
 def span_of_names(sentence: NamedSentence, keys: Iterable[str]) -> tuple[int, int]:
-    """From the first to the last of some names in a sentence, given as keys, each at its first place."""
+    """From the first to the last of the names in a sentence, given as keys, each at the first place."""
     places: dict[str, tuple[int, int]] = {}
     for phrase in sentence.subject_and_names:
         places.setdefault(name_key(phrase.name), (phrase.start, phrase.end))
@@ -105,8 +107,8 @@ def _sentence_terms(text: str, sentence: NamedSentence) -> set[str]:
 
 
 def _distance(text: str, sentence: NamedSentence, key: str) -> int:
-    """How far a sentence is from being about a name: 0 if the name begins it, 1 if a pronoun for it does, 2
-    if it has the name elsewhere, 3 if only the heading has it.
+    """How far a sentence is from being about a name: 0 with the name at the beginning, 1 with a
+    pronoun for the name, 2 with the name elsewhere, 3 with the name only in the heading.
     """
     if sentence.subject is not None and name_key(sentence.subject.name) == key:
         return 1

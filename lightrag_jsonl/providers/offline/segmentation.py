@@ -1,4 +1,4 @@
-"""The words of Chinese texts by a segmenter, each with its part of speech."""
+"""The words of Chinese texts by a segmenter, each with the part of speech."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -14,7 +14,7 @@ _FILLER_TAGS = ("r", "d", "y")  # pronouns and question words, adverbs, particle
 
 
 class SegmentedWord(NamedTuple):
-    """A word of the segmenter with its span, its part of speech, and whether a dictionary has it."""
+    """A word of the segmenter with the span, the part of speech, and whether a dictionary has the word."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ def without_fillers(text: str) -> str:
 
 @cache
 def _segmenter() -> "Jieba":
-    """A segmenter of our own, loaded once (0.1 s): other code may add words to the shared one."""
+    """A segmenter of our own, loaded once (0.1 s): other code may add words to the shared segmenter."""
     from rjieba import Jieba
 
     return Jieba()
