@@ -82,7 +82,7 @@ def demo_command(folder: Path | None) -> CommandOutput:
 
 
 def _tour(language: Language, status: Status, question: str, answer: Answer) -> Iterator[str]:
-    """The size of an index, relations that a question leads to, and the question with the answer."""
+    """The size of an index, relations found by a question, and the question with the answer."""
     words = SUMMARY_WORDS[language]
     size = words["size"].format(status.chunks, status.entities, status.relations)
     yield f"\n── {size}"
@@ -99,7 +99,7 @@ def _tour(language: Language, status: Status, question: str, answer: Answer) -> 
 
 
 def _best_known(answer: Answer) -> list[Relation]:
-    """The relations of the cited passages, those between names of the answer first."""
+    """The relations of the cited passages, relations between names of the answer first."""
 
     def names_missing(relation: Relation) -> int:
         return sum(name not in answer.text for name in (relation.source, relation.target))

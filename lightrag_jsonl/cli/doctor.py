@@ -1,4 +1,4 @@
-"""`doctor`: finds what is wrong with an index, and what an insert or a question would fail at."""
+"""`doctor`: finds faults of an index, and reasons why an insert or a question would fail."""
 
 import asyncio
 import os
@@ -59,9 +59,9 @@ def doctor_command(
 
     The models and settings in use are shown. Exit 1 if there is a problem. The complete database is
     read, and graph, full text and vectors are compared with the extracted data. `rebuild` repairs
-    all three. Of FILES, files and folders that are to be inserted, those that could not be read are
-    named. Nothing is sent to a server without --ask and --claims. With --claims the checker of claims is
-    measured, and admitted for this index if it marks 80 % of the false claims and at most 5 % of the true
+    all three. Of the FILES and folders for an insert, the unreadable ones are named. Nothing is
+    sent to a server without --ask and --claims. With --claims the checker of claims is measured,
+    and admitted for this index if it marks 80 % of the false claims and at most 5 % of the true
     ones.
     """
     problems: list[str] = []
@@ -113,7 +113,7 @@ def doctor_command(
 
 
 def _models_in_use(setup: Setup, settings: Mapping[str, str] | None) -> dict[str, str]:
-    """The models, the embedder and their endpoints, each with the source of the setting."""
+    """The models, the embedder and the endpoints, each with the source of the setting."""
     complete_setup = completed(setup, settings)
     models_in_use: dict[str, str] = {}
     for part, prefix in (("llm", ""), ("embedder", EMBEDDER)):
@@ -138,7 +138,7 @@ def _models_in_use(setup: Setup, settings: Mapping[str, str] | None) -> dict[str
 
 
 def _reading_in_use(reading: ReadingState) -> dict[str, str]:
-    """How much of an index that is read when it is asked was read, and what the rest would cost."""
+    """How much of an index read on demand was read, and the cost of the rest."""
     if reading.read != "asked":
         return {}
     chunks = reading.chunks_read + reading.chunks_unread
@@ -166,7 +166,7 @@ def _endpoint_in_use(part: str, server: Endpoint, name: str) -> dict[str, str]:
 
 
 def _missing_parts(setup: Setup, settings: Mapping[str, str] | None) -> Iterator[str]:
-    """Keys and packages that models, embedder and tagger need and do not have."""
+    """Missing keys and packages of models, embedder and tagger."""
     complete_setup = completed(setup, settings)
     names = {"": str(complete_setup.llm), EMBEDDER: str(complete_setup.embedder)}
     names |= {TASK_PREFIXES[task]: name for task, name in complete_setup.models.items()}
@@ -189,7 +189,7 @@ def _missing_key(server: Endpoint, name: str) -> Iterator[str]:
 
 
 async def _unanswered_requests(setup: Setup, settings: Mapping[str, str] | None) -> list[str]:
-    """What comes of one short request to each model, the embedder and the reranker, if it fails."""
+    """The failures of a short request to each model, the embedder and the reranker."""
     complete_setup = completed(setup, settings)
     problems: list[str] = []
     llms = [make_llm(str(complete_setup.llm), setup)]
@@ -206,7 +206,7 @@ async def _unanswered_requests(setup: Setup, settings: Mapping[str, str] | None)
 
 
 async def _failure(request: Callable[[], Awaitable[object]]) -> list[str]:
-    """The error of a request in words; nothing if it succeeds."""
+    """The error of a request in words; empty for success."""
     try:
         await request()
     except LightRAGError as error:
@@ -232,7 +232,7 @@ async def _embed(embedder: Embedder, recorded_dim: int) -> None:
 
 
 def _storage_problems(address: Address) -> Iterator[str]:
-    """What keeps an insert from writing to the folder of an index."""
+    """The obstacles to writing to the folder of an index."""
     if not isinstance(address, Path):
         return
     folder = address.resolve()
@@ -249,7 +249,7 @@ def _storage_problems(address: Address) -> Iterator[str]:
 
 
 def _other_indexes(address: Address) -> list[str]:
-    """Advice where there is no index in a folder, but one beside it."""
+    """Advice for a folder without an index, but with an index nearby."""
     if not isinstance(address, Path):
         return []
     neighbours = sorted(address.resolve().parent.glob("*/"))[:MOST_FOLDERS]
@@ -260,7 +260,7 @@ def _other_indexes(address: Address) -> list[str]:
 
 
 def _unreadable_files(paths: tuple[Path, ...]) -> Iterator[str]:
-    """The files of these that an insert could not read, by kind."""
+    """The files unreadable for an insert, by kind."""
     files: list[Path] = []
     for path in paths:
         if path.is_dir():

@@ -77,10 +77,10 @@ InputDocument: TypeAlias = Path | Document
 def find_sources(
     arguments: Sequence[str], *, allow_empty: bool | None = None
 ) -> InputDocument | list[InputDocument]:
-    """The files and folders of arguments, which may be patterns, or - for a text from stdin.
+    """The files and folders of arguments: paths, patterns, or - for a text from stdin.
 
     A single source is returned without a list, so that errors of reading are raised. With
-    `allow_empty` it may be gone; False says that the error should name the way to allow it.
+    `allow_empty` a source may be missing; with False the error names the option to allow that.
     """
     sources: list[InputDocument] = []
     for argument in dict.fromkeys(arguments):
@@ -103,7 +103,7 @@ def find_sources(
 
 
 def matching_files(pattern: str) -> list[Path]:
-    """The files that match a pattern, in order; links are skipped, as in a folder."""
+    """The files matching a pattern, in order; links are skipped, as in a folder."""
     parts = Path(pattern).parts
     root = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts))
     paths = map(Path, sorted(glob.iglob(pattern, recursive=True)))  # noqa: PTH207
@@ -117,7 +117,7 @@ def matching_files(pattern: str) -> list[Path]:
 def full_ids(rag: LightRAG, arguments: Sequence[str], *, purge: bool = False) -> list[str]:
     """The full ids of documents; for the id of a file, a relative path will do.
 
-    For a `purge`, documents that only a snapshot holds count, too.
+    For a `purge`, documents held only by a snapshot count, too.
     """
     path_ids = {argument: path_id(Path(argument)) for argument in arguments}
     ids = [*path_ids, *path_ids.values()]
@@ -194,8 +194,8 @@ def insert_command(
 ) -> CommandOutput:
     """Read files, folders or a text from stdin (-) into an index.
 
-    The index is made if there is none. What it has already is skipped; a known id (a file's is its path)
-    with another text replaces the document. Kinds of files: docs/files.md.
+    The index is made if missing. Known documents are skipped; another text with a known id (of a
+    file, the path) replaces the document. Kinds of files: docs/files.md.
 
     More options: `lightrag-jsonl help models`, `help reading`, `help limits`.
 
@@ -271,7 +271,7 @@ def _watched_paths(sources: InputDocument | list[InputDocument]) -> list[Path]:
 def _insert_changes(
     rag: LightRAG, changes: FileChanges, synced: Sequence[Path] | None, limits: FileLimits
 ) -> None:
-    """Insert what has changed, and with `synced` folders remove what is gone; print what was done."""
+    """Insert changed files, with `synced` folders remove deleted files, and print a report."""
     reports: list[InsertReport] = []
     try:
         if changes.changed:
@@ -325,8 +325,8 @@ def retry_command(
 ) -> CommandOutput:
     """Extract failed chunks once more, and complete partial ones.
 
-    With --upgrade, an index that is read when it is asked has the rest read: what questions have found
-    most often first, then what has the most frequent names.
+    With --upgrade, the rest of an index read on demand is read: first the passages found most often
+    by questions, then the passages with the most frequent names.
 
     The model is called only for missing results. Model and options are as in the last insert,
     unless changed here.
@@ -340,7 +340,7 @@ def retry_command(
 def _upgraded(
     rag: LightRAG, setup: Setup, yes: bool, max_tokens: int | None = None
 ) -> CommandOutput:
-    """Estimate an upgrade, ask for confirmation, and make it."""
+    """Estimate an upgrade, ask for confirmation, and do the upgrade."""
     estimate = rag.run(estimate_upgrade)
     cost = f"{estimate.chunks:,} chunks, about {cost_words(estimate.usage)}"
     if max_tokens is not None:
@@ -358,8 +358,8 @@ def _upgraded(
 def resume_command(rag: LightRAG) -> CommandOutput:
     """Continue an interrupted insert.
 
-    Files that the insert had not read when it ended are not among the pending documents: repeat
-    `insert` with the same files; documents that are done cost nothing again.
+    Files not yet read by the insert are not among the pending documents: repeat `insert` with the
+    same files; finished documents cost nothing again.
 
     Model and options are as in the interrupted insert, unless changed here.
     """
@@ -367,7 +367,7 @@ def resume_command(rag: LightRAG) -> CommandOutput:
 
 
 def _reported(change: Callable[[], InsertReport]) -> InsertReport:
-    """The report on a change of the index; if an error stopped the change, the report names it."""
+    """The report on a change of the index, with the error if the change was stopped."""
     try:
         return change()
     except LightRAGError as error:
@@ -390,7 +390,7 @@ def _output(
 
 
 def _summary(rag: LightRAG, report: InsertReport) -> str:
-    """What a change did, in five lines at most: documents, what is in them, the reader, losses, what is next."""
+    """The results of a change in at most five lines: documents, contents, reader, losses, next steps."""
     extraction = report.extraction
     counts = {
         "read": len(report.documents),
@@ -417,7 +417,7 @@ def _summary(rag: LightRAG, report: InsertReport) -> str:
 
 
 def _reader_words(rag: LightRAG, report: InsertReport) -> str:
-    """What read the documents, and what it cost."""
+    """The reader of the documents, and the cost."""
     client = rag.engine.client
     if not client.has_model("extract"):
         return "language rules, without a model (lightrag-jsonl help models)"
@@ -443,7 +443,7 @@ def _report_notes(rag: LightRAG, report: InsertReport, go_on: str) -> Iterator[s
 
 
 def _difference_notes(difference: GraphDifference) -> Iterator[str]:
-    """What is new, gone and contradicted in the graph, a line each, with the first names."""
+    """Lines on new, removed and contradicted parts of the graph, with the first names."""
     for change, entities, relations in (
         ("new", difference.new_entities, difference.new_relations),
         ("gone", difference.gone_entities, difference.gone_relations),
@@ -483,7 +483,7 @@ def delete_command(rag: LightRAG, ids: tuple[str, ...], purge: bool) -> CommandO
 
 @index_command()
 def status_command(rag: LightRAG) -> CommandOutput:
-    """Show what the index holds, and how it was read."""
+    """Show the contents and the reader of the index."""
     status = rag.status()
     spent = status.extraction.usage
     money = money_words(rag, spent).removeprefix(", ")

@@ -81,7 +81,7 @@ def show_command(rag: LightRAG, name: str, limit: int) -> CommandOutput:
 
 
 def _table_row(relation: Relation, name: str) -> dict[str, str]:
-    """A relation seen from one of its ends; names of one sentence have no direction."""
+    """A relation seen from an end; names mentioned together have no direction."""
     words = ", ".join(relation.keywords)
     is_source = relation.source == name
     if words in ("", *STATING_NOTHING):
@@ -96,7 +96,7 @@ def _table_row(relation: Relation, name: str) -> dict[str, str]:
 
 
 def _narrow_table(rows: Sequence[Mapping[str, str]]) -> str:
-    """Relations in lines of 80 columns: the words of the relation, the name, and the beginning of what is said."""
+    """Relations in lines of 80 columns: keywords, name, and the beginning of the description."""
     widths = {
         key: min(max([width(row[key]) for row in rows], default=0), 24)
         for key in ("relation", "name")
@@ -422,7 +422,7 @@ def rejoin_entities(rag: LightRAG, names: tuple[str, ...]) -> CommandOutput:
 
 
 def _unmerge_notes(rag: LightRAG, merged_names: Sequence[str]) -> list[str]:
-    """The command that undoes a merge."""
+    """The command to undo a merge."""
     if not merged_names:
         return []
     names = " ".join(f'"{name}"' for name in merged_names)

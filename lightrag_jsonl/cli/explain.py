@@ -1,4 +1,4 @@
-"""`explain`: how answers came about; and the events of `query --explain`, as they happen."""
+"""`explain`: how answers came about; and the events of `query --explain`, live."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
@@ -181,7 +181,7 @@ def _located(chunk_ids: Iterable[str], sources: Sources) -> list[dict[str, objec
 
 
 def event_printer(rag: LightRAG) -> Callable[[events.Event], None]:
-    """A listener that prints each event of a query to stderr, except for the answer itself."""
+    """A listener for printing each event of a query to stderr, except the answer."""
 
     def print_event(event: events.Event) -> None:
         with rag.engine.store.view() as view:
@@ -211,7 +211,7 @@ def _event_lines(event: events.Event, view: StoreView) -> Iterator[str]:
 
 
 def reading_printer() -> Callable[[events.Event], None]:
-    """A listener that prints to stderr how far the reading for a question is, on one line."""
+    """A listener for printing the progress of the reading for a question to stderr, on one line."""
 
     def print_event(event: events.Event) -> None:
         if isinstance(event, events.ReadingProgress):

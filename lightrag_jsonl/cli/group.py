@@ -65,7 +65,7 @@ CommandFunction: TypeAlias = Callable[..., CommandOutput]
 
 
 class _CommandGroup(click.Group):
-    """A group that says where an option of its commands belongs if it stands in place of a command."""
+    """A group whose errors say where an option belongs, if given in place of a command."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         try:

@@ -1,4 +1,4 @@
-"""`help`: a command, or a topic that many commands share, on a page of its own."""
+"""`help`: a page for a command, or for a topic shared by many commands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ HELP_COLUMNS: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A page of help: what it is about, and the options that belong to it."""
+    """A page of help: the subject, and the options."""
 
     summary: str
     text: str
@@ -98,7 +98,7 @@ def help_command(words: tuple[str, ...]) -> CommandOutput:
 
 
 def _command_page(names: tuple[str, ...]) -> str:
-    """The help of a command by its names; `UsageError` for an unknown one."""
+    """The help of a command by name; `UsageError` for an unknown command."""
     chosen: click.Command = main
     context = click.Context(main, info_name="lightrag-jsonl", max_content_width=HELP_COLUMNS)
     for name in names:
@@ -112,14 +112,14 @@ def _command_page(names: tuple[str, ...]) -> str:
 
 
 def _topic_page(topic: Topic) -> str:
-    """The text of a topic, and its options with their explanations."""
+    """The text of a topic, and the options with explanations."""
     listed = click.command(cls=click.Command)(topic.options(lambda **parameters: None))
     records = [_option_record(parameter) for parameter in listed.params]
     return f"{topic.text}\nOptions:\n{_topic_definitions(records)}"
 
 
 def _option_record(parameter: click.Parameter) -> tuple[str, str]:
-    """An option as help pages show it, also where commands leave it out."""
+    """An option for help pages, also where commands leave the option out."""
     assert isinstance(parameter, click.Option)
     parameter.hidden = False
     return parameter.get_help_record(click.Context(main)) or ("", "")

@@ -44,12 +44,12 @@ def option(
 def further(
     flags: str, help: str, type: "click.ParamType[Any] | None" = None, **settings: Any
 ) -> Option:
-    """An option that `lightrag-jsonl help TOPIC` explains, and not each command that has it."""
+    """An option explained by `lightrag-jsonl help TOPIC`, and not in the help of each command."""
     return option(flags, help, type, hidden=True, **settings)
 
 
 def together(*options: Option) -> Option:
-    """Several options as one, in the order of help texts."""
+    """Several options in a single decorator, in the order of help texts."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for decorator in reversed(options):
@@ -60,7 +60,7 @@ def together(*options: Option) -> Option:
 
 
 def collected(name: str, collect: Callable[[Parameters], object], *options: Option) -> Option:
-    """Options whose values a command gets as a single parameter `name`.
+    """Options with values collected in a single parameter `name` of a command.
 
     `collect` removes the values from the parameters of the command, and returns the new value.
     """
@@ -80,7 +80,7 @@ def collected(name: str, collect: Callable[[Parameters], object], *options: Opti
 
 
 def take(parameters: Parameters, names: Iterable[str]) -> Parameters:
-    """Remove the parameters with these names, if present, and return the removed ones."""
+    """Remove the named parameters, if present, and return the removed parameters."""
     return {name: parameters.pop(name) for name in names if name in parameters}
 
 

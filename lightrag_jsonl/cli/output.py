@@ -28,7 +28,7 @@ SHOWN_PATHS = 3  # of the files with one reason
 
 
 def emit(words: str | bytes, *, err: bool = False) -> None:
-    """Print words without control characters, which could control a terminal; bytes unchanged."""
+    """Print words without control characters, for the terminal's safety; bytes unchanged."""
     if isinstance(words, bytes):
         click.echo(words, nl=False, err=err)
     elif words:
@@ -36,7 +36,7 @@ def emit(words: str | bytes, *, err: bool = False) -> None:
 
 
 def confirm(question: str) -> None:
-    """Ask a person to confirm; `UsageError` that names the option for it if nobody can answer."""
+    """Ask a person to confirm; without a terminal, `UsageError` names the option for confirming."""
     try:
         is_agreed = click.confirm(question, err=True)
     except click.Abort:
@@ -74,7 +74,7 @@ def printable(text: str) -> str:
 
 
 def in_words(value: object) -> str:
-    """A value for people: a text as it is, records as a table, an object with a field a line."""
+    """A value for people: a text unchanged, records as a table, an object with a field a line."""
     if isinstance(value, str):
         return value
     plain = to_json(value)
@@ -125,8 +125,8 @@ def _fitted(lines: Sequence[list[str]], columns: int) -> list[list[str]]:
 
 
 def _distinct_lines(fields: Iterable[tuple[str, str, str]]) -> Iterator[list[str]]:
-    """A label and a text for each field that has a text; a field that repeats a line is left out, and
-    one that differs from an earlier line of its name is called after its object as well.
+    """A label and a text for each field that has a text; repeated lines are left out, and a label
+    used before with another text gets the object's name, too.
     """
     texts_by_label: dict[str, str] = {}
     for parent, name, text in fields:
@@ -138,8 +138,8 @@ def _distinct_lines(fields: Iterable[tuple[str, str, str]]) -> Iterator[list[str
 
 
 def _fields(record: Mapping[str, Json], parent: str = "") -> Iterator[tuple[str, str, str]]:
-    """The fields, each with its object's name, its own name and its text; long lists as a number,
-    objects in objects on own lines.
+    """The fields, each with the object's name, the field's name and the text; long lists as a
+    number, objects in objects on separate lines.
     """
     for name, value in record.items():
         if isinstance(value, list) and (
@@ -156,7 +156,7 @@ def _fields(record: Mapping[str, Json], parent: str = "") -> Iterator[tuple[str,
 
 
 def _cell(value: Json) -> str:
-    """A value on one line; of an object, the items that are not zero or empty."""
+    """A value on one line; of an object, only items that are not zero or empty."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_cell(item)}" for name, item in value.items() if item)
     if isinstance(value, list):
@@ -196,7 +196,7 @@ def width(text: str) -> int:
 
 
 def terminal_columns() -> int | None:
-    """The width of the terminal that reads stdout; None for a file or a pipe."""
+    """The width of the terminal at stdout; None for a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -207,9 +207,9 @@ def wrapped(text: str, *, indent: str = "") -> str:
 
 
 class LineWrap:
-    """Breaks a text that comes in pieces into lines, between words and between Chinese characters.
+    """Breaks a text in pieces into lines, between words and between Chinese characters.
 
-    Without `columns` the text stays as it is.
+    Without `columns` the text is unchanged.
     """
 
     def __init__(self, columns: int | None, *, indent: str = "") -> None:
@@ -262,13 +262,13 @@ class LineWrap:
 
 
 def shown_path(path: str) -> str:
-    """The path of a file as short as it can be given: relative below the current folder."""
+    """The shortest path of a file: relative below the current folder."""
     folder = f"{Path.cwd()}{os.sep}"
     return path.removeprefix(folder)
 
 
 def cost_words(usage: Usage) -> str:
-    """A cost in words, with the input tokens that a server had cached."""
+    """A cost in words, with the input tokens cached by a server."""
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     tokens = f"{usage.input_tokens:,} input tokens{cached}, {usage.output_tokens:,} output tokens"
     return f"{usage.calls:,} calls, {tokens}"
@@ -277,7 +277,7 @@ def cost_words(usage: Usage) -> str:
 def money_words(
     rag: LightRAG, usage: Usage, tasks: Collection[ModelTask] = ("extract", "summarize")
 ) -> str:
-    """What a usage cost, after a comma; "" unless one model does these tasks and its price is known."""
+    """The price of a usage, after a comma; "" unless a single model of known price does the tasks."""
     client = rag.engine.client
     models = {client.model(task).name for task in tasks if client.has_model(task)}
     cost = cost_of(usage, models.pop()) if len(models) == 1 and usage.calls else None
@@ -285,8 +285,8 @@ def money_words(
 
 
 def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:
-    """Failures in words, and how to retry: a line for each reason; files that failed for the same
-    reason have their own lines unless there are too many.
+    """Failures in words, and how to retry: a line for each reason; files with the same reason have
+    separate lines unless there are too many.
     """
     has_room = len(failures) <= SHOWN_REASONS
     failures_by_reason: dict[str, list[Failure]] = defaultdict(list)
@@ -306,7 +306,7 @@ def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:
 
 
 def _reason_without_path(failure: Failure) -> str:
-    """The reason of a failure, without the path of the file where the reason begins with it."""
+    """The reason of a failure, without the path of the file at the beginning."""
     path = failure.document_id
     for start in (f"{path} is ", f"{path} ", f"{path}, "):
         if failure.reason.startswith(start):
@@ -315,17 +315,17 @@ def _reason_without_path(failure: Failure) -> str:
 
 
 def skipped_notes(skipped: Sequence[SkippedFile]) -> Iterator[str]:
-    """The files in folders that were skipped, a line for each reason."""
+    """The skipped files in folders, a line for each reason."""
     yield from _grouped_notes("skipped", [(item.path, item.reason) for item in skipped])
 
 
 def file_notes(notes: Sequence[FileNote]) -> Iterator[str]:
-    """Which parts of files are not in their texts, a line for each reason."""
+    """The parts of files missing from the texts, a line for each reason."""
     yield from _grouped_notes("note", [(note.path, note.text) for note in notes])
 
 
 def _grouped_notes(kind: str, reasons: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Paths with reasons: a line for each reason, with a few of its paths."""
+    """Paths with reasons: a line for each reason, with a few of the paths."""
     paths_by_reason: dict[str, list[str]] = defaultdict(list)
     for path, reason in reasons:
         paths_by_reason[reason].append(one_line(shown_path(path)))

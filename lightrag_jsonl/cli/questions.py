@@ -187,7 +187,7 @@ def retrieve_command(
 def _answer_notes(
     rag: LightRAG, context: Context, param: QueryParam, answer: Answer | None = None
 ) -> Iterator[str]:
-    """Faults of an answer or a context that a reader cannot see, and reasons for an empty one."""
+    """Hidden faults of an answer or a context, and reasons for an empty answer."""
     if answer is not None and answer.truncated:
         yield (
             "note: the answer is incomplete: the model reached its token limit, or a content filter "
@@ -215,7 +215,7 @@ def _answer_notes(
 
 
 def _unused_keys(rag: LightRAG, where: Mapping[str, object]) -> str:
-    """The keys of a filter that no document has, with the keys that documents have."""
+    """The keys of a filter missing from all documents, with the documents' keys."""
     keys = TEXT_FIELDS.union(*(document.metadata for document in rag.documents()))
     unused = ", ".join(sorted(where.keys() - keys))
     return f"; no document has {unused}, but: {', '.join(sorted(keys))}" if unused else ""

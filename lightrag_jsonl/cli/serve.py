@@ -165,7 +165,7 @@ def _make_index(address: Address, setup: Setup) -> None:
 
 
 def _has_screen() -> bool:
-    """Whether a person looks at this terminal, on a machine that can open a window."""
+    """Whether the terminal is interactive, on a machine with a graphical screen."""
     if not sys.stderr.isatty():
         return False
     if sys.platform in ("win32", "darwin"):

@@ -104,7 +104,7 @@ def _lines_of(path: Path) -> list[str]:
 
 
 def _difference_lines(difference: StateDifference) -> Iterator[str]:
-    """A heading for each kind of thing that differs, and a line or two for each thing."""
+    """A heading for each kind of difference, and a line or two for each difference."""
     parts = {
         "documents": difference.documents,
         "entities": difference.entities,
@@ -134,7 +134,7 @@ def _item_lines(differences: Iterable[Difference]) -> Iterator[str]:
 
 
 def _changed_lines(before: str, after: str) -> Iterator[str]:
-    """The lines of a description that are gone, and those that are new."""
+    """The removed and the new lines of a description."""
     lines_before = before.split("\n")
     lines_after = after.split("\n")
     yield from [f"  - {line}" for line in lines_before if line not in lines_after]

@@ -81,7 +81,7 @@ def estimate_command(
 def _costs(
     rag: LightRAG, estimate: Estimate, price_by_model: Mapping[str, ModelPrice]
 ) -> dict[str, str]:
-    """The cost in money by the model of each task, or that its price is not known."""
+    """The cost in money by the model of each task, or a note on an unknown price."""
     tasks: list[tuple[ModelTask, Usage]] = [
         ("extract", estimate.extraction),
         ("summarize", estimate.summaries),

@@ -18,7 +18,7 @@ Stamps: TypeAlias = dict[Path, tuple[int, int]]  # time of the last change in na
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """The files that are new or have other contents, and those that are gone."""
+    """The new or changed files, and the removed files."""
 
     changed: tuple[Path, ...]
     removed: tuple[Path, ...]

@@ -1,7 +1,7 @@
 """A small bilingual collection written for this project, with questions over several of its texts.
 
-`records.jsonl` holds what a good model reads from the articles: an AI assistant wrote the records in November
-2026, and each was checked against the sentence that is its description.
+`records.jsonl` holds records as read by a good model from the articles: an AI assistant wrote the
+records in November 2026, and each was checked against the sentence of the description.
 """
 
 import json
@@ -14,7 +14,7 @@ SAMPLES = files("lightrag_jsonl.cli").joinpath("samples")
 
 
 def sample_documents(language: Language) -> tuple[Document, ...]:
-    """The articles of one language, by file name: on physicists ("en"), the Silk Road ("zh")."""
+    """The articles of a language, by file name: on physicists ("en"), the Silk Road ("zh")."""
     files_of_language = SAMPLES.joinpath(language).iterdir()
     articles = {
         file.name: file.read_text("utf-8")
@@ -44,7 +44,7 @@ def sample_records(language: Language) -> dict[str, list[Record]]:
 
 
 def sample_questions(language: Language) -> tuple[str, ...]:
-    """The questions of one language."""
+    """The questions of a language."""
     lines = SAMPLES.joinpath("questions.jsonl").read_text("utf-8").split("\n")
     rows = [json.loads(line) for line in lines if line]
     return tuple(row["question"] for row in rows if row["language"] == language)
